@@ -242,6 +242,7 @@ func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 // RegisterCalls registers passes and screenshots.
 func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 	register(r, contract.RunPass, redactingInterceptor(a, a.RunPass))
+	register(r, contract.Turn, redactingInterceptor(a, a.Turn))
 	register(r, contract.TakeScreenshots, redactingInterceptor(a, withSlot(a, a.slots.screenshots, a.TakeScreenshots)))
 }
 

@@ -35,7 +35,7 @@ func (a *Activities) withRunEnvironment(ctx context.Context, in any) (context.Co
 		return ctx, nil
 	}
 	e, err := environ.Load(a.cfg.StateDir, id)
-	call, isCall := in.(contract.PassInput)
+	call, isCall := callOf(in)
 	switch {
 	case err == nil:
 		a.learnSecrets(e.Variables)
@@ -50,6 +50,15 @@ func (a *Activities) withRunEnvironment(ctx context.Context, in any) (context.Co
 		)
 	}
 	return ctx, nil
+}
+
+// callOf returns the call of an input, if it has one.
+func callOf(in any) (call contract.PassInput, ok bool) {
+	if turn, both := in.(contract.TurnInput); both {
+		return turn.Call, true
+	}
+	call, ok = in.(contract.PassInput)
+	return call, ok
 }
 
 func runIDOf(ctx context.Context, in any) string {

@@ -49,6 +49,11 @@ func (a *Activities) redactResult(result any) {
 		for i := range r.Validation.Warnings {
 			a.redactAll(&r.Validation.Warnings[i])
 		}
+	case *contract.TurnResult:
+		a.redactResult(&r.Project)
+		if r.Pass != nil {
+			a.redactResult(r.Pass)
+		}
 	case *contract.OpenResult:
 		a.redactAll(&r.Task)
 	case *contract.ShotsResult:

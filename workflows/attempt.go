@@ -63,7 +63,9 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 		if err := p.journalStart(ctx); err != nil {
 			return err
 		}
-		if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {
+		if p.takesTurn() {
+			p.unwritten = true
+		} else if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {
 			return err
 		}
 	}
@@ -172,13 +174,24 @@ const maxLostDeliveries = 20
 // running call is joined and a finished one is not paid for twice. A nil result means that a pause ended the call.
 func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, error) {
 	queue, wait, claimed := p.e.callQueue(p.agent().Program), time.Duration(0), (*contract.HostClaim)(nil)
-	for lost, away := 0, 0; ; {
+	for n, lost, away := 0, 0, 0; ; n++ {
 		if err := p.e.checkAfterReset(ctx); err != nil {
 			return nil, err
 		}
-		var res contract.PassResult
-		err := workflow.ExecuteActivity(p.activityOptions(calls, queue, wait, claimed), contract.RunPass,
-			p.input()).Get(calls, &res)
+		turn := n == 0 && p.unwritten && p.takesTurn()
+		if p.unwritten && !turn {
+			if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {
+				return nil, err // the disk is full: make no call
+			}
+			p.unwritten = false
+		}
+		if turn {
+			wait = turnWait
+		}
+		res, err := p.deliver(calls, ctx, p.activityOptions(calls, queue, wait, claimed), turn)
+		if err == nil && p.unwritten {
+			continue
+		}
 		claimed = nil
 		if err == nil && res.HandedOver != "" { // the next worker of the host joins the running call
 			queue, wait = p.hostCalls(res.HandedOver), nextWorkerWait
@@ -196,7 +209,7 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 			continue
 		}
 		if err == nil {
-			return &res, nil
+			return res, nil
 		}
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -35,9 +36,9 @@ func (w *harness) held() workflows.HeldAnswer {
 func TestFullDiskPausesRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	// what the first pass came to, and the start of the second
-	w.dir.before = map[int]func(){2: func() { w.dir.full = 3 }}
+	w.dir.before = map[int]func(){2: func() { w.dir.full = 4 }}
 	asked, during := false, workflows.HeldAnswer{}
-	w.dir.before[4] = func() { during = w.held() }
+	w.dir.before[5] = func() { during = w.held() }
 	w.env.RegisterDelayedCallback(func() {
 		asked = true
 		s := w.status()
@@ -54,8 +55,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 	require.True(t, asked)
 	require.True(t, during.Held, "it is held up while it retries, too")
 	require.Zero(t, w.held())
-	require.Equal(t, []string{"Project: no room", "Project: no room", "Project: no room", "Project 4-7 written"},
-		w.trace[3:7])
+	require.Equal(t, append(slices.Repeat([]string{"Project: no room"}, 4), "Project 4-7 written"), w.trace[3:8])
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, paused, 1)
 	require.Equal(t, run.DiskFull, paused[0].Reason)
@@ -66,6 +66,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 
 func TestResumeRetriesFullDiskAtOnce(t *testing.T) {
 	w := newHarness(t, twoPasses)
+	w.in.Options.Turns = false
 	w.dir.before = map[int]func(){2: func() { w.dir.full = 1 }}
 	began := w.env.Now()
 	w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, time.Second)
@@ -91,6 +92,7 @@ func TestEveryResumeRetriesFullDiskAtOnce(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newHarness(t, twoPasses)
+			w.in.Options.Turns = false
 			w.dir.before = map[int]func(){2: func() { w.dir.full = row.full }}
 			for n := range row.during {
 				w.dir.before[n] = func() { w.signal("resume", nil) }

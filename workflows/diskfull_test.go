@@ -14,6 +14,7 @@ func TestLostDirectoryIsRebuilt(t *testing.T) {
 	whole := newHarness(t, twoPasses)
 	whole.done()
 	w := newHarness(t, twoPasses)
+	w.in.Options.Turns = false
 	w.dir.before = map[int]func(){2: w.dir.lose}
 	w.done()
 	require.Equal(t, []string{"Project 4-6 gap", "Rebuild", "Project 4-7 written"}, w.trace[3:6])
@@ -37,6 +38,7 @@ func TestRepeatedlyLostDirectoryFailsRun(t *testing.T) {
 
 func TestJournalRebasesAfterDivergedLines(t *testing.T) {
 	w := newHarness(t, twoPasses)
+	w.in.Options.Turns = false
 	stranger := func(seq int) string {
 		return fmt.Sprintf(`{"seq":%d,"ts":"2026-01-02T03:04:05.000Z","kind":"note","phase":null,"payload":{}}`, seq)
 	}

@@ -110,6 +110,7 @@ func TestDoneRunIsFinal(t *testing.T) {
 	})
 	t.Run("reset to before a call", func(t *testing.T) {
 		w, first, lines := doneOnce(t, twoPasses)
+		w.in.Options.Turns = false
 		w.dir.become(nil)
 		since := false
 		w.afterReset(func() bool { return since })

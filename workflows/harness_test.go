@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -30,6 +31,7 @@ import (
 // harness is one execution in Temporal's test environment: the real workflow on a real plan, with a fake directory
 // and a fake agent.
 type harness struct {
+	turns    atomic.Int32 // calls with the events before them
 	t        *testing.T
 	env      *testsuite.TestWorkflowEnvironment
 	plan     *pipeline.Plan
@@ -129,7 +131,7 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 		Target: contract.Target{RunID: "run-1", Dir: "/runs/1", Store: url}, Claim: run.Claim{
 			RunID: "run-1", TaskQueue: "passbook", Host: "here",
 		},
-		Start: start, DirQueue: q.Dir, Calls: "passbook-calls",
+		Start: start, DirQueue: q.Dir, Calls: "passbook-calls", Options: workflows.Options{Turns: true},
 	}
 }
 
@@ -162,7 +164,7 @@ func (w *harness) fresh() {
 		contract.Open: w.dir.Open, contract.Project: w.dir.Project, contract.Rebuild: w.dir.Rebuild,
 		contract.ArchiveSegment: w.dir.Seal, contract.Inspect: w.dir.Inspect,
 		contract.ReadRound: w.readRound(acts), contract.Amend: w.amend(acts), contract.Compose: w.compose,
-		contract.RunPass:         w.agent.RunPass,
+		contract.RunPass: w.agent.RunPass, contract.Turn: w.turn,
 		contract.TakeScreenshots: w.shots.TakeScreenshots,
 		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,
 		contract.Deliver: w.trees.Deliver, contract.Notify: w.received.Notify,
@@ -171,6 +173,17 @@ func (w *harness) fresh() {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 	w.registerLanes()
+}
+
+// turn writes the events and makes the call, as a worker does.
+func (w *harness) turn(ctx context.Context, in contract.TurnInput) (contract.TurnResult, error) {
+	w.turns.Add(1)
+	res, err := w.dir.Project(ctx, in.Project)
+	if err != nil || res.Outcome != run.ProjectionWritten {
+		return contract.TurnResult{Project: contract.ProjectResult{Outcome: res.Outcome}}, nil
+	}
+	pass, err := w.agent.RunPass(ctx, in.Call)
+	return contract.TurnResult{Project: res, Pass: &pass}, err
 }
 
 // readRound reads from the store of the test, unless it is away.

@@ -80,23 +80,30 @@ type notices struct {
 // queueNotices queues the notices of an event that is now on disk. after is the state after it. Events from
 // another run's record are skipped.
 func (e *engine) queueNotices(ev run.Event, after run.State) {
-	if len(e.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
-		return
-	}
-	occasion := run.Occasion(ev.Kind, after)
-	var receivers []Receiver
-	for i, r := range e.in.Start.Receivers {
-		if slices.Contains(r.On, occasion) {
-			receivers = append(receivers, Receiver{i, r})
-		}
-	}
+	receivers := e.receivers(ev, after)
 	if len(receivers) == 0 {
 		return
 	}
+	occasion := run.Occasion(ev.Kind, after)
 	e.notices.pending = append(e.notices.pending, NotifyInput{
 		Target: e.in.Target, PlanUse: e.planUse(), DirQueue: e.in.DirQueue, Receivers: receivers,
 		Notice: e.newNotice(occasion, ev, after),
 	})
+}
+
+// receivers returns who is told of an event.
+func (e *engine) receivers(ev run.Event, after run.State) []Receiver {
+	if len(e.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
+		return nil
+	}
+	occasion := run.Occasion(ev.Kind, after)
+	var all []Receiver
+	for i, r := range e.in.Start.Receivers {
+		if slices.Contains(r.On, occasion) {
+			all = append(all, Receiver{i, r})
+		}
+	}
+	return all
 }
 
 // maxNoticeText is the maximum length of a text in a notice.

@@ -36,6 +36,7 @@ type pass struct {
 	limited   bool              // all agents met one: the run waits
 	waiting   run.LimitedCall   // for the first of them
 	callID    string            // of the current call
+	unwritten bool              // the start of the attempt is not on disk yet
 	result    *contract.PassResult
 	// of the last attempt, if none is left and the run cannot continue without a result
 	failure      *contract.PassResult
@@ -206,7 +207,9 @@ func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 			return err
 		}
 	}
-	if err := e.j.flush(ctx); err != nil {
+	if all[0].takesTurn() {
+		all[0].unwritten = true
+	} else if err := e.j.flush(ctx); err != nil {
 		return err
 	}
 	if e.j.state.Status == run.Paused {

@@ -22,9 +22,11 @@ func (w *harness) reopened(r workflows.Reopen) {
 	w.fresh()
 }
 
-// cutOff cancels the run when its first pass has settled.
+// cutOff cancels the run when its first pass has settled, before the next call.
 func (w *harness) cutOff() {
 	w.t.Helper()
+	w.in.Options.Turns = false
+	defer func() { w.in.Options.Turns = true }()
 	w.dir.when(run.KindPassEnd, func() { w.env.CancelWorkflow() })
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError

@@ -163,7 +163,7 @@ func (a *answersAnyway) Init(out interceptor.WorkflowOutboundInterceptor) error 
 }
 
 func (a *answersAnyway) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
-	if name == contract.RunPass {
+	if name == contract.RunPass || name == contract.Turn {
 		ctx, _ = workflow.NewDisconnectedContext(ctx)
 	}
 	return a.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)

@@ -147,6 +147,11 @@ func (in PassInput) Permissions() []Permission {
 	return all
 }
 
+// Permissions returns the uses of both parts.
+func (in TurnInput) Permissions() []Permission {
+	return append(in.Project.Permissions(), in.Call.Permissions()...)
+}
+
 // Permissions returns the use of the plan.
 func (in ShotsInput) Permissions() []Permission {
 	return []Permission{in.permission(in.RunID, in.Store)}

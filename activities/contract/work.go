@@ -16,6 +16,7 @@ const (
 	ReadRound       = "ReadRound"
 	Compose         = "Compose"
 	RunPass         = "RunPass"
+	Turn            = "Turn"
 	TakeScreenshots = "TakeScreenshots"
 	Inspect         = "Inspect"
 	SyncWorkspace   = "Carry"
@@ -348,6 +349,21 @@ type PassInput struct {
 	RecordedRun  string `json:"recorded,omitempty"`    // run whose answers to the same question are reused
 	Generations  int    `json:"generations,omitempty"` // the newest generation of RecordedRun
 	RecordedOnly bool   `json:"only,omitempty"`        // make no call
+}
+
+// TurnInput is a call with the events that must be on disk before it begins.
+type TurnInput struct {
+	Project ProjectInput `json:"project"`
+	Call    PassInput    `json:"call"`
+}
+
+// Run returns the run id.
+func (in TurnInput) Run() string { return in.Project.RunID }
+
+// TurnResult is the result of both parts. Without a call, the events were not written.
+type TurnResult struct {
+	Project ProjectResult `json:"project"`
+	Pass    *PassResult   `json:"pass,omitempty"`
 }
 
 // PassResult is the evaluated result of a call.

@@ -52,6 +52,8 @@ func inputs(k *Key) map[string]contract.Granted {
 			At: contract.StepRef{PlanUse: plan}},
 		contract.RunPass: contract.PassInput{RunID: t.RunID, Store: t.Store, At: contract.StepRef{PlanUse: plan},
 			Tree: &tree},
+		contract.Turn: contract.TurnInput{Project: contract.ProjectInput{Target: t}, Call: contract.PassInput{
+			RunID: t.RunID, Store: t.Store, At: contract.StepRef{PlanUse: plan}}},
 		contract.TakeScreenshots: contract.ShotsInput{RunID: t.RunID, Store: t.Store, PlanUse: plan},
 		contract.FindCheckpoint:  contract.CheckpointInput{RunID: t.RunID, Store: t.Store, PlanUse: plan},
 		contract.Amend: contract.AmendInput{

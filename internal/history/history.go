@@ -28,7 +28,7 @@ type Reader struct {
 // were written.
 func (h Reader) Source(ctx context.Context, workflowID, runID string) (projector.Source, error) {
 	r := historyReader{conv: cmp.Or(h.Converter, converter.GetDefaultDataConverter()),
-		inputs: map[int64]contract.ProjectInput{}, seals: map[int64]bool{}}
+		inputs: map[int64]contract.ProjectInput{}, turns: map[int64]bool{}, seals: map[int64]bool{}}
 	it := h.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		ev, err := it.Next()
@@ -62,6 +62,7 @@ type historyReader struct {
 	conv   converter.DataConverter
 	src    projector.Source
 	inputs map[int64]contract.ProjectInput // by the id of the event that scheduled them
+	turns  map[int64]bool                  // the inputs that are part of a turn
 	seals  map[int64]bool
 }
 
@@ -97,6 +98,12 @@ func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledE
 			return err
 		}
 		r.inputs[id] = in
+	case contract.Turn:
+		var in contract.TurnInput
+		if err := r.conv.FromPayloads(at.Input, &in); err != nil {
+			return err
+		}
+		r.inputs[id], r.turns[id] = in.Project, true
 	case contract.ArchiveSegment:
 		r.seals[id] = true
 	}
@@ -116,8 +123,8 @@ func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttrib
 	if !ok {
 		return nil
 	}
-	var res contract.ProjectResult
-	if err := r.conv.FromPayloads(at.Result, &res); err != nil {
+	res, err := r.result(at)
+	if err != nil {
 		return err
 	}
 	if res.Outcome == run.ProjectionFinal && res.End != nil { // the segments hold what an earlier execution has written
@@ -128,4 +135,16 @@ func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttrib
 			Lines: in.Lines, Head: in.Head})
 	}
 	return nil
+}
+
+// result returns the result of a projection, alone or in a turn.
+func (r *historyReader) result(at *historypb.ActivityTaskCompletedEventAttributes) (contract.ProjectResult, error) {
+	if r.turns[at.ScheduledEventId] {
+		var res contract.TurnResult
+		err := r.conv.FromPayloads(at.Result, &res)
+		return res.Project, err
+	}
+	var res contract.ProjectResult
+	err := r.conv.FromPayloads(at.Result, &res)
+	return res, err
 }

@@ -76,7 +76,8 @@ func calls(ctx context.Context, c client.Client, x *commonpb.WorkflowExecution) 
 		return true
 	}
 	return slices.ContainsFunc(d.GetPendingActivities(), func(p *workflowpb.PendingActivityInfo) bool {
-		return p.GetActivityType().GetName() == contract.RunPass &&
+		name := p.GetActivityType().GetName()
+		return (name == contract.RunPass || name == contract.Turn) &&
 			p.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED
 	})
 }

@@ -362,7 +362,7 @@ func (o Operator) target(dir projector.Dir, claim run.Claim, start run.RunStart,
 		Claim:  claim, Start: start, DirQueue: q.Dir, Calls: q.HostCalls,
 		Options: workflows.Options{
 			HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: scale, ContinueAfter: o.Settings.ContinueAfter,
-			Attributes: o.Attributes,
+			Attributes: o.Attributes, Turns: true,
 		},
 	}
 	if !HostBound(in.Target.Store) {

@@ -78,6 +78,20 @@ func Parts(h *historypb.History) ([]Part, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
+// projection returns the input of a projection, alone or in a turn.
+func projection(at *historypb.ActivityTaskScheduledEventAttributes,
+	conv converter.DataConverter) (in contract.ProjectInput, ok bool) {
+	switch at.ActivityType.GetName() {
+	case contract.Project:
+		return in, conv.FromPayloads(at.Input, &in) == nil
+	case contract.Turn:
+		var turn contract.TurnInput
+		err := conv.FromPayloads(at.Input, &turn)
+		return turn.Project, err == nil
+	}
+	return in, false
+}
+
 func partsOf(e *historypb.HistoryEvent, conv converter.DataConverter) []Part {
 	switch e.EventType {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
@@ -85,8 +99,7 @@ func partsOf(e *historypb.HistoryEvent, conv converter.DataConverter) []Part {
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		at := e.GetActivityTaskScheduledEventAttributes()
 		all := []Part{ActivityPart(at.ActivityType.GetName())}
-		var in contract.ProjectInput
-		if at.ActivityType.GetName() == contract.Project && conv.FromPayloads(at.Input, &in) == nil {
+		if in, ok := projection(at, conv); ok {
 			all = append(all, eventParts(in)...)
 		}
 		return all

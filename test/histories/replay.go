@@ -2,6 +2,7 @@ package histories
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,7 +28,7 @@ type Options struct {
 }
 
 // Replay executes the workflow code on a history. It returns an error if the code returns other commands than those
-// that were recorded, or another input of a Project activity: other bytes in the journal.
+// that were recorded, or another input of an activity that writes events: other bytes in the journal.
 func Replay(h *historypb.History, o Options) error {
 	keys, err := testCodec()
 	if err != nil {
@@ -53,7 +54,12 @@ func Replay(h *historypb.History, o Options) error {
 	return errors.Join(r.ReplayWorkflowHistoryWithOptions(quiet, h, at), inputs.err())
 }
 
-// projected compares inputs of Project in the order of their commands.
+// projects reports whether an activity writes events.
+func projects(activityType string) bool {
+	return activityType == contract.Project || activityType == contract.Turn
+}
+
+// projected compares the inputs of activities that write events, in the order of their commands.
 type projected struct {
 	conv     converter.DataConverter
 	mu       sync.Mutex
@@ -64,7 +70,8 @@ type projected struct {
 
 func (p *projected) read(h *historypb.History) {
 	for _, e := range h.Events {
-		if at := e.GetActivityTaskScheduledEventAttributes(); at.GetActivityType().GetName() == contract.Project {
+		at := e.GetActivityTaskScheduledEventAttributes()
+		if projects(at.GetActivityType().GetName()) {
 			p.recorded = append(p.recorded, at.Input)
 		}
 	}
@@ -86,7 +93,7 @@ func (p *projected) compare(in any) {
 		}
 	}
 	if err != nil {
-		p.errs = append(p.errs, fmt.Errorf("replay Project %d: %w", n+1, err))
+		p.errs = append(p.errs, fmt.Errorf("replay projection %d: %w", n+1, err))
 	}
 }
 
@@ -95,12 +102,9 @@ func (p *projected) plain(of *commonpb.Payloads) ([]byte, error) {
 	if !encrypted(of.Payloads[0]) {
 		return of.Payloads[0].Data, nil
 	}
-	var in contract.ProjectInput
-	if err := p.conv.FromPayloads(of, &in); err != nil {
-		return nil, err
-	}
-	again, err := converter.GetDefaultDataConverter().ToPayload(in)
-	return again.GetData(), err
+	var in json.RawMessage
+	err := p.conv.FromPayloads(of, &in)
+	return in, err
 }
 
 func (p *projected) err() error {
@@ -187,7 +191,7 @@ func (c channel) ReceiveAsync(value any) (ok bool) {
 
 func (w *outbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
 	w.o.plant(ctx, ActivityPart(activityType))
-	if activityType == contract.Project && len(args) == 1 {
+	if projects(activityType) && len(args) == 1 {
 		w.o.inputs.compare(args[0])
 	}
 	return w.Next.ExecuteActivity(ctx, activityType, args...)

@@ -17,6 +17,7 @@ type plan struct {
 	agentFaults   bool
 	most          map[disturbance]int // of each disturbance
 	calm          int                 // a disturbance is possible at one of so many steps
+	turns         bool                // calls write the events before them
 	continueAfter int                 // steps of an execution; 0: one execution has the whole epoch
 
 	crashAt int // the step of a worker at which it crashes; 0: chance decides
@@ -128,6 +129,7 @@ func draw(seed uint64) plan {
 	if r.IntN(6) == 0 && !p.tree {
 		p.review, p.asks = true, true
 	}
+	p.turns = r.IntN(4) > 0
 	return p
 }
 

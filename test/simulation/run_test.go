@@ -266,7 +266,8 @@ func (w *world) target(claim run.Claim, start run.RunStart) workflows.Input {
 	q := contract.HostQueues(claim.TaskQueue, host)
 	return workflows.Input{
 		Target: contract.Target{RunID: claim.RunID, Dir: w.dir.Root, Store: w.store}, Claim: claim, Start: start,
-		DirQueue: q.Dir, Calls: q.HostCalls, Options: workflows.Options{ContinueAfter: w.plan.continueAfter},
+		DirQueue: q.Dir, Calls: q.HostCalls,
+		Options: workflows.Options{ContinueAfter: w.plan.continueAfter, Turns: w.plan.turns},
 	}
 }
 

@@ -185,7 +185,7 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 		case ok:
 			w.retrying(info.ActivityID, true)
 			return out
-		case name == contract.RunPass:
+		case name == contract.RunPass || name == contract.Turn:
 			err = temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Host: host})
 		default:
 			time.Sleep(200 * time.Millisecond)
@@ -238,13 +238,24 @@ func (w *world) deliver(ctx context.Context, name string, f *flight, in reflect.
 	}()
 	select {
 	case out := <-done:
-		if p, ok := out[0].Interface().(contract.ProjectResult); ok && p.Outcome == run.ProjectionWritten {
+		if wrote(out[0].Interface()) {
 			w.projected()
 		}
 		return out, true
 	case <-f.gone:
 		return nil, false
 	}
+}
+
+// wrote reports whether an activity wrote events.
+func wrote(result any) bool {
+	switch r := result.(type) {
+	case contract.ProjectResult:
+		return r.Outcome == run.ProjectionWritten
+	case contract.TurnResult:
+		return r.Project.Outcome == run.ProjectionWritten
+	}
+	return false
 }
 
 // waiting sends heartbeats until stop: on a server, an activity that waits for a worker has none to lose. The
