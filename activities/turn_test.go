@@ -1,0 +1,84 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/layout"
+)
+
+func (h *harness) turn(ctx context.Context, in contract.ProjectInput) (res contract.TurnResult, err error) {
+	e := env(ctx)
+	e.RegisterActivity(h.acts.Turn)
+	got, err := e.ExecuteActivity(h.acts.Turn, contract.TurnInput{Project: in, Call: h.in})
+	if err == nil {
+		require.NoError(h.t, got.Get(&res))
+	}
+	return res, err
+}
+
+func TestTurnWritesThenCalls(t *testing.T) {
+	h := newHarness(t, "answer")
+	in := h.startsAs(filepath.Join(h.dir, "run"))
+	written := func() bool {
+		raw, err := os.ReadFile(filepath.Join(in.Dir, layout.EventsFile))
+		return err == nil && string(raw) == in.Lines[0]+"\n"
+	}
+	before := false
+	h.acts.cfg.OnPoint = func(p Point, _ string) { before = before || p == PointRequested && written() }
+	res, err := h.turn(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, "written", string(res.Project.Outcome))
+	require.EqualValues(t, 1, res.Project.Tail.Seq)
+	require.NotNil(t, res.Pass)
+	require.True(t, before, "the call began before its events were on disk")
+	again, err := h.turn(t.Context(), in)
+	require.NoError(t, err)
+	require.Equal(t, res.Project.Tail, again.Project.Tail)
+	require.True(t, again.Pass.Reused)
+	require.Equal(t, 1, h.started(), "the answered call was made again")
+}
+
+func TestTurnCallsNothingUnlessItWrites(t *testing.T) {
+	for name, row := range map[string]struct {
+		prepare func(h *harness, in *contract.ProjectInput)
+		outcome string
+	}{
+		"lost events":      {func(_ *harness, in *contract.ProjectInput) { in.First = 5 }, "gap"},
+		"other events":     {func(_ *harness, in *contract.ProjectInput) { in.Lines[0] += " " }, "diverged"},
+		"a later epoch":    {func(_ *harness, in *contract.ProjectInput) { in.Epoch = 0 }, "stale"},
+		"an unknown store": {func(_ *harness, in *contract.ProjectInput) { in.Store = "gopher://bucket" }, ""},
+		"a file in the way": {func(h *harness, in *contract.ProjectInput) {
+			in.Dir = filepath.Join(h.dir, "file")
+			require.NoError(h.t, os.WriteFile(in.Dir, nil, 0o600))
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "answer")
+			in := h.startsAs(filepath.Join(h.dir, "run"))
+			_, _, err := h.project(in, nil)
+			require.NoError(t, err)
+			row.prepare(h, &in)
+			res, err := h.turn(t.Context(), in)
+			require.NoError(t, err)
+			require.Equal(t, row.outcome, string(res.Project.Outcome))
+			require.Nil(t, res.Pass)
+			require.Zero(t, h.started())
+		})
+	}
+}
+
+func TestTurnOfAStoppedWorkerCallsNothing(t *testing.T) {
+	h := newHarness(t, "answer")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the worker stops"))
+	_, err := h.turn(ctx, h.startsAs(filepath.Join(h.dir, "run")))
+	require.ErrorContains(t, err, "the worker stops")
+	require.Zero(t, h.started())
+}
