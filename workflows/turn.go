@@ -15,7 +15,7 @@ const maxTurn = 32 << 10
 
 // turnWait is the time a turn waits for a worker. After it, or if all calls of the host are taken, the events are
 // written without the call.
-const turnWait = 2 * time.Second
+const turnWait = 5 * time.Second
 
 // takesTurn reports whether the activity of the call can write the pending events first: it executes on the host of
 // the directory, and nobody waits for them. Members of a group and lanes begin together, after one projection.
