@@ -166,7 +166,7 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 	h.env = append(h.env, "PASSBOOK_CODEC_ENDPOINT=http://"+at)
 	dir := h.asksAboutThePlan("asked")
 	w := h.webUI()
-	closed := w.page(t, h.tab("asked", "timeline"), "RunPass", "")
+	closed := w.page(t, h.tab("asked", "timeline"), "Turn", "")
 	require.NotContains(t, closed, dir)
 
 	ctx, stop := context.WithCancel(t.Context())

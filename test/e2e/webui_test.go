@@ -110,7 +110,7 @@ func TestWebUI(t *testing.T) {
 	}
 	attributes := w.page(t, h.tab("paused", "search-attributes"), "PassbookStatus", "")
 	require.Contains(t, attributes, "paused")
-	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "RunPass", ""), "Rotation")
+	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "Turn", ""), "Rotation")
 }
 
 // columns chooses the columns of the list, as Configure Columns below it does; the browser keeps them.
