@@ -487,8 +487,7 @@ func (c *control) ack(text string) Ack {
 	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
 }
 
-// startFlusher starts the coroutine that writes journaled events to the directory while the main loop waits for
-// something else.
+// startFlusher starts the coroutine that writes journaled events while the main loop waits for something else.
 func (c *control) startFlusher(ctx workflow.Context) {
 	workflow.GoNamed(ctx, "flusher", func(ctx workflow.Context) {
 		for workflow.Await(ctx, func() bool { return c.unflushed && c.e.open && c.e.j.waiting == 0 }) == nil {
