@@ -40,10 +40,14 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 			text += fmt.Sprintf("\n%sIt was %s and continues in epoch %d.", ReopenedWith(*re), re.From, re.Epoch)
 		}
 		asked, _ := now.State.Asks()
-		err = AwaitDirectory(ctx, d.Dir, func(m rundir.Meta) bool {
+		decided := func(m rundir.Meta) bool {
 			q, open := m.State.Asks()
 			return !open || q.ID != asked.ID
-		})
+		}
+		held, err := h.recorded(ctx, o, d.Dir, decided)
+		if m, unread := d.Meta(); err == nil && (unread != nil || !decided(m)) {
+			text += "\n" + h.unrecorded("the decision", d.Dir, held)
+		}
 		return h.answer(d, now.State.RunID, text), err
 	})
 }

@@ -60,18 +60,15 @@ func stateFull(dir string) string {
 	return ""
 }
 
-// followed waits until a directory follows a resume, or returns why it does not.
-func (h Host) followed(
-	ctx context.Context, o operations.Operator, d rundir.Dir, before rundir.Meta,
+// recorded waits until the directory records what an open run has accepted, or returns why it does not.
+func (h Host) recorded(
+	ctx context.Context, o operations.Operator, d rundir.Dir, there func(rundir.Meta) bool,
 ) (text string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, recordWait)
 	defer cancel()
 	ask := time.Now().Add(AskFor)
 	err = Poll(ctx, Refresh, func(now time.Time) (bool, error) {
-		m, err := d.Meta()
-		resumed := m.State.Starts > before.State.Starts || m.State.Status != run.Paused &&
-			m.Events.Seq > before.Events.Seq
-		if err == nil && resumed {
+		if m, err := d.Meta(); err == nil && there(m) {
 			return true, nil
 		}
 		if now.Before(ask) {
@@ -82,6 +79,15 @@ func (h Host) followed(
 		return text != "", nil
 	})
 	return text, err
+}
+
+// unrecorded describes that the run has accepted something which its directory does not record yet. held is the cause,
+// if it is known.
+func (h Host) unrecorded(what string, d rundir.Dir, held string) string {
+	if held == "" {
+		held = fmt.Sprintf("To see whether it does: %s status %s", h.Program, shell.Quote(d.Root))
+	}
+	return fmt.Sprintf("The run has accepted %s, and its directory does not record it yet. %s", what, held)
 }
 
 // DamageLines describes the damage that the journal records, or why it is unknown.

@@ -134,7 +134,9 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d projector.Dir,
 	if verb != workflows.VerbResume || ack.Status != run.Paused {
 		return text, nil
 	}
-	held, err := h.followed(ctx, o, d.Dir, before)
+	held, err := h.recorded(ctx, o, d.Dir, func(m rundir.Meta) bool {
+		return m.State.Starts > before.State.Starts || m.State.Status != run.Paused && m.Events.Seq > before.Events.Seq
+	})
 	if err != nil {
 		return text, err
 	}

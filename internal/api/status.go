@@ -88,7 +88,7 @@ func (h Host) status(r view.Run) RunStatus {
 	}
 	q, open := s.Asks()
 	if r.Own() {
-		out.AvailableActions = s.Available(r.Effective.Status)
+		out.AvailableActions = r.Available()
 	}
 	if open {
 		asked := askedOf(&s, q)

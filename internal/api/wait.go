@@ -26,10 +26,13 @@ func Poll(ctx context.Context, interval time.Duration, f func(time.Time) (over b
 	}
 }
 
+// recordWait is how long an operation waits for the directory to record its effect.
+const recordWait = 10 * time.Second
+
 // AwaitDirectory returns when the directory records a change, so that the next reader sees it. Without a worker it
 // stops waiting after a while; the message is not lost.
 func AwaitDirectory(ctx context.Context, d rundir.Dir, there func(rundir.Meta) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, recordWait)
 	defer cancel()
 	return Poll(ctx, Refresh, func(time.Time) (bool, error) {
 		m, err := d.Meta()

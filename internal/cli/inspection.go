@@ -42,7 +42,7 @@ type statusReport struct {
 func (s inspection) report() statusReport {
 	available := []run.Operation{}
 	if s.Own() {
-		available = s.Now.State.Available(s.Effective.Status)
+		available = s.Available()
 	}
 	return statusReport{
 		AvailableActions: available,

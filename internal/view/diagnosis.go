@@ -2,10 +2,21 @@ package view
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
+
+// Available lists the operations that are allowed now. A run that a full disk holds up can be resumed, although its
+// directory does not record that it has paused.
+func (r Run) Available() []run.Operation {
+	all := r.Now.State.Available(r.Effective.Status)
+	if h := r.Effective.Held; h != nil && h.DiskFull && !slices.Contains(all, run.Resume) {
+		all = append(all, run.Resume)
+	}
+	return all
+}
 
 // Causes lists the causes of a status, from the journal and from Temporal.
 func (r Run) Causes() []string {

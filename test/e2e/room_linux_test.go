@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -96,6 +98,33 @@ func TestAFullDisk(t *testing.T) {
 	h.finish(dir)
 	require.Zero(t, at.wait(), at.output())
 	h.undisturbed(dir, 0)
+}
+
+// TestADecisionOnAFullDisk: the answer to a decision that the directory cannot record says so, and the run can be
+// resumed over HTTP although its directory records that it asks.
+func TestADecisionOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	dir := smallDisk(t, h)
+	definition, err := testenv.WriteAsks(h.dir("."))
+	require.NoError(t, err)
+	h.starter("run", definition, "--output-dir", dir, "--detach")
+	until(t, "the run asks", func() bool { return metaOf(t, dir).Status == string(run.AwaitingPhaseHandoff) })
+	c := h.console(strings.TrimSpace(h.starter("token", "create", "ops", "--can", "operate")))
+	path := "/v1/runs/" + metaOf(t, dir).RunID
+	filler := fill(t, filepath.Dir(dir), 0)
+	answer := c.do(path+"/decide", "", map[string]any{"action": "continue"})
+	require.Contains(t, answer["message"], "its directory does not record it yet. Paused, a disk is full: ")
+	require.Contains(t, answer["message"], "Free space there, then send: POST "+path+"/resume")
+	require.NoError(t, os.Remove(filler))
+	var status struct {
+		Available []run.Operation `json:"available_actions"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(h.starter("status", dir, "--json")), &status))
+	require.Contains(t, status.Available, run.Resume)
+	c.do(path+"/resume", "", map[string]any{})
+	until(t, "the run is done", func() bool { return metaOf(t, dir).Status == string(run.Done) })
+	require.Equal(t, 1, strings.Count(string(read(t, dir+"/events.jsonl")), `"kind":"phase_handoff.decided"`))
 }
 
 // pausesFor counts the pauses of a reason that are on disk.

@@ -45,6 +45,7 @@ type question struct {
 	Budget   float64
 	Spent    string
 	Answer   answerForm
+	Held     string // why the run does not continue; empty: it does, or that is unknown
 	Returns  string // where an answer leads to: "inbox" or "run"
 }
 
@@ -148,6 +149,9 @@ func (s *site) question(ctx context.Context, sub subject) (*question, error) {
 	state := sub.State()
 	q := &question{subject: sub, Asked: *found.Question, Judged: sub.Asks.Judged, Returns: "run",
 		Budget: state.Budget.CapUSD, Spent: state.CostText()}
+	if held := sub.Run.Effective.Held; held != nil {
+		q.Held = s.h.HeldText(*held, sub.dir.Dir)
+	}
 	for _, f := range state.Facts(*sub.Asks) {
 		if f.Name != "Verdict" && f.Name != "Cost" && f.Name != "Changed" {
 			q.Facts = append(q.Facts, f)

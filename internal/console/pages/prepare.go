@@ -87,9 +87,8 @@ func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at
 	if o.Name == "decide" { // the page shows the question
 		return s.answering(ctx, sub)
 	}
-	status, open := sub.Run.Effective.Status, sub.Asks != nil
 	if op := run.Operation(o.Name); op == run.Resume || op == run.Revert {
-		body.Force = run.May(status, op, run.Terms{Undecided: open}) != nil
+		body.Force = !slices.Contains(sub.Run.Available(), op)
 	}
 	if slices.Contains([]string{"pause", "cancel", "steer"}, o.Name) {
 		body.Running = s.working(sub, nil).Calls

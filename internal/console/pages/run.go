@@ -126,7 +126,10 @@ func (s *site) overview(r *http.Request) (view, error) {
 		}
 	}
 	p.Now = s.working(p.subject, nil)
-	if p.Asks == nil && p.Run.Effective.Status.Class() != run.Live { // else the page shows what the run waits for
+	switch held := p.Run.Effective.Held; {
+	case held != nil:
+		p.Causes = []string{s.h.HeldText(*held, p.dir.Dir)}
+	case p.Asks == nil && p.Run.Effective.Status.Class() != run.Live: // else the page shows what the run waits for
 		p.Causes = p.Run.Causes()
 	}
 	p.Rows = slices.DeleteFunc(p.Run.Identity(), func(row model.Row) bool {

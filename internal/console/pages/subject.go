@@ -119,7 +119,7 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 	}
 	id, _ := access.From(ctx)
 	status, undecided := sub.Run.Effective.Status, sub.Asks != nil
-	names := run.Terms{Undecided: undecided}.Available(status)
+	names := sub.Run.Available()
 	for _, op := range []run.Operation{run.Resume, run.Revert} { // of a halted run, with a reason
 		if run.May(status, op, run.Terms{Forced: true, Undecided: undecided}) == nil {
 			names = append(names, op)
@@ -173,7 +173,7 @@ func (s *subject) describe() {
 	if s.Away() {
 		return
 	}
-	s.NeedsForce = run.May(s.Run.Effective.Status, run.Resume, run.Terms{Undecided: s.Asks != nil}) != nil
+	s.NeedsForce = !slices.Contains(s.Run.Available(), run.Resume)
 	if task := s.State().Task; task != s.State().Pipeline {
 		s.Task = task
 	}
