@@ -43,7 +43,7 @@ type Problem struct {
 
 // ProblemOf describes an error, with redacted secrets.
 func (h Host) ProblemOf(err error) Problem {
-	p := Problem{Code: CodeOf(err), Message: h.Advice(h.Secrets.Text(volume.Explain(err).Error()), "")}
+	p := Problem{Code: CodeOf(err), Message: h.Advice(h.Secrets.Text(volume.Message(err)), "")}
 	var conflict *run.ConflictError
 	if errors.As(err, &conflict) {
 		p.AvailableActions = conflict.Available()

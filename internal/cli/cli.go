@@ -63,7 +63,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		err = flushed
 	}
 	if err != nil && !errors.As(err, new(silentExit)) {
-		text := a.secrets.Text(volume.Explain(err).Error()) + hint(err)
+		text := a.secrets.Text(volume.Message(err)) + hint(err, a.settings.StateDir)
 		fmt.Fprintf(errw, "Error: %s\n", terminal.Safe(asCalled(text, program(), root.Commands())))
 	}
 	return exitCode(err)

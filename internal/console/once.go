@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -50,6 +51,7 @@ func (s *Server) once(w http.ResponseWriter, r *http.Request, rt route) {
 	who, _ := access.From(r.Context())
 	id := digest(who.Auth, sent[0])
 	if err := s.keepOnce(w, r, rt, id); err != nil {
+		err = fmt.Errorf("%s: keep the request and its answer: %w", rt.name, err)
 		refuse(w, s.problemOf(err))
 	}
 }

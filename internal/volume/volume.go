@@ -156,6 +156,19 @@ func Explain(err error) error {
 	return &Error{Err: err, Info: info}
 }
 
+// Message is the text of an error for who sent a request: that of [Explain], and what to do about the file system.
+func Message(err error) string {
+	err = Explain(err)
+	var full *Error
+	switch {
+	case !errors.As(err, &full):
+		return err.Error()
+	case full.Info.ReadOnly:
+		return err.Error() + ". Make it writable, then try again"
+	}
+	return err.Error() + ". Free space there, then try again"
+}
+
 // pathIn returns the path in an error.
 func pathIn(err error) string {
 	var link *os.LinkError

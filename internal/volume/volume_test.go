@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -104,4 +105,15 @@ func TestExplain(t *testing.T) {
 		})
 	}
 	require.NoError(t, volume.Explain(nil))
+}
+
+func TestMessageNamesTheRemedy(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	for cause, end := range map[syscall.Errno]string{
+		syscall.ENOSPC: " free). Free space there, then try again", syscall.EACCES: "permission denied",
+		syscall.EDQUOT: "quota is used up). Free space there, then try again",
+	} {
+		got := volume.Message(fmt.Errorf("write it: %w", &fs.PathError{Op: "open", Path: path, Err: cause}))
+		require.True(t, strings.HasSuffix(got, end), got)
+	}
 }
