@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	workerWait = 5 * time.Second // for a worker that is being started
-	answerWait = time.Minute     // for the answer to a message
+	workerWait = 5 * time.Second  // for a worker that is being started
+	answerWait = 30 * time.Second // for the answer to a message
 )
 
 // attended returns when a worker polls the workflow tasks of an open run; it waits for a worker that is starting.

@@ -164,5 +164,22 @@ func refusalOf(runID, verb string, err error) error {
 		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID),
 			Closed: true}
 	}
+	if late := (*client.WorkflowUpdateServiceTimeoutOrCanceledError)(nil); errors.As(err, &late) {
+		return &UnansweredError{Verb: verb, RunID: runID, Err: err}
+	}
 	return fmt.Errorf("%s run %s: %w", verb, runID, err)
 }
+
+// UnansweredError reports that a run has not answered a message in time. It may still act on it.
+type UnansweredError struct {
+	Verb, RunID string
+	Err         error
+}
+
+func (e *UnansweredError) Error() string {
+	return fmt.Sprintf("%s run %s: its worker did not answer in time, and may still act on the message; see "+
+		"starter status %s before you send it again", e.Verb, e.RunID, e.RunID)
+}
+
+// Unwrap returns the cause.
+func (e *UnansweredError) Unwrap() error { return e.Err }
