@@ -60,7 +60,7 @@ func (a *app) tokenList() *cobra.Command {
 	cmd.RunE = func(*cobra.Command, []string) error {
 		all, err := tokens.In(a.settings.StateDir).List()
 		if err != nil {
-			return err
+			return fmt.Errorf("list the tokens of the console: %w", err)
 		}
 		lines := []TokenLine{}
 		for _, t := range all {

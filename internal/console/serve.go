@@ -190,5 +190,8 @@ func Link(stateDir string, now time.Time) (string, error) {
 		return "", fmt.Errorf("make a login link: %w", err)
 	}
 	path, err := login.NewLink(stateDir, now)
-	return strings.TrimSpace(string(base)) + path, err
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimSpace(string(base)) + path, nil
 }

@@ -58,12 +58,25 @@ func TestLinkExpires(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, ok)
 
+	secret = link(t, state)
+	b.Now = func() time.Time { return time.Now().Add(-time.Hour) } // the clock was set back
+	ok, err = b.Use(secret)
+	require.NoError(t, err)
+	require.False(t, ok)
+
 	link(t, state)
 	_, err = NewLink(state, time.Now().Add(LinkLife+time.Second))
 	require.NoError(t, err)
 	entries, err := os.ReadDir(b.Links)
 	require.NoError(t, err)
 	require.Len(t, entries, 1, "an expired link is removed")
+}
+
+func TestLinkThatCannotBeWritten(t *testing.T) {
+	state := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(state, "console"), nil, 0o600))
+	_, err := NewLink(state, time.Now())
+	require.ErrorContains(t, err, "make a login link: ")
 }
 
 func TestSessions(t *testing.T) {

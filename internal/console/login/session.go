@@ -92,7 +92,11 @@ func (b *Sessions) valid(id string) (bool, error) {
 
 // List returns the sessions of a state directory, the one that was used last first.
 func List(stateDir string, now time.Time) ([]Session, error) {
-	return list(sessionFolder(stateDir), now)
+	all, err := list(sessionFolder(stateDir), now)
+	if err != nil {
+		return nil, fmt.Errorf("list the sessions of the console: %w", err)
+	}
+	return all, nil
 }
 
 // list returns the sessions in a folder, and removes expired ones.

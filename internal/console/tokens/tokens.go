@@ -114,7 +114,7 @@ func (f File) Create(ctx context.Context, called string, can api.Access, now tim
 		return "", err
 	}
 	text := Prefix + base64.RawURLEncoding.EncodeToString(secret)
-	err := f.change(ctx, func(all []Token) ([]Token, error) {
+	err := f.change(ctx, "create token "+called, func(all []Token) ([]Token, error) {
 		switch {
 		case slices.ContainsFunc(all, func(t Token) bool { return t.Name == called }):
 			return nil, &NameError{called, shell.Sprintf("it exists; use another name, or revoke it first: starter token "+
@@ -137,7 +137,7 @@ func (f File) Create(ctx context.Context, called string, can api.Access, now tim
 
 // Revoke removes a token. A running console refuses it from then on.
 func (f File) Revoke(ctx context.Context, called string) error {
-	return f.change(ctx, func(all []Token) ([]Token, error) {
+	return f.change(ctx, "revoke token "+called, func(all []Token) ([]Token, error) {
 		i := slices.IndexFunc(all, func(t Token) bool { return t.Name == called })
 		if i < 0 {
 			return nil, &NameError{called, "there is no such token; to list them, run: starter token list"}
@@ -147,7 +147,12 @@ func (f File) Revoke(ctx context.Context, called string) error {
 }
 
 // change replaces the file, one program after another.
-func (f File) change(ctx context.Context, edit func([]Token) ([]Token, error)) (err error) {
+func (f File) change(ctx context.Context, what string, edit func([]Token) ([]Token, error)) (err error) {
+	defer func() {
+		if err != nil && !errors.As(err, new(*NameError)) {
+			err = fmt.Errorf("%s: %w", what, err)
+		}
+	}()
 	if err := (durable.Disk{}).Mkdir(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}
