@@ -3,12 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/rundir"
@@ -123,10 +126,28 @@ func (a *app) nearRuns(what string) string {
 }
 
 // hint suggests checkpoints for an error that lists them.
-func hint(err error) string {
+func hint(err error, stateDir string) string {
 	var missing *projector.NoCheckpointError
 	if errors.As(err, &missing) {
 		return didYouMean(missing.ID, missing.Known)
+	}
+	if file := (*fs.PathError)(nil); errors.As(err, &file) && errors.Is(err, fs.ErrPermission) {
+		return ofAnotherUser(file.Path, stateDir)
+	}
+	return ""
+}
+
+// ofAnotherUser is the end of a message about a file that this user may not read, if it is in the state directory of
+// another user.
+func ofAnotherUser(file, stateDir string) string {
+	if !strings.HasPrefix(file, stateDir+string(filepath.Separator)) {
+		return ""
+	}
+	for at := file; len(at) >= len(stateDir); at = filepath.Dir(at) { // the first one that can be examined
+		if owner := folder.OtherOwner(at); owner != "" {
+			return fmt.Sprintf(". It belongs to user %s: run the command as %s, or set PASSBOOK_STATE_DIR to a state "+
+				"directory of yours", owner, owner)
+		}
 	}
 	return ""
 }
