@@ -49,7 +49,21 @@ func (b *chromium) is(condition string) bool {
 
 func (b *chromium) until(condition string) {
 	b.t.Helper()
+	defer func() {
+		if b.t.Failed() {
+			b.t.Log(b.text())
+		}
+	}()
 	until(b.t, "the page shows: "+condition, func() bool { return b.is(condition) })
+}
+
+// text is the address and the text of the page.
+func (b *chromium) text() string {
+	page, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
+	if err != nil {
+		return err.Error()
+	}
+	return page
 }
 
 func (b *chromium) press(keys string) {
@@ -66,8 +80,7 @@ func (b *chromium) tab(selector string) {
 		}
 		b.press(kb.Tab)
 	}
-	page, err := chromedp.Run(b.ctx, chromedp.Evaluate[string](`location.href + "\n" + document.body.innerText`))
-	b.t.Fatalf("no Tab leads to %s on %s (%v)", selector, page, err)
+	b.t.Fatalf("no Tab leads to %s on %s", selector, b.text())
 }
 
 // enter writes a text into a field; nothing if the text is empty.

@@ -104,7 +104,7 @@ func TestTourInChromium(t *testing.T) {
 	b.shows("Passes after the checkpoint")
 	b.keep("revert")
 	b.send(`form.form button`)
-	b.shows("Is this right?")
+	b.until(`!!document.querySelector("#asks h2")`) // its timeline shows the question that was reverted
 	b.open(path + "/do/decide")
 	b.tab(`input[name=action][value=continue]`)
 	b.press(" ")
