@@ -115,7 +115,7 @@ func commandWords(text, quote string) (words []string, end int) {
 			}
 			words, rest = append(words, word), rest[n:]
 		}
-		if len(words) == 0 || !verbs[words[0]] {
+		if len(words) == 0 || !isVerb(words[0]) {
 			return nil, 0
 		}
 		return words, len(inside) + len(quote)
@@ -168,7 +168,7 @@ var (
 func commandWord(before []string, word string) bool {
 	switch {
 	case len(before) == 0:
-		return verbs[word]
+		return isVerb(word)
 	case flagWord.MatchString(word), argument.MatchString(word):
 		return true
 	case len(before) == 1 && slices.Contains(subverbs[before[0]], word):
@@ -309,17 +309,22 @@ func (h Host) nameOf(named, run string) string {
 	return named
 }
 
-// verbs are the commands of the starter that messages may name.
+// verbs are the commands of the starter that messages may name, besides those of operations.
 var verbs = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(`amend attach blame budget cancel check checkpoints codec compare completion config
 		console cost-report costs decide demo diagnose diff doctor evidence export fork grant identity init lineage list logs
-		mcp pause plan promote quality-report rebuild remove repair-state replay report resume revert run schedule server
+		mcp plan promote quality-report rebuild remove repair-state replay report resume revert run schedule server
 		session snapshot status steer store token verify version watch worker`) {
 		all[name] = true
 	}
 	return all
 }()
+
+// isVerb reports whether a word is a command of the starter that messages may name.
+func isVerb(word string) bool {
+	return verbs[word] || slices.ContainsFunc(Table(), func(o Operation) bool { return o.Verb == word })
+}
 
 // subverbs are the second words of commands.
 var subverbs = map[string][]string{

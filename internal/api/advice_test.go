@@ -88,7 +88,7 @@ func TestEveryAdviceHasAForm(t *testing.T) {
 		shown := tools().Advice(text, "")
 		for _, at := range remains.FindAllStringSubmatchIndex(shown, -1) {
 			verb, rest := shown[at[2]:at[3]], shown[at[3]:]
-			if !verbs[verb] {
+			if !isVerb(verb) {
 				continue // the word starter, and no command
 			}
 			found++

@@ -8,6 +8,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -70,6 +71,8 @@ func (a Access) Includes(other Access) bool {
 // Operation is a row of the table.
 type Operation struct {
 	Name        string
+	Path        string // of its address in the HTTP API; empty: /v1/runs/{id}/NAME
+	Verb        string // command of the starter that does the same; empty: one with its name
 	Summary     string // in the imperative
 	Details     string // more sentences; empty: none
 	Access      Access // that a client requires
@@ -90,6 +93,7 @@ func (o Operation) Call(ctx context.Context, h Host, input []byte) (any, error) 
 
 // does completes a row with its function.
 func does[I, O any](row Operation, f func(context.Context, Host, I) (O, error)) Operation {
+	row.Path, row.Verb = cmp.Or(row.Path, "/v1/runs/{id}/"+row.Name), cmp.Or(row.Verb, row.Name)
 	row.Input, row.Output = reflect.TypeFor[I](), reflect.TypeFor[O]()
 	row.call = func(ctx context.Context, h Host, input []byte) (any, error) {
 		var in I

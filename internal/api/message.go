@@ -27,7 +27,7 @@ type Answer struct {
 // PauseInput is the input of [Pause].
 type PauseInput struct {
 	Run  string `json:"run" jsonschema:"id of the run, the beginning of one, or its directory"`
-	Now  bool   `json:"now,omitempty" jsonschema:"end the running call instead of waiting for it"`
+	Now  bool   `json:"now,omitempty" jsonschema:"end the running call instead of waiting for it; resume repeats its pass"`
 	Note string `json:"note,omitempty" jsonschema:"a note for the journal"`
 }
 

@@ -9,17 +9,6 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 )
 
-func (a *app) pause() *cobra.Command {
-	var in api.PauseInput
-	cmd := &cobra.Command{Use: "pause [RUN]", Short: "Pause a run after the running pass"}
-	cmd.Flags().StringVar(&in.Note, "note", "", "a note for the record")
-	cmd.Flags().BoolVar(&in.Now, "now", false, "end the running call instead of waiting for it; resume repeats its pass")
-	return a.onNamed(cmd, func(ctx context.Context, name string) error {
-		in.Run = name
-		return a.answered(api.Pause(ctx, a.host(), in))
-	})
-}
-
 func (a *app) budget() *cobra.Command {
 	var in api.BudgetInput
 	cmd := &cobra.Command{Use: "budget [RUN]", Short: "Set the budget of a run",

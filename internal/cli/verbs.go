@@ -1,6 +1,12 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/passbook-run/passbook/internal/api"
+)
 
 // groups are the headings of `starter --help`, in order.
 func groups() []*cobra.Group {
@@ -20,8 +26,20 @@ type verb struct {
 	new   func(*app) *cobra.Command
 }
 
-// verbs is the table of all verbs. To add one, write its constructor in a new file and add a row.
+// verbs are all verbs: those of the table, and one for each operation that none of them executes.
 func verbs() []verb {
+	all := written()
+	for _, o := range api.Table() {
+		if !slices.ContainsFunc(all, func(v verb) bool { return v.name == o.Verb }) {
+			all = append(all, verbOf(o))
+		}
+	}
+	return all
+}
+
+// written is the table of verbs with their own texts and flags. To add one, write its constructor in a new file and add
+// a row.
+func written() []verb {
 	return []verb{
 		{"demo", "start", (*app).demo},
 		{"fork", "start", (*app).fork},
@@ -36,7 +54,6 @@ func verbs() []verb {
 		{"budget", "control", (*app).budget},
 		{"cancel", "control", (*app).cancel},
 		{"decide", "control", (*app).decide},
-		{"pause", "control", (*app).pause},
 		{"promote", "control", (*app).promote},
 		{"remove", "control", (*app).remove},
 		{"resume", "control", (*app).resume},

@@ -42,24 +42,10 @@ func routes() []route {
 // routeOf is the address of an operation. The run is in the path; what else a reading operation needs is in the query,
 // and what another one needs is the body.
 func routeOf(o api.Operation) route {
-	rt := route{method: http.MethodPost, path: "/v1/runs/{id}/" + o.Name, name: o.Name, summary: o.Summary,
-		details: o.Details, access: o.Access, problems: o.Problems, output: o.Output}
+	rt := route{method: http.MethodPost, path: o.Path, name: o.Name, summary: o.Summary, details: o.Details,
+		access: o.Access, problems: o.Problems, output: o.Output}
 	if o.Access == api.CanRead {
 		rt.method = http.MethodGet
-	}
-	switch o.Name {
-	case "list", "start":
-		rt.path = "/v1/runs"
-	case "status":
-		rt.path = "/v1/runs/{id}"
-	case "question":
-		rt.path = "/v1/runs/{id}/questions"
-	case "diagnose":
-		rt.path = "/v1/runs/{id}/diagnosis"
-	case "inbox":
-		rt.path = "/v1/questions"
-	case "pass":
-		rt.path = "/v1/runs/{id}/passes/{pass}"
 	}
 	if rt.method == http.MethodPost {
 		rt.body = o.Input
