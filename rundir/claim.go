@@ -83,7 +83,11 @@ func (d Dir) Claim() (run.Claim, error) {
 		return c, err
 	}
 	var shape *json.UnmarshalTypeError
-	if err = json.Unmarshal(raw, &c); errors.As(err, &shape) || err == nil && !run.SingleName(c.RunID) {
+	err = json.Unmarshal(raw, &c)
+	if v := layout.VersionOf(raw); v > run.ClaimVersion && (err != nil || !run.SingleName(c.RunID)) {
+		return run.Claim{}, d.newer(layout.ClaimFile, v, run.ClaimVersion)
+	}
+	if errors.As(err, &shape) || err == nil && !run.SingleName(c.RunID) {
 		return run.Claim{}, fmt.Errorf("%s: %w (its %s is not one of Passbook's)", d.Root, ErrNoRun, layout.ClaimFile)
 	}
 	if err != nil {

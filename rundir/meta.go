@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 
@@ -111,10 +112,63 @@ type DerivedMark struct {
 }
 
 // Meta reads meta.json. The error is fs.ErrNotExist if the file is missing and damaged if it cannot be parsed; both are
-// repaired by a rebuild from the events.
+// repaired by a rebuild from the events. A newer version is read as far as this program knows it.
 func (d Dir) Meta() (Meta, error) {
 	var m Meta
-	return m, d.ReadJSON(layout.MetaFile, &m)
+	err := d.ReadJSON(layout.MetaFile, &m)
+	if errors.Is(err, layout.ErrDamaged) {
+		if raw, _ := d.ReadRaw(layout.MetaFile); layout.VersionOf(raw) > MetaVersion {
+			return m, d.newer(layout.MetaFile, layout.VersionOf(raw), MetaVersion)
+		}
+	}
+	return m, err
+}
+
+// Known returns an error if a newer release wrote a file of the directory that every write depends on. Files that are
+// missing or damaged are no error here.
+func (d Dir) Known() error {
+	if err := d.KnownClaim(); err != nil {
+		return err
+	}
+	m, err := d.Meta()
+	if err != nil {
+		return newerOnly(err)
+	}
+	return d.KnownMeta(m)
+}
+
+// KnownClaim is Known for run.json alone.
+func (d Dir) KnownClaim() error {
+	c, err := d.Claim()
+	if err != nil {
+		return newerOnly(err)
+	}
+	if c.Version > run.ClaimVersion {
+		return d.newer(layout.ClaimFile, c.Version, run.ClaimVersion)
+	}
+	return nil
+}
+
+// KnownMeta is Known for a meta.json that was read.
+func (d Dir) KnownMeta(m Meta) error {
+	switch {
+	case m.Version > MetaVersion:
+		return d.newer(layout.MetaFile, m.Version, MetaVersion)
+	case m.State.Version > run.StateVersion:
+		return d.newer("the state in "+layout.MetaFile, m.State.Version, run.StateVersion)
+	}
+	return nil
+}
+
+func newerOnly(err error) error {
+	if newer := (*layout.NewerError)(nil); errors.As(err, &newer) {
+		return err
+	}
+	return nil
+}
+
+func (d Dir) newer(file string, version, known int) error {
+	return &layout.NewerError{Op: "use run directory", Object: d.Root, File: file, Version: version, Known: known}
 }
 
 // State reads state.json. In long runs it can be older than the events: see LastSeq and [Meta].Behind.

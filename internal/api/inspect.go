@@ -37,6 +37,9 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
 		return s, err
 	}
+	if err := d.Known(); err != nil {
+		s.Effective.Held = &run.Held{Cause: err.Error(), Waits: true}
+	}
 	s.Members = d.Projects(s.Now.State)
 	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
 		s.Lost = projector.Lost(d, s.Now.State)

@@ -36,9 +36,8 @@ func (x *examined) readMeta() error {
 	if x.own && x.meta.err == nil {
 		x.meta.err = projector.Strange(x.dir.Dir, x.meta.typed)
 	}
-	if v := x.meta.typed.Version; v > rundir.MetaVersion {
-		return fmt.Errorf("%s has version %d, and this program knows %d: use the one that wrote it, or a newer one",
-			x.dir.Path(layout.MetaFile), v, rundir.MetaVersion)
+	if x.own {
+		return x.dir.Known()
 	}
 	return nil
 }

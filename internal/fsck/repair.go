@@ -108,6 +108,9 @@ func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult
 // lockRepair takes the directory's lock, or fails at once. Directories of other programs have no lock; there it only
 // excludes other repairs.
 func lockRepair(d projector.Dir, own bool, o RepairOptions) (*durable.Lock, error) {
+	if err := d.Known(); own && err != nil {
+		return nil, err
+	}
 	path := d.Path(layout.LockFile)
 	if !own {
 		path = d.Path(layout.RepairsDir + "/repair.lock")

@@ -23,6 +23,9 @@ func (e *CopyError) Error() string {
 // AtHome checks that a directory is the recorded one of its run. A moved directory is accepted. The error for a copy
 // is a *CopyError.
 func AtHome(stateDir string, claim run.Claim, dir projector.Dir) error {
+	if err := dir.Known(); err != nil {
+		return err
+	}
 	all, err := indexed(stateDir)
 	if err != nil {
 		return err

@@ -50,6 +50,9 @@ func Promote(ctx context.Context, dir projector.Dir, p Promotion) (Promoted, err
 	if err != nil {
 		return Promoted{}, err
 	}
+	if err := dir.Known(); err != nil {
+		return Promoted{}, err
+	}
 	if now, err := dir.Now(); err != nil {
 		return Promoted{}, err
 	} else if err := run.May(now.State.Status, run.Promote, run.Terms{}); err != nil { // before a store is asked for

@@ -17,6 +17,9 @@ func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err != nil {
 		return Reopened{}, err
 	}
+	if err := dir.Known(); err != nil {
+		return Reopened{}, err
+	}
 	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return Reopened{}, err

@@ -50,6 +50,9 @@ func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 	if err != nil {
 		return Reverted{}, err
 	}
+	if err := dir.Known(); err != nil {
+		return Reverted{}, err
+	}
 	now, effective, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return Reverted{}, err

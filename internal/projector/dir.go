@@ -24,8 +24,20 @@ func (d Dir) Inside() durable.Disk { return d.Disk.In(d.Root) }
 // At returns the run directory at a path, for writing.
 func At(root string) Dir { return Dir{Dir: rundir.At(root)} }
 
-// Lock takes the directory's lock, and waits for its current holder.
+// Lock takes the directory's lock, and waits for its current holder. A directory that a newer release has written is a
+// layout.NewerError.
 func Lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error) {
+	if err := d.Known(); err != nil {
+		return nil, err
+	}
+	return lock(ctx, d, what)
+}
+
+// lock is Lock for a caller that opens the directory, which checks the rest.
+func lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error) {
+	if err := d.KnownClaim(); err != nil {
+		return nil, err
+	}
 	l, err := durable.Disk{}.In(d.Root).WaitLock(ctx, d.Path(layout.LockFile), durable.Self(what, time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", d.Root, err)

@@ -30,11 +30,11 @@ func ReadEnd(ctx context.Context, d rundir.Dir, blobs Blobs) (*End, error) {
 
 // CatchUp writes the derived files of a final journal whose last projection was ended before it wrote them.
 func (d Dir) CatchUp(ctx context.Context, blobs Blobs) error {
-	lock, err := Lock(ctx, d.Dir, "project")
+	held, err := lock(ctx, d.Dir, "project")
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock()
+	defer held.Unlock()
 	p, err := d.Open(ctx, blobs)
 	if err != nil {
 		return err

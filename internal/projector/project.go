@@ -44,11 +44,11 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 	if err := d.makeRoot(); err != nil {
 		return Projected{}, err
 	}
-	lock, err := Lock(ctx, d.Dir, "project")
+	held, err := lock(ctx, d.Dir, "project")
 	if err != nil {
 		return Projected{}, err
 	}
-	defer lock.Unlock()
+	defer held.Unlock()
 	p, err := d.Open(ctx, blobs)
 	if err != nil {
 		return Projected{}, err

@@ -53,6 +53,9 @@ func (d Dir) Open(ctx context.Context, blobs Blobs) (*Projector, error) {
 		return nil, err
 	}
 	if err == nil {
+		if err := d.KnownMeta(meta); err != nil {
+			return nil, err
+		}
 		err = Strange(d.Dir, meta)
 	}
 	if err == nil {

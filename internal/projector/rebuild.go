@@ -92,11 +92,11 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
 	if err := d.take(src.Claim); err != nil {
 		return Restored{}, err
 	}
-	lock, err := Lock(ctx, d.Dir, "rebuild")
+	held, err := lock(ctx, d.Dir, "rebuild")
 	if err != nil {
 		return Restored{}, err
 	}
-	defer lock.Unlock()
+	defer held.Unlock()
 	p, err := d.Open(ctx, blobs)
 	if err != nil {
 		return Restored{}, err

@@ -26,6 +26,9 @@ func (d Dir) Remove() error {
 
 // LockForRemoval takes the directory's lock, or fails at once with durable.ErrHeld.
 func LockForRemoval(d rundir.Dir) (*durable.Lock, error) {
+	if err := d.Known(); err != nil {
+		return nil, fmt.Errorf("remove: %w", err)
+	}
 	lock, err := durable.Disk{}.In(d.Root).TryLock(d.Path(layout.LockFile), durable.Self("remove", time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("remove run directory %s: %w", d.Root, err)

@@ -39,11 +39,11 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return done, err
 	}
-	lock, err := Lock(ctx, d.Dir, "seal")
+	held, err := lock(ctx, d.Dir, "seal")
 	if err != nil {
 		return done, err
 	}
-	defer lock.Unlock()
+	defer held.Unlock()
 	p, err := d.Open(ctx, blobs)
 	if err != nil {
 		return done, err

@@ -63,8 +63,11 @@ func Writable(path string) error {
 	return errors.Join(t.outsideOfRuns(), t.writable())
 }
 
-// MayWrite checks that this process may write to the directory of a run.
+// MayWrite checks that this process may write to the directory of a run, and knows its format.
 func MayWrite(d rundir.Dir) error {
+	if err := d.Known(); err != nil {
+		return err
+	}
 	t, err := look(d.Root)
 	if err != nil {
 		return err

@@ -1,0 +1,44 @@
+package layout
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/passbook-run/passbook/internal/build"
+)
+
+// NewerError refuses to write what a newer release has written. Nothing was changed.
+type NewerError struct {
+	Op      string // such as "write run directory"
+	Object  string
+	File    string // the file with the version; empty: the object
+	Version int
+	Known   int    // the newest version that this program knows
+	Program string // the release that wrote it; empty: not recorded
+	Else    string // what else to do; empty: nothing
+}
+
+func (e *NewerError) Error() string {
+	what := "its format"
+	if e.File != "" {
+		what = e.File
+	}
+	needed := "the release that wrote it"
+	if e.Program != "" {
+		needed = "Passbook " + e.Program
+	}
+	return fmt.Sprintf("%s %s: %s has version %d, and this program (%s) knows up to %d; nothing was changed. Use %s or "+
+		"a newer one%s", e.Op, e.Object, what, e.Version, build.Version(), e.Known, needed, e.Else)
+}
+
+// VersionOf returns the member "version" of a JSON object, whatever the object has beside it; 0 without one.
+func VersionOf(raw []byte) int {
+	var v struct {
+		Version json.RawMessage `json:"version"`
+	}
+	var n int
+	if json.Unmarshal(raw, &v) != nil || json.Unmarshal(v.Version, &n) != nil {
+		return 0
+	}
+	return n
+}
