@@ -86,7 +86,10 @@ without a server.
 			}
 			cmd.SetContext(operations.WithStores(cmd.Context(), operations.Stores{Configured: a.settings.Store,
 				StateDir: a.settings.StateDir, Trust: a.trust}))
-			return asUsage(err)
+			if err != nil {
+				return asUsage(err)
+			}
+			return a.openState(cmd)
 		},
 	}
 	root.SetIn(a.in)

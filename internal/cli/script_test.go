@@ -66,6 +66,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests,
 			"overwrite": overwrite, "reference": reference, "turns": turns,
+			"refused": refused,
 		},
 	})
 }
@@ -200,6 +201,22 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 	if reason == string(run.Done) {
 		_, err = d.Seal(ctx, blobs.Of(s), projector.Sealing{RunID: id, First: 1, Tail: p.Tail})
 		check(err)
+	}
+}
+
+// refused DIR ID tries every verb that writes to a run of a newer release.
+func refused(ts *testscript.TestScript, _ bool, args []string) {
+	dir, id := args[0], args[1]
+	for _, verb := range []string{
+		"pause " + dir, "cancel " + dir, "resume " + dir, "steer " + dir + " faster", "budget " + dir + " --usd 9",
+		"revert " + dir + " --to cp-S1", "promote " + dir + " --to out.html",
+		"repair-state " + dir + " --apply", "rebuild " + id + " --output-dir " + dir,
+	} {
+		ts.Check(os.WriteFile(ts.MkAbs("verb"), []byte(verb), 0o600))
+		exits(ts, false, append([]string{"1"}, strings.Fields(verb)...))
+		if text := ts.ReadFile("stderr"); !strings.Contains(text, "has version 2, and this program") {
+			ts.Fatalf("starter %s: %s", verb, text)
+		}
 	}
 }
 

@@ -2,10 +2,13 @@ package cli
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/format"
+	"github.com/passbook-run/passbook/internal/local"
 )
 
 // groups are the headings of `starter --help`, in order.
@@ -97,6 +100,26 @@ func written() []verb {
 		{"version", "environment", (*app).version},
 		{"worker", "environment", (*app).worker},
 	}
+}
+
+// reading are the verbs beside those that inspect runs that write nothing to the state directory.
+var reading = []string{"check", "completion", "config", "doctor", "help", "init", "plan", "server status",
+	"version", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
+
+// openState opens the state directory for a verb that writes to it.
+func (a *app) openState(cmd *cobra.Command) error {
+	top := cmd
+	for top.HasParent() && top.Parent().HasParent() {
+		top = top.Parent()
+	}
+	name := strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
+	switch {
+	case top.GroupID == "inspect" || slices.Contains(reading, top.Name()) || slices.Contains(reading, name):
+		return nil
+	case name == "server stop":
+		return format.State().Check(a.settings.StateDir)
+	}
+	return local.OpenState(cmd.Context(), a.settings.StateDir)
 }
 
 // addVerbs adds every verb of the table to the root command, in its group.

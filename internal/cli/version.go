@@ -12,31 +12,23 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/format"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // versionReport is the output of `version --json`.
 type versionReport struct {
-	Version  string          `json:"version"`  // of the module; devel: built from a checkout
-	Revision string          `json:"revision"` // of the version control system; empty: unknown
-	Modified bool            `json:"modified"` // the checkout had uncommitted changes
-	Go       string          `json:"go"`
-	Platform string          `json:"platform"`
-	SDK      string          `json:"temporal_sdk"`
-	Formats  []formatVersion `json:"formats"`
-	Embedded embeddedVersion `json:"embedded_server"`
-	Server   serverVersion   `json:"server"`
-}
-
-type formatVersion struct {
-	File    string `json:"file"`
-	Version int    `json:"version"`
+	Version  string           `json:"version"`  // of the module; devel: built from a checkout
+	Revision string           `json:"revision"` // of the version control system; empty: unknown
+	Modified bool             `json:"modified"` // the checkout had uncommitted changes
+	Go       string           `json:"go"`
+	Platform string           `json:"platform"`
+	SDK      string           `json:"temporal_sdk"`
+	Formats  []format.Version `json:"formats"`
+	Embedded embeddedVersion  `json:"embedded_server"`
+	Server   serverVersion    `json:"server"`
 }
 
 // embeddedVersion is the server that would be started.
@@ -70,7 +62,7 @@ running server. A server that does not answer is not an error; none is started.`
 func (a *app) versions(ctx context.Context) versionReport {
 	r := versionReport{
 		Version: build.Version(), Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
-		Formats: formats(),
+		Formats: format.All(),
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -91,17 +83,6 @@ func (a *app) versions(ctx context.Context) versionReport {
 	defer cancel()
 	r.Embedded, r.Server = a.embeddedVersion(ctx), a.serverVersion(ctx)
 	return r
-}
-
-// formats returns the files whose format has a version. Lines of events.jsonl have none, but the state they fold into
-// does.
-func formats() []formatVersion {
-	return []formatVersion{
-		{layout.ClaimFile, run.ClaimVersion}, {layout.EventsFile, run.StateVersion},
-		{layout.MetaFile, rundir.MetaVersion},
-		{layout.StateFile, rundir.StateSchema}, {layout.PlanFile, pipeline.PlanVersion},
-		{"segments", journal.SegmentVersion},
-	}
 }
 
 func (a *app) embeddedVersion(ctx context.Context) embeddedVersion {

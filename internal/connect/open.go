@@ -41,6 +41,9 @@ func Open(ctx context.Context, t Target) (operations.Operator, func() error, err
 	if err != nil {
 		return operations.Operator{}, nil, err
 	}
+	if err := local.OpenState(ctx, settings.StateDir); err != nil {
+		return operations.Operator{}, nil, err
+	}
 	detach := func() error { return nil }
 	if !conn.Explicit {
 		if detach, err = local.Attach(ctx, settings.StateDir); err != nil {

@@ -42,6 +42,7 @@ func (p place) fix(first string) string {
 // open run.
 func (e *examiner) disks(ctx context.Context) {
 	e.folder(place{"state", e.Settings.StateDir, "PASSBOOK_STATE_DIR"})
+	e.format()
 	e.folder(place{"temp", os.TempDir(), "TMPDIR"})
 	if e.Run != nil {
 		e.disksOf(ctx, *e.Run)

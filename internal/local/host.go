@@ -1,6 +1,7 @@
 package local
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -24,7 +25,7 @@ func HostID(stateDir string) (string, error) {
 	if id, err := readHostID(path); !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
-	if err := (durable.Disk{}).Mkdir(stateDir, 0o700); err != nil {
+	if err := OpenState(context.Background(), stateDir); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
 	fresh := make([]byte, 8)

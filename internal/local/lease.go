@@ -16,6 +16,9 @@ import (
 // Attach registers that this process needs the background processes. Until release or its end, [Alone] returns false.
 // It waits while another process stops the background processes, so attach before you ensure them.
 func Attach(ctx context.Context, stateDir string) (release func() error, err error) {
+	if err := OpenState(ctx, stateDir); err != nil {
+		return nil, err
+	}
 	f, err := openLease(stateDir)
 	if err != nil {
 		return nil, fmt.Errorf("attach to %s: %w", stateDir, err)

@@ -7,6 +7,7 @@
 // with [Alone]. A third process, the keeper, restarts a process that ended without having been stopped: a recorded
 // process should run, and stopping one removes it from its record under the same lock.
 //
+//	<state>/format.json           the version of the directory, see package format
 //	<state>/host-id               the name of this machine in queue names, random and stable
 //	<state>/attached              a lock shared by attached starters
 //	<state>/server/server.json    the server that runs or ran last; the next one reuses its ports

@@ -68,6 +68,9 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 	if err != nil {
 		return err
 	}
+	if err := local.OpenState(ctx, e.Settings.StateDir); err != nil {
+		return err
+	}
 	conn.Role = certs.Worker
 	metrics, ofSDK := connect.Metrics(e.Settings)
 	conn.Options.MetricsHandler = ofSDK

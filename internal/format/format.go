@@ -1,0 +1,30 @@
+// Package format has the versions of everything that Passbook writes, and opens state directories.
+//
+// A release writes one version of each format, and reads the earlier ones. It refuses to write where a newer release has
+// written. Run directories need no upgrade of their own: run.json and events.jsonl stay as they are, and everything else
+// is derived again by the next projection.
+package format
+
+import (
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// Version is the version of one format.
+type Version struct {
+	File    string `json:"file"`
+	Version int    `json:"version"`
+}
+
+// All returns the versions that this program writes. Lines of events.jsonl have none, but the state they fold into does.
+func All() []Version {
+	return []Version{
+		{layout.ClaimFile, run.ClaimVersion}, {layout.EventsFile, run.StateVersion},
+		{layout.MetaFile, rundir.MetaVersion},
+		{layout.StateFile, rundir.StateSchema}, {layout.PlanFile, pipeline.PlanVersion},
+		{"segments", journal.SegmentVersion}, {"state directory", State().Version()},
+	}
+}
