@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -32,6 +33,7 @@ const deadline = 90 * time.Second
 type environment struct {
 	t      *testing.T
 	root   string
+	bin    string // folder of the starter; empty: that of the tests
 	log    string
 	faults string
 	env    []string
@@ -83,7 +85,7 @@ func tiny() string { return filepath.Join(project, "examples", "corpus", "corpus
 
 // command is a starter that has not begun.
 func (h *environment) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, "starter"), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(cmp.Or(h.bin, programs), "starter"), args...)
 	cmd.Dir, cmd.Env = project, h.env
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
