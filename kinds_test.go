@@ -20,6 +20,7 @@ var kindSwitches = map[string]string{
 	"evidence":      "files of a run directory",
 	"evidenceFiles": "files that a revert moves away",
 	"evident":       "the same",
+	"laneEvent":     "lanes of the evidence",
 	"fold":          "records of state.json",
 	"Fold":          "header of meta.json",
 	"decideErrors":  "error records",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Bounds of the lanes in a state.
@@ -277,4 +278,62 @@ func (l Lanes) Text() string {
 		text += fmt.Sprintf(", %d waiting", n)
 	}
 	return text
+}
+
+// MergedText counts the lanes that are merged: 35 merged.
+func (l Lanes) MergedText() string { return fmt.Sprintf("%d merged", l.Merged) }
+
+// ActiveLane is what an active lane does, for people.
+type ActiveLane struct {
+	Number  int // of the item in the list, from 1
+	Name    string
+	Does    string // step 2, reviewer
+	Since   string // of its oldest call; empty: none runs
+	Waiting bool   // for an operator
+}
+
+// ActiveLanes describes the active lanes in the order of the list. steps is the number of steps of a lane; 0: unknown.
+func (s State) ActiveLanes(steps int) (all []ActiveLane) {
+	if s.Lanes == nil {
+		return nil
+	}
+	for _, l := range s.Lanes.Active {
+		a := ActiveLane{Number: l.Index + 1, Name: OneLine(l.Name), Waiting: l.Waiting != nil}
+		var who []string
+		for _, f := range s.InFlight {
+			if f.Lane != l.Key || s.Status != Running {
+				continue
+			}
+			name := cmp.Or(f.Member, f.Role)
+			if f.Attempt > 1 {
+				name += fmt.Sprintf(", attempt %d", f.Attempt)
+			}
+			who = append(who, name)
+			if a.Since == "" || f.StartedAt < a.Since {
+				a.Since = f.StartedAt
+			}
+		}
+		switch limited := s.Limited.InLane(l.Key).Calls(); {
+		case a.Waiting:
+			a.Does = "waits for an operator: " + OneLine(l.Waiting.Question)
+		case len(who) > 0:
+			a.Does = stepText(l.Step, steps) + strings.Join(who, ", ")
+		case len(limited) > 0:
+			a.Does = stepText(l.Step, steps) + "waits for a limit"
+		case steps > 0 && l.Step >= steps:
+			a.Does = "ends"
+		default:
+			a.Does = strings.TrimSuffix(stepText(l.Step, steps), ", ")
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// stepText is the beginning of a text about a step of a lane: "step 2 of 3, ".
+func stepText(step, steps int) string {
+	if steps > 0 {
+		return fmt.Sprintf("step %d of %d, ", step+1, steps)
+	}
+	return fmt.Sprintf("step %d, ", step+1)
 }

@@ -188,3 +188,27 @@ func TestReaderForgetsTheLane(t *testing.T) {
 	}
 	require.Equal(t, []string{"a", ""}, lanes)
 }
+
+// TestActiveLanesAreDescribed: what each active lane does, in the order of the list.
+func TestActiveLanesAreDescribed(t *testing.T) {
+	s := State{Status: Running, Lanes: &Lanes{Count: 9, Active: []Lane{
+		{Index: 0, Key: "a", Name: "a.go", Step: 1}, {Index: 1, Key: "b", Name: "b.go", Step: 2},
+		{Index: 2, Key: "c", Name: "c.go"}, {Index: 3, Key: "d", Name: "d.go"},
+		{Index: 4, Key: "e", Name: "e.go", Waiting: &LaneWait{Question: "two\nlines"}},
+	}}}
+	s.InFlight = []InFlightCall{
+		{Lane: "a", Member: "one", Role: "x", Attempt: 1, StartedAt: "2"},
+		{Lane: "a", Member: "two", Attempt: 3, StartedAt: "1"},
+		{Lane: "", Role: "other", StartedAt: "0"}}
+	s.Limited = NewLimited([]LimitedCall{{Lane: "d", N: 1, Until: "2026-03-01T10:00:00.000Z"}})
+	require.Equal(t, []ActiveLane{
+		{Number: 1, Name: "a.go", Does: "step 2 of 2, one, two, attempt 3", Since: "1"},
+		{Number: 2, Name: "b.go", Does: "ends"},
+		{Number: 3, Name: "c.go", Does: "step 1 of 2"}, {Number: 4, Name: "d.go", Does: "step 1 of 2, waits for a limit"},
+		{Number: 5, Name: "e.go", Does: `waits for an operator: two\nlines`, Waiting: true},
+	}, s.ActiveLanes(2))
+	require.Equal(t, "step 3", s.ActiveLanes(0)[1].Does)
+	s.Status = Paused
+	require.Equal(t, "step 2 of 2", s.ActiveLanes(2)[0].Does, "a pause interrupts calls")
+	require.Empty(t, State{}.ActiveLanes(2))
+}

@@ -38,16 +38,10 @@ func Details(s run.State, in Input) string {
 		text := strings.ReplaceAll(run.OneLine(p.Line(nil)), "$", "USD ")
 		fmt.Fprintf(&b, "- project **%s**, workflow `%s`: %s\n", p.Alias, p.RunID, text)
 	}
-	if s.Lanes != nil {
-		for _, l := range s.Lanes.Active {
-			if l.Waiting != nil {
-				fmt.Fprintf(&b, "- waiting for you later: **%s** %s\n", run.OneLine(l.Name), run.OneLine(l.Waiting.Question))
-			}
-		}
-	}
+	b.WriteString(lanesText(s))
 	for _, f := range s.InFlight {
-		if l, ok := s.Lane(f.Lane); ok {
-			f.Member = strings.TrimSpace(f.Member + " " + run.OneLine(l.Name))
+		if _, ok := s.Lane(f.Lane); ok {
+			continue // its lane is listed
 		}
 		fmt.Fprintf(&b, "- running: **%s** %s, attempt %d, since %s\n", f.Step, strings.TrimSpace(f.Role+" "+f.Member),
 			f.Attempt, f.StartedAt)
@@ -76,6 +70,22 @@ func Details(s run.State, in Input) string {
 	fmt.Fprintf(&b, "- directory `%s`\n\n", in.Target.Dir)
 	fmt.Fprintf(&b, "%s\n\n```\n%s\n```\n", nextSteps(s), strings.Join(commands(s, in), "\n"))
 	return b.String()
+}
+
+// lanesText lists the active lanes.
+func lanesText(s run.State) string {
+	if s.Lanes == nil {
+		return ""
+	}
+	text := "- " + s.Lanes.Text() + ", " + s.Lanes.MergedText() + "\n"
+	for _, l := range s.ActiveLanes(0) {
+		since := ""
+		if l.Since != "" {
+			since = ", since " + l.Since
+		}
+		text += fmt.Sprintf("- lane %d, **%s**: %s%s\n", l.Number, l.Name, l.Does, since)
+	}
+	return text
 }
 
 // operations lists operations: "pause, cancel", or "none".

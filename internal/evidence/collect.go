@@ -17,12 +17,14 @@ type collector struct {
 	reverts run.Reverts
 	total   float64
 	turns   int
+	laneLog []laneChange
 	failed  map[string]run.Totals // cost of attempts whose pass has not completed, by step, round and member
 }
 
 func (c *collector) add(e run.Event) {
 	c.fold.Apply(e)
 	c.reverts.Take(e)
+	c.lane(e)
 	if s := run.StoryOf(run.Entry{Event: e, After: c.fold.Current()}); s.What != "" {
 		c.Actions = append(c.Actions, Action{Seq: e.Seq, At: e.TS, What: s.What, By: s.By, Auth: s.Auth, Note: s.Note})
 	}
@@ -268,4 +270,5 @@ func (c *collector) dropReverted(inForce run.Ranges) {
 	c.Scores = slices.DeleteFunc(c.Scores, func(r Score) bool { return !inForce.Has(r.Seq) })
 	c.History.Shots = slices.DeleteFunc(c.History.Shots, func(r Shots) bool { return !inForce.Has(r.seq) })
 	c.Reverted = all - len(c.Passes)
+	c.lanes(inForce)
 }

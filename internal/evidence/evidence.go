@@ -39,6 +39,7 @@ type Evidence struct {
 	Spend      Spend              `json:"spend"`
 	Delivery   *Delivery          `json:"delivery"` // null: none
 	Projects   []run.ProjectState `json:"projects,omitempty"`
+	Lanes      []Lane             `json:"lanes,omitempty"` // in the order of the list
 	Damaged    int                `json:"damaged_lines"`
 	History    History            `json:"-"`
 }

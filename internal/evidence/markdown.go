@@ -124,6 +124,7 @@ func (e Evidence) projects(p *page) {
 func (e Evidence) done(p *page) {
 	p.line("## What was done\n")
 	e.projects(p)
+	e.lanes(p)
 	switch {
 	case len(e.Passes) > 0:
 		p.table("#", "stage", "round", "role", "outcome", "attempts", "time", "cost", "changes")

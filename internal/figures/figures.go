@@ -29,6 +29,7 @@ type Figures struct {
 	Words    run.Vocabulary
 	Progress Progress
 	InFlight []InFlightCall
+	Lanes    []Lane // the active ones, in the order of the list
 	Timing   Timing
 	Cost     Cost
 	Quality  Quality
@@ -52,7 +53,7 @@ func Of(s Source, now time.Time) Figures {
 
 // Tick returns the figures of a later moment without new records.
 func (f Figures) Tick(s Source, now time.Time) Figures {
-	f.InFlight = inFlightOf(s, now)
+	f.InFlight, f.Lanes = inFlightOf(s, now), lanesOf(s, now)
 	f.Timing.Elapsed, f.Timing.Paused = elapsed(s, now)
 	return f
 }

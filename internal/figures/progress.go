@@ -110,6 +110,28 @@ func inFlightOf(s Source, now time.Time) []InFlightCall {
 	return out
 }
 
+// Lane is one active lane of a run.
+type Lane struct {
+	run.ActiveLane
+	Elapsed time.Duration // of its oldest call; 0: none runs
+}
+
+func lanesOf(s Source, now time.Time) []Lane {
+	steps := 0
+	if stage, ok := s.stage(); ok && len(stage.Rounds) > 0 {
+		steps = len(stage.Rounds[0].Steps)
+	}
+	var out []Lane
+	for _, a := range s.State.ActiveLanes(steps) {
+		l := Lane{ActiveLane: a}
+		if t, known := parse(a.Since); known {
+			l.Elapsed = max(0, now.Sub(t))
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
 // Set is one set of files and the number of its settled passes (TM-10).
 type Set struct {
 	ID, Theme   string

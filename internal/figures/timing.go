@@ -138,10 +138,10 @@ func Weighted(all []time.Duration) *time.Duration {
 
 // Remaining returns the remaining time (TM-06): the weighted mean of the last passes, times the remaining numbered
 // passes plus the steps of remaining cycles (four per cycle of the seed's pipeline: screenshots, auditors, weaver,
-// refine). It assumes that no loop ends early. Nil under three passes, and after the run.
+// refine). It assumes that no loop ends early. Nil under three passes, while lanes work, and after the run.
 func Remaining(s Source) *time.Duration {
 	mean := Weighted(durations(s))
-	if mean == nil || s.State.Status.Closed() {
+	if mean == nil || s.State.Status.Closed() || s.State.Lanes != nil {
 		return nil
 	}
 	passes, cycles := remainingPasses(s)

@@ -35,6 +35,7 @@ type page struct {
 	Depths      depths
 	Money       money
 	Durations   *Chart
+	LaneRows    []evidence.Lane // those that the page lists
 	Groups      []group
 	Strips      []strip
 	More        []strip // other pictures
@@ -165,6 +166,7 @@ func (v *page) fill(s source) error {
 	v.Auditors = newest(v, cycles(s.book), most, s.words().Round)
 	v.Asked = v.asked(s)
 	v.Actions = newest(v, s.found.Actions, most, "message from outside")
+	v.LaneRows = newest(v, s.found.Lanes, most, "lane")
 	v.Groups = v.groups(s)
 	v.Starts = newest(v, starts(s.found), most, "start")
 	if err := v.draw(s); err != nil {

@@ -66,6 +66,7 @@ func (s source) textsOf(p evidence.Pass, space *int) texts {
 type row struct {
 	Seq                         int64 // of its event
 	Name, Role, Result, Changes string
+	Item                        string // of a lane
 	At                          string
 	DurationMS                  int64
 	Attempts                    int
@@ -147,7 +148,8 @@ func (g *group) sum() {
 
 func rowOf(p evidence.Pass) row {
 	r := row{
-		Seq: p.Seq, Name: p.Step, Role: cmp.Or(p.Member, p.Role, p.Title), At: p.StartedAt, DurationMS: p.DurationMS,
+		Seq: p.Seq, Name: p.Step, Role: cmp.Or(p.Member, p.Role, p.Title), Item: p.Item,
+		At: p.StartedAt, DurationMS: p.DurationMS,
 		Attempts: p.Attempts, Outcome: p.Outcome, USD: p.USD, Unknown: p.Unknown,
 		Bad: p.Outcome != run.CategoryOK || !p.Checks.Passed && len(p.Checks.Checks) > 0 || p.Value == "failed",
 	}

@@ -11,6 +11,7 @@ import (
 	"html/template"
 	"io"
 
+	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/rundir"
@@ -66,7 +67,7 @@ type Asked = asked
 // Read returns the content of the page, for pages that show parts of it.
 func Read(d rundir.Dir, o Options) (*Page, error) { return read(d, o.filled()) }
 
-// Fragments returns a copy of the templates "facts", "chart", "shot" and "difference" with their functions.
+// Fragments returns a copy of the templates "facts", "lanes", "chart", "shot" and "difference" with their functions.
 func Fragments() (*template.Template, error) { return pages.Clone() }
 
 // Style returns the style sheet of the pages.
@@ -90,6 +91,6 @@ var styleSource string
 
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
-	"title": figures.Title, "tenths": tenths,
+	"title": figures.Title, "lanes": evidence.LaneTotals, "tenths": tenths,
 	"style": func() template.CSS { return template.CSS(styleSource) },
 }).Parse(partsSource + pageSource + compareSource))

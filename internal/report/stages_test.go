@@ -63,3 +63,23 @@ func TestPageReportsStagesInTheirWords(t *testing.T) {
 	}
 	require.NotContains(t, section(t, page, "decisions"), "rejected", "a plain question is no rejection")
 }
+
+func TestPageListsLanes(t *testing.T) {
+	s := workspaceStory(t)
+	s.changes(1, 0, change{kind: "added", path: "a.txt", after: []byte("a\n")})
+	s.phase = "review"
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "review", Title: "Review", Round: 1, Dir: "steps/review"})
+	s.add(run.KindStageExpanded, run.StageExpanded{Stage: "review", Count: 2, Digest: s.blobs.keep([]byte("[]")).Digest})
+	for i, key := range []string{"a", "b"} {
+		s.lane = key
+		s.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: key + ".go"})
+		p := run.Pass{Step: "review/1", Role: "reviewer", Gives: "report", Round: 1, Title: "Reviewer", Dir: "steps/review",
+			Description: "reviews", Lane: key, Item: key + ".go"}
+		s.add(run.KindPassEnd, s.settle(p, 1, 0.25, 5000))
+	}
+	s.add(run.KindLaneEnded, run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
+	page := write(t, s.workspaceDir().Dir, report.Options{Contents: s.blobs.copy})
+	require.Contains(t, section(t, page, "lanes"), "2 lanes: 1 failed, 1 active")
+	require.Contains(t, section(t, page, "lanes"), "1 a.go active 1 $0.25 2 b.go failed: it is broken 1 $0.25")
+	require.Contains(t, section(t, page, "passes"), "reviewer b.go")
+}

@@ -119,7 +119,11 @@ func (t theme) panels(s Scene) []panel {
 		title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint,
 		wide: true,
 	})
-	add(len(f.InFlight) > 0 || s.Status == run.Running, panel{
+	lanes := s.State.Lanes
+	add(lanes != nil, panel{
+		title: "Lanes", lines: func(w int) []string { return t.lanes(s, w) },
+	})
+	add(lanes == nil && (len(f.InFlight) > 0 || s.Status == run.Running), panel{
 		title: currentTitle(f), short: "Current", lines: func(w int) []string { return t.current(s, w) },
 	})
 	add(len(s.State.Projects) > 0, panel{
@@ -149,24 +153,6 @@ func (t theme) panels(s Scene) []panel {
 		lines: func(w int) []string { return t.output(s.Output, w) },
 		grows: true,
 	})
-	return out
-}
-
-// projects shows the outcome of each project.
-func (t theme) projects(s run.State, w int) []string {
-	var out []string
-	for _, p := range s.Projects {
-		sign := t.dim.Render("·")
-		switch {
-		case p.Outcome == run.ProjectDone:
-			sign = t.good.Render("✓")
-		case p.Outcome.Rule().Blocks:
-			sign = t.bad.Render("✗")
-		case p.Outcome != run.ProjectPending:
-			sign = t.accent.Render("▶")
-		}
-		out = append(out, cut(sign+" "+p.Alias+"  "+t.dim.Render(run.OneLine(p.Line(nil))), w))
-	}
 	return out
 }
 

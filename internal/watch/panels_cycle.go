@@ -31,8 +31,8 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 		who = s.Pass.Member
 	}
 	if s.Failed {
-		return t.bad.Render("✗ ") + fit(figures.Title(who), 14) + " " + t.bad.Render(string(s.Outcome)) + " " +
-			run.OneLine(s.Message)
+		return t.bad.Render("✗ ") + fit(figures.Title(who), 14) + " " +
+			strings.TrimSpace(run.OneLine(s.Pass.Item)+" "+t.bad.Render(string(s.Outcome))+" "+run.OneLine(s.Message))
 	}
 	sign := t.good.Render("✓ ")
 	if s.Outcome != run.CategoryOK || s.Value == "failed" || s.Verdict == "rejected" {
@@ -47,8 +47,11 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 	if s.Outcome != run.CategoryOK {
 		lines = append(lines, string(s.Outcome))
 	}
-	if s.Pass.Number == 0 && s.Pass.Round > 0 {
+	if s.Pass.Number == 0 && s.Pass.Round > 0 && s.Pass.Item == "" {
 		lines = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Pass.Round))}, lines...)
+	}
+	if s.Pass.Item != "" {
+		lines = append([]string{run.OneLine(s.Pass.Item)}, lines...)
 	}
 	left := sign + fit(figures.Title(who), 14) + " " + strings.Join(lines, ", ")
 	return ends(left, fmt.Sprintf("%s  %12s", figures.Duration(s.Duration), run.CostPhrase(s.USD, s.Unknown)), w)
@@ -224,7 +227,7 @@ func (t theme) wait(s Scene, w int) []string {
 			out = append(out, t.strong.Render(l))
 		}
 		facts := "asked " + minute(q.RequestedAt)
-		if q.Kind != run.QuestionDelivery { // it is asked after all rounds
+		if q.Kind != run.QuestionDelivery && s.State.Lanes == nil { // it is asked after all rounds, or about a lane
 			facts = fmt.Sprintf("round %d, %s", max(q.Round, 1), facts)
 		}
 		if q.Verdict != "" {

@@ -82,6 +82,7 @@ type story struct {
 	state    run.State
 	lines    []string
 	phase    string
+	lane     string
 	artifact run.Blob
 	began    time.Time
 }
@@ -94,7 +95,7 @@ func (s *story) add(kind run.Kind, payload any) {
 	s.t.Helper()
 	raw, err := run.Payload(payload)
 	require.NoError(s.t, err)
-	e := run.Event{Seq: s.state.Seq + 1, TS: s.moment(), Kind: kind, Payload: raw}
+	e := run.Event{Seq: s.state.Seq + 1, TS: s.moment(), Kind: kind, Lane: s.lane, Payload: raw}
 	if s.phase != "" {
 		e.Phase = &s.phase
 	}

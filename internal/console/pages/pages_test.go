@@ -242,3 +242,23 @@ func TestAddressesLeadOnlyToRuns(t *testing.T) {
 	code, _ := d.get("/runs/" + first[:8])
 	require.Equal(t, http.StatusOK, code, "the beginning of an id")
 }
+
+func TestOverviewListsLanes(t *testing.T) {
+	d := newDesk(t)
+	s := begin(t, first, morning)
+	s.add(run.KindStageExpanded, run.StageExpanded{Stage: "write", Count: 2, Digest: s.blobs.keep("[]").Digest})
+	for i, key := range []string{"a", "b"} {
+		s.lane = key
+		s.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: key + ".go " + evil})
+	}
+	s.add(run.KindLaneEnded, run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
+	s.write(d.root)
+	code, page := d.get("/runs/" + first)
+	require.Equal(t, http.StatusOK, code)
+	require.Contains(t, shownText(page), "2 lanes: 1 failed, 1 active")
+	require.Regexp(t, `1 a\.go .*step 1`, shownText(page))
+	require.Contains(t, shownText(page), "failed: it is broken")
+	for _, bad := range []string{"<img src=x", "\u202e", "\u2066", "\x1b", "\x07"} {
+		require.NotContains(t, page, bad)
+	}
+}

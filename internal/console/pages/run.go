@@ -32,7 +32,9 @@ type runPage struct {
 	Follows  bool           // a new run may continue with its result
 	All      bool           // every pass is listed
 	Few      bool           // all of them are unfolded
-	Hidden   int            // passes that are not listed
+	Active   []figures.Lane // that work or wait
+	Lanes    []evidence.Lane
+	Hidden   int // passes that are not listed
 
 	Lineage []operations.Branch
 	Problem string
@@ -151,7 +153,9 @@ func (p *runPage) timeline() error {
 		return err
 	}
 	entries := p.entries()
-	planned := figures.Of(f, p.Run.Clock.Now).Stages
+	now := figures.Of(f, p.Run.Clock.Now)
+	planned := now.Stages
+	p.lanes(now.Lanes)
 	titles := p.Report.History.Stages
 	at := -1
 	for _, e := range entries {
@@ -179,6 +183,18 @@ func (p *runPage) timeline() error {
 	listed := listedPasses(p.Report.Groups)
 	p.Hidden, p.Few = len(p.Report.Passes)-listed, listed <= maxUnfolded
 	return nil
+}
+
+// lanes lists the lanes: of many only those that are not simply merged, unless all are asked for.
+func (p *runPage) lanes(active []figures.Lane) {
+	p.Active, p.Lanes = active, p.Report.LaneRows
+	if p.All || len(p.Lanes) <= maxPasses {
+		return
+	}
+	p.Lanes = slices.DeleteFunc(slices.Clone(p.Lanes), func(l evidence.Lane) bool {
+		return l.Outcome == evidence.LaneMerged && l.Conflicts == 0
+	})
+	p.Lanes = p.Lanes[:min(len(p.Lanes), maxPasses)]
 }
 
 // plan adds what the plan knows of a stage.
