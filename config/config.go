@@ -63,6 +63,8 @@ type Settings struct {
 	Decide  Decide  `mapstructure:"decide"`
 	Console Console `mapstructure:"console"`
 	Metrics Metrics `mapstructure:"metrics"`
+
+	Deployment Deployment `mapstructure:"deployment"` // versions of workers in a cluster
 }
 
 // Console configures the links to the console in notices.
@@ -185,8 +187,8 @@ func defaults() map[string]any {
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 		"grant.key_file": "", "grant.disable": false, "grant.stores": []string{}, "grant.roots": []string{},
 		"decide.unsigned": Allow, "decide.identities": []string{},
-		"metrics.listen": "",
-		"console.url":    "", "console.link_expires": 7 * 24 * time.Hour,
+		"metrics.listen": "", "deployment.name": "", "deployment.build_id": "",
+		"console.url": "", "console.link_expires": 7 * 24 * time.Hour,
 	}
 	for _, b := range Bounds() {
 		all[b.Setting] = 0
@@ -392,7 +394,8 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check(), s.Metrics.check())
+	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check(), s.Metrics.check(),
+		s.Deployment.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }

@@ -103,7 +103,9 @@ var every = map[string]struct {
 	"decide.identities": {"ada=a2V5,bob=a2V5", func(s Settings) any { return s.Decide.Identities },
 		Words{"ada=a2V5", "bob=a2V5"}},
 
-	"metrics.listen": {"127.0.0.1:9464", func(s Settings) any { return s.Metrics.Listen }, "127.0.0.1:9464"},
+	"deployment.name":     {"passbook", func(s Settings) any { return s.Deployment.Name }, "passbook"},
+	"deployment.build_id": {"v0.1.0", func(s Settings) any { return s.Deployment.BuildID }, "v0.1.0"},
+	"metrics.listen":      {"127.0.0.1:9464", func(s Settings) any { return s.Metrics.Listen }, "127.0.0.1:9464"},
 
 	"console.url": {"https://passbook.example.org:8443", func(s Settings) any { return s.Console.URL },
 		"https://passbook.example.org:8443"},

@@ -46,7 +46,7 @@ func Account(ctx workflow.Context, in AccountInput) error {
 			return nil
 		}
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() && !a.pending(ctx) {
-			return workflow.NewContinueAsNewError(ctx, Account, a.AccountInput)
+			return nextExecution(ctx, Account, a.AccountInput)
 		}
 		if err := a.wait(ctx); err != nil {
 			return err

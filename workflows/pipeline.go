@@ -299,7 +299,7 @@ func (e *engine) continueAsNew(ctx workflow.Context) error {
 		Refusals: e.control.refusals,
 		Pending:  e.pending, Permits: e.permits, Limits: e.lanesCarried(), Reminded: e.reminded,
 	}
-	return workflow.NewContinueAsNewError(ctx, Name, in)
+	return nextExecution(ctx, Name, in)
 }
 
 // flushAll writes and archives everything, including what messages journal meanwhile.

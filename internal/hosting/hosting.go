@@ -67,6 +67,11 @@ func Run(ctx context.Context, o Options) error {
 	if err := limitCache(); err != nil {
 		return err
 	}
+	if o.versioned() {
+		if _, err := o.version(); err != nil {
+			return err
+		}
+	}
 	host := newHost(o, self)
 	key, err := grants.Load(o.Settings)
 	if err != nil {
@@ -180,16 +185,23 @@ func (o Options) activities() activities.Config {
 // workers returns the workers of the host's own queues.
 func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {
 	q := contract.HostQueues(o.Settings.TaskQueue, o.Host)
-	dir := worker.New(o.Client, q.Dir, o.short())
-	workflows.Register(dir, o.Redact.Text, o.trusted.Verify)
-	acts.RegisterLocal(dir)
+	flows := worker.New(o.Client, q.Dir, o.workflowOptions())
+	workflows.Register(flows, o.Redact.Text, o.trusted.Verify)
+	acts.RegisterLocal(flows)
+	group, dir := []worker.Worker{flows}, flows
+	if o.versioned() {
+		opts := o.base()
+		opts.DisableWorkflowWorker = true
+		dir = worker.New(o.Client, q.Dir, opts)
+		group = append(group, dir)
+	}
 	acts.RegisterDirectory(dir)
 	if o.Operator.Client != nil {
 		scheduled{o.Operator, acts}.register(dir)
 	}
 	host := worker.New(o.Client, q.HostCalls, o.gated(&gate{pool: calls}))
 	acts.RegisterCalls(host)
-	return []worker.Worker{dir, host}
+	return append(group, host)
 }
 
 // opener returns the function that starts to poll a queue of runs on shared stores.
@@ -199,7 +211,7 @@ func (o Options) opener(acts *activities.Activities, calls *pool) func(queue) (p
 		var p polled
 		switch q.kind {
 		case workflowTasks:
-			p.Worker = worker.New(o.Client, q.name, o.short())
+			p.Worker = worker.New(o.Client, q.name, o.workflowOptions())
 			workflows.Register(p, o.Redact.Text, o.trusted.Verify)
 			acts.RegisterLocal(p)
 		default:

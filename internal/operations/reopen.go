@@ -378,6 +378,9 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 		return err
 	}
 	opts.WorkflowIDReusePolicy = reuse
+	if err := o.routed(ctx, opts.TaskQueue); err != nil {
+		return errors.Join(err, undo())
+	}
 	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
 	if already := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &already) {
 		return errors.Join(err, undo()) // the environment of the faster call is used

@@ -98,6 +98,7 @@ END
 		replace: []string{"127.0.0.1:17233", "$SERVER", "/var/tmp/passbook-cluster-1000/state", "$PASSBOOK_STATE_DIR"},
 		exits:   "4", want: []string{"First?"}},
 	{page: "docs/cluster.md", begins: "TEMPORAL_ADDRESS=eu-central-1", notRun: "needs an account"},
+	{page: "docs/cluster.md", begins: "PASSBOOK_DEPLOYMENT_NAME", notRun: "TestWorkerDeployment does it"},
 	{page: "docs/cluster.md", begins: "tcld namespace", notRun: "needs an account; docs_test.go compares the names"},
 
 	{page: "docs/console.md", begins: "TOKEN=",

@@ -1,0 +1,38 @@
+package hosting
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/operations"
+)
+
+func TestWorkersOfADeployment(t *testing.T) {
+	named := config.Settings{Deployment: config.Deployment{Name: "passbook", BuildID: "v0.1.0"}}
+	for name, row := range map[string]struct {
+		options Options
+		want    bool
+	}{
+		"no name":             {Options{}, false},
+		"in a cluster":        {Options{Settings: named}, true},
+		"the embedded server": {Options{Settings: named, Operator: operations.Operator{Embedded: true}}, false},
+	} {
+		opts := row.options.workflowOptions()
+		require.Equal(t, row.want, opts.DeploymentOptions.UseVersioning, name)
+		require.Equal(t, row.want, opts.LocalActivityWorkerOnly, name)
+		if row.want {
+			require.Equal(t, "v0.1.0", opts.DeploymentOptions.Version.BuildID)
+			require.Equal(t, workflow.VersioningBehaviorPinned, opts.DeploymentOptions.DefaultVersioningBehavior)
+		}
+		calls := row.options.gated(&gate{pool: newPool(1)})
+		require.False(t, calls.DeploymentOptions.UseVersioning, "any build of the host makes its calls")
+	}
+}
+
+func TestBuildWithoutVersionJoinsNoDeployment(t *testing.T) {
+	o := Options{Settings: config.Settings{Deployment: config.Deployment{Name: "passbook"}}}
+	require.ErrorIs(t, Run(t.Context(), o), errNoVersion)
+}
