@@ -37,6 +37,9 @@ func (w *world) projected() {
 		w.read = newReading()
 	}
 	added := raw[min(len(w.journal), len(raw)):]
+	if bytes.Contains(added, []byte(`"cause":"reset"`)) { // a crash after the reset may have kept what it abandons
+		clear(w.settled)
+	}
 	w.journal = raw
 	meta, err := w.dir.Meta()
 	if err != nil {
