@@ -43,7 +43,8 @@ func (f Directories) Version() int { return len(f.steps) + 1 }
 
 // Open is called by every program before it writes to a state directory. It records the version of a directory that has
 // none, and upgrades an older one in place: an interrupted upgrade is continued by the next call. idle returns an error
-// while processes of an older version may write there. A newer version is a [*layout.NewerError], and nothing is changed.
+// while processes of an older version may write there. A newer version is a [*layout.NewerError], and nothing is
+// changed.
 func (f Directories) Open(ctx context.Context, dir string, idle func() error) error {
 	m, err := f.check(dir)
 	switch {

@@ -110,9 +110,11 @@ func TestWorkerDeployment(t *testing.T) {
 	require.NoError(t, os.MkdirAll(folder, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "p.md"), []byte("name=early\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "p.yaml"), []byte(h.definition("early", three)), 0o600))
-	output, code := h.try("run", "--config", filepath.Join(folder, "p.yaml"), "--output-dir", h.dir("run-early"), "--detach")
+	output, code := h.try("run", "--config", filepath.Join(folder, "p.yaml"), "--output-dir", h.dir("run-early"),
+		"--detach")
 	require.Equal(t, 1, code, output)
-	require.Contains(t, output, "temporal worker deployment set-current-version --deployment-name passbook --build-id v0.1.0")
+	require.Contains(t, output,
+		"temporal worker deployment set-current-version --deployment-name passbook --build-id v0.1.0")
 	h.current(former)
 
 	h.let(false)

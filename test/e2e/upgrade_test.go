@@ -63,7 +63,8 @@ type open struct {
 func (h *environment) open() *open {
 	h.t.Helper()
 	o := &open{h, h.dir("calls.log"), h.dir("gate")}
-	script := "#!/bin/sh\nname=$(sed -n 's/.*name=\\([a-z]*\\).*/\\1/p' | head -n 1)\necho start $name >>" + o.log + "\nuntil [ -e " + o.gate + " ]; do sleep 0.1; done\n" +
+	script := "#!/bin/sh\nname=$(sed -n 's/.*name=\\([a-z]*\\).*/\\1/p' | head -n 1)\necho start $name >>" +
+		o.log + "\nuntil [ -e " + o.gate + " ]; do sleep 0.1; done\n" +
 		"echo answer $name >>" + o.log + "\necho An answer.\n"
 	require.NoError(h.t, os.WriteFile(h.dir("agent.sh"), []byte(script), 0o700))
 	o.let(true)
@@ -93,8 +94,8 @@ func (o *open) begin(name, stages string) string {
 }
 
 func (o *open) definition(name, stages string) string {
-	return "pipeline: " + name + "\nagent: {run: [" + o.dir("agent.sh") + "], reply: text, price: {input: 15, output: 75}}\n" +
-		"limits: {attempts: 1}\nroles:\n  a: {prompt: p.md, gives: report}\nstages:\n" + stages
+	return "pipeline: " + name + "\nagent: {run: [" + o.dir("agent.sh") + "], reply: text, " +
+		"price: {input: 15, output: 75}}\nlimits: {attempts: 1}\nroles:\n  a: {prompt: p.md, gives: report}\nstages:\n" + stages
 }
 
 // count is how often the log has a line.
