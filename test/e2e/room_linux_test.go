@@ -17,6 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // smallDisk is a run directory on a disk of its own, which only root can make.
@@ -109,7 +110,10 @@ func TestADecisionOnAFullDisk(t *testing.T) {
 	definition, err := testenv.WriteAsks(h.dir("."))
 	require.NoError(t, err)
 	h.starter("run", definition, "--output-dir", dir, "--detach")
-	until(t, "the run asks", func() bool { return metaOf(t, dir).Status == string(run.AwaitingPhaseHandoff) })
+	until(t, "the run asks", func() bool {
+		m, err := rundir.At(dir).Meta()
+		return err == nil && m.Status == string(run.AwaitingPhaseHandoff)
+	})
 	c := h.console(strings.TrimSpace(h.starter("token", "create", "ops", "--can", "operate")))
 	path := "/v1/runs/" + metaOf(t, dir).RunID
 	filler := fill(t, filepath.Dir(dir), 0)
