@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"regexp"
 
 	"github.com/passbook-run/passbook/internal/connect"
@@ -16,9 +17,13 @@ var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 // findByID finds a run of this host by its id: one that it has recorded, or one in the folder for runs.
 func (h Host) findByID(id string) (projector.Dir, error) {
 	if !runName.MatchString(id) {
-		return projector.Dir{}, &operations.NameError{What: id}
+		return projector.Dir{}, &operations.NameError{What: id, IDs: h.IDs}
 	}
-	return operations.FindID(h.Settings.StateDir, h.Settings.RunRoot, id, h.Trust)
+	d, err := operations.FindID(h.Settings.StateDir, h.Settings.RunRoot, id, h.Trust)
+	if unknown := (*operations.NameError)(nil); errors.As(err, &unknown) {
+		unknown.IDs = h.IDs
+	}
+	return d, err
 }
 
 // by is who sends a request.

@@ -61,8 +61,9 @@ func Budget(ctx context.Context, h Host, in BudgetInput) (Answer, error) {
 		return Answer{}, invalid("%s, %s and %s must be above 0", h.flag("tokens"), h.flag("calls"), h.flag("hours"))
 	}
 	if only := in.USD == 0 && limits != (workflows.BudgetLimits{}); !only && (in.USD == 0 || !run.ValidBudget(in.USD)) {
-		return Answer{}, invalid("%s is %g; it must be above 0 and at most %.0f, such as 500", h.flag("usd"), in.USD,
-			run.MaxBudgetUSD)
+		return Answer{}, invalid("%s is %g; it must be above 0 and at most %.0f, such as 500; or set another limit: %s, %s, "+
+			"%s or %s", h.flag("usd"), in.USD, run.MaxBudgetUSD, h.flag("tokens"), h.flag("calls"), h.flag("hours"),
+			h.flag("deadline"))
 	}
 	return message(ctx, h, in.Run, workflows.VerbBudget,
 		workflows.Message{USD: in.USD, BudgetLimits: limits, Note: in.Note})

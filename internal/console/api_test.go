@@ -62,6 +62,21 @@ func TestTheAPIFollowsTheTable(t *testing.T) {
 	}
 }
 
+// TestRefusalsAreForClientsOfTheAPI: they name no directories, and nothing of the implementation.
+func TestRefusalsAreForClientsOfTheAPI(t *testing.T) {
+	d := newDesk(t)
+	for path, want := range map[string]string{
+		"/v1/runs/390c8c15": "find run 390c8c15: no run of this host has that id, or an id that begins with it; to list the " +
+			"runs, send: GET /v1/runs",
+		"/v1/runs?limit=x":                          `list: the parameter limit: it is "x"; use an integer`,
+		"/v1/runs?min_score=x":                      `list: the parameter min_score: it is "x"; use a number`,
+		"/v1/runs/" + letter + "/checkpoints?all=x": `checkpoints: the parameter all: it is "x"; use true or false`,
+	} {
+		r, body := d.get(path)
+		require.Equal(t, want, d.problem(r, body).Detail, path)
+	}
+}
+
 // TestAnswersFollowTheirSchemas reads every address about the recorded run, and validates the answers.
 func TestAnswersFollowTheirSchemas(t *testing.T) {
 	d := newDesk(t)

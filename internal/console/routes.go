@@ -223,13 +223,24 @@ func parameter(kind reflect.Type, values []string) (any, error) {
 	}
 	switch kind.Kind() {
 	case reflect.Bool:
-		return strconv.ParseBool(values[0])
+		v, err := strconv.ParseBool(values[0])
+		return v, instead(err, values[0], "true or false")
 	case reflect.Int, reflect.Int64:
-		return strconv.ParseInt(values[0], 10, 64)
+		v, err := strconv.ParseInt(values[0], 10, 64)
+		return v, instead(err, values[0], "an integer")
 	case reflect.Float64:
-		return strconv.ParseFloat(values[0], 64)
+		v, err := strconv.ParseFloat(values[0], 64)
+		return v, instead(err, values[0], "a number")
 	}
 	return values[0], nil
+}
+
+// instead describes what a parameter that cannot be read should be.
+func instead(err error, text, want string) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("it is %q; use %s", text, want)
 }
 
 // allowed wraps the handler of a route: it checks the access of the client, the name of the run and the type of the

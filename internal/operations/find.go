@@ -37,10 +37,15 @@ func index(disk durable.Disk, stateDir, runID, dir string) error {
 type NameError struct {
 	What  string
 	Found []string // ids that start with it
+	IDs   bool     // runs are named by ids only
 }
 
 func (e *NameError) Error() string {
-	if len(e.Found) == 0 {
+	switch {
+	case len(e.Found) == 0 && e.IDs:
+		return fmt.Sprintf("find run %s: no run of this host has that id, or an id that begins with it; to list the runs, "+
+			"run: starter list", e.What)
+	case len(e.Found) == 0:
 		return e.What + " is no run directory, and no run id of this machine starts with it: name a directory or a " +
 			"run id"
 	}
