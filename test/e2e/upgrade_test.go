@@ -95,7 +95,8 @@ func (o *open) begin(name, stages string) string {
 
 func (o *open) definition(name, stages string) string {
 	return "pipeline: " + name + "\nagent: {run: [" + o.dir("agent.sh") + "], reply: text, " +
-		"price: {input: 15, output: 75}}\nlimits: {attempts: 1}\nroles:\n  a: {prompt: p.md, gives: report}\nstages:\n" + stages
+		"price: {input: 15, output: 75}}\nlimits: {attempts: 1}\n" +
+		"roles:\n  a: {prompt: p.md, gives: report}\nstages:\n" + stages
 }
 
 // count is how often the log has a line.
