@@ -9,7 +9,7 @@ import (
 	"github.com/passbook-run/passbook/internal/build"
 )
 
-// errNoVersion is the error of a build that cannot be told from others of the deployment.
+// errNoVersion is the error of a build that looks like any other of the deployment.
 var errNoVersion = errors.New("start polling: the setting deployment.name is set, and this build has no version: " +
 	"install a release, or name the version of this build with PASSBOOK_DEPLOYMENT_BUILD_ID")
 
