@@ -23,7 +23,7 @@ type lane struct {
 	index   int
 	name    string
 	item    contract.ItemUse
-	at      int // number of finished lane steps of the run when it began to work
+	at      int // number of lane steps that used or returned budget, when it ended
 	running bool
 	over    bool      // it has ended or waits for an operator
 	short   bool      // the budget does not cover its next call
@@ -291,7 +291,7 @@ func (e *engine) atOnce() int { return min(max(1, e.round.Lanes.AtOnce), run.Max
 // after another one has ended a step.
 func (e *engine) startLane(ctx workflow.Context, l run.Lane) {
 	for _, other := range e.lanes {
-		if other.lane.key == l.Key && (other.lane.running || other.lane.short && other.lane.at == e.laneSteps ||
+		if other.lane.key == l.Key && (other.lane.running || other.lane.short && other.lane.at == e.paidSteps ||
 			other.lane.limited && e.limitedLane(ctx, l.Key)) {
 			return
 		}
@@ -313,7 +313,10 @@ func (e *engine) startLane(ctx workflow.Context, l run.Lane) {
 		le.lane.err = le.work(ctx)
 		le.lane.running = false
 		e.laneSteps++
-		le.lane.at = e.laneSteps
+		if !le.lane.short { // else two lanes that are short would start each other without end
+			e.paidSteps++
+		}
+		le.lane.at = e.paidSteps
 	})
 }
 
@@ -339,6 +342,7 @@ func (e *engine) work(ctx workflow.Context) error {
 			return nil
 		}
 		e.laneSteps++
+		e.paidSteps++
 	}
 	return nil
 }

@@ -1,0 +1,177 @@
+package workflows_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// sixLanes works on six items, three at the same time.
+func sixLanes(t *testing.T, src string) *harness {
+	t.Helper()
+	w := inLanes(t, src)
+	w.items = []string{"a", "b", "c", "d", "e", "f"}
+	return w
+}
+
+// itemsCalled lists the items that were called, in order of their names.
+func (w *harness) itemsCalled() (all []string) {
+	w.agent.mu.Lock()
+	defer w.agent.mu.Unlock()
+	for _, id := range w.agent.ids {
+		all = append(all, strings.Split(id, ".")[3])
+	}
+	slices.Sort(all)
+	return all
+}
+
+// ended lists the lanes that ended, with their outcomes, in order of their names.
+func (w *harness) ended() (all []string) {
+	for _, l := range payloads[run.LaneEnded](w, run.KindLaneEnded) {
+		all = append(all, l.Name+" "+l.Outcome)
+	}
+	slices.Sort(all)
+	return all
+}
+
+var allDone = []string{"a done", "b done", "c done", "d done", "e done", "f done"}
+
+// A pause lets the calls of all lanes end, and a resume continues without a second call.
+func TestPauseWaitsForCallsOfLanes(t *testing.T) {
+	w := sixLanes(t, threeLanes)
+	w.agent.will(laneCall("b", "1"), after(func() { w.signal("pause", nil) }))
+	var paused run.State
+	w.onPause(func() {
+		paused = w.dir.state(t)
+		w.signal("resume", nil)
+	})
+	w.done()
+	require.Empty(t, paused.InFlight)
+	require.Less(t, paused.Lanes.Begun, 6, "no lane begins after the request")
+	require.Equal(t, w.items, w.itemsCalled())
+	require.Equal(t, allDone, w.ended())
+}
+
+// A halt of the question about a lane ends the run; nothing else is called.
+func TestHaltEndsRunWithLanes(t *testing.T) {
+	w := sixLanes(t, strings.Replace(strings.Replace(threeLanes, ", if_failing: continue", "", 1), "attempts: 3",
+		"attempts: 1", 1))
+	w.agent.will(laneCall("b", "1"), goes(transient))
+	w.dir.when(run.KindQuestionAwaited, func() { w.signal("decide", message{"action": "halt"}) })
+	w.dir.when(run.KindGateRequested, func() { w.signal("decide", message{"action": "halt"}) })
+	r, err := w.execute()
+	require.NoError(t, err)
+	require.Equal(t, run.Halted, r.Status)
+	require.LessOrEqual(t, len(w.itemsCalled()), 6)
+	require.NotContains(t, w.ended(), "b done")
+}
+
+// A cancelled run starts no further lane.
+func TestCancelEndsLanes(t *testing.T) {
+	w := sixLanes(t, threeLanes)
+	w.agent.will(laneCall("b", "1"), after(w.env.CancelWorkflow))
+	_, err := w.execute()
+	require.Error(t, err)
+	require.Equal(t, []run.RunEnd{{Status: run.Cancelled}}, payloads[run.RunEnd](w, run.KindRunEnd))
+	require.Less(t, len(w.itemsCalled()), 6)
+	require.Equal(t, run.Cancelled, w.dir.state(t).Status)
+}
+
+// Lanes that the budget does not cover do not start. After it is raised, each item is called once.
+func TestBudgetStopsLanes(t *testing.T) {
+	w := sixLanes(t, withBudget(strings.Replace(threeLanes, "reply: text", "reply: claude-json", 1), "{usd: 4}"))
+	var paused run.State
+	var before []string
+	w.onPause(func() {
+		paused, before = w.dir.state(t), w.itemsCalled()
+		w.signal("budget", message{"usd": 20})
+		w.signal("resume", nil)
+	})
+	w.done()
+	require.Equal(t, run.BudgetThreshold, paused.Reason)
+	require.LessOrEqual(t, paused.Total(), 4.0, "lanes together keep to the budget")
+	require.Len(t, before, 4)
+	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
+	require.Equal(t, w.items, w.itemsCalled())
+	require.Equal(t, allDone, w.ended())
+}
+
+// A revert to the end of a lane repeats the other lanes that had not ended by then, and no lane that had.
+func TestRevertToEndOfLane(t *testing.T) {
+	w := sixLanes(t, threeLanes)
+	w.agent.will(laneCall("d", "1"), after(func() { w.signal("pause", nil) }))
+	var kept []string
+	w.onPause(func() {
+		to := int64(0)
+		for _, e := range w.dir.events(t) {
+			if e.Kind == run.KindLaneEnded && len(kept) < 2 {
+				to, kept = e.Seq, append(kept, e.Lane)
+			}
+		}
+		w.signal("revert", message{"to": run.UnnamedID(to)})
+	})
+	w.done()
+	require.Len(t, kept, 2)
+	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
+	var again []string
+	for _, id := range w.agent.ids {
+		if strings.HasPrefix(id, "g1.") {
+			again = append(again, strings.Split(id, ".")[3])
+		}
+	}
+	slices.Sort(again)
+	want := slices.DeleteFunc(slices.Clone(w.items), func(i string) bool { return slices.Contains(kept, i) })
+	require.Equal(t, want, again)
+	s := w.dir.state(t)
+	require.Equal(t, &run.LaneTotals{Count: 6}, s.LaneTotals)
+	require.InDelta(t, float64(len(w.agent.ids)), s.Total(), 1e-9)
+}
+
+// A run that comes of the end of a lane continues its list: lanes that had ended are not repeated.
+func TestForkContinuesLanes(t *testing.T) {
+	w := sixLanes(t, threeLanes)
+	w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-7", Seq: 7, Mode: run.ModeFork}
+	tree := run.Blob{Digest: "their tree"}
+	w.in.Start.State = &run.State{
+		Version: run.StateVersion, Next: run.Place{Round: 1}, Phase: "work", Round: 1, PhaseOpen: true, Tree: &tree,
+		Lanes: &run.Lanes{Count: 6, Digest: "list", Base: &tree, Begun: 4, Merged: 2, Done: 1, Failed: 1,
+			Active: []run.Lane{{Index: 2, Key: "c", Name: "c"}, {Index: 3, Key: "d", Name: "d",
+				Waiting: &run.LaneWait{Why: run.LaneFailed, Question: "it is broken"}}}},
+	}
+	asked := 0
+	answer := func() { asked++; w.signal("decide", message{"action": "retry"}) }
+	w.dir.when(run.KindGateRequested, answer)
+	w.done()
+	require.Equal(t, 1, asked, "the question of the lane that waits is asked anew")
+	require.Equal(t, []string{"c", "d", "e", "f"}, w.itemsCalled())
+	require.Equal(t, &run.LaneTotals{Count: 6, Failed: 1}, w.dir.state(t).LaneTotals)
+}
+
+// An amendment counts for the lanes that begin after it.
+func TestAmendmentCountsForLaterLanes(t *testing.T) {
+	one := strings.Replace(threeLanes, "at_once: 3", "at_once: 1", 1)
+	w := amendable(t, one)
+	w.items = []string{"a", "b", "c", "d", "e", "f"}
+	w.in.Start.Workspace = &run.Workspace{Kind: "git", Source: "/source", Base: "base", Branch: "b",
+		Tree: run.Blob{Digest: "first tree"}}
+	first := w.in.Start.Plan
+	next := w.given(strings.Replace(one, "attempts: 3", "attempts: 2", 1), "second")
+	w.agent.will(laneCall("a", "1"), after(func() {
+		amended := make(chan struct{})
+		w.dir.when(run.KindRunAmended, func() { close(amended) })
+		w.signal("amend", message{"plan": next})
+		<-amended
+	}))
+	w.done()
+	require.Equal(t, w.items, w.itemsCalled())
+	plans := map[string]string{}
+	for i, id := range w.agent.ids {
+		plans[strings.Split(id, ".")[3]] = w.agent.inputs[i].At.Plan
+	}
+	require.Equal(t, first, plans["a"])
+	require.Equal(t, next.Plan, plans["b"])
+}
