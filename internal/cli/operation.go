@@ -13,7 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 )
 
-// verbOf is the verb of an operation without texts and flags of its own: its flags are the keys of the input, and their
+// verbOf is the verb of an operation without separate texts and flags: its flags are the keys of the input, and their
 // help is that of the keys. It prints the message of the output, or its fields.
 func verbOf(o api.Operation) verb {
 	group := "control"
@@ -99,7 +99,7 @@ func keyFlags(set *pflag.FlagSet, in reflect.Value) (flags map[string]string) {
 			set.StringVar(p, name, "", help)
 		case *[]string:
 			set.StringSliceVar(p, name, nil, help)
-		default: // needs a verb of its own
+		default: // needs a verb in the table
 			continue
 		}
 		flags[key] = name
