@@ -72,11 +72,11 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 	}
 }
 
-// firsts are the names in the first column of a table whose four cells are all filled.
-func firsts(table string) []string {
+// firsts are the names of the items of a list that have a licence, a purpose and a reason.
+func firsts(list string) []string {
 	var out []string
-	row := regexp.MustCompile("(?m)^\\| `(\\S+)` \\| [^|]+ \\| [^|]+ \\| [^|]+ \\|$")
-	for _, m := range row.FindAllStringSubmatch(table, -1) {
+	item := regexp.MustCompile("(?m)^- `(\\S+)` \\([^)]+\\): [^;]+; .+$")
+	for _, m := range item.FindAllStringSubmatch(strings.ReplaceAll(list, "\n  ", " "), -1) {
 		out = append(out, m[1])
 	}
 	return out
