@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -26,20 +25,11 @@ func TestDocs(t *testing.T) {
 }
 
 func projectTable() string {
-	var out strings.Builder
-	out.WriteString("| outcome | the project | status of the parent | delivery | what happens next |\n" +
-		"|---|---|---|---|---|\n")
+	out := tableRow("outcome", "the project", "status of the parent", "what happens next") + "|---|---|---|---|\n"
 	for _, r := range run.ProjectRules() {
-		delivery := "waits"
-		switch {
-		case r.Blocks:
-			delivery = "blocked"
-		case r.Ends:
-			delivery = "possible"
-		}
-		fmt.Fprintf(&out, "| `%s` | %s | `%s` | %s | %s |\n", r.Outcome, r.Meaning, r.Parent, delivery, r.Then)
+		out += tableRow("`"+string(r.Outcome)+"`", r.Meaning, "`"+string(r.Parent)+"`", r.Then)
 	}
-	return out.String()
+	return out
 }
 
 func compareTables(t *testing.T, page string, tables map[string]string) {
@@ -98,21 +88,19 @@ func statusTable() string {
 }
 
 func categoryTable() string {
-	out := tableRow("category", "meaning", "kind", "no answer", "unusable answer", "exit code", "what to do") +
-		"|---|---|---|---|---|---|---|\n"
+	out := ""
 	for _, c := range run.Categories() {
-		exit := ""
-		if c.Exit != 0 {
-			exit = strconv.Itoa(c.Exit)
+		how := string(c.Nature) + "; " + string(c.Retry)
+		if c.Unusable != "" {
+			how += "; " + string(c.Unusable)
 		}
-		out += tableRow("`"+string(c.Name)+"`", c.Meaning, string(c.Nature), string(c.Retry), string(c.Unusable), exit,
-			c.Advice+".")
+		out += item(fmt.Sprintf("`%s` (%s): %s %s.", c.Name, how, c.Meaning, c.Advice))
 	}
 	return out
 }
 
 func transitionTable() string {
-	out := tableRow("from", "to") + "|---|---|\n"
+	out := ""
 	for _, from := range statuses() {
 		var to []string
 		for _, s := range statuses() {
@@ -120,13 +108,13 @@ func transitionTable() string {
 				to = append(to, string(s))
 			}
 		}
-		out += tableRow("`"+string(from)+"`", cmp.Or(strings.Join(to, ", "), "none"))
+		out += item("`" + string(from) + "`: " + cmp.Or(strings.Join(to, ", "), "none"))
 	}
 	return out
 }
 
 func kindTable() string {
-	out := tableRow("kind", "payload", "what it does to the status") + "|---|---|---|\n"
+	out := ""
 	var names, others []string // of consecutive kinds with the same row, and of those that do not change the status
 	kinds := run.Kinds()
 	for i, k := range kinds {
@@ -141,26 +129,32 @@ func kindTable() string {
 				continue
 			}
 		}
-		out += tableRow(strings.Join(names, ", "), "`"+payload+"`", effect)
+		out += item(fmt.Sprintf("%s (`%s`): %s", strings.Join(names, ", "), payload, effect))
 		names = nil
 	}
-	return out + "\n" + wrapped("These do not change it: "+strings.Join(others, ", ")+".")
+	return out + "\n" + wrapped("", "These do not change it: "+strings.Join(others, ", ")+".")
 }
 
+// item is an item of a list.
+func item(text string) string { return "- " + strings.TrimPrefix(wrapped("  ", text), "  ") }
+
 // wrapped breaks a paragraph into lines of at most 120 columns.
-func wrapped(text string) string {
-	out, line := "", ""
-	for _, word := range strings.Fields(text) {
+func wrapped(indent, text string) string {
+	out, line := "", indent
+	for word := range strings.FieldsSeq(text) {
 		if len(line)+len(word) >= 120 {
-			out, line = out+line+"\n", ""
+			out, line = out+line+"\n", indent
 		}
-		line = strings.TrimSpace(line + " " + word)
+		if line != indent {
+			line += " "
+		}
+		line += word
 	}
 	return out + line + "\n"
 }
 
 func operationTable() string {
-	out := tableRow("status", "allowed operations") + "|---|---|\n"
+	out := ""
 	for _, s := range statuses() {
 		var allowed []string
 		for _, op := range run.AllOperations() {
@@ -168,7 +162,7 @@ func operationTable() string {
 				allowed = append(allowed, strings.TrimSpace(string(op)+cell))
 			}
 		}
-		out += tableRow("`"+string(s)+"`", strings.Join(allowed, ", "))
+		out += item("`" + string(s) + "`: " + strings.Join(allowed, ", "))
 	}
 	return out
 }

@@ -463,38 +463,3 @@ func besides(t *testing.T, folder, within string) []string {
 		}))
 	return out
 }
-
-// TestDocsShowTheTargets compares the page with the table, cell by cell.
-func TestDocsShowTheTargets(t *testing.T) {
-	const page, from, to = "../../docs/run-directory.md",
-		"<!-- targets: written by go test ./internal/cli -run TestDocsShowTheTargets -update -->\n",
-		"<!-- end of targets -->\n"
-	want := "| target |"
-	for _, v := range targetVerbs {
-		want += " " + v.doc + " |"
-	}
-	want += "\n|" + strings.Repeat("---|", len(targetVerbs)+1) + "\n"
-	same := map[[8]deed][]string{} // targets that are treated alike have one row
-	for _, row := range targetTable {
-		same[row.does] = append(same[row.does], row.target)
-	}
-	for _, row := range targetTable {
-		if row.target == same[row.does][0] {
-			want += "| " + strings.Join(same[row.does], "; ") + " |"
-			for _, d := range row.does {
-				want += " " + string(d) + " |"
-			}
-			want += "\n"
-		}
-	}
-	raw, err := os.ReadFile(page)
-	require.NoError(t, err)
-	head, rest, begins := strings.Cut(string(raw), from)
-	have, tail, ends := strings.Cut(rest, to)
-	require.True(t, begins && ends, "the marks of the table are gone from %s", page)
-	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(head+from+want+to+tail), 0o644))
-		return
-	}
-	require.Equal(t, want, have)
-}

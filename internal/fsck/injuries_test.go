@@ -446,7 +446,7 @@ func TestDocsListEveryCode(t *testing.T) {
 	require.True(t, there)
 	var found, known []string
 	severity := ""
-	row := regexp.MustCompile("^\\| `([a-z_]+)` \\| .+ \\|$")
+	row := regexp.MustCompile("^- `([a-z_]+)`: .+$")
 	for line := range strings.Lines(section) {
 		line = strings.TrimSuffix(line, "\n")
 		if heading, ok := strings.CutPrefix(line, "### "); ok {
