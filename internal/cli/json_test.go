@@ -32,12 +32,15 @@ var acting = strings.Fields(`
 	server-stop server-uninstall snapshot store token token-create token-revoke worker scripted-agent
 `)
 
-// jsonKeys reads the table of docs/json.md: the keys of each verb.
+// jsonKeys reads the list of docs/json.md: the keys of each verb.
 func jsonKeys(t *testing.T) map[string][]string {
 	page, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
 	out := map[string][]string{}
-	rows := regexp.MustCompile("(?m)^\\| `([^`]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(string(page), -1)
+	_, section, _ := strings.Cut(string(page), "\n## Keys of each verb\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	rows := regexp.MustCompile("(?m)^- `([^`]+)`: (`.+)$").
+		FindAllStringSubmatch(strings.ReplaceAll(section, "\n  ", " "), -1)
 	for _, row := range rows {
 		for _, key := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[2], -1) {
 			out[row[1]] = append(out[row[1]], key[1])
@@ -66,7 +69,7 @@ func TestEveryReadingVerbHasJSON(t *testing.T) {
 	walk(a.root(), "")
 }
 
-// TestJSONShapes runs every verb of docs/json.md on a run, and compares the keys with the table.
+// TestJSONShapes runs every verb of docs/json.md on a run, and compares the keys with the list.
 func TestJSONShapes(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"PASSBOOK_STATE_DIR": filepath.Join(home, "state"),
