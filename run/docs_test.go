@@ -13,9 +13,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-var update = flag.Bool("update", false, "update the generated tables of the docs")
+var update = flag.Bool("update", false, "update the generated parts of the docs")
 
-// TestDocs compares the tables of the docs with the code.
+// TestDocs compares the generated parts of the docs with the code.
 func TestDocs(t *testing.T) {
 	compareTables(t, "../docs/run-state.md", map[string]string{
 		"statuses": statusTable(), "transitions": transitionTable(), "operations": operationTable(),
@@ -25,9 +25,9 @@ func TestDocs(t *testing.T) {
 }
 
 func projectTable() string {
-	out := tableRow("outcome", "the project", "status of the parent", "what happens next") + "|---|---|---|---|\n"
+	out := ""
 	for _, r := range run.ProjectRules() {
-		out += tableRow("`"+string(r.Outcome)+"`", r.Meaning, "`"+string(r.Parent)+"`", r.Then)
+		out += item(fmt.Sprintf("`%s` (`%s`): %s; %s", r.Outcome, r.Parent, r.Meaning, r.Then))
 	}
 	return out
 }
@@ -77,12 +77,10 @@ func pauses() []string {
 		run.ConsecutiveFailures, run.DiskFull}
 }
 
-func tableRow(cells ...string) string { return "| " + strings.Join(cells, " | ") + " |\n" }
-
 func statusTable() string {
-	out := tableRow("status", "class", "`rfc_status`") + "|---|---|---|\n"
+	out := ""
 	for _, s := range statuses() {
-		out += tableRow("`"+string(s)+"`", string(s.Class()), s.RFC())
+		out += item(fmt.Sprintf("`%s`: %s; %s", s, s.Class(), s.RFC()))
 	}
 	return out
 }

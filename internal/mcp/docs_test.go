@@ -13,14 +13,14 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 )
 
-var update = flag.Bool("update", false, "write the table of docs/mcp.md")
+var update = flag.Bool("update", false, "write the list of docs/mcp.md")
 
-// TestDocs compares the table of docs/mcp.md with the operations.
+// TestDocs compares the list of docs/mcp.md with the operations.
 func TestDocs(t *testing.T) {
 	const page, from, to = "../../docs/mcp.md", "<!-- tools -->\n", "<!-- /tools -->\n"
-	table := "| tool | `--can` | what it does |\n|---|---|---|\n"
+	list := ""
 	for _, o := range api.Table() {
-		table += fmt.Sprintf("| `%s%s` | `%s` | %s |\n", prefix, o.Name, o.Access, o.Summary)
+		list += fmt.Sprintf("- `%s%s` (%s): %s\n", prefix, o.Name, o.Access, o.Summary)
 	}
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
@@ -29,15 +29,15 @@ func TestDocs(t *testing.T) {
 	written, after, ok := strings.Cut(rest, to)
 	require.True(t, ok)
 	if *update {
-		require.NoError(t, os.WriteFile(page, []byte(before+from+table+to+after), 0o644))
+		require.NoError(t, os.WriteFile(page, []byte(before+from+list+to+after), 0o644))
 		return
 	}
-	require.Equal(t, table, written, "go test ./internal/mcp -run TestDocs -update")
+	require.Equal(t, list, written, "go test ./internal/mcp -run TestDocs -update")
 	for _, r := range templates() {
 		address := regexp.MustCompile(`\{(\w+)\}`).ReplaceAllStringFunc(r.URITemplate, func(name string) string {
 			return strings.ToUpper(strings.Trim(name, "{}"))
 		})
-		require.Contains(t, after, "| `"+address+"` |")
+		require.Contains(t, after, "- `"+address+"`: ")
 	}
 }
 
