@@ -34,7 +34,7 @@ type pageOptions struct {
 
 func (o *pageOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.out, "out", "",
-		"file to write; - is standard output (default: named after the run, in this folder)")
+		"file to write; - is standard output (default: named after its directory, in this folder)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
 	cmd.Flags().BoolVar(&o.open, "open", false, "open the page in the browser")
 	cmd.Flags().Float64Var(&o.pictures, "pictures", report.DefaultPictures/(1<<20),

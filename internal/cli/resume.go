@@ -16,7 +16,8 @@ func (a *app) resume() *cobra.Command {
 		Long: `Resume a run. A paused run continues where it paused, once the cause is fixed. A failed, cancelled or
 interrupted run (its workflow was terminated or timed out, or Temporal's database is lost) continues in a new epoch
 from the last completed step; answered calls are not paid for again. Name a moved directory by its new path:
---output-dir NEW. After a move to another host, run the command there with --here.
+--output-dir NEW. After a move to another host, run the command there with --here. The command does not wait for the
+run: starter attach RUN shows it.
 
 A run that waits for a usage limit tries at once. In a new epoch it continues to wait, unless --now is given.`,
 	}

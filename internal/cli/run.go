@@ -26,9 +26,9 @@ func (a *app) run() *cobra.Command {
 			}
 			return nil
 		},
-		Long: `Start a run of a pipeline on a directory, or attach to the run in it. A finished run is not changed. If the run
-was given another definition, other files or another task, nothing is changed: the error lists the differing lines and
-the commands to choose from. Ctrl+C pauses after the running pass; a second one ends the running call.`,
+		Long: `Start a run of a pipeline on a directory, or attach to the run in it. A finished run is not changed. If the
+definition, its files or the task differ from those of the run, nothing is changed: the error lists the differing lines
+and the commands to choose from. Ctrl+C pauses after the running pass; a second one ends the running call.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				in.Config = args[0]

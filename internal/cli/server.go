@@ -19,7 +19,9 @@ import (
 func (a *app) server() *cobra.Command {
 	cmd := within(&cobra.Command{Use: "server", Short: "Manage the embedded Temporal server and the background worker"})
 	cmd.AddCommand(
-		&cobra.Command{Use: "start", Short: "Start server and worker", Args: cobra.NoArgs, RunE: a.serverStart},
+		&cobra.Command{Use: "start", Short: "Start server, worker and keeper", Args: cobra.NoArgs, RunE: a.serverStart,
+			Long: `Start the embedded server, the background worker, and the keeper that restarts them after a crash. They stop
+when no run and no schedule is active and no terminal is attached for the time of the setting idle (1 minute).`},
 		a.serverStop(),
 		&cobra.Command{Use: "build", Short: "Build the server, without starting it", Args: cobra.NoArgs,
 			RunE: a.serverBuild},
@@ -145,7 +147,7 @@ func ofCalls(n int) string {
 }
 
 func (a *app) serverStatus() *cobra.Command {
-	cmd := &cobra.Command{Use: "status", Short: "Show the processes on this machine", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "status", Short: "Show server, worker and keeper of this machine", Args: cobra.NoArgs}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		st, err := local.Read(a.settings.StateDir)

@@ -46,9 +46,9 @@ type CheckoutReport struct {
 func (a *app) snapshot() *cobra.Command {
 	cmd := within(&cobra.Command{
 		Use: "snapshot", Short: "List, show, compare and restore the trees after the turns of a run",
-		Long: `A turn is a completed call of a role that outputs changes. Each turn leaves a snapshot: the whole working
-tree at its end. Turn 0 is the start of the run. A numeric first argument is a turn and not a run. No server is
-needed.`,
+		Long: `List, show, compare and restore the snapshots of a run. A turn is a completed call of a role that outputs
+changes. Each turn leaves a snapshot: the whole working tree at its end. Turn 0 is the start of the run. A numeric first
+argument is a turn and not a run. No server is needed.`,
 	})
 	cmd.AddCommand(a.snapshotList(), a.snapshotShow(), a.snapshotDiff(), a.snapshotCheckout())
 	return cmd

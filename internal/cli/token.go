@@ -23,8 +23,8 @@ type TokenLine struct {
 func (a *app) token() *cobra.Command {
 	cmd := within(&cobra.Command{
 		Use: "token", Short: "Create, list and revoke the tokens of the console's clients",
-		Long: `Programs send a token to the console, and the journal records its name. The state directory has only digests
-of tokens, in a file that only you can read.`,
+		Long: `Create, list and revoke tokens. Programs send a token to the console, and the journal records its name. The
+state directory has only digests of tokens, in a file that only you can read.`,
 	})
 	cmd.AddCommand(a.tokenCreate(), a.tokenList(), a.tokenRevoke())
 	return cmd
@@ -33,7 +33,7 @@ of tokens, in a file that only you can read.`,
 func (a *app) tokenCreate() *cobra.Command {
 	var can string
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Create a token and print it, once", Args: oneName,
+		Use: "create NAME --can ACCESS", Short: "Create a token and print it, once", Args: oneName,
 		Long: `Create a token and print it. It cannot be shown again. A token that can operate starts runs, whose commands
 are executed as you: give it only to programs that you trust as yourself.`,
 		Example: "  starter token create dashboard --can read\n  starter token create approvals --can decide",
