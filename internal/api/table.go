@@ -50,8 +50,9 @@ func reads() []Operation {
 			Summary: "List the completed calls of a run with outcome, verdict and cost",
 		}, Passes),
 		does(Operation{
-			Name: "pass", Path: "/v1/runs/{id}/passes/{pass}", Verb: "evidence", Foreign: true, Access: CanRead, Problems: ofReads,
-			Summary: "Show a completed call of a run: prompt, reply, frames and changes",
+			Name: "pass", Path: "/v1/runs/{id}/passes/{pass}", Verb: "evidence", Foreign: true, Access: CanRead,
+			Problems: ofReads,
+			Summary:  "Show a completed call of a run: prompt, reply, frames and changes",
 		}, Pass),
 		does(Operation{
 			Name: "snapshots", Verb: "snapshot", Access: CanRead, Problems: ofReads,
