@@ -66,8 +66,8 @@ func TestTheAPIFollowsTheTable(t *testing.T) {
 func TestRefusalsAreForClientsOfTheAPI(t *testing.T) {
 	d := newDesk(t)
 	for path, want := range map[string]string{
-		"/v1/runs/390c8c15": "find run 390c8c15: no run of this host has that id, or an id that begins with it; to list the " +
-			"runs, send: GET /v1/runs",
+		"/v1/runs/390c8c15": "find run 390c8c15: no run of this host has that id, or an id that begins with it; to list " +
+			"the runs, send: GET /v1/runs",
 		"/v1/runs?limit=x":                          `list: the parameter limit: it is "x"; use an integer`,
 		"/v1/runs?min_score=x":                      `list: the parameter min_score: it is "x"; use a number`,
 		"/v1/runs/" + letter + "/checkpoints?all=x": `checkpoints: the parameter all: it is "x"; use true or false`,
