@@ -91,7 +91,7 @@ func (e *engine) queueNotices(ev run.Event, after run.State) {
 	})
 }
 
-// receivers returns who is told of an event.
+// receivers returns the receivers of the notice about an event.
 func (e *engine) receivers(ev run.Event, after run.State) []Receiver {
 	if len(e.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
 		return nil

@@ -18,7 +18,7 @@ const maxTurn = 32 << 10
 const turnWait = 5 * time.Second
 
 // takesTurn reports whether the activity of the call can write the pending events first: it executes on the host of
-// the directory, and nobody waits for them. Members of a group and lanes begin together, after one projection.
+// the directory, and no notice is about them. Members of a group and lanes begin together, after one projection.
 func (p *pass) takesTurn() bool {
 	return p.e.in.Options.Turns && p.member == "" && p.e.lane == nil && p.e.hostBound() && p.e.j.fitTurn()
 }

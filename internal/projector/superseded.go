@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,16 +95,24 @@ func (p *Projector) supersede(abandoned, kept []run.Event, then map[string]int) 
 		return err
 	}
 	number := map[string]int{}
+	numberOf := func(dir string) int {
+		if number[dir] == 0 {
+			p.records.Superseded[dir]++
+			number[dir] = p.records.Superseded[dir]
+		}
+		return number[dir]
+	}
+	for _, dir := range files.folders { // also if a crash came after all of its files were moved
+		if !slices.Contains(stay.folders, dir) {
+			numberOf(dir)
+		}
+	}
 	for _, file := range files.names {
 		if stay.has[file] {
 			continue
 		}
 		dir := path.Dir(file)
-		if number[dir] == 0 {
-			p.records.Superseded[dir]++
-			number[dir] = p.records.Superseded[dir]
-		}
-		if err := p.moveSuperseded(file, path.Join(dir+"~"+strconv.Itoa(number[dir]), path.Base(file))); err != nil {
+		if err := p.moveSuperseded(file, path.Join(dir+"~"+strconv.Itoa(numberOf(dir)), path.Base(file))); err != nil {
 			return fmt.Errorf("move %s aside: %w", file, err)
 		}
 	}
@@ -127,10 +136,11 @@ func (p *Projector) moveSuperseded(from, to string) error {
 	return p.Dir.Inside().Rename(p.Dir.Path(from), p.Dir.Path(to))
 }
 
-// fileList is a list of distinct files.
+// fileList is a list of distinct files, and of the folders that belong to one event each.
 type fileList struct {
-	names []string
-	has   map[string]bool
+	names   []string
+	has     map[string]bool
+	folders []string
 }
 
 func (l *fileList) add(name string) {
@@ -213,6 +223,7 @@ func (p *Projector) pictureFiles(l *fileList, e run.Event) error {
 
 // addFolder adds the files of a folder that belongs to one event.
 func (p *Projector) addFolder(l *fileList, folder string) {
+	l.folders = append(l.folders, folder)
 	if p.shadow != nil {
 		for _, name := range p.shadow.in(folder) {
 			l.add(name)

@@ -121,7 +121,7 @@ func (b *Sessions) Use(secret string) (bool, error) {
 	}
 	until, err := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))
 	left := until.Sub(b.Now())
-	return err == nil && left > 0 && left <= LinkLife, nil // more is left if the clock was set back
+	return err == nil && left > 0 && left <= LinkLife+time.Minute, nil // more is left if the clock was set back
 }
 
 // NewSession returns the cookie of a new session of a browser: a random id, the time of expiry, and their signature.
