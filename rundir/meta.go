@@ -117,7 +117,7 @@ func (d Dir) Meta() (Meta, error) {
 	var m Meta
 	err := d.ReadJSON(layout.MetaFile, &m)
 	if errors.Is(err, layout.ErrDamaged) {
-		if raw, _ := d.ReadRaw(layout.MetaFile); layout.VersionOf(raw) > MetaVersion {
+		if raw, again := d.ReadRaw(layout.MetaFile); again == nil && layout.VersionOf(raw) > MetaVersion {
 			return m, d.newer(layout.MetaFile, layout.VersionOf(raw), MetaVersion)
 		}
 	}
