@@ -7,8 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -50,7 +50,8 @@ func makeFull(t *testing.T) result {
 
 	begun(t, r, 3)
 	ballast := filepath.Join(disk, "ballast")
-	ordeal.full = suffer(t, r, "no space left on device", func() { fill(t, ballast) })
+	// of the projection after which the run pauses: the one before it is part of a turn
+	ordeal.full = suffer(t, r, "ActivityType=Project .*no space left on device", func() { fill(t, ballast) })
 	require.NoError(t, os.Remove(ballast))
 	until(t, "the run says that it rests for want of room",
 		func() bool { return r.state(t)["phaseReason"] == "disk-full" })
@@ -104,9 +105,10 @@ func begun(t *testing.T, r result, n int) {
 func suffer(t *testing.T, r result, complaint string, take func()) glimpse {
 	t.Helper()
 	m := glimpse{before: tree(t, r.dir)}
-	already := strings.Count(workerLog(t), complaint)
+	met := func() int { return len(regexp.MustCompile(complaint).FindAllString(workerLog(t), -1)) }
+	already := met()
 	take()
-	until(t, "the worker meets: "+complaint, func() bool { return strings.Count(workerLog(t), complaint) > already })
+	until(t, "the worker meets: "+complaint, func() bool { return met() > already })
 	m.output, m.after = workerLog(t), map[string]string{}
 	_ = filepath.WalkDir(r.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
