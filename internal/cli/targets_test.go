@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
@@ -143,6 +144,7 @@ func newTargetWorld(t *testing.T) *targetWorld {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(w.root, name), []byte(text), 0o644))
 	}
+	require.NoError(t, local.OpenState(t.Context(), w.state)) // as an earlier command did
 	w.temporal = &fakeTemporal{t: t, histories: map[string][]*historypb.HistoryEvent{}}
 	for name, value := range map[string]string{
 		"PASSBOOK_STATE_DIR": w.state, "PASSBOOK_KEEPER": "false", "PASSBOOK_KEEP_AWAKE": "false",
