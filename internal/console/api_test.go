@@ -163,7 +163,6 @@ func TestReadsAreNotSentTwice(t *testing.T) {
 
 // TestRepeatedRequestsHaveOneEffect executes a request with a key again only if it was not answered.
 func TestRepeatedRequestsHaveOneEffect(t *testing.T) {
-	d := newDesk(t)
 	var ids []string
 	code := http.StatusConflict
 	rt := route{name: "test", access: api.CanRead, method: http.MethodPost,
@@ -175,9 +174,11 @@ func TestRepeatedRequestsHaveOneEffect(t *testing.T) {
 			}
 			answer(w, r, map[string]int{"n": len(ids)})
 		}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("POST /test", d.s.allowed(rt))
-	d.s.handler = d.s.guard(d.s.authenticated(mux))
+	d := newDesk(t, func(s *Server) {
+		mux := http.NewServeMux()
+		mux.HandleFunc("POST /test", s.allowed(rt))
+		s.handler = s.guard(s.authenticated(mux))
+	})
 	post := func(can api.Access, key, body string) (int, string) {
 		r, text := d.raw(d.request("POST", "/test", d.with(can)+"\nIdempotency-Key: "+key+inJSON, body))
 		return r.StatusCode, strings.TrimSpace(text)

@@ -168,42 +168,6 @@ func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
 	}
 }
 
-// TestInterruptedRevertSupersedesOnce stops a projection that supersedes a pass and a checkpoint before each of its
-// steps, as a crash does: the next one gives the directory of an undisturbed run.
-func TestInterruptedRevertSupersedesOnce(t *testing.T) {
-	s := newStory(t)
-	s.twoPasses()
-	s.send()
-	then := s.state
-	s.begin(about(3), 1)
-	s.end(about(3), "ok", 1)
-	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 3})
-	s.send()
-	s.add(run.KindRunReverted, run.RunReverted{To: then.Seq, Cause: "reset",
-		Abandoned: run.Range{First: then.Seq + 1, Last: s.state.Seq}, State: &then})
-	s.send()
-	want, cut := look(t, written(t, s)), len(s.batches)-1
-	require.NotEmpty(t, want["_orchestrator/checkpoints/cp-S2~1/manifest.json"])
-	last := false
-	for k := 0; !last; k += 2 {
-		d := projector.At(filepath.Join(t.TempDir(), "run"))
-		require.NoError(t, d.Take(claim()))
-		project(t, d, s, s.batches[:cut]...)
-		n := -1
-		d.Disk = durable.Disk{Hook: func(durable.Step) error {
-			if n++; n >= k {
-				return errStop
-			}
-			return nil
-		}}
-		_, err := d.Project(context.Background(), s.blobs, s.batches[cut])
-		last = err == nil
-		d.Disk = durable.Disk{}
-		project(t, d, s, s.batches[cut])
-		same(t, want, look(t, d), fmt.Sprintf("stopped before step %d", k))
-	}
-}
-
 // TestInterruptedProjectionIsReportedAndRepaired stops a projection before some of its steps, as a crash does. What it
 // leaves is a finding once no process holds the lock, and a repair ends it; the next projections give the directory
 // of an undisturbed run.

@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -40,6 +41,11 @@ func (s emptyServer) DescribeWorkflowExecution(context.Context, string,
 
 func (s emptyServer) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
 	return nil, serviceerror.NewNotFound("workflow not found")
+}
+
+func (s emptyServer) DescribeTaskQueue(context.Context, string,
+	enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return &workflowservice.DescribeTaskQueueResponse{}, nil
 }
 
 func (s emptyServer) WorkflowService() workflowservice.WorkflowServiceClient { return fakeCluster{} }

@@ -153,5 +153,5 @@ func TestBench(t *testing.T) {
 		"2x8"}, &out))
 	require.Contains(t, out.String(), "Embedded server, medians of 1.")
 	require.Regexp(t, `(?m)^\| 2 \| 8 \| \d+\.\d ms \|`, out.String())
-	require.Regexp(t, `(?m)^\| RunPass \| 1\.00 \|`, out.String())
+	require.Regexp(t, `(?m)^\| Turn \| 1\.00 \|`, out.String())
 }
