@@ -44,6 +44,11 @@ func (d deaf) DescribeWorkflowExecution(context.Context, string,
 	return nil, d.err
 }
 
+func (d deaf) DescribeTaskQueue(context.Context, string,
+	enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return nil, d.err
+}
+
 func (d deaf) ExecuteWorkflow(_ context.Context, _ client.StartWorkflowOptions, _ any,
 	args ...any) (client.WorkflowRun, error) {
 	if d.sent != nil {
