@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -31,7 +30,7 @@ func (h *environment) chromium(t *testing.T, c *console, scripts bool) *chromium
 	b := &chromium{t: t, ctx: tab.Open(t, c.url, deadline).Context, base: c.url}
 	require.NoError(t, chromedp.Do(b.ctx, chromedp.EmulateViewport(360, 760),
 		tab.Command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts}),
-		chromedp.Navigate(strings.TrimSpace(h.starter("console", "link")))))
+		chromedp.Navigate(h.loginLink(c))))
 	b.until(`location.pathname === "/inbox"`)
 	return b
 }

@@ -66,13 +66,21 @@ func (b *reader) send(page, form, action string, fields url.Values) string {
 	return b.page(answer, err)
 }
 
+// loginLink makes a login link. The printed one is of the console that started last, and works at each.
+func (h *environment) loginLink(c *console) string {
+	h.t.Helper()
+	link, err := url.Parse(strings.TrimSpace(h.starter("console", "link")))
+	require.NoError(h.t, err)
+	return c.url + link.RequestURI()
+}
+
 // logIn opens the login link of a console.
 func (h *environment) logIn(t *testing.T, c *console) *reader {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	b := &reader{t: t, base: c.url, Client: http.Client{Jar: jar}}
-	answer, err := b.Get(strings.TrimSpace(h.starter("console", "link")))
+	answer, err := b.Get(h.loginLink(c))
 	b.page(answer, err)
 	return b
 }
