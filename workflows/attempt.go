@@ -185,10 +185,11 @@ func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, erro
 			}
 			p.unwritten = false
 		}
+		most := wait
 		if turn {
-			wait = turnWait
+			most = turnWait
 		}
-		res, err := p.deliver(calls, ctx, p.activityOptions(calls, queue, wait, claimed), turn)
+		res, err := p.deliver(calls, ctx, p.activityOptions(calls, queue, most, claimed), turn)
 		if err == nil && p.unwritten {
 			continue
 		}

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -71,5 +70,5 @@ func (j *journal) tookTurn(ctx workflow.Context, batch contract.ProjectInput, re
 		j.tail.Chain == batch.Prev {
 		j.markWritten(len(batch.Lines), res.Tail)
 	}
-	return j.e.journalRecovered(ctx, "", slices.Clone(res.Recovered), 0)
+	return j.e.journalRecovered(ctx, "", res.Recovered, 0)
 }

@@ -74,7 +74,7 @@ func TestTurnThatDoesNotWrite(t *testing.T) {
 
 // otherLine is an event that this execution did not write.
 func otherLine(w *harness) string {
-	raw, err := run.Payload(run.ErrorNoted{Category: run.CategoryUnknown, Message: "somebody else"})
+	raw, err := run.Payload(run.ErrorNoted{Category: run.CategoryUnknown, Message: "of another program"})
 	require.NoError(w.t, err)
 	last := w.dir.events(w.t)[len(w.dir.lines)-1]
 	line, err := run.Event{Seq: last.Seq + 1, TS: last.TS, Kind: run.KindErrorNoted, Payload: raw}.Line()
