@@ -16,6 +16,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/workflows"
@@ -51,7 +52,8 @@ func Replay(h *historypb.History, o Options) error {
 			ID: h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId(), RunID: id,
 		}
 	}
-	return errors.Join(r.ReplayWorkflowHistoryWithOptions(quiet, h, at), inputs.err())
+	own := proto.Clone(h).(*historypb.History) // the replayer writes to it
+	return errors.Join(r.ReplayWorkflowHistoryWithOptions(quiet, own, at), inputs.err())
 }
 
 // projects reports whether an activity writes events.
