@@ -40,10 +40,19 @@ func (w *harness) ended() (all []string) {
 
 var allDone = []string{"a done", "b done", "c done", "d done", "e done", "f done"}
 
+// inFirstLanes calls do in the call of lane b. The lanes beside it, a and c, end after it.
+func (w *harness) inFirstLanes(do func()) {
+	done := make(chan struct{})
+	w.agent.will(laneCall("b", "1"), after(func() { do(); close(done) }))
+	for _, lane := range []string{"a", "c"} {
+		w.agent.will(laneCall(lane, "1"), after(func() { <-done }))
+	}
+}
+
 // A pause lets the calls of all lanes end, and a resume continues without a second call.
 func TestPauseWaitsForCallsOfLanes(t *testing.T) {
 	w := sixLanes(t, threeLanes)
-	w.agent.will(laneCall("b", "1"), after(func() { w.signal("pause", nil) }))
+	w.inFirstLanes(func() { w.signal("pause", nil) })
 	var paused run.State
 	w.onPause(func() {
 		paused = w.dir.state(t)
@@ -73,7 +82,7 @@ func TestHaltEndsRunWithLanes(t *testing.T) {
 // A cancelled run starts no further lane.
 func TestCancelEndsLanes(t *testing.T) {
 	w := sixLanes(t, threeLanes)
-	w.agent.will(laneCall("b", "1"), after(w.env.CancelWorkflow))
+	w.inFirstLanes(w.env.CancelWorkflow)
 	_, err := w.execute()
 	require.Error(t, err)
 	require.Equal(t, []run.RunEnd{{Status: run.Cancelled}}, payloads[run.RunEnd](w, run.KindRunEnd))
