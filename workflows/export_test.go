@@ -11,7 +11,7 @@ func Note(payload any) error {
 
 // Verbs are the messages that a run takes.
 func Verbs() (all []string) {
-	for _, d := range descriptions() {
+	for _, d := range descriptions("") {
 		all = append(all, d.verb)
 	}
 	return all

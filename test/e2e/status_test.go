@@ -65,6 +65,7 @@ func (h *environment) agree(c client.Client, dir string, want run.Status) {
 	var shown sdkpb.WorkflowMetadata
 	require.NoError(t, v.Get(&shown))
 	require.Contains(t, shown.CurrentDetails, "- available actions: "+listed(output.Available)+"\n", "Web UI")
+	require.Contains(t, shown.String(), "starter amend "+meta.RunID+" --config FILE", "Web UI, signals")
 
 	d, err := c.DescribeWorkflow(t.Context(), meta.RunID, "")
 	require.NoError(t, err)
