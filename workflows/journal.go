@@ -122,6 +122,9 @@ func (j *journal) project(ctx workflow.Context) error {
 		var n int
 		asked := j.e.control.retryRequests
 		err := j.e.withDirectory(ctx, func() (err error) {
+			if j.final { // found while the directory was moved
+				return errFinal
+			}
 			if batch, n, err = j.batch(); err != nil {
 				return err
 			}
