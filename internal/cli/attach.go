@@ -205,12 +205,12 @@ func interrupted(nth int) []string {
 	return nil
 }
 
-// reusedWords counts the results that a replay took from the record.
+// reusedWords counts the results that a replay took from the record: of calls, commands, screenshots and deliveries.
 func reusedWords(s run.State) string {
 	if s.Reused == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d from the record, ", s.Reused)
+	return run.Plural(s.Reused, "result") + " from the record, "
 }
 
 // nextAfter returns the next command for a run that was watched; empty if another program records it.
