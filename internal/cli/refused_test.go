@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -175,4 +176,24 @@ func TestRepeatedRequestIsOneRun(t *testing.T) {
 	output, code = call("--budget", "3")
 	require.Equal(t, 0, code, output)
 	require.Contains(t, output, id)
+}
+
+// TestRefusedDefinitionLeavesNothing starts definitions with mistakes on a new machine: nothing is created.
+func TestRefusedDefinitionLeavesNothing(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("PASSBOOK_STATE_DIR", filepath.Join(root, "state"))
+	t.Setenv("PASSBOOK_RUN_ROOT", filepath.Join(root, "runs"))
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(root, "config"))
+	t.Setenv("HOME", root)
+	t.Chdir(root)
+	bad := filepath.Join(root, "bad.yaml")
+	require.NoError(t, os.WriteFile(bad, []byte("pipeline: bad\nstagse: []\n"), 0o644))
+	before := everything(t, root)
+	for _, file := range []string{bad, filepath.Join(root, "missing.yaml")} {
+		var out bytes.Buffer
+		require.Equal(t, 2, Main([]string{"run", file}, strings.NewReader(""), &out, &out), out.String())
+		require.Contains(t, out.String(), filepath.Base(file))
+		require.Equal(t, before, everything(t, root))
+		require.NoDirExists(t, filepath.Join(root, "state"))
+	}
 }

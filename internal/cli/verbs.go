@@ -116,7 +116,7 @@ func (a *app) openState(cmd *cobra.Command) error {
 	switch {
 	case top.GroupID == "inspect" || slices.Contains(reading, top.Name()) || slices.Contains(reading, name):
 		return nil
-	case name == "server stop":
+	case name == "server stop", name == "run": // a refused definition changes nothing: connecting opens it
 		return format.State().Check(a.settings.StateDir)
 	}
 	return local.OpenState(cmd.Context(), a.settings.StateDir)
