@@ -112,7 +112,7 @@ func descriptions(runID string) []struct{ verb, signal, update string } {
 			"Revert a paused run to a checkpoint; refused unless it is paused.",
 		},
 		{
-			VerbAmend, "Amend the definition; run \"starter amend " + runID + " --config FILE\".",
+			VerbAmend, "Amend the definition; run \"starter amend " + shell.Quote(runID) + " --config FILE\".",
 			"Amend the definition; refused if completed steps or the plan's structure differ.",
 		},
 		{
@@ -129,7 +129,7 @@ func descriptions(runID string) []struct{ verb, signal, update string } {
 
 // registerHandlers must be called before the workflow yields for the first time.
 func (c *control) registerHandlers(ctx workflow.Context) error {
-	for _, d := range descriptions(workflow.GetInfo(ctx).WorkflowExecution.ID) {
+	for _, d := range descriptions(c.runID()) {
 		verb := d.verb
 		handle := func(ctx workflow.Context, m Message) (Ack, error) {
 			if err := c.awaitHost(ctx, verb); err != nil {
@@ -232,7 +232,7 @@ func (c *control) runID() string { return c.e.in.Target.RunID }
 // drainSignals handles signals that have arrived and were not received: no signal is lost at the end of an
 // execution.
 func (c *control) drainSignals(ctx workflow.Context) {
-	for _, d := range descriptions(workflow.GetInfo(ctx).WorkflowExecution.ID) {
+	for _, d := range descriptions(c.runID()) {
 		ch := workflow.GetSignalChannel(ctx, d.verb)
 		for raw := (converter.RawValue{}); ch.ReceiveAsync(&raw); raw = (converter.RawValue{}) {
 			c.handleSignal(ctx, d.verb, raw)
