@@ -189,10 +189,13 @@ func TestRefusedDefinitionLeavesNothing(t *testing.T) {
 	bad := filepath.Join(root, "bad.yaml")
 	require.NoError(t, os.WriteFile(bad, []byte("pipeline: bad\nstagse: []\n"), 0o644))
 	before := everything(t, root)
-	for _, file := range []string{bad, filepath.Join(root, "missing.yaml")} {
+	for _, args := range [][]string{
+		{"run", bad}, {"run", filepath.Join(root, "missing.yaml")},
+		{"schedule", "create", "nightly", "--cron", "0 3 * * *", "--config", bad},
+	} {
 		var out bytes.Buffer
-		require.Equal(t, 2, Main([]string{"run", file}, strings.NewReader(""), &out, &out), out.String())
-		require.Contains(t, out.String(), filepath.Base(file))
+		require.Equal(t, 2, Main(args, strings.NewReader(""), &out, &out), out.String())
+		require.Contains(t, out.String(), filepath.Base(args[len(args)-1]))
 		require.Equal(t, before, everything(t, root))
 		require.NoDirExists(t, filepath.Join(root, "state"))
 	}

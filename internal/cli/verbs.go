@@ -106,6 +106,10 @@ func written() []verb {
 var reading = []string{"check", "completion", "config", "doctor", "help", "init", "plan", "server status",
 	"version", cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd}
 
+// later are the verbs that write to the state directory only after they connect, which opens it, or not at all: what
+// they refuse before changes nothing.
+var later = []string{"run", "schedule create", "server stop"}
+
 // openState opens the state directory for a verb that writes to it.
 func (a *app) openState(cmd *cobra.Command) error {
 	top := cmd
@@ -116,7 +120,7 @@ func (a *app) openState(cmd *cobra.Command) error {
 	switch {
 	case top.GroupID == "inspect" || slices.Contains(reading, top.Name()) || slices.Contains(reading, name):
 		return nil
-	case name == "server stop", name == "run": // a refused definition changes nothing: connecting opens it
+	case slices.Contains(later, name):
 		return format.State().Check(a.settings.StateDir)
 	}
 	return local.OpenState(cmd.Context(), a.settings.StateDir)
