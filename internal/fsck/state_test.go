@@ -409,6 +409,27 @@ func TestRevertCanBeReverted(t *testing.T) {
 	same(t, got, look(t, d), "made again from the events")
 }
 
+// TestCheckpointsComeBack: a revert of a revert brings back the records of a checkpoint with the checkpoints before it.
+func TestCheckpointsComeBack(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.pass(1)
+	s.pass(2)
+	base := s.state
+	s.cycle(1, 2.5)
+	later := s.state
+	s.send()
+	snapshot := layout.CheckpointDir("cp-PA-1") + "/" + layout.StateSnapshot
+	want := look(t, written(t, s))[snapshot]
+	require.Contains(t, want, `"cp-S1"`)
+	s.revert(base)
+	s.send()
+	require.NotContains(t, look(t, written(t, s)), snapshot)
+	s.revert(later)
+	s.send()
+	require.Equal(t, want, look(t, written(t, s))[snapshot])
+}
+
 // TestCheckpointBeforeEventsOfPass: a named one stays where it is, an unnamed one moves behind what belongs to its
 // pass.
 func TestCheckpointBeforeEventsOfPass(t *testing.T) {

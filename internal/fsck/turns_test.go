@@ -78,9 +78,13 @@ func TestRowsOfARunOnATreeNameTheirSnapshot(t *testing.T) {
 func TestEarlierReleasesCountedNoTurnsOfAnArtifact(t *testing.T) {
 	s := newStory(t)
 	s.start()
-	for n := 1; n <= 3; n++ {
+	for n := 1; n <= 2; n++ {
 		s.pass(n)
 	}
+	s.begin(about(3), 1)
+	s.fail(about(3), 1)
+	s.begin(about(3), 2)
+	s.end(about(3), "ok", 2)
 	s.send()
 	d, sent := written(t, s), len(s.batches)
 

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -263,4 +264,26 @@ func TestOwnersOfTargets(t *testing.T) {
 	require.NoError(t, Usable(w.dir(map[string]string{layout.ClaimFile: claim})))
 	require.Error(t, Usable((&writer{t: t}).dir(map[string]string{"a.txt": ""})))
 	require.NoError(t, Vacant(filepath.Join(t.TempDir(), "new")))
+}
+
+func TestQualityOfCheckpoint(t *testing.T) {
+	p, score := &Projector{}, 2.5
+	p.records.ConvictionEntryCount, p.records.DiscoveryEntryCount = 3, 5
+	require.Equal(t, rundir.QualitySnapshot{LastPAScore: &score, ValidationFailureCount: 7, ConvictionEntries: 3,
+		DiscoveryEntries: 5}, p.quality(run.State{Score: &score, Passes: run.PassCount{Invalid: 7}}))
+}
+
+func TestFileOfDecision(t *testing.T) {
+	p, w := &Projector{}, &batchWriter{}
+	p.meta.RunID = "r"
+	p.meta.State.Decided = &run.Decided{ID: "h-1", Phase: "write", Action: run.ActionRetryFeedback, Feedback: "shorter", Note: "mine"}
+	raw, err := run.Payload(map[string]string{"decided_at": "2026-01-02T03:04:05.000Z", "decided_by": "someone"})
+	require.NoError(t, err)
+	require.NoError(t, p.decision(w, run.Event{Seq: 4, Kind: run.KindHandoffDecided, Payload: raw}))
+	require.Len(t, w.files, 1)
+	require.Equal(t, layout.DecisionFile("h-1"), w.files[0].name)
+	var got rundir.Decision
+	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
+	require.Equal(t, rundir.Decision{RunID: "r", HandoffID: "h-1", Phase: "write", Action: run.ActionRetryFeedback,
+		Feedback: "shorter", Note: "mine", DecidedAt: "2026-01-02T03:04:05.000Z", DecidedBy: "someone"}, got)
 }
