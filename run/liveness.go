@@ -27,13 +27,6 @@ type EffectiveStatus struct {
 	Pausing string `json:"pausing,omitempty"`
 }
 
-// NoWorker reports that an open workflow waits for a worker.
-type NoWorker struct {
-	Queues []string `json:"queues"` // queues without a worker
-	// time of the last poll; empty: earlier than the server remembers, which is five minutes
-	Since string `json:"since"`
-}
-
 // Held is what an open workflow waits for without a request: a disk that cannot be written, or a worker with the
 // required files.
 type Held struct {

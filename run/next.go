@@ -36,7 +36,8 @@ func NextCommands(s State, at Situation) []Command {
 	if at.Damaged && at.Liveness != LiveOpen {
 		return append([]Command{{Operation: Repair, Steps: [][]string{{"repair-state", at.Dir, "--apply"}}}}, next...)
 	}
-	if at.NoWorker != nil && len(next) > 0 && len(at.Worker) > 0 { // no message is acted on before
+	// no message is acted on before; a worker of this build does not serve a run of another one
+	if n := at.NoWorker; n != nil && n.Version == nil && n.Polls == nil && len(next) > 0 && len(at.Worker) > 0 {
 		next[0].Steps = append([][]string{at.Worker}, next[0].Steps...)
 	}
 	return next

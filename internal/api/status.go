@@ -82,7 +82,7 @@ func (h Host) status(r view.Run) RunStatus {
 		Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: h.Advice(heldText(r.Effective), id), Damaged: r.Damaged(), AvailableActions: []run.Operation{},
+		HeldUp: h.Advice(heldText(r.Effective, id), id), Damaged: r.Damaged(), AvailableActions: []run.Operation{},
 		Unavailable: []string{},
 		Next:        h.next(r),
 	}
@@ -100,9 +100,12 @@ func (h Host) status(r view.Run) RunStatus {
 	return out
 }
 
-func heldText(s run.EffectiveStatus) string {
+func heldText(s run.EffectiveStatus, id string) string {
 	switch {
 	case s.NoWorker != nil:
+		if n := *s.NoWorker; n.Version != nil || n.Polls != nil {
+			return view.NoWorker(n) + ". " + n.Fix(id, "")
+		}
 		return view.NoWorker(*s.NoWorker)
 	case s.Held != nil:
 		return s.Held.Cause

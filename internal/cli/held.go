@@ -16,12 +16,22 @@ import (
 func (a *app) heldLine(s run.EffectiveStatus, d rundir.Dir) string {
 	switch {
 	case s.NoWorker != nil:
-		return fmt.Sprintf("Held up: %s. Start one: %s %s",
-			view.NoWorker(*s.NoWorker), program(), shell.Line(a.host().StartsWorker()...))
+		return fmt.Sprintf("Held up: %s. %s", view.NoWorker(*s.NoWorker), s.NoWorker.Fix(idOf(d), a.startsWorker()))
 	case s.Held != nil:
 		return a.host().HeldText(*s.Held, d)
 	}
 	return ""
+}
+
+// startsWorker is the command that starts a worker.
+func (a *app) startsWorker() string { return program() + " " + shell.Line(a.host().StartsWorker()...) }
+
+// idOf names the run of a directory in commands.
+func idOf(d rundir.Dir) string {
+	if claim, err := d.Claim(); err == nil {
+		return claim.RunID
+	}
+	return d.Root
 }
 
 // repeatAfter is the minimum time between two different notices: each may name another temporary file.

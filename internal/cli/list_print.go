@@ -11,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
-	"github.com/passbook-run/passbook/run"
 )
 
 // printList prints a table. If the terminal is too narrow for the directories, each is on a separate line.
@@ -61,8 +60,9 @@ func (a *app) printListNotes(r api.Listing) {
 		note("Status as recorded (%s).", r.Problem)
 	}
 	if n, oldest := withoutWorker(r.Runs); n > 0 {
-		note("%d open %s for a worker: %s. Start one: %s %s", n, map[bool]string{true: "run waits",
-			false: "runs wait"}[n == 1], view.NoWorker(*oldest), program(), shell.Line(a.host().StartsWorker()...))
+		none := *oldest.EffectiveStatus.NoWorker
+		note("%d open %s for a worker: %s. %s", n, map[bool]string{true: "run waits", false: "runs wait"}[n == 1],
+			view.NoWorker(none), none.Fix(oldest.RunID, a.startsWorker()))
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {
@@ -76,15 +76,15 @@ func (a *app) printListNotes(r api.Listing) {
 	}
 }
 
-// withoutWorker counts the runs that no worker serves, and returns what is known of the one that has waited longest.
-func withoutWorker(runs []operations.Row) (n int, oldest *run.NoWorker) {
-	for _, r := range runs {
+// withoutWorker counts the runs that no worker serves, and returns the one that has waited longest.
+func withoutWorker(runs []operations.Row) (n int, oldest *operations.Row) {
+	for i, r := range runs {
 		none := r.EffectiveStatus.NoWorker
 		if none == nil {
 			continue
 		}
-		if n++; oldest == nil || none.Since < oldest.Since {
-			oldest = none
+		if n++; oldest == nil || none.Since < oldest.EffectiveStatus.NoWorker.Since {
+			oldest = &runs[i]
 		}
 	}
 	return n, oldest

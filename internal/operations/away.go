@@ -6,6 +6,8 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/passbook-run/passbook/run"
 )
 
 const (
@@ -20,26 +22,29 @@ func (o Operator) attended(ctx context.Context, runID string) error {
 	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return nil //nolint:nilerr // the message itself reports the error
 	}
-	queue := d.GetExecutionConfig().GetTaskQueue().GetName()
+	queue := taskQueue{d.GetExecutionConfig().GetTaskQueue().GetName(), enumspb.TASK_QUEUE_TYPE_WORKFLOW}
+	pinned := listedVersion(pinnedBy(d.GetWorkflowExecutionInfo()))
 	last := time.Now().Add(workerWait)
-	for !o.attendedNow(ctx, queue) {
-		if ctx.Err() != nil {
+	for {
+		none := o.unattended(ctx, queue, pinned)
+		switch {
+		case none == nil:
+			return nil
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if time.Now().After(last) {
-			return fmt.Errorf("no worker takes task queue %s, so the message cannot be processed. Start one on the "+
-				"host of the run (starter server start, or the worker program), then send it again", queue)
+		case time.Now().After(last):
+			return fmt.Errorf("no %s takes task queue %s, so the message cannot be processed. %s; then send it again",
+				none.Needed(), queue.name, none.Fix(runID, "starter server start or the worker program, on the host of the run"))
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
-	return nil
 }
 
-// attendedNow reports whether a worker polls a queue for workflow tasks, as far as the server knows.
-func (o Operator) attendedNow(ctx context.Context, queue string) bool {
-	found, err := o.Pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
-	return err != nil || len(found.Identities) > 0
+// unattended returns nil if a worker polls a queue that gets the workflow tasks of a run, as far as the server knows.
+func (o Operator) unattended(ctx context.Context, queue taskQueue, pinned pinnedVersion) *run.NoWorker {
+	o.WorkerStarts = false // its first poll is awaited
+	return o.polled().noWorker(ctx, run.EffectiveStatus{Liveness: run.LiveOpen}, []taskQueue{queue}, pinned)
 }

@@ -3,20 +3,20 @@ package operations
 import (
 	"context"
 	"fmt"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/passbook-run/passbook/run"
 )
 
 // UnroutedError means that a run would wait: its workers belong to a Worker Deployment that has no current version.
 type UnroutedError struct {
-	Deployment, BuildID string // a version that polls
+	run.DeploymentVersion // one that polls
 }
 
 func (e *UnroutedError) Error() string {
 	return fmt.Sprintf("start a workflow: the worker deployment %s has no current version, so nothing would be executed; "+
-		"set one: temporal worker deployment set-current-version --deployment-name %s --build-id %s", e.Deployment,
-		e.Deployment, e.BuildID)
+		"set one: %s", e.Deployment, e.SetCurrent())
 }
 
 // routed checks that the workers of a queue get new workflows. It returns nil if that is not known.
@@ -30,14 +30,14 @@ func (o Operator) routed(ctx context.Context, queue string) error {
 	}
 	var waits *UnroutedError
 	for _, p := range d.GetPollers() {
-		v := p.GetDeploymentOptions()
-		if time.Since(p.GetLastAccessTime().AsTime()) > polledWithin || ended(p.GetIdentity()) {
+		if !alive(p) {
 			continue
 		}
-		if v.GetWorkerVersioningMode() != enumspb.WORKER_VERSIONING_MODE_VERSIONED {
+		v := versionOfPoller(p)
+		if v == nil {
 			return nil
 		}
-		waits = &UnroutedError{v.GetDeploymentName(), v.GetBuildId()}
+		waits = &UnroutedError{*v}
 	}
 	if waits != nil {
 		return waits

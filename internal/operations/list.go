@@ -269,14 +269,18 @@ func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter)
 				rows[i], effective = again, o.rowStatus(ctx, again, there)
 			}
 		}
-		effective.NoWorker = queues.noWorker(ctx, effective, queuesOf(r.claim))
+		pinned := o.pinnedRun(r.RunID)
+		if v, listed := there[r.RunID]; listed {
+			pinned = listedVersion(v.pinned)
+		}
+		effective.NoWorker = queues.noWorker(ctx, effective, queuesOf(r.claim), pinned)
 		rows[i].setStatus(effective)
 		delete(there, r.RunID)
 	}
 	for id, v := range there {
 		row := elsewhere(id, v)
 		row.EffectiveStatus.NoWorker = queues.noWorker(ctx, row.EffectiveStatus,
-			[]taskQueue{{v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW}})
+			[]taskQueue{{v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW}}, listedVersion(v.pinned))
 		rows = append(rows, row)
 	}
 	return chosen(rows, lost, f), nil

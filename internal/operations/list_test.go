@@ -92,15 +92,20 @@ type fakeCluster struct {
 
 const allRuns = "WorkflowType = 'Pipeline' AND ExecutionStatus != 'ContinuedAsNew'"
 
+func payloadOf(t *testing.T, value any) *commonpb.Payload {
+	t.Helper()
+	p, err := converter.GetDefaultDataConverter().ToPayload(value)
+	require.NoError(t, err)
+	return p
+}
+
 func execution(t *testing.T, id string, hour int, status enumspb.WorkflowExecutionStatus,
 	attributes map[string]any) *workflowpb.WorkflowExecutionInfo {
 	t.Helper()
 	fields := map[string]*commonpb.Payload{}
 	for name, value := range attributes {
 		require.Contains(t, workflows.SearchAttributes(), name)
-		p, err := converter.GetDefaultDataConverter().ToPayload(value)
-		require.NoError(t, err)
-		fields[name] = p
+		fields[name] = payloadOf(t, value)
 	}
 	return &workflowpb.WorkflowExecutionInfo{
 		Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Status: status,

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/process"
@@ -26,23 +28,46 @@ type Pollers struct {
 	Last       time.Time // of the last poll, even by an ended worker; zero: none in the last five minutes
 }
 
-// Pollers returns the workers that poll a task queue.
+// Pollers returns the workers that poll a task queue, whatever their version.
 func (o Operator) Pollers(ctx context.Context, queue string, kind enumspb.TaskQueueType) (Pollers, error) {
+	d, err := o.describeQueue(ctx, queue, kind)
+	if err != nil {
+		return Pollers{}, err
+	}
+	return pollersOf(d, func(*run.DeploymentVersion) bool { return true }), nil
+}
+
+func (o Operator) describeQueue(ctx context.Context, queue string,
+	kind enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
 	d, err := o.Client.DescribeTaskQueue(ctx, queue, kind)
 	if err != nil {
-		return Pollers{}, fmt.Errorf("ask about queue %s: %w", queue, err)
+		return nil, fmt.Errorf("ask about queue %s: %w", queue, err)
 	}
+	return d, nil
+}
+
+// pollersOf returns the workers of a queue whose version is wanted. The version of a worker outside of a deployment is
+// nil.
+func pollersOf(d *workflowservice.DescribeTaskQueueResponse, wanted func(*run.DeploymentVersion) bool) Pollers {
 	var p Pollers
 	for _, q := range d.GetPollers() {
+		if !wanted(versionOfPoller(q)) {
+			continue
+		}
 		at := q.GetLastAccessTime().AsTime()
 		if at.After(p.Last) {
 			p.Last = at
 		}
-		if time.Since(at) < polledWithin && !ended(q.GetIdentity()) {
+		if alive(q) {
 			p.Identities = append(p.Identities, q.GetIdentity())
 		}
 	}
-	return p, nil
+	return p
+}
+
+// alive reports whether a worker still polls, as far as the server and this machine know.
+func alive(p *taskqueuepb.PollerInfo) bool {
+	return time.Since(p.GetLastAccessTime().AsTime()) < polledWithin && !ended(p.GetIdentity())
 }
 
 // ended reports whether an identity, PID@HOST@, is that of an ended process of this machine. The server remembers it
@@ -67,14 +92,16 @@ type taskQueue struct {
 // polled caches the pollers of queues, so that a list asks once for each.
 type polled struct {
 	Operator
-	asked map[taskQueue]Pollers
+	asked map[taskQueue]*workflowservice.DescribeTaskQueueResponse
 }
 
-func (o Operator) polled() *polled { return &polled{o, map[taskQueue]Pollers{}} }
+func (o Operator) polled() *polled {
+	return &polled{o, map[taskQueue]*workflowservice.DescribeTaskQueueResponse{}}
+}
 
-// NoWorker lists the queues of an open run that no worker polls. Nil: all are polled, or it is not known.
+// NoWorker lists the queues of an open run without a worker that gets its tasks. Nil: each has one, or it is not known.
 func (o Operator) NoWorker(ctx context.Context, claim run.Claim, effective run.EffectiveStatus) *run.NoWorker {
-	return o.polled().noWorker(ctx, effective, queuesOf(claim))
+	return o.polled().noWorker(ctx, effective, queuesOf(claim), o.pinnedRun(claim.RunID))
 }
 
 // queuesOf lists the queues that every run needs: that of its workflow and that of its directory. The hosts of calls
@@ -91,22 +118,29 @@ func queuesOf(claim run.Claim) []taskQueue {
 	return []taskQueue{{contract.StoreQueue(claim.TaskQueue, claim.Store), enumspb.TASK_QUEUE_TYPE_WORKFLOW}, dir}
 }
 
-func (p *polled) noWorker(ctx context.Context, effective run.EffectiveStatus, needed []taskQueue) *run.NoWorker {
+// noWorker asks each queue. pinned is asked for the version of the run only if a queue has workers with versions.
+func (p *polled) noWorker(ctx context.Context, effective run.EffectiveStatus, needed []taskQueue,
+	pinned pinnedVersion) *run.NoWorker {
 	if effective.Liveness != run.LiveOpen || p.WorkerStarts {
 		return nil
 	}
 	var none *run.NoWorker
 	for _, queue := range needed {
-		found, known := p.asked[queue]
+		d, known := p.asked[queue]
 		if !known {
 			var err error
-			if found, err = p.Pollers(ctx, queue.name, queue.kind); err != nil {
+			if d, err = p.describeQueue(ctx, queue.name, queue.kind); err != nil {
 				return nil
 			}
-			p.asked[queue] = found
+			p.asked[queue] = d
 		}
-		if len(found.Identities) == 0 {
+		takes, err := takersOf(ctx, d, pinned)
+		if err != nil {
+			return nil
+		}
+		if found := pollersOf(d, takes.include); len(found.Identities) == 0 {
 			none = also(none, queue.name, found.Last)
+			takes.explain(none, d)
 		}
 	}
 	return none

@@ -34,6 +34,7 @@ type visible struct {
 	score    *float64
 	source   string
 	mode     string
+	pinned   *run.DeploymentVersion // nil: to no version
 }
 
 // query narrows a list as far as the server can: to a pipeline, and for open runs to status and stage. The status and
@@ -108,7 +109,8 @@ func (o Operator) listed(ctx context.Context, query string) (map[string]visible,
 
 func visibleOf(x *workflowpb.WorkflowExecutionInfo) visible {
 	fields := x.GetSearchAttributes().GetIndexedFields()
-	v := visible{status: x.GetStatus(), started: x.GetStartTime().AsTime(), queue: x.GetTaskQueue()}
+	v := visible{status: x.GetStatus(), started: x.GetStartTime().AsTime(), queue: x.GetTaskQueue(),
+		pinned: pinnedBy(x)}
 	v.pipeline, _ = field[string](fields, "PassbookPipeline")
 	v.thread, _ = field[string](fields, "PassbookThread")
 	v.shows, _ = field[run.Status](fields, "PassbookStatus")

@@ -55,7 +55,7 @@ func NoWorker(n run.NoWorker) string {
 	if n.Since != "" {
 		since = "since " + formatted(n.Since, "2006-01-02 15:04:05 UTC")
 	}
-	return fmt.Sprintf("no worker polls %s %s", strings.Join(n.Queues, ", "), since)
+	return fmt.Sprintf("no %s polls %s %s", n.Needed(), strings.Join(n.Queues, ", "), since)
 }
 
 // Minute formats a time of the journal: 2026-11-21 15:23 UTC.

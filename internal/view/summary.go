@@ -49,6 +49,9 @@ func (r Run) Identity() []Row {
 	}
 	if n := r.Effective.NoWorker; n != nil {
 		t.row("Worker", "none: %s", NoWorker(*n))
+		if n.Version != nil || n.Polls != nil {
+			t.row("Fix", "%s", n.Fix(r.Claim.RunID, ""))
+		}
 	}
 	t.optional("Server", r.Server)
 	if r.Effective.Status == r.Effective.Recorded {
