@@ -11,14 +11,11 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/console/login"
-	"github.com/passbook-run/passbook/internal/durable"
 )
 
 // Listening is where a server listens.
@@ -61,19 +58,20 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base string)
 		return errors.Join(err, l.Close())
 	}
 	s, err := newServer(o, base, append(names, base.Hostname()), at.Proxy != "")
-	if err == nil {
-		err = durable.Disk{}.WriteFile(addressFile(o.Host.Settings.StateDir), []byte(s.base+"\n"), 0o600)
-	}
-	if err == nil {
-		err = ready(s.base)
-	}
 	if err != nil {
 		return errors.Join(err, l.Close())
+	}
+	lock, err := mark(ctx, o.Host.Settings.StateDir, s.base, time.Now())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := ready(s.base); err != nil {
+		return errors.Join(err, l.Close(), lock.Remove())
 	}
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}
-	return s.serve(ctx, l)
+	return errors.Join(s.serve(ctx, l), lock.Remove())
 }
 
 func (s *Server) serve(ctx context.Context, l net.Listener) error {
@@ -174,24 +172,4 @@ func (at Listening) base(actual net.Addr) (*url.URL, error) {
 		u.Host = net.JoinHostPort(name, port)
 	}
 	return u, nil
-}
-
-// addressFile has the URL of the console that was started last, for its login links.
-func addressFile(stateDir string) string { return filepath.Join(stateDir, "console", "address") }
-
-// Link makes a login link for the console of a state directory that was started last.
-func Link(stateDir string, now time.Time) (string, error) {
-	base, err := os.ReadFile(addressFile(stateDir))
-	if errors.Is(err, os.ErrNotExist) {
-		return "", invalid("make a login link: no console was started with the state directory %s; to start it, run: "+
-			"starter console", stateDir)
-	}
-	if err != nil {
-		return "", fmt.Errorf("make a login link: %w", err)
-	}
-	path, err := login.NewLink(stateDir, now)
-	if err != nil {
-		return "", err
-	}
-	return strings.TrimSpace(string(base)) + path, nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"io"
 	"math/big"
@@ -15,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +24,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/durable"
 )
 
 // certificate makes a certificate for a host.
@@ -47,7 +50,13 @@ func certificate(t *testing.T, host string) (cert, key string) {
 // started starts a console, and returns its URL and a function that ends it.
 func started(t *testing.T, at Listening) (base string, end func() error) {
 	t.Helper()
-	o := Options{Host: api.Host{Settings: config.Settings{StateDir: t.TempDir(), RunRoot: t.TempDir()}}, User: "ada",
+	return startedIn(t, t.TempDir(), at)
+}
+
+// startedIn starts a console with a state directory.
+func startedIn(t *testing.T, state string, at Listening) (base string, end func() error) {
+	t.Helper()
+	o := Options{Host: api.Host{Settings: config.Settings{StateDir: state, RunRoot: t.TempDir()}}, User: "ada",
 		Err: io.Discard}
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
@@ -155,8 +164,34 @@ func TestServeEndsWithOpenStreams(t *testing.T) {
 	d.s.ending = make(chan struct{}) // the desk closes it
 }
 
-func TestLinkNeedsAConsole(t *testing.T) {
-	state := t.TempDir()
-	_, err := Link(state, time.Now())
-	require.ErrorContains(t, err, "starter console")
+// TestLinkNeedsARunningConsole: a console that has ended, or that was killed, gets no links.
+func TestLinkNeedsARunningConsole(t *testing.T) {
+	state, now := t.TempDir(), time.Now()
+	none := func() {
+		_, err := Link(state, now)
+		require.ErrorContains(t, err, "no console runs with the state directory "+state+"; start it with: starter console")
+	}
+	none()
+	start := func() (base string, end func() error) {
+		return startedIn(t, state, Listening{Address: "127.0.0.1:0"})
+	}
+	first, endFirst := start()
+	second, endSecond := start()
+	linked := func(base string) {
+		link, err := Link(state, now)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(link, base+"/"), link)
+	}
+	linked(second)
+	require.NoError(t, endSecond())
+	linked(first)
+	require.NoError(t, endFirst())
+	none()
+
+	killed := filepath.Join(runningFolder(state), "1-a") // its record stays, and the kernel frees its lock
+	record, err := json.Marshal(durable.Owner{PID: 1, What: "http://127.0.0.1:8400", Since: now})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(killed, record, 0o600))
+	none()
+	require.NoFileExists(t, killed)
 }
