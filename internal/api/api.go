@@ -46,6 +46,9 @@ type Host struct {
 	// Rows remembers the rows of run directories between lists; nil: each list reads all of them.
 	Rows *operations.Rows
 
+	// Answers remembers accepted answers that are not recorded yet; nil: none.
+	Answers *Answers
+
 	// Connect finds or starts a server and a worker. The caller releases the connection.
 	Connect func(context.Context) (o operations.Operator, release func(), err error)
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/rundir"
@@ -29,17 +30,26 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	asked, open := now.State.Asks()
+	if open && (in.Question == "" || in.Question == asked.ID) {
+		if g, ok := h.Answered(ctx, d.Dir, now.State, asked); ok {
+			return h.answer(d, now.State.RunID, h.unrecorded("this answer", d.Dir, "")), g.again(asked, in)
+		}
+	}
 	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
 		made, err := o.Decide(ctx, d, workflows.Message{Action: in.Action, Feedback: in.Feedback, ID: in.Question,
 			By: in.By, Note: in.Note})
 		if err != nil {
 			return Answer{}, err
 		}
+		if open {
+			at := time.Now()
+			h.Answers.Keep(now.State.RunID, asked, Given{in.Action, in.Feedback, in.By, at, at})
+		}
 		text := fmt.Sprintf("Run %s: %s.", now.State.RunID, made.Said)
 		if re := made.Reopened; re != nil && re.Epoch > 0 {
 			text += fmt.Sprintf("\n%sIt was %s and continues in epoch %d.", ReopenedWith(*re), re.From, re.Epoch)
 		}
-		asked, _ := now.State.Asks()
 		decided := func(m rundir.Meta) bool {
 			q, open := m.State.Asks()
 			return !open || q.ID != asked.ID

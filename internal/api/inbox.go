@@ -3,9 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"slices"
-
-	"github.com/passbook-run/passbook/internal/operations"
 )
 
 // InboxInput is the input of [Inbox].
@@ -17,6 +14,8 @@ type InboxInput struct {
 type Waiting struct {
 	Questions []OpenQuestion `json:"questions"`
 	Total     int            `json:"total" jsonschema:"open questions, also those that are not listed"`
+
+	Unrecorded int `json:"unrecorded" jsonschema:"answered questions that their directories do not record yet; not listed"`
 }
 
 // OpenQuestion is a question that waits for an answer.
@@ -29,19 +28,15 @@ type OpenQuestion struct {
 }
 
 // Inbox lists the open questions of the runs of this host, the oldest first. No server is needed.
-func Inbox(_ context.Context, h Host, in InboxInput) (Waiting, error) {
+func Inbox(ctx context.Context, h Host, in InboxInput) (Waiting, error) {
 	if in.Limit < 0 || in.Limit > 1000 {
 		return Waiting{}, invalid("list questions: the limit is %d; use a number from 1 to 1000", in.Limit)
 	}
-	rows, _, err := h.Rows.Here(h.Settings.StateDir, h.Settings.RunRoot)
+	rows, unrecorded, err := h.Open(ctx)
 	if err != nil {
 		return Waiting{}, err
 	}
-	rows = slices.DeleteFunc(rows, func(r operations.Row) bool { return r.Question == nil })
-	slices.SortFunc(rows, func(a, b operations.Row) int {
-		return cmp.Or(cmp.Compare(a.Question.RequestedAt, b.Question.RequestedAt), cmp.Compare(a.RunID, b.RunID))
-	})
-	w := Waiting{Questions: []OpenQuestion{}, Total: len(rows)}
+	w := Waiting{Questions: []OpenQuestion{}, Total: len(rows), Unrecorded: unrecorded}
 	for _, r := range rows[:min(len(rows), cmp.Or(in.Limit, 50))] {
 		w.Questions = append(w.Questions, OpenQuestion{RunID: r.RunID, Pipeline: r.Pipeline, Task: r.Task,
 			CostUSD: r.CostUSD, Question: askedOf(nil, *r.Question)})

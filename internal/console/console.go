@@ -98,6 +98,9 @@ func asClient(h api.Host) api.Host {
 	if h.Program = "starter"; h.Rows == nil {
 		h.Rows = &operations.Rows{}
 	}
+	if h.Answers == nil {
+		h.Answers = &api.Answers{}
+	}
 	h.By = func(ctx context.Context) string {
 		id, _ := access.From(ctx)
 		return id.Name

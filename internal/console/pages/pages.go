@@ -68,6 +68,9 @@ func newSite(h api.Host) *site {
 	if h.Rows == nil {
 		h.Rows = &operations.Rows{}
 	}
+	if h.Answers == nil {
+		h.Answers = &api.Answers{}
+	}
 	s := &site{h: h, now: time.Now}
 	s.tasks = tasks{folder: filepath.Join(h.Settings.StateDir, "console", "gates"), now: time.Now}
 	s.files = staticFiles()
@@ -162,7 +165,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 	var waiting []operations.Row
 	if id.Base == "" {
 		var err error
-		if waiting, err = s.waiting(); err != nil {
+		if waiting, err = s.waiting(r.Context()); err != nil {
 			waiting = nil // the page itself reports what cannot be read
 		}
 	}

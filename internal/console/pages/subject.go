@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -25,14 +24,13 @@ func (s *site) here() ([]operations.Row, error) {
 	return operations.Offline(rows, lost, operations.Filter{}, "Temporal was not asked").Runs, nil
 }
 
-// waiting returns the runs with an open question, the oldest question first.
-func (s *site) waiting() ([]operations.Row, error) {
-	rows, err := s.here()
-	rows = slices.DeleteFunc(rows, func(r operations.Row) bool { return r.Question == nil })
-	slices.SortFunc(rows, func(a, b operations.Row) int {
-		return cmp.Or(cmp.Compare(a.Question.RequestedAt, b.Question.RequestedAt), cmp.Compare(a.RunID, b.RunID))
-	})
-	return rows, err
+// waiting returns the runs with a question that waits for an answer, the oldest question first.
+func (s *site) waiting(ctx context.Context) ([]operations.Row, error) {
+	rows, _, err := s.h.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return operations.Offline(rows, nil, operations.Filter{}, "Temporal was not asked").Runs, nil
 }
 
 // subject is the run that a page is about.
@@ -47,10 +45,18 @@ type subject struct {
 	Asks    *run.Question
 	Tab     string
 
+	Answered *unrecorded // an accepted answer; nil: none, or its directory records it
+
 	Class      string // CSS class of the status
 	Status     string // in a few words
 	Task       string // "": only the name of the pipeline
 	NeedsForce bool   // a resume needs a reason
+}
+
+// unrecorded is an accepted answer that the directory of its run does not record yet.
+type unrecorded struct {
+	api.Given
+	When string // it was accepted
 }
 
 // minPrefix is the length from which the beginning of an id names a run.
@@ -115,11 +121,18 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 	}
 	sub.Row.EffectiveStatus = sub.Run.Effective
 	if q, open := sub.Run.Now.State.Asks(); open && !sub.Run.Now.State.Status.Settled() {
-		sub.Asks = &q
+		if g, ok := s.h.Answered(ctx, sub.dir.Dir, sub.Run.Now.State, q); ok {
+			sub.Answered, sub.Row.Question = &unrecorded{g, run.Time(g.At)}, nil
+		} else {
+			sub.Asks = &q
+		}
 	}
 	id, _ := access.From(ctx)
 	status, undecided := sub.Run.Effective.Status, sub.Asks != nil
 	names := sub.Run.Available()
+	if sub.Answered != nil {
+		names = slices.DeleteFunc(names, func(o run.Operation) bool { return o == run.Decide })
+	}
 	for _, op := range []run.Operation{run.Resume, run.Revert} { // of a halted run, with a reason
 		if run.May(status, op, run.Terms{Forced: true, Undecided: undecided}) == nil {
 			names = append(names, op)
