@@ -46,23 +46,28 @@ type ConflictError struct {
 }
 
 func (e *ConflictError) Error() string {
+	return e.Text(func(args []string) string { return "starter " + strings.Join(args, " ") })
+}
+
+// Text is the message with the allowed operations in the form of a client. name gets the arguments of starter.
+func (e *ConflictError) Text(name func(args []string) string) string {
 	what := string(e.Operation) + " a run"
 	if e.Operation == SetBudget {
 		what = "raise the budget of a run"
 	}
-	return fmt.Sprintf("cannot %s that is %s (allowed: %s)", what, e.From, verbsOf(e.Allowed))
+	return fmt.Sprintf("cannot %s that is %s (allowed: %s)", what, e.From, namesOf(e.Allowed, name))
 }
 
-// verbsOf lists the commands for operations: "starter status, starter pause".
-func verbsOf(all []Operation) string {
+// namesOf lists the names of operations: "starter status, starter pause".
+func namesOf(all []Operation, name func(args []string) string) string {
 	if len(all) == 0 {
 		return "nothing"
 	}
-	verbs := make([]string, len(all))
+	names := make([]string, len(all))
 	for i, op := range all {
-		verbs[i] = "starter " + op.verb()
+		names[i] = name(strings.Fields(op.verb()))
 	}
-	return strings.Join(verbs, ", ")
+	return strings.Join(names, ", ")
 }
 
 // verb returns the command for an operation.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/fsck"
@@ -76,7 +77,31 @@ func (h Host) next(s view.Run) []string {
 	if h.Form == nil {
 		return append([]string{}, NextCommands(h.Program, s)...)
 	}
-	return h.advices(shell.Next("starter", s.Next()), s.Claim.RunID)
+	all := []string{}
+	for _, c := range s.Next() {
+		all = append(all, h.command(c, s.Claim.RunID))
+	}
+	return all
+}
+
+// command names a command in the form of the clients of this host. runID is the run that it is about.
+func (h Host) command(c run.Command, runID string) string {
+	var steps []string
+	if c.First != "" {
+		steps = append(steps, c.First)
+	}
+	for _, args := range c.Steps {
+		steps = append(steps, h.step(args, runID))
+	}
+	return strings.Join(steps, ", then ")
+}
+
+// step names one command of the starter in the form of the clients of this host.
+func (h Host) step(args []string, runID string) string {
+	if call, ok := h.callOf(args, runID); ok {
+		return call
+	}
+	return "starter " + shell.Line(args...) + atTerminal
 }
 
 // LastErrors returns the last rows of errors.jsonl.
