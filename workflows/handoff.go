@@ -194,8 +194,8 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 			"artifact",
 			m.ID, q.ID)
 	case q.Project != nil:
-		return false, refuse("the question is one of project %[1]s: decide it there, run \"starter decide RUN/%[1]s\"",
-			q.Project.Alias)
+		return false, refuse("the question is one of project %[1]s: decide it there, run \"starter decide %[2]s/%[1]s\"",
+			q.Project.Alias, s.RunID)
 	case !slices.Contains(q.Actions, m.Action):
 		return false, refuse("%s is not offered here: use one of %s", m.Action, strings.Join(q.Actions, ", "))
 	}

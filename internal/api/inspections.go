@@ -117,9 +117,9 @@ func ChangedFiles(changes []repo.Change) []ChangedFile {
 // errNothing refuses to compare a run that works on nothing.
 var errNothing = errors.New("the run has neither a workspace nor an artifact: there is nothing to compare")
 
-func errProjects(aliases []string) error {
-	return fmt.Errorf("the run has projects, and each has its own changes: name one of them: RUN/%s",
-		strings.Join(aliases, ", RUN/"))
+func errProjects(runID string, aliases []string) error {
+	return fmt.Errorf("the run has projects, and each has its own changes: name one of them: %s",
+		operations.ProjectNames(runID, aliases))
 }
 
 // OpenChanges compares the work of a run with its start. The caller calls drop.
@@ -128,7 +128,7 @@ func OpenChanges(ctx context.Context, d projector.Dir) (c *repo.Comparison, drop
 	if errors.Is(err, rundir.ErrNoArtifact) {
 		err = &InputError{errNothing}
 		if claim, cerr := d.Claim(); cerr == nil && len(claim.Projects) > 0 {
-			err = &InputError{errProjects(claim.Projects)}
+			err = &InputError{errProjects(claim.RunID, claim.Projects)}
 		}
 	}
 	return c, drop, err

@@ -1,7 +1,10 @@
 package console
 
 import (
+	"cmp"
 	"errors"
+	"html"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strings"
@@ -9,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/links"
+	"github.com/passbook-run/passbook/internal/shell"
 )
 
 // linked serves the links in notices: the page of one question, its pictures, and its form. A request that only reads
@@ -18,7 +22,7 @@ func (s *Server) linked(pages http.Handler) http.Handler {
 		text, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, links.Path), "/")
 		l, err := s.links.Read(text)
 		if err != nil {
-			s.refuseLink(w, r, err)
+			s.refuseLink(w, r, l.Run, err)
 			return
 		}
 		inside, ok := linkTarget(r.Method, rest)
@@ -50,9 +54,10 @@ func linkTarget(method, rest string) (inside string, ok bool) {
 	return "", false
 }
 
-// refuseLink answers a request with a link that is not valid.
-func (s *Server) refuseLink(w http.ResponseWriter, r *http.Request, err error) {
-	const login = " Open the console, or run <code>starter decide RUN</code> in a terminal."
+// refuseLink answers a request with a link that is not valid. runID is empty if the link names no run.
+func (s *Server) refuseLink(w http.ResponseWriter, r *http.Request, runID string, err error) {
+	command := html.EscapeString(shell.Sprintf("starter decide %s", cmp.Or(runID, "RUN")))
+	login := template.HTML(" Open the console, or run <code>" + command + "</code> in a terminal.")
 	switch {
 	case errors.Is(err, links.ErrExpired):
 		page(w, http.StatusGone, small{Title: "This link has expired", Text: "The question may still be open." + login})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -242,6 +243,15 @@ func (o Operator) toProjects(ctx context.Context, dir projector.Dir, s run.State
 		}
 	}
 	return warnings
+}
+
+// ProjectNames lists the names of the projects of a run as commands take them.
+func ProjectNames(runID string, aliases []string) string {
+	names := make([]string, len(aliases))
+	for i, alias := range aliases {
+		names[i] = runID + "/" + alias
+	}
+	return strings.Join(names, ", ")
 }
 
 // errManyProjects refuses to copy a run across projects.

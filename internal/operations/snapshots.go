@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -41,8 +40,8 @@ func OpenSnapshots(ctx context.Context, d projector.Dir) (*Snapshots, error) {
 	case err != nil:
 		return nil, err
 	case len(versions) == 0 && len(claim.Projects) > 0:
-		return nil, &SnapshotError{"the run has projects, and each has its own snapshots: name one of them: RUN/" +
-			strings.Join(claim.Projects, ", RUN/")}
+		return nil, &SnapshotError{"the run has projects, and each has its own snapshots: name one of them: " +
+			ProjectNames(claim.RunID, claim.Projects)}
 	case len(versions) == 0:
 		return nil, &SnapshotError{"the run has no workspace, so there are no snapshots"}
 	}
