@@ -194,8 +194,25 @@ const (
 	fourth = "44444444-dddd-4ddd-8ddd-dddddddddddd"
 )
 
+// scripts switches the scripts of pages on or off.
+func (b *tabOf) scripts(on bool) {
+	b.t.Helper()
+	require.NoError(b.t, chromedp.Do(b.Context, chrome.Command(emulation.SetScriptExecutionDisabled,
+		emulation.SetScriptExecutionDisabledParams{Value: !on})))
+}
+
+// readable requires that a page shows its content and fits a window.
+func (b *tabOf) readable(path string, width int) {
+	b.t.Helper()
+	wide := eval[int](b, `document.documentElement.scrollWidth`)
+	require.LessOrEqual(b.t, wide, width, "%s at %d pixels is %d wide", path, width, wide)
+	require.NotEmpty(b.t, eval[string](b, `document.querySelector("main h1").innerText`), path)
+}
+
 // TestPagesInBrowser requires that every page fits a phone, has no serious accessibility problem, requests nothing from
-// elsewhere and runs nothing that an agent wrote. With -pages.all also on wide screens, in the dark, without scripts.
+// elsewhere and runs nothing that an agent wrote. Without scripts, which the accessibility checker needs, every page
+// can be read, and every question and operation has a form that can be sent. With -pages.all also on wide screens and
+// in the dark.
 func TestPagesInBrowser(t *testing.T) {
 	script := accessibility(t)
 	d := newDesk(t)
@@ -213,9 +230,24 @@ func TestPagesInBrowser(t *testing.T) {
 				b.keep(fmt.Sprintf("%s-%s-%d", name, scheme, width))
 				eval[int](b, `document.querySelectorAll("details:not(.shot details)").forEach(d => d.open = true);
 					document.querySelectorAll(".talks input").forEach(i => i.click()), 0`)
-				wide := eval[int](b, `document.documentElement.scrollWidth`)
-				require.LessOrEqual(t, wide, width, "%s at %d pixels is %d wide", path, width, wide)
+				b.readable(path, width)
 				require.Empty(t, b.violations(script), "%s at %d pixels, %s", path, width, scheme)
+			}
+		}
+	}
+	b.scripts(false)
+	for _, width := range widths {
+		b.look(width, "light")
+		for name, path := range paths {
+			b.open(path)
+			b.keep(fmt.Sprintf("%s-unscripted-%d", name, width))
+			require.False(t, eval[bool](b, `document.documentElement.classList.contains("scripts")`), path)
+			b.readable(path, width)
+			require.Empty(t, eval[[]string](b, `[...document.querySelectorAll("[data-scripted]")]
+				.filter(e => e.checkVisibility()).map(e => e.outerHTML)`), "%s offers what only scripts do", path)
+			if form := formOf(name, path); form != "" {
+				require.True(t, eval[bool](b, fmt.Sprintf(`document.querySelector(%q).checkVisibility()`, form)),
+					"%s cannot be sent", path)
 			}
 		}
 	}
@@ -224,14 +256,24 @@ func TestPagesInBrowser(t *testing.T) {
 	}
 }
 
+// formOf selects the button of the form that a page is for; empty: it only shows something.
+func formOf(name, path string) string {
+	switch {
+	case name == "inbox", name == "question":
+		return "form.answer .send button"
+	case strings.Contains(path, "/do/") && name != "refused":
+		return "form.form button"
+	}
+	return ""
+}
+
 // TestQuestionIsAnsweredByKeyboard follows the keys from the inbox to the decision, on a phone, also without scripts.
 func TestQuestionIsAnsweredByKeyboard(t *testing.T) {
 	d := newDesk(t)
 	asking(t, first, morning).write(d.root)
 	b := openTab(t, d)
 	for _, off := range []bool{false, true} {
-		require.NoError(t, chromedp.Do(b.Context, chrome.Command(emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: off})))
+		b.scripts(!off)
 		d.connected = 0
 		b.look(360, "light")
 		b.open("/inbox")

@@ -10,13 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/emulation"
-	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
-	chrome "github.com/passbook-run/passbook/internal/browser/tab"
 )
 
 // reached returns what the Tab key reaches on a page, in order, and each place that it must reach but does not, or that
@@ -89,16 +86,12 @@ func TestPagesByKeyboardAndWithoutScripts(t *testing.T) {
 	d := newDesk(t)
 	b := openTab(t, d)
 	b.look(360, "light")
-	without := func(off bool) {
-		require.NoError(t, chromedp.Do(b.Context, chrome.Command(emulation.SetScriptExecutionDisabled,
-			emulation.SetScriptExecutionDisabledParams{Value: off})))
-	}
-	without(true)
+	b.scripts(false)
 	b.honest("/inbox", true) // without a question
 	b.honest("/runs", true)
 	paths := stored(t, d)
 	for _, off := range []bool{true, false} {
-		without(off)
+		b.scripts(!off)
 		for _, name := range slices.Sorted(maps.Keys(paths)) {
 			if off || *everything { // the scripts change neither links nor forms
 				b.honest(paths[name], off)
