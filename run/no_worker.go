@@ -48,6 +48,6 @@ func (n NoWorker) Fix(runID, start string) string {
 
 // SetCurrent is the command that makes a version the current one of its deployment.
 func (v DeploymentVersion) SetCurrent() string {
-	return fmt.Sprintf("temporal worker deployment set-current-version --deployment-name %s --build-id %s", v.Deployment,
-		v.BuildID)
+	return fmt.Sprintf("temporal worker deployment set-current-version --deployment-name %s --build-id %s --yes",
+		v.Deployment, v.BuildID)
 }
