@@ -42,7 +42,8 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 		if err != nil {
 			return Answer{}, err
 		}
-		if open {
+		// the repetition of a request that names no question gets the answer to the question of then
+		if open && in.Question == asked.ID {
 			at := time.Now()
 			h.Answers.Keep(now.State.RunID, asked, Given{in.Action, in.Feedback, in.By, at, at})
 		}
