@@ -89,6 +89,22 @@ func (q Question) Meaning(action string) string {
 	return answer.Meaning
 }
 
+// Choice is an action that answers a question.
+type Choice struct {
+	Action        string `json:"action"`
+	Meaning       string `json:"meaning"`
+	NeedsFeedback bool   `json:"needs_feedback"`
+}
+
+// Choices lists the actions that the question offers, in display order.
+func (q Question) Choices() []Choice {
+	all := []Choice{}
+	for _, action := range q.Actions {
+		all = append(all, Choice{action, q.Meaning(action), NeedsFeedback(action)})
+	}
+	return all
+}
+
 // Halts is the action that ends the run as halted.
 func (q Question) Halts() string {
 	for _, action := range q.Actions {

@@ -20,7 +20,7 @@ func (e *engine) continueSuggested(ctx workflow.Context) bool {
 
 // handOverWait leaves the wait for an answer to the next execution.
 func (e *engine) handOverWait(q run.Question, spoken time.Time) error {
-	w := PendingQuestion{ID: q.ID, At: e.j.state.Next, Permit: e.permit}
+	w := PendingWait{ID: q.ID, At: e.j.state.Next, Permit: e.permit}
 	if e.pending != nil {
 		w = *e.pending
 	}

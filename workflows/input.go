@@ -80,15 +80,15 @@ type Snapshot struct {
 	Control  Control   `json:"control"`
 
 	Refusals RefusedSignals    `json:"refusals,omitzero"`
-	Pending  *PendingQuestion  `json:"waiting,omitempty"` // for an answer
+	Pending  *PendingWait      `json:"waiting,omitempty"` // for an answer
 	Permits  map[string]string `json:"permits,omitempty"` // permissions of a replay's calls
 
 	Limits   []run.LimitedCall `json:"limits,omitempty"`   // of calls in lanes, with their attempts
 	Reminded string            `json:"reminded,omitempty"` // time of the last reminder of a lane's question
 }
 
-// PendingQuestion is a wait for an answer that continues in the next execution.
-type PendingQuestion struct {
+// PendingWait is a wait for an answer that continues in the next execution.
+type PendingWait struct {
 	ID           string    `json:"id"` // of the question
 	At           run.Place `json:"at"`
 	LastReminded string    `json:"spoken"` // time of the question or the last reminder

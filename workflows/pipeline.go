@@ -46,7 +46,7 @@ type execution struct {
 	answerable    string              // question whose answers after a reset count
 	open          bool                // this execution owns the directory: messages may be handled
 	noWorker      bool                // no worker has opened the directory for some time
-	pending       *PendingQuestion    // question that an earlier execution asked
+	pending       *PendingWait        // question that an earlier execution asked
 	redact        func(string) string // only in side effects: workers may know different secrets
 	verify        VerifyFunc          // likewise
 	diskFullTries int                 // consecutive attempts that found the disk full

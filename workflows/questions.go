@@ -130,7 +130,7 @@ func (e *engine) askGateAgain(ctx workflow.Context) error {
 		Kind: q.Kind, Question: q.Text, Phase: q.Phase, Round: q.Round, Trigger: q.Trigger, Digest: q.Digest,
 		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: e.deadlines(ctx, e.round.Steps[at.Step].Questions),
 	})
-	e.pending = &PendingQuestion{ID: id, At: at}
+	e.pending = &PendingWait{ID: id, At: at}
 	e.routes = routes{forward: e.nextPlace(at)}
 	return err
 }

@@ -47,21 +47,14 @@ type RunStatus struct {
 
 // Asked is an open question.
 type Asked struct {
-	ID          string   `json:"id"`
-	Kind        string   `json:"kind"`
-	Text        string   `json:"text"`
-	Actions     []Choice `json:"actions"`
-	Facts       []string `json:"facts" jsonschema:"verdict, checks, changes, cost and earlier decisions"`
-	RequestedAt string   `json:"requested_at"`
-	ExpiresAt   string   `json:"expires_at" jsonschema:"empty: never"`
-	OnExpiry    string   `json:"on_expiry"`
-}
-
-// Choice is an action that answers a question.
-type Choice struct {
-	Action        string `json:"action"`
-	Meaning       string `json:"meaning"`
-	NeedsFeedback bool   `json:"needs_feedback"`
+	ID          string       `json:"id"`
+	Kind        string       `json:"kind"`
+	Text        string       `json:"text"`
+	Actions     []run.Choice `json:"actions"`
+	Facts       []string     `json:"facts" jsonschema:"verdict, checks, changes, cost and earlier decisions"`
+	RequestedAt string       `json:"requested_at"`
+	ExpiresAt   string       `json:"expires_at" jsonschema:"empty: never"`
+	OnExpiry    string       `json:"on_expiry"`
 }
 
 // Status reads the status of a run. No server is needed.
@@ -116,10 +109,7 @@ func heldText(s run.EffectiveStatus, id string) string {
 // askedOf describes a question, with its facts if the state is known.
 func askedOf(s *run.State, q run.Question) Asked {
 	a := Asked{ID: q.ID, Kind: string(q.Kind), Text: q.Words(), RequestedAt: q.RequestedAt, ExpiresAt: q.ExpiresAt,
-		OnExpiry: q.OnExpiry, Actions: []Choice{}, Facts: []string{}}
-	for _, action := range q.Actions {
-		a.Actions = append(a.Actions, Choice{action, q.Meaning(action), run.NeedsFeedback(action)})
-	}
+		OnExpiry: q.OnExpiry, Actions: q.Choices(), Facts: []string{}}
 	if s == nil {
 		return a
 	}

@@ -103,8 +103,8 @@ func grouped(texts []string) []string {
 	return lines
 }
 
-// openQuestion is the output of `decide --show --json`.
-type openQuestion struct {
+// questionReport is the output of `decide --show --json`.
+type questionReport struct {
 	RunID           string              `json:"run_id"`
 	Directory       string              `json:"directory"`
 	EffectiveStatus run.EffectiveStatus `json:"standing"`
@@ -116,7 +116,7 @@ func (a *app) jsonQuestion(s inspection, printed bool) error {
 	if !printed {
 		return asUsage(errors.New("--json requires --show"))
 	}
-	r := openQuestion{RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
+	r := questionReport{RunID: s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
 		Decisions: append([]run.PastDecision{}, s.Now.State.Decisions...)}
 	if q, open := s.Now.State.Asks(); open {
 		r.Question = &q

@@ -176,9 +176,7 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 func (a *app) screen(ctx context.Context, d rundir.Dir, in, out *os.File, acts watch.Actions) watch.Options {
 	return watch.Options{
 		Dir: d, In: in, Out: out, Actions: acts, Zone: zone(),
-		Ask: func(s run.State, q run.Question) ([]string, []watch.Choice) {
-			return about(ctx, d, s, q), choices(q)
-		},
+		About: func(s run.State, q run.Question) []string { return about(ctx, d, s, q) },
 		Why: func(s run.State, effective run.Status) string {
 			why := view.WhyPaused(s, effective)
 			if why == "" {
@@ -194,15 +192,6 @@ func (a *app) screen(ctx context.Context, d rundir.Dir, in, out *os.File, acts w
 func (a *app) show(ctx context.Context, o watch.Options) (watch.Result, error) {
 	defer a.err.hold()()
 	return watch.Run(ctx, o)
-}
-
-// choices returns the answers to a question, with their meanings.
-func choices(q run.Question) []watch.Choice {
-	var out []watch.Choice
-	for _, action := range q.Actions {
-		out = append(out, watch.Choice{Action: action, Meaning: q.Meaning(action), Words: run.NeedsFeedback(action)})
-	}
-	return out
 }
 
 // about returns what a question is about, below its choices.

@@ -18,22 +18,22 @@ const (
 
 // registered is the record of a run in its store. It stays as it was at the first start.
 type registered struct {
-	Version   int       `json:"version"`
-	Claim     run.Claim `json:"claim"`
-	Directory string    `json:"directory"`
-	Given     []string  `json:"given"` // digests of definition, plan, inputs and policy
-	Asked     *asked    `json:"asked,omitempty"`
+	Version   int        `json:"version"`
+	Claim     run.Claim  `json:"claim"`
+	Directory string     `json:"directory"`
+	Given     []string   `json:"given"` // digests of definition, plan, inputs and policy
+	Requested *requested `json:"asked,omitempty"`
 }
 
-// asked is what else a start requested, so that a second start in its directory with other requests is recognized.
-type asked struct {
+// requested is what else a start requests, so that a second start in its directory with other requests is recognized.
+type requested struct {
 	Task   string  `json:"task"` // digest
 	Budget float64 `json:"budget_usd"`
 	Replay string  `json:"replay,omitempty"` // policy of a replay
 }
 
-func askedOf(start run.RunStart) *asked {
-	a := asked{Task: string(store.DigestOf([]byte(start.Task))), Budget: start.Budget.CapUSD}
+func requestedOf(start run.RunStart) *requested {
+	a := requested{Task: string(store.DigestOf([]byte(start.Task))), Budget: start.Budget.CapUSD}
 	if start.Source != nil {
 		a.Replay = start.Source.Replay
 	}
@@ -46,20 +46,20 @@ func givenOf(start run.RunStart) []string {
 
 // otherThan lists the requests of a start that differ from the record.
 func (r registered) otherThan(start run.RunStart) (other []string) {
-	want, now := givenOf(start), askedOf(start)
+	want, now := givenOf(start), requestedOf(start)
 	if len(r.Given) == len(want) && (r.Given[0] != want[0] || r.Given[2] != want[2]) {
 		other = append(other, "pipeline")
 	} else if len(r.Given) == len(want) && r.Given[1] != want[1] {
 		other = append(other, "agent or model")
 	}
-	if r.Asked == nil { // registered by an earlier version
+	if r.Requested == nil { // registered by an earlier version
 		return other
 	}
 	for _, part := range []struct {
 		what  string
 		other bool
-	}{{"task", r.Asked.Task != now.Task}, {"budget", r.Asked.Budget != now.Budget}, {"policy",
-		r.Asked.Replay != now.Replay}} {
+	}{{"task", r.Requested.Task != now.Task}, {"budget", r.Requested.Budget != now.Budget}, {"policy",
+		r.Requested.Replay != now.Replay}} {
 		if part.other {
 			other = append(other, part.what)
 		}
@@ -70,7 +70,7 @@ func (r registered) otherThan(start run.RunStart) (other []string) {
 // register records in the store that a run uses it, so that no other host removes its objects.
 func register(ctx context.Context, in workflows.Input) error {
 	raw, err := json.Marshal(registered{
-		Version: 1, Claim: in.Claim, Directory: in.Target.Dir, Given: givenOf(in.Start), Asked: askedOf(in.Start),
+		Version: 1, Claim: in.Claim, Directory: in.Target.Dir, Given: givenOf(in.Start), Requested: requestedOf(in.Start),
 	})
 	if err != nil {
 		return err

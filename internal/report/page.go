@@ -50,7 +50,7 @@ type page struct {
 	Starts      []start
 	Origin      *origin
 	Left        []string // what is missing on the page, and why
-	Asked       []asked
+	Decisions   []decision
 }
 
 // fact is one figure of the summary.
@@ -164,7 +164,7 @@ func (v *page) fill(s source) error {
 	v.Errors = newest(v, s.book.ErrorHistory, most, "error")
 	v.Checkpoints = newest(v, s.book.Checkpoints, most, "checkpoint")
 	v.Auditors = newest(v, cycles(s.book), most, s.words().Round)
-	v.Asked = v.asked(s)
+	v.Decisions = v.decisions(s)
 	v.Actions = newest(v, s.found.Actions, most, "message from outside")
 	v.LaneRows = newest(v, s.found.Lanes, most, "lane")
 	v.Groups = v.groups(s)
@@ -347,16 +347,16 @@ func starts(e evidence.Evidence) []start {
 	return all
 }
 
-// asked is a question with its place.
-type asked struct {
+// decision is a question with its place and its answer.
+type decision struct {
 	evidence.Decision
 	About string
 }
 
-func (v *page) asked(s source) []asked {
-	var all []asked
+func (v *page) decisions(s source) []decision {
+	var all []decision
 	for _, d := range newest(v, s.found.Decisions, s.opt.Rows, "question") {
-		all = append(all, asked{d, s.about(d)})
+		all = append(all, decision{d, s.about(d)})
 	}
 	return all
 }

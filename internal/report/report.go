@@ -61,8 +61,8 @@ type Page = page
 // Group is a round of a stage, with its passes.
 type Group = group
 
-// Asked is a question with its place.
-type Asked = asked
+// Decision is a question with its place and its answer.
+type Decision = decision
 
 // Read returns the content of the page, for pages that show parts of it.
 func Read(d rundir.Dir, o Options) (*Page, error) { return read(d, o.filled()) }

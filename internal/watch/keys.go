@@ -73,8 +73,8 @@ func (m *model) interrupt() tea.Cmd {
 func (m *model) act(key string) tea.Cmd {
 	s := m.scene
 	if q := s.Question; q != nil {
-		if n, err := strconv.Atoi(key); err == nil && n >= 1 && n <= len(q.Choices) {
-			return m.decide(q, q.Choices[n-1])
+		if n, err := strconv.Atoi(key); err == nil && n >= 1 && n <= len(q.Actions) {
+			return m.decide(q, q.Choices()[n-1])
 		}
 	}
 	for _, a := range m.offered() {
@@ -159,9 +159,9 @@ func (m *model) budget() tea.Cmd {
 	})
 }
 
-func (m *model) decide(q *Question, c Choice) tea.Cmd {
+func (m *model) decide(q *Question, c run.Choice) tea.Cmd {
 	send := func(text string) tea.Cmd {
-		if c.Words && strings.TrimSpace(text) == "" {
+		if c.NeedsFeedback && strings.TrimSpace(text) == "" {
 			m.notify(c.Action+" needs a comment", true)
 			return nil
 		}
@@ -170,7 +170,7 @@ func (m *model) decide(q *Question, c Choice) tea.Cmd {
 			return m.o.Actions.Decide(ctx, id, c.Action, strings.TrimSpace(text))
 		})
 	}
-	if c.Words {
+	if c.NeedsFeedback {
 		return m.prompted(c.Action+", your comment:", "", true, send)
 	}
 	return m.prompted(fmt.Sprintf("%s: %s?", c.Action, c.Meaning), "", false, send)
@@ -264,8 +264,8 @@ func (m *model) keys() string {
 		leave = "leave, the run continues"
 	}
 	all := [][2]string{}
-	if q := m.scene.Question; q != nil && len(q.Choices) > 0 {
-		all = append(all, [2]string{fmt.Sprintf("1-%d", len(q.Choices)), "decide"})
+	if q := m.scene.Question; q != nil && len(q.Actions) > 0 {
+		all = append(all, [2]string{fmt.Sprintf("1-%d", len(q.Actions)), "decide"})
 	}
 	for _, a := range m.offered() {
 		all = append(all, [2]string{a.key, a.name})

@@ -38,14 +38,7 @@ type Output struct {
 // Question is the open question of a run.
 type Question struct {
 	run.Question
-	About   []string // the end of the judged files
-	Choices []Choice
-}
-
-// Choice is one answer.
-type Choice struct {
-	Action, Meaning string
-	Words           bool // requires feedback
+	About []string // the end of the judged files
 }
 
 // header returns the title, the id and the start (TM-02).
@@ -196,7 +189,7 @@ func (t theme) progress(s Scene, w int) []string {
 		out = append(out, t.name("Progress")+t.bar(figures.Bar(p.Percent, width), width)+count)
 	}
 	if p.Max > 0 && !s.Status.Closed() {
-		p.Round = min(p.Round, p.Max) // behind the last round its question may be open
+		p.Round = min(p.Round, p.Max) // after the last round its question may be open
 		count := fmt.Sprintf("  %d of at most %d", p.Round, p.Max)
 		if p.After != "" {
 			count = "  " + p.After

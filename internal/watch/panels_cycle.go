@@ -239,12 +239,12 @@ func (t theme) wait(s Scene, w int) []string {
 		if q.ExpiresAt != "" {
 			out = append(out, t.warn.Render(fmt.Sprintf("Answer by %s; then: %s", minute(q.ExpiresAt), q.OnExpiry)))
 		}
-		for i, c := range q.Choices {
-			for k, l := range wrapped(c.Meaning, w-5-longest(q.Choices)) {
-				left := strings.Repeat(" ", 5+longest(q.Choices))
+		for i, c := range q.Choices() {
+			for k, l := range wrapped(c.Meaning, w-5-longest(q.Actions)) {
+				left := strings.Repeat(" ", 5+longest(q.Actions))
 				if k == 0 {
 					left = t.accent.Render(fmt.Sprintf("%d", i+1)) +
-						fmt.Sprintf("  %-*s  ", longest(q.Choices), c.Action)
+						fmt.Sprintf("  %-*s  ", longest(q.Actions), c.Action)
 				}
 				out = append(out, left+t.dim.Render(l))
 			}
@@ -261,10 +261,10 @@ func (t theme) wait(s Scene, w int) []string {
 	return out
 }
 
-func longest(all []Choice) int {
+func longest(all []string) int {
 	n := 0
-	for _, c := range all {
-		n = max(n, lipgloss.Width(c.Action))
+	for _, text := range all {
+		n = max(n, lipgloss.Width(text))
 	}
 	return n
 }

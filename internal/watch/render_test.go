@@ -105,16 +105,11 @@ func asking() Scene {
 				USD: 0.02, Duration: 42 * time.Second}},
 		},
 		Question: &Question{
-			Question: run.Question{ID: "q1", Text: "Is this the right plan?", Trigger: "rejected",
-				Type: "human_feedback_always", Round: 1, RequestedAt: "2026-02-28T14:24:00.000Z"},
+			Question: run.Question{ID: "q1", Kind: run.QuestionHandoff, Text: "Is this the right plan?", Trigger: "rejected",
+				Type: "human_feedback_always", Round: 1, RequestedAt: "2026-02-28T14:24:00.000Z",
+				Actions: []string{"continue", "retry_feedback", "halt"}},
 			About: []string{"_orchestrator/passes/pass-001/raw-output.txt",
 				"  1. total.sh: go on while read says so, or something was read."},
-			Choices: []Choice{
-				{Action: "continue", Meaning: "the run goes on"},
-				{Action: "retry_feedback", Meaning: "one more round, with your words; then you are asked again",
-					Words: true},
-				{Action: "halt", Meaning: "the run ends here, halted"},
-			},
 		},
 	}
 }

@@ -39,10 +39,7 @@ func delivering() Scene {
 	for i := range 40 {
 		q.About = append(q.About, fmt.Sprintf("  +line %d", i))
 	}
-	q.Choices = nil
-	for _, action := range []string{"fix", "approve", "apply", "skip", "halt"} {
-		q.Choices = append(q.Choices, Choice{Action: action, Meaning: "the effect of " + action})
-	}
+	q.Kind, q.Actions = run.QuestionDelivery, run.Offered(run.QuestionDelivery, run.TriggerRejected)
 	return s
 }
 
@@ -52,8 +49,9 @@ func TestWaitingScreenShowsQuestionAndEveryChoice(t *testing.T) {
 			shown := plainly(delivering(), width, height)
 			words := strings.Join(strings.Fields(strings.ReplaceAll(shown, "│", " ")), " ")
 			require.Contains(t, words, "What should happen to the changes?", "%dx%d", width, height)
-			for i, action := range []string{"fix", "approve", "apply", "skip", "halt"} {
-				require.Regexp(t, fmt.Sprintf(`(?m)^\W*%d  %s +the effect of`, i+1, action), shown, "%dx%d", width, height)
+			for i, c := range delivering().Question.Choices() {
+				first, _, _ := strings.Cut(c.Meaning, " ")
+				require.Regexp(t, fmt.Sprintf(`(?m)^\W*%d  %s +%s`, i+1, c.Action, first), shown, "%dx%d", width, height)
 			}
 		}
 	}

@@ -51,8 +51,8 @@ type Options struct {
 	Output func(call string) (string, error)
 	// Hide hides secrets in that output.
 	Hide func(text string) string
-	// Ask describes an open question: the judged content and the possible answers.
-	Ask func(s run.State, q run.Question) ([]string, []Choice)
+	// About describes what an open question is about, in lines.
+	About func(s run.State, q run.Question) []string
 	// EffectiveStatus returns the status as recorded and as Temporal reports it. It may take some seconds.
 	EffectiveStatus func(ctx context.Context, recorded run.Status) (run.Status, string)
 	// Why describes why a paused or finished run does not continue, and what to do; empty for a live run.
@@ -382,7 +382,6 @@ type reader struct {
 	stands  *statusMsg
 	asked   string // id of the described question
 	about   []string
-	choices []Choice
 	calls   *live.Calls
 }
 
@@ -418,11 +417,11 @@ func (r reader) read(now time.Time) shot {
 	scene := Scene{State: s.State, Figures: r.figures.Tick(s, now), Task: s.State.Task, Now: now}
 	scene.Output = r.output(scene.Figures.InFlight, now)
 	if q, open := s.State.Asks(); open && !s.State.Status.Settled() {
-		if r.asked != q.ID && r.o.Ask != nil {
+		if r.asked != q.ID && r.o.About != nil {
 			r.asked = q.ID
-			r.about, r.choices = r.o.Ask(s.State, q)
+			r.about = r.o.About(s.State, q)
 		}
-		scene.Question = &Question{Question: q, About: r.about, Choices: r.choices}
+		scene.Question = &Question{Question: q, About: r.about}
 	}
 	return shot{scene: scene, committed: !r.lag, reader: r}
 }

@@ -60,7 +60,7 @@ type entry struct {
 	Seq      int64
 	Group    *report.Group
 	Title    string // of the group within its stage
-	Decision *report.Asked
+	Decision *report.Decision
 	Action   *evidence.Action
 }
 
@@ -228,8 +228,8 @@ func (p *runPage) entries() []entry {
 			all = append(all, entry{Seq: g.Rows[0].Seq, Group: g})
 		}
 	}
-	for i := range p.Report.Asked {
-		all = append(all, entry{Seq: p.Report.Asked[i].Seq, Decision: &p.Report.Asked[i]})
+	for i := range p.Report.Decisions {
+		all = append(all, entry{Seq: p.Report.Decisions[i].Seq, Decision: &p.Report.Decisions[i]})
 	}
 	for i := range p.Report.Actions {
 		all = append(all, entry{Seq: p.Report.Actions[i].Seq, Action: &p.Report.Actions[i]})
