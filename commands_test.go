@@ -126,7 +126,7 @@ func unquoted(t *testing.T, path, src string) (found []string) {
 
 var verb = regexp.MustCompile(`%[-+# 0-9.]*[a-zA-Z%]`)
 
-// wordsOf are the arguments of a format that stand in a command as text.
+// wordsOf are the arguments of a format that are in a command as text.
 func wordsOf(format string, args []ast.Expr, text func(ast.Node) string) (words []ast.Expr) {
 	before, at := "", 0
 	for _, m := range verb.FindAllStringIndex(format, -1) {

@@ -50,7 +50,7 @@ func (a *Activities) askAccount(ctx context.Context, st *runningCall, in contrac
 	return nil
 }
 
-// waits is the result of a call whose account is shut: the run waits, and its account wakes it.
+// waits is the result of a call whose account is closed: the run waits, and its account wakes it.
 func (a *Activities) waits(ctx context.Context, in contract.PassInput, shut *shutError) contract.PassResult {
 	return contract.PassResult{
 		Outcome: run.CategoryRateLimit, Message: shut.Error(), Uncalled: true, Limit: a.announce(ctx, in, shut.Shut),

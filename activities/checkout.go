@@ -19,7 +19,7 @@ import (
 
 // checkoutRecord is what the run's checkout contains apart from edits. The journal may have another tree: a workflow
 // ends between an update of the checkout and its event, and a reset abandons events. Without the record, the work of
-// such a call would be taken for an edit, which changes the question of the call and has it paid again.
+// such a call would look like an edit, which changes the input of the call, and it would be paid again.
 type checkoutRecord struct {
 	Version int      `json:"version"`
 	Trees   []string `json:"trees"` // more than one: an update was interrupted

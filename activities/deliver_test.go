@@ -62,7 +62,7 @@ func TestDeliveryCommitNamesRun(t *testing.T) {
 	}
 }
 
-// obstacle is a way in which a target stands that takes no delivery.
+// obstacle is a state of a target that allows no delivery.
 type obstacle struct {
 	delivery string
 	damage   func(h *trees)

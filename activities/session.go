@@ -210,7 +210,7 @@ func begun(dir string) bool {
 func (a *Activities) lost(ctx context.Context, st *runningCall) *noAnswerError {
 	out, err := outputsOf(st.dir, int64(st.limits.Output))
 	if err != nil {
-		out.stdout = nil // the next delivery starts anew
+		out.stdout = nil // the next delivery starts a new one
 	}
 	return a.interruptedBy(ctx, st, out.stdout, "the supervisor of the call was lost, and the agent with it",
 		"your process was ended")

@@ -42,5 +42,5 @@ func newLog(level, format string) *levelled {
 	return &levelled{Logger: log.NewZapLogger(zap.New(core)), level: l}
 }
 
-// hush drops what the services say while they go down, each about the other that is already gone.
+// hush drops the messages of services that shut down, each about another that has already stopped.
 func (l *levelled) hush() { l.level.SetLevel(zapcore.FatalLevel) }

@@ -293,7 +293,7 @@ func (c *comparer) completedIn(stage int, is func(int, PlanStep) bool) string {
 	return RefusedCompleted
 }
 
-// Passed reports whether a step lies behind the position. One of a repeated stage does once the stage does.
+// Passed reports whether a step is before the position. A step of a repeated stage is when the whole stage is.
 func (at Position) Passed(s PlanStage, stage, round, step int) bool {
 	if stage != at.Stage || s.Repeat != nil {
 		return stage < at.Stage

@@ -83,8 +83,8 @@ func (f *Fold) InvalidTransitions() Irregular {
 	return Irregular{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
 }
 
-// Unusual names the events of another program's stream that stand in an order which the table of transitions does not
-// hold. They were folded.
+// Unusual lists the events of another program's stream whose order the table of transitions does not allow. They are
+// folded.
 func (f *Fold) Unusual() Irregular {
 	return Irregular{Count: f.unusual.Count, First: slices.Clip(f.unusual.First)}
 }

@@ -70,8 +70,8 @@ func (s RunStart) PlanRef() PlanRef {
 	return PlanRef{Definition: s.Definition, Plan: s.Plan, Inputs: s.Inputs, Policy: s.Policy, ConfigHash: s.ConfigHash}
 }
 
-// Under is the start of a run as if it had been given another plan. Workflow, fold and views take from it who is
-// notified, how long questions wait, thresholds and totals.
+// Under returns the start of a run with another plan. Workflow, fold and views read its receivers, the waits of its
+// questions, its thresholds and totals.
 func (s RunStart) Under(ref PlanRef, t PlanTerms) RunStart {
 	s.Definition, s.Plan, s.Inputs, s.Policy, s.ConfigHash = ref.Definition, ref.Plan, ref.Inputs, ref.Policy,
 		ref.ConfigHash
@@ -117,7 +117,7 @@ func (f *folder) amend(e *Event) {
 	}
 }
 
-// beginPlan has the plan in force count from the step at Next, which begins now.
+// beginPlan records that the plan in force applies from the step at Next, which begins now.
 func (s *State) beginPlan() {
 	if s.Plan != nil && s.Plan.Seq > 0 && s.Plan.From == nil {
 		next, at := *s.Plan, s.Next

@@ -21,8 +21,8 @@ type Mean struct {
 // keptMeans bounds the roles of a state.
 const keptMeans = 64
 
-// learnCost counts a settled call in the mean of its role. Answers that were paid for elsewhere, and amounts that are
-// unknown, teach nothing.
+// learnCost counts a settled call in the mean of its role. Answers that were paid for elsewhere, and unknown amounts,
+// are not counted.
 func (f *folder) learnCost(p *PassEnd) {
 	c := p.Spend
 	if p.Role == "" || c.Known == CostUnknown || c.Known == "" && c.USD == 0 {

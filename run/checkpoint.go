@@ -10,7 +10,7 @@ import (
 // CheckpointVersion is the version of stored checkpoints. A reader upgrades older ones and refuses newer ones.
 const CheckpointVersion = 1
 
-// Checkpoint is a place to go back to (requirement 003 §4): the small state behind event Seq, with the chain over all
+// Checkpoint is a place to go back to (requirement 003 §4): the small state after event Seq, with the chain over all
 // lines up to there. Large values are in it by digest, so its size does not grow with the run.
 type Checkpoint struct {
 	Version int    `json:"version"`
@@ -67,9 +67,9 @@ func isUnnamed(id string, seq int64) bool {
 }
 
 // Reverted is the state that holds when a run goes back from now to this checkpoint (lifecycle.md): place, artifact,
-// notes and counters are those of the checkpoint. What happened all the same stays: epoch, money spent, the budget as
-// it was set last, the plan as it was amended last. Answers of the abandoned part no longer count, so its questions
-// are asked again.
+// notes and counters are those of the checkpoint. What a revert does not undo stays: epoch, money spent, the budget as
+// it was set last, the plan as it was amended last. Answers of the abandoned part no longer count, so its questions are
+// asked again.
 func (c Checkpoint) Reverted(now State) State {
 	s := c.State.Clone()
 	s.InFlight, s.Questions, s.Gate, s.Decided, s.Again, s.Feedback, s.About = nil, nil, nil, nil, "", "", nil
@@ -89,8 +89,8 @@ func (c Checkpoint) Reverted(now State) State {
 	return s
 }
 
-// Branched is the state that a new run begins with which comes of this checkpoint: the work as it stood, and nothing of
-// the other run's life. Its money is its own, its questions are asked anew, and approvals are not inherited.
+// Branched returns the first state of a new run that is made from this checkpoint: it has the work of the checkpoint,
+// but no costs, questions or approvals of the other run.
 func (c Checkpoint) Branched() State {
 	s := c.State.Clone()
 	return State{

@@ -24,7 +24,7 @@ func (f *folder) apply(e *Event) {
 	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && isUnnamed(f.Checkpoint.ID, e.Seq-1)
 	f.inLane(e, r)
 	if behind {
-		f.head(e) // it belongs to what the head stands for
+		f.head(e) // the head includes it
 	}
 }
 
@@ -43,7 +43,8 @@ func (f *folder) applyOne(e *Event, r *kindRow) {
 	}
 }
 
-// take goes over to the state that an owner of owners.go made. What the table refuses is named and changes nothing.
+// take replaces the state by the result of a function of owners.go. A refused transition is recorded and changes
+// nothing.
 func (f *folder) take(s State, err error) bool {
 	if err != nil {
 		f.InvalidTransition = err.Error()
@@ -106,7 +107,7 @@ func (f *folder) start(e *Event) {
 	f.head(e)
 }
 
-// begin takes over what a run is given that does not come of another one's checkpoint.
+// begin copies from the start of a run what no checkpoint of another run determines.
 func (f *folder) begin(p *RunStart) {
 	f.Next, f.Replies, f.Passes = Place{Round: 1}, p.Replies, PassCount{Total: p.TotalPasses}
 	if p.From != nil {
@@ -203,7 +204,7 @@ func (f *folder) revert(e *Event) {
 	}
 }
 
-// adopt takes over a carried state at the place in the stream where the fold stands.
+// adopt replaces the state by a carried one, at the current position in the stream.
 func (f *folder) adopt(carried *State) {
 	seq, ts, damage, foreign := f.Seq, f.TS, f.Damage, f.foreign
 	f.State = *carried
@@ -243,7 +244,7 @@ func (f *folder) end(e *Event) {
 // approved reports that an approved review has already ended the run: like a halt, it is its decision and one run.end.
 func (s *State) approved() bool { return s.Status == Done && s.Reason == ReasonReviewApproved }
 
-// halt folds run.halted of other programs. A halt is its decision and one end, so halted may be said twice.
+// halt folds run.halted of other programs. A halt is its decision and one end, so a stream may record it twice.
 func (f *folder) halt(e *Event) {
 	var p struct {
 		Reason string `json:"reason"`

@@ -125,7 +125,7 @@ func (f *folder) mergeLane(e *Event) {
 	f.head(e)
 }
 
-// judgeLane takes the verdict of a lane over. The work is approved if the verdicts of all merged lanes approve it.
+// judgeLane adopts the verdict of a lane. The work is approved if the verdicts of all merged lanes approve it.
 func (f *folder) judgeLane(index int) {
 	f.outdate()
 	f.Verdict, f.Approved = "", nil
@@ -145,7 +145,7 @@ func (f *folder) dropFinished(index int) {
 		func(r FinishedLane) bool { return r.Index == index })
 }
 
-// advanceMerge passes over lanes with nothing to merge.
+// advanceMerge skips lanes with nothing to merge.
 func (f *folder) advanceMerge() {
 	for len(f.Lanes.Finished) > 0 && f.Lanes.Finished[0].Index == f.Lanes.Merged && f.Lanes.Finished[0].Tree == nil {
 		f.Lanes.Finished = f.Lanes.Finished[1:]

@@ -30,7 +30,7 @@ func (f *folder) count(q QuestionRequested) {
 	}
 }
 
-// open adds an open question. It takes the place of those before it; only a hand-off stays undecided beside another
+// open adds an open question. It replaces earlier ones; only a hand-off stays undecided beside a question of another
 // kind.
 func (f *folder) open(e *Event, p QuestionRequested) {
 	if p.Kind == QuestionHandoff && p.Phase == "" {
@@ -99,7 +99,7 @@ func (f *folder) remember(d QuestionDecided, asked Question) {
 	}
 }
 
-// waive keeps a waiver whose place another one has taken.
+// waive keeps a waiver that a newer one replaced.
 func (f *folder) waive(w *Waiver) {
 	const most, words = 8, 1000
 	if w == nil {

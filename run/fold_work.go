@@ -176,8 +176,8 @@ func (f *folder) endPass(e *Event) {
 	f.head(e)
 }
 
-// judge takes the verdict of a pass over. A verdict that approves the work counts until the work changes, any other
-// until the next verdict.
+// judge adopts the verdict of a pass. A verdict that approves the work counts until the work changes, any other until
+// the next verdict.
 func (f *folder) judge(p *PassEnd) {
 	if p.Tree != nil || p.Artifact != nil && p.Modified {
 		at := f.Next

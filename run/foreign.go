@@ -7,22 +7,23 @@ import (
 	"strings"
 )
 
-// foreignStream is what the fold of another program's stream keeps beside the state. Nothing of it is written anywhere.
+// foreignStream is what the fold of another program's stream keeps beside the state. It is not stored.
 type foreignStream struct {
 	on       bool
 	started  bool   // a start of the run itself was folded
-	headless bool   // that there is none was named
+	headless bool   // a missing start was reported
 	cross    bool   // the run is one across projects
 	alias    string // of the run, if it is a child itself
-	children int    // starts of children whose end has not come
+	children int    // children that started and have not ended
 	ended    Status // the last end of the run
 	phase    string // name of the phase that is open, as in its line
 	unusual  string // what is out of order in the last event
 }
 
-// ForeignState begins the fold of a stream that another program wrote. There the meaning of each event decides alone:
-// the table of transitions refuses nothing. What it does not hold is folded and named (see [Fold.Unusual]). A run that
-// ended as done, halted or cancelled is opened again by a start only, and one that is done by nothing.
+// ForeignState begins the fold of a stream that another program wrote. Each event is folded by its meaning alone: the
+// table of transitions refuses nothing. A transition that is not in the table is folded and listed (see
+// [Fold.Unusual]). A run that ended as done, halted or cancelled is opened again by a start only, and one that is done
+// by nothing.
 //
 // A run across projects has the starts and ends of its children in its own stream. They do not end it.
 func ForeignState() State { return State{foreign: foreignStream{on: true}} }
@@ -42,7 +43,7 @@ func (f *folder) applyForeign(e *Event, r *kindRow) {
 	switch {
 	case r == nil:
 		return
-	case r.started && !f.foreign.started && !f.foreign.headless: // a stream without a start is named once
+	case r.started && !f.foreign.started && !f.foreign.headless: // a stream without a start is reported once
 		f.foreign.headless = true
 		f.unusual("%s comes before any %s", e.Kind, KindRunStart)
 	}
@@ -53,7 +54,7 @@ func (f *folder) applyForeign(e *Event, r *kindRow) {
 	}
 }
 
-// turn changes the status, and names a change that the table does not hold. An end that settles the run stays.
+// turn changes the status, and reports a change that is not in the table. An end that settles the run stays.
 func (f *folder) turn(e *Event, to Status) bool {
 	from := f.statusOrUnknown()
 	if from.Settled() {
@@ -175,7 +176,7 @@ func (f *folder) interruptForeign(e *Event) {
 	f.close(e, Interrupted, p.Reason, cmp.Or(p.At, e.TS))
 }
 
-// close ends the run. What is said twice is said once.
+// close ends the run. A repeated end changes nothing.
 func (f *folder) close(e *Event, to Status, reason, at string) {
 	if f.Status == to || !f.turn(e, to) {
 		return
@@ -193,8 +194,8 @@ func (f *folder) startForeignPhase(e *Event) {
 	f.foreign.phase = phaseName(e)
 }
 
-// endForeignPhase folds the end of a phase. One that never started has been there all the same. An end without a key
-// may bear another title than its start did: then the name in the line identifies the phase.
+// endForeignPhase folds the end of a phase. A phase that never started counts too. An end without a key may have
+// another title than its start: then the name in the line identifies the phase.
 func (f *folder) endForeignPhase(e *Event) {
 	p := decoded[PhaseEnd](e)
 	key := phaseKey(p.Key, p.Title, e.Phase)

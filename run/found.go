@@ -10,8 +10,8 @@ const (
 	FailedNeedsDecision = "failed-needs-decision"
 )
 
-// FoundBy returns what a start decides that finds a run in this state and leaves it there, and why. It is "" for a
-// run at work.
+// FoundBy returns the decision, and its reason, of a start that finds a run in this state and leaves it there. It is ""
+// for a run at work.
 func FoundBy(s State) (decision, reason string) {
 	switch {
 	case s.Status == Done:

@@ -62,9 +62,8 @@ type Scope struct {
 // MaxScope is how many paths a [Scope] lists.
 const MaxScope = 12
 
-// Found is what was found out about the changes of a run, beside what a role replied: protected files that were
-// restored, and files outside the scope of the plan. The digest is that of all findings, in the form of a structured
-// verdict.
+// Found are the findings about the changes of a run besides those of its roles: protected files that were restored, and
+// files outside the scope of the plan. The digest is that of all findings, in the form of a structured verdict.
 type Found struct {
 	Findings
 	Outside []string `json:"outside,omitempty"` // changed files outside the scope, the first of them
@@ -117,7 +116,7 @@ func guardFacts(t *Tampered, found *Found) []Fact {
 	return facts
 }
 
-// guard takes over what was found out about the changes of a pass, and the scope that it declares.
+// guard adopts the findings about the changes of a pass, and the scope that it declares.
 func (f *folder) guard(p *PassEnd) {
 	if p.Turn() && p.Outcome == CategoryOK {
 		f.Tampered, f.Found = nil, p.Found
@@ -137,7 +136,7 @@ func (f *folder) tampered(e *Event) {
 	f.Tampered = &t
 }
 
-// tampered is a decision of the run: protected files are what they were.
+// tampered records a decision of the run: protected files were restored.
 func (l *Log) tampered(_ *Entry, t Tampered) {
 	l.decide(LogDecision{Decision: "restore-protected", Reason: t.Warning(), Context: t.Step})
 }

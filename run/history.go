@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// History is what only grows: the phases and hand-offs of a run. It is folded from the same events
-// as State, but stays on disk: it does not travel. A phase stands in the list of each kind of end that it has had; the
-// newest of them, by seq, is the one that counts.
+// History is what only grows: the phases and hand-offs of a run. It is folded from the same events as State, but stays
+// on disk: it does not travel. A phase is in the list of each kind of end that it had; the newest of them, by seq, is
+// the one that counts.
 type History struct {
 	Seen      []PhaseMark `json:"seen_phases"`
 	Completed []PhaseMark `json:"completed_phases"`
@@ -21,7 +21,7 @@ type PhaseMark struct {
 	Seq   int64  `json:"seq"`
 }
 
-// phaseEnd is what the last end of a phase has made of it.
+// phaseEnd is the result of the last end of a phase.
 type phaseEnd int
 
 const (
@@ -30,7 +30,7 @@ const (
 	endedBadly
 )
 
-// Recorder folds events into a History, each in the same time, however much there is. To a nil one nothing happens.
+// Recorder folds events into a History, each in the same time, however much there is. A nil one records nothing.
 type Recorder struct {
 	h        History
 	ends     map[string]phaseEnd // of every phase that has ended; nil: all lookups are to be made from h
@@ -107,9 +107,9 @@ func newestOf(marks []PhaseMark) int64 {
 	return marks[len(marks)-1].Seq
 }
 
-// end records an end only if it makes another thing of the phase than the end before, so rounds that all succeed take
-// no space. The marks of all ends count upwards, even in a damaged stream that repeats a seq: which one is the newest
-// never depends on where a fold was taken up.
+// end records an end only if its result differs from that of the end before, so rounds that all succeed take no space.
+// The marks of all ends count upwards, even in a damaged stream that repeats a seq: which one is the newest does not
+// depend on where a fold began.
 func (r *Recorder) end(phase, outcome string, seq int64) {
 	if r == nil {
 		return
@@ -138,7 +138,7 @@ func (r *Recorder) request(id string) {
 	}
 }
 
-// revert forgets what became of phases after to.
+// revert drops the ends of phases after to.
 func (r *Recorder) revert(to int64) {
 	if r == nil {
 		return

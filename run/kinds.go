@@ -26,7 +26,7 @@ type kindRow struct {
 	texts
 }
 
-// traits are what the writers of derived files and the workflow want to know of a kind.
+// traits are the properties of a kind that the workflow and the writers of derived files read.
 type traits struct {
 	partOfPass bool // what the pass that ended before it left besides its reply
 	started    bool // it comes only after a start of the run
@@ -98,7 +98,7 @@ func (r *kindRow) decodes() any {
 func unchanged(*folder, *Event) {}
 
 // PartOfPass reports whether an event belongs to the pass that ended before it: what it left besides its reply. A
-// checkpoint is made behind all of them.
+// checkpoint is made after all of them.
 func (k Kind) PartOfPass() bool { return k.has().partOfPass }
 
 func (k Kind) has() traits {

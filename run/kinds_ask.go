@@ -15,7 +15,7 @@ const (
 
 const answered = "running, the question cleared; `halt`: halted; `approve` of a review: done"
 
-// askKinds are questions, their answers, and what becomes of a delivery. There are those of the table of question
+// askKinds are the rows of questions, answers and deliveries. Questions and answers are those of the table of question
 // kinds.
 func askKinds() []kindRow {
 	var asked, decided []kindRow

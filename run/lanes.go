@@ -126,7 +126,7 @@ type FinishedLane struct {
 	Approved *bool  `json:"approved,omitempty"`
 }
 
-// laneOuter are the fields of a state that a lane has its own of.
+// laneOuter are the fields of a state that each lane has separately.
 type laneOuter struct {
 	next                     Place
 	settled, started         []string

@@ -54,7 +54,7 @@ func (l *Log) picturesFailed(_ *Entry, p ShotsAttempt) {
 	l.warn("  Attempt %d at the screenshots failed: %s; %s", p.Attempt, p.Message, then)
 }
 
-// noted is something that went wrong outside of an attempt.
+// noted logs an error outside of an attempt.
 func (l *Log) noted(_ *Entry, p ErrorNoted) {
 	level := LevelError
 	if p.Recovered {

@@ -96,8 +96,8 @@ func passOf[P any](e *Event, in func(*P) *Pass) *Pass {
 	return in(&p)
 }
 
-// usualPass reports quickly that the names of an event's pass are as they should be, where its payload is not decoded;
-// other names can be good too.
+// usualPass reports quickly that the names of an event's pass are valid, without decoding its payload; other names can
+// be valid too.
 func (e *Event) usualPass() bool {
 	switch e.Kind {
 	case KindPassStart, KindPassAttempt, KindPassEnd:

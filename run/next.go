@@ -126,7 +126,7 @@ func tried(dir string) Command {
 	return Command{Operation: Resume, Steps: [][]string{{"resume", dir, "--now"}}, Messages: []Sent{{"resume", "{}"}}}
 }
 
-// afterEnd are the commands that let a run continue which ended with something left to do.
+// afterEnd are the commands that continue a run which ended with work left.
 func afterEnd(s State, dir string) []Command {
 	q, undecided := s.Asks()
 	if !undecided {

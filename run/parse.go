@@ -45,7 +45,7 @@ func (e *Event) parse(line []byte, r *Reader) error {
 
 var errNull = fmt.Errorf("not a JSON object: null")
 
-// parsePlain reads a line in which nothing is out of the ordinary; false for any other.
+// parsePlain reads a line in the usual form; false for any other.
 func (e *Event) parsePlain(line []byte, r *Reader) bool {
 	i := skipSpace(line, 0)
 	if i >= len(line) || line[i] != '{' {
@@ -77,7 +77,7 @@ func (e *Event) parsePlain(line []byte, r *Reader) bool {
 	return skipSpace(line, i) == len(line) && e.fill(&f, r)
 }
 
-// fields are the values of an event's members, as they stand in the line.
+// fields are the values of an event's members, as they are in the line.
 type fields struct {
 	seq, ts, kind, phase, lane, payload []byte
 	decoded                             any
@@ -104,7 +104,7 @@ func (f *fields) set(key, value []byte) bool {
 	return true
 }
 
-// fill sets the fields; false if one is not as it always is.
+// fill sets the fields; false if one is not in the usual form.
 func (e *Event) fill(f *fields, r *Reader) bool {
 	n, ok := integer(f.seq)
 	at, isText := plain(f.ts)

@@ -27,7 +27,7 @@ func DigestOf(b *Blob) string {
 	return b.Digest
 }
 
-// Place is where in the plan a run stands: what it does next.
+// Place is the position of a run in its plan: what it does next.
 type Place struct {
 	Stage int `json:"stage"` // index into the plan's stages; their number when the run is complete
 	Round int `json:"round"` // 1-based
@@ -122,7 +122,7 @@ type RunStart struct {
 	Found    []ErrorNoted `json:"found,omitempty"`    // the same as errors, where it is one
 }
 
-// SnapshotsFull has the tree of each turn laid down beside its manifest.
+// SnapshotsFull stores the tree of each turn beside its manifest.
 const SnapshotsFull = "full"
 
 // Receiver is who is notified of a run. The plan has how, in the same order.
@@ -130,7 +130,7 @@ type Receiver struct {
 	Name      string   `json:"name"` // for people; no secret
 	On        []string `json:"on"`   // question, pause, budget, failure, end
 	TimeoutMS int64    `json:"timeout_ms"`
-	GiveUpMS  int64    `json:"give_up_ms"` // after this long of tries
+	GiveUpMS  int64    `json:"give_up_ms"` // retries end after this time
 }
 
 // WorkspaceKind is what a workspace was made from.
@@ -164,7 +164,7 @@ type Parent struct {
 // Ways to make a new run of an old one.
 const (
 	ModeReplay = "replay" // the same work once more
-	ModeFork   = "fork"   // from there on perhaps with something else
+	ModeFork   = "fork"   // with possible changes after the checkpoint
 )
 
 // What a replay does where its source had an outside effect.
@@ -186,7 +186,7 @@ type Source struct {
 	Delivered  *Delivered `json:"delivered,omitempty"`   // what the source delivered: a replay does not do it again
 }
 
-// Origin is the run that this one comes of, and how; empty: none.
+// Origin is the run that this one was made from, and how; empty: none.
 func (s RunStart) Origin() (runID, mode string) {
 	switch {
 	case s.Source != nil:
@@ -313,7 +313,7 @@ type WorkspaceUpdated struct {
 	Files   []FileChange `json:"files,omitempty"`  // the first of them
 	List    *Blob        `json:"list,omitempty"`   // all of them, when they are more
 
-	// what lay in the folder and is no part of the tree: the first of it
+	// files of the folder that are not in the tree: the first ones
 	Skipped      []LeftOut `json:"skipped,omitempty"`
 	SkippedCount int       `json:"skipped_count,omitempty"` // all of it
 }
@@ -325,7 +325,7 @@ type LeftOut struct {
 	Reason string `json:"reason"` // secret, outside, special or ignored
 }
 
-// FileChange is one file of a tree that is not what it was. Path is relative to the workspace, with slashes.
+// FileChange is one changed file of a tree. Path is relative to the workspace, with slashes.
 type FileChange struct {
 	Path   string `json:"path"`
 	Old    string `json:"old_path,omitempty"` // of a file that was renamed
@@ -451,7 +451,7 @@ type RunRehomed struct {
 	Note      string `json:"note,omitempty"`
 }
 
-// ErrorNoted is something that went wrong outside of an attempt: the run got over it, or it ended because of it.
+// ErrorNoted is an error outside of an attempt: the run recovered from it, or ended because of it.
 type ErrorNoted struct {
 	Context     string   `json:"context,omitempty"` // empty: the stage, or the run
 	Category    Category `json:"category"`

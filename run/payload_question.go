@@ -118,7 +118,7 @@ type QuestionDecided struct {
 	DecisionID string       `json:"decision_id"`
 	DecidedAt  string       `json:"decided_at"`
 	Implicit   bool         `json:"implicit,omitempty"` // the operator named no question: it was the only one open
-	Next       *Place       `json:"next,omitempty"`     // where the run continues; nil: where it stands
+	Next       *Place       `json:"next,omitempty"`     // where the run continues; nil: where it is
 	Redo       string       `json:"redo,omitempty"`     // what is done again from there: step or round; empty: nothing
 }
 

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Problem is the newest thing that went wrong in a run, whatever came of it: what a reader of
-// the run sees first.
+// Problem is the newest error of a run, recovered or not: what a reader of the run sees first.
 type Problem struct {
 	TS       string   `json:"ts"`
 	Context  string   `json:"context"` // pass-34, pa-cycle-2-auditor-B, or the stage
@@ -53,7 +52,7 @@ func (a PassAttempt) Counts() bool {
 	return a.Category.IsError()
 }
 
-// problem remembers what went wrong. Without a context it is the stage's, or the whole run's.
+// problem records an error. Without a context it is the stage's, or the whole run's.
 func (f *folder) problem(e *Event, context string, category Category, message string, attempt int) {
 	f.Problem = &Problem{TS: e.TS, Context: Where(context, e.Phase), Category: category.In(f.Wording),
 		Message: short(message), Attempt: attempt}

@@ -58,7 +58,7 @@ type ProjectState struct {
 	Delivery *Delivered     `json:"delivery,omitempty"`
 }
 
-// ProjectOutcome is what a run across projects makes of a project's record.
+// ProjectOutcome is a project's record as the run across projects interprets it.
 type ProjectOutcome string
 
 // Outcomes of projects.

@@ -15,7 +15,7 @@ const MaxLine = 64 << 20
 // Line is one complete line of events.jsonl.
 type Line struct {
 	Number int64  // of the lines that were read, from 1
-	End    int64  // offset behind its line feed
+	End    int64  // offset after its line feed
 	Bytes  []byte // without the line feed, valid until the next line is read; nil: too long
 	Event  Event  // zero where Err is set; its payload is a piece of Bytes: who keeps the event clones it
 	Err    error  // why the line is no event; nil: it is one
@@ -75,10 +75,10 @@ func (r *Reader) RawLines() iter.Seq2[*Line, error] {
 	}
 }
 
-// Torn returns the bytes behind the last line feed, once Next has returned io.EOF. They were never acknowledged.
+// Torn returns the bytes after the last line feed, once Next has returned io.EOF. They were never acknowledged.
 func (r *Reader) Torn() []byte { return r.buf[r.at:r.end] }
 
-// Next returns the next line, which is valid until the next call; io.EOF behind the last complete one.
+// Next returns the next line, which is valid until the next call; io.EOF after the last complete one.
 func (r *Reader) Next() (*Line, error) {
 	if err := r.read(); err != nil {
 		return nil, err
@@ -167,7 +167,7 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-// fill reads more behind the piece of a line at hand, and returns where the new bytes begin.
+// fill reads more after the incomplete line in the buffer, and returns where the new bytes begin.
 func (r *Reader) fill() int {
 	if r.at > 0 {
 		r.end, r.at = copy(r.buf, r.buf[r.at:r.end]), 0

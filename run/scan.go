@@ -2,14 +2,13 @@ package run
 
 import "math/bits"
 
-// This file finds its way through JSON without decoding it. encoding/json reads every byte twice and makes a value of
-// each; of an event the fold needs a few members. What is out of the ordinary is left to encoding/json, so there is one
-// interpretation of a line.
+// This file scans JSON without decoding it. encoding/json reads every byte twice and makes a value of each; the fold
+// needs a few members of an event. Everything unusual is left to encoding/json, so a line has one interpretation.
 
 // maxDepth is encoding/json's: deeper nesting is an error there too.
 const maxDepth = 10000
 
-// scanValue checks the JSON value at i and returns the index behind it, or -1 if there is none. depth counts the values
+// scanValue checks the JSON value at i and returns the index after it, or -1 if there is none. depth counts the values
 // around it.
 func scanValue(b []byte, i, depth int) int {
 	if i >= len(b) {
@@ -34,10 +33,10 @@ func scanValue(b []byte, i, depth int) int {
 	return -1
 }
 
-// span is where a member of an object stands: its key without quotes, its value.
+// span is the position of a member of an object: its key without quotes, its value.
 type span struct{ key, keyEnd, value, end int }
 
-// scanObject checks an object from behind its brace on.
+// scanObject checks an object from the byte after its brace.
 func scanObject(b []byte, i, depth int) int {
 	if depth > maxDepth {
 		return -1
@@ -91,7 +90,7 @@ func scanKey(b []byte, i int) (s span) {
 	return s
 }
 
-// scanArray checks an array from behind its bracket on.
+// scanArray checks an array from the byte after its bracket.
 func scanArray(b []byte, i, depth int) int {
 	if depth > maxDepth {
 		return -1
@@ -133,7 +132,7 @@ func eight(b []byte, i int) uint64 {
 		uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 }
 
-// scanString checks a string from behind its opening quote on.
+// scanString checks a string from the byte after its opening quote.
 func scanString(b []byte, i int) int {
 	for {
 		for i+8 <= len(b) {
@@ -233,7 +232,7 @@ func skipSpace(b []byte, i int) int {
 
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
-// plain returns the inside of a string that stands for itself: ASCII without escapes.
+// plain returns the content of a string of ASCII characters without escapes.
 func plain(value []byte) ([]byte, bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return nil, false

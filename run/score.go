@@ -26,8 +26,8 @@ func (f *folder) keepScore(score *float64) {
 	}
 }
 
-// ScoreGain is what the score of the loop has gained over its last rounds, as text; null: this round, or the round to
-// compare it with, has no score.
+// ScoreGain is what the score of the loop has gained over its last rounds, as text; null: this round, or the one that
+// it is compared with, has no score.
 func (s State) ScoreGain(rounds int) string {
 	of := func(round int) (float64, bool) {
 		at := slices.IndexFunc(s.Scores, func(r RoundScore) bool { return r.Phase == s.Phase && r.Round == round })

@@ -13,8 +13,8 @@ const (
 	keptCheckpoints = 16
 )
 
-// State is the small state: what a run needs to continue, under 64 KiB however long it gets. It travels through
-// continue-as-new, stands in meta.json, and is carried by the events that go back or open an epoch.
+// State is the small state: what a run needs to continue, under 64 KiB however long it gets. It is passed to the next
+// execution, stored in meta.json, and carried by the events that go back or open an epoch.
 type State struct {
 	Version    int     `json:"version"`
 	RunID      string  `json:"run_id"`
@@ -56,7 +56,7 @@ type State struct {
 	Sessions []RoleSession `json:"sessions,omitempty"`
 	Scores   []RoundScore  `json:"scores,omitempty"`  // of the rounds of this loop
 	Values   []Value       `json:"values,omitempty"`  // what `until` may read in this round
-	Verdict  string        `json:"verdict,omitempty"` // the last one, of whatever round
+	Verdict  string        `json:"verdict,omitempty"` // the last one, of any round
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
 	Approved    *bool        `json:"approved,omitempty"`
 	Passes      PassCount    `json:"passes"`
@@ -95,15 +95,15 @@ type State struct {
 	Tampered  *Tampered      `json:"tampered,omitempty"`  // by the last pass that changed the workspace
 	Files     []string       `json:"files,omitempty"`     // that the run changed, the first of them
 	MoreFiles bool           `json:"more_files,omitempty"`
-	Again     string         `json:"again,omitempty"`    // the decision that wants the step at Next done once more
+	Again     string         `json:"again,omitempty"`    // the decision that repeats the step at Next
 	Feedback  string         `json:"feedback,omitempty"` // the operator's comment for the round that is done again
 	About     *About         `json:"about,omitempty"`    // the question that Feedback answers
-	// open, or undecided when the run failed: the newest last, behind at most a hand-off
+	// open, or undecided when the run failed: the newest last, after at most a hand-off
 	Questions []Question `json:"questions,omitempty"`
 	Gate      *Question  `json:"gate,omitempty"` // open when the run was halted or cancelled: the next epoch asks it again
 	Delivery  *Delivered `json:"delivery,omitempty"`
-	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, their words cut short
-	Markers   Markers    `json:"markers,omitzero"`  // how the run came to stand where it stands
+	Waivers   []Waiver   `json:"waivers,omitempty"` // all but the last, at most eight, shortened
+	Markers   Markers    `json:"markers,omitzero"`  // they explain the status
 	// of a run across projects, in the order of their starts
 	Projects []ProjectState `json:"projects,omitempty"`
 	Accepted string         `json:"accepted,omitempty"` // digest of all trees that an operator accepted for delivery
@@ -164,7 +164,7 @@ type Tries struct {
 	Judged int    `json:"judged"`
 }
 
-// Notes is one append-only notes file as it stands.
+// Notes is the current content of an append-only notes file.
 type Notes struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`

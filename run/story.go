@@ -101,7 +101,7 @@ func workspaceStory(_ *Entry, p WorkspaceUpdated) Story {
 	return Story{What: fmt.Sprintf("workspace %s by hand: %s", p.Cause, Plural(p.Changed, "file"))}
 }
 
-// answerStory is about an answer that did not count. Those that do stand with their questions.
+// answerStory is about an answer that did not count. Those that count are listed with their questions.
 func answerStory(e *Entry, p QuestionDecided) Story {
 	if e.After.InvalidTransition == "" {
 		return Story{}

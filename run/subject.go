@@ -153,7 +153,7 @@ func (q Question) about() *About {
 	return &a
 }
 
-// outdate marks the last verdict as given on other work.
+// outdate marks the last verdict as one on earlier work.
 func (f *folder) outdate() {
 	if f.Judged == nil || f.Judged.Outdated {
 		return

@@ -57,7 +57,7 @@ type Meta struct {
 	ParentRun    string `json:"parent_run_id,omitempty"`
 
 	PhaseHandoff *PhaseHandoff `json:"phase_handoff,omitempty"`
-	run.Markers                // how the run came to stand where it stands; each key only where it holds
+	run.Markers                // they explain the status; a key is present only if it applies
 
 	Events      EventsMark    `json:"events"`
 	SegmentHead string        `json:"segment_head"`
@@ -66,7 +66,7 @@ type Meta struct {
 	History     run.History   `json:"history"`
 	Summary     Summary       `json:"summary"`
 	Records     *StateMark    `json:"records"`          // state.json as it was written last
-	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: where state.json stands
+	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: how far state.json is behind
 
 	// sha-256 of the files that no event describes: run.json and owner.json
 	Digests map[string]string `json:"digests,omitempty"`
@@ -80,11 +80,11 @@ type Workspace struct {
 	Source string            `json:"source"` // where it comes from
 	Base   string            `json:"base,omitempty"`
 	Branch string            `json:"branch,omitempty"`
-	Commit string            `json:"commit,omitempty"` // what the branch has come to
+	Commit string            `json:"commit,omitempty"` // head of the branch
 	Start  string            `json:"start"`            // digest of the tree at the start
 	Tree   string            `json:"tree"`             // and now
 
-	Snapshots string `json:"snapshots,omitempty"` // full: each turn's tree is laid down too
+	Snapshots string `json:"snapshots,omitempty"` // full: the tree of each turn is stored too
 }
 
 // Versions is the versions block of RunStore v2.
@@ -221,7 +221,7 @@ type Summary struct {
 
 // Behind records that state.json is older than meta.json, with everything needed to continue without reading it.
 type Behind struct {
-	Seq     int64         `json:"seq"`   // where state.json stands
+	Seq     int64         `json:"seq"`   // last event in state.json
 	Size    int64         `json:"size"`  // of events.jsonl up to there
 	State   run.State     `json:"state"` // the small state there
 	Records PipelineState `json:"book"`  // the records as of meta.json, without the lists that grow
@@ -230,7 +230,7 @@ type Behind struct {
 // StateMark identifies the bytes of state.json, so that a change by another program is found.
 type StateMark struct {
 	Size   int64  `json:"size"`
-	CRC32C uint32 `json:"crc32c"` // finds an edit or a torn disk; a forger is not looked for
+	CRC32C uint32 `json:"crc32c"` // detects edits and torn writes, not forgeries
 }
 
 func MarkOf(raw []byte) *StateMark {

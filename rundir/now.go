@@ -19,7 +19,7 @@ type Now struct {
 	State    run.State
 	Snapshot run.Snapshot
 	Tail     run.Tail
-	Lag      int64 // lines behind meta.json; 0 where it has seen others
+	Lag      int64 // lines after those in meta.json; 0 if it has seen others
 	Why      error // what is wrong with meta.json, or with the stream that it has seen; nil: nothing
 
 	Damage []run.JournalDamage // that the journal records, and whether it has been repaired since

@@ -83,7 +83,7 @@ type PassRecord struct {
 	HasDiscoveryAddition  bool           `json:"hasDiscoveryAddition"`
 	CorpusFilesLoaded     []string       `json:"corpusFilesLoaded"`
 	ReferenceFilesLoaded  []string       `json:"referenceFilesLoaded"`
-	Outcome               run.Category   `json:"outcome"` // ours: ok, or what it was given up with
+	Outcome               run.Category   `json:"outcome"` // ours: ok, or the category of its final error
 }
 
 // PassTokens is the cost of one pass.

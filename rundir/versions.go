@@ -24,13 +24,13 @@ type Version struct {
 	Round     int
 	Role      string
 	Call      string
-	Outcome   run.Category // ok, or the category that it was given up with
+	Outcome   run.Category // ok, or the category of its final error
 	USD       float64      // of the turn with all its attempts
 	Unknown   int          // calls that USD lacks
 	Changed   int          // files and folders
 	Tree      string       // digest
 	Before    string       // digest of the tree before it
-	Abandoned bool         // a revert went back behind it
+	Abandoned bool         // a revert went back to an earlier one
 }
 
 // Versions returns the trees that the workspace of the run has had, oldest first, from events.jsonl alone; none for a

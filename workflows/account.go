@@ -112,7 +112,7 @@ func (a *account) handle(ctx workflow.Context, kind string, m contract.AccountMe
 	}
 }
 
-// pass ends the lease of a run, which waits behind all others, or no longer.
+// pass ends the lease of a run, which then waits after all others, or not at all.
 func (a *account) pass(runID string, waits bool) {
 	if a.Leased == runID {
 		a.Leased = ""

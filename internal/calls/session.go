@@ -82,7 +82,7 @@ func (s *Session) WorkDir() string {
 // End is how a delivery ended that has no result.
 type End struct {
 	Session *Session `json:"session,omitempty"` // the next delivery can continue it
-	Refused bool     `json:"refused,omitempty"` // the agent did not continue a session: the next delivery starts anew
+	Refused bool     `json:"refused,omitempty"` // the agent continued no session: the next delivery starts a new one
 
 	Spend *run.Spend `json:"spend,omitempty"` // what it cost, as far as it is known; nil: no model was asked
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// nearest returns at most three words that a mistyped one may stand for: words that it begins, or the nearest of those
-// with at most two typing errors; one for a short word.
+// nearest returns at most three words that a mistyped one may mean: words that it begins, or the nearest of those with
+// at most two typing errors; one for a short word.
 func nearest(word string, words []string) []string {
 	type near struct {
 		word  string

@@ -72,8 +72,8 @@ func profileOf(s local.Server) profile {
 	return p
 }
 
-// tables finds the tables of the profile: the header, and all lines up to the last setting. Comments behind it belong
-// to what follows.
+// tables finds the tables of the profile: the header, and all lines up to the last setting. Comments after it belong to
+// what follows.
 var tables = regexp.MustCompile(`(?m)^[ \t]*\[[ \t]*profile[ \t]*\.[ \t]*["']?` + profileName +
 	`["']?[ \t]*(\.[^\]\n]*)?\][^\n]*\n?((([ \t]*(#[^\n]*)?\n)*)[ \t]*[^\s#\[][^\n]*\n?)*`)
 

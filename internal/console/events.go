@@ -163,7 +163,7 @@ func closed(d rundir.Dir) bool {
 type journal struct {
 	dir    rundir.Dir
 	last   int64 // seq of the last event that was read
-	offset int64 // behind it, in the file; 0: the file was not read yet
+	offset int64 // after it, in the file; 0: the file was not read yet
 }
 
 // line is an event with its number.

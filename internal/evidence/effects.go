@@ -47,7 +47,7 @@ type Effect struct {
 	Result   string `json:"result"`     // id of the recorded call, commit of a delivery, or the failure
 	Decision string `json:"decision"`   // action of the operator who was asked before it; "": no operator was
 	Decided  string `json:"decided_by"` // who decided
-	Reverted bool   `json:"reverted"`   // the run went back behind it; the effect stays
+	Reverted bool   `json:"reverted"`   // the run was reverted to an earlier point; the effect stays
 	asked    string // id of the question
 }
 
@@ -232,7 +232,7 @@ func (r Effect) meaning() string {
 		text = "begun without a usable result; it may have happened"
 	}
 	if r.Reverted {
-		text += "; the run was reverted behind it, and the effect stays"
+		text += "; the run was reverted to an earlier point, and the effect stays"
 	}
 	return text
 }

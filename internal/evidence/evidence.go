@@ -257,13 +257,13 @@ func Read(d rundir.Dir) (Evidence, error) {
 		}
 		s.Status = now.State.Status
 	}
-	c.stand(s)
+	c.final(s)
 	c.fill()
 	return c.Evidence, nil
 }
 
-// stand copies the final state.
-func (c *collector) stand(s run.State) {
+// final copies the final state.
+func (c *collector) final(s run.State) {
 	c.History.Shown = view.Recorded(s)
 	c.Status, c.Reason, c.StartedAt, c.FinishedAt, c.Epochs = s.Status, s.Reason, s.StartedAt, s.FinishedAt, s.Epoch
 	if s.Status == run.WaitingLimit {

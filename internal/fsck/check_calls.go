@@ -59,7 +59,7 @@ func (x *examined) judgeIDs() {
 	}
 }
 
-// judgeTraces looks whether traces.jsonl has one row of each call.
+// judgeTraces checks that traces.jsonl has one row for each call.
 func (x *examined) judgeTraces() error {
 	if slices.ContainsFunc(x.found, func(i Issue) bool { return i.file == layout.TracesFile }) {
 		return nil // it has lost rows
@@ -98,8 +98,8 @@ func (x *examined) judgeTraces() error {
 	return nil
 }
 
-// judgeEvidence compares a file with the digest that an event names. What a revert has left behind lies in a folder
-// that was set aside.
+// judgeEvidence compares a file with the digest that an event names. The evidence of reverted passes is in a superseded
+// folder.
 func (x *examined) judgeEvidence(c *called, name, want string, holds bool) error {
 	if want == "" {
 		return nil
@@ -124,8 +124,7 @@ func (x *examined) judgeEvidence(c *called, name, want string, holds bool) error
 	return nil
 }
 
-// supersededAs looks for a file among those of its folder that reverts have set aside. numbered: under the name of any
-// attempt.
+// supersededAs looks for a file in the superseded copies of its folder. numbered: under the name of any attempt.
 func supersededAs(d rundir.Dir, name, want string, numbered bool) (bool, error) {
 	folder, base := path.Split(name)
 	folders, err := d.Entries(path.Dir(path.Clean(folder)))

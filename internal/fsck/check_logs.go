@@ -124,7 +124,7 @@ func (x *examined) judgePromotions() error {
 	return nil
 }
 
-// result is the digest of what the run has come to; empty: nothing.
+// result is the digest of the result of the run; empty: none.
 func (x *examined) result() string {
 	r, any := rundir.ResultOf(x.stream.state(), x.stream.artifact, "")
 	if !any {

@@ -126,7 +126,7 @@ func (s *scanned) takeBeyond(e run.Event, line *run.Line) {
 	if e.Kind == run.KindCheckpointCreated {
 		var c run.CheckpointCreated
 		e.Decode(&c)
-		delete(s.checkpoints, c.ID) // it is being made anew
+		delete(s.checkpoints, c.ID) // it is being recreated
 	}
 }
 
@@ -175,7 +175,7 @@ func (s *scanned) note(e run.Event, before *run.State) {
 		s.checkpoints[c.ID] = k
 	case run.KindRunReverted:
 		var r run.RunReverted
-		if e.Decode(&r); r.State != nil { // the folders of what is left behind are set aside
+		if e.Decode(&r); r.State != nil { // the folders of reverted passes are superseded
 			maps.DeleteFunc(s.checkpoints, func(id string, k kept) bool {
 				return k.seq > r.To &&
 					!projector.Lasting(id)

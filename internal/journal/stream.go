@@ -19,7 +19,7 @@ import (
 type stream struct {
 	Lines []string // complete ones, without their line feed
 	Size  int64    // bytes of the file up to the last line feed
-	Torn  []byte   // what stands after it
+	Torn  []byte   // what follows it
 }
 
 // Files opens the files of a run directory.

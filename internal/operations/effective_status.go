@@ -64,7 +64,7 @@ func Observe(read func() (rundir.Now, error),
 	}
 }
 
-// effectiveBy returns the standing of a run from the status of its execution and the status that it shows.
+// effectiveBy returns the effective status of a run from the status of its execution and the status that it shows.
 func effectiveBy(recorded run.Status, status enumspb.WorkflowExecutionStatus, live run.Status) run.EffectiveStatus {
 	if status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return run.NewEffectiveStatus(recorded, run.LiveClosed, "its workflow has "+closedWords(status))

@@ -50,7 +50,7 @@ func (o Operator) hiddenInput(in workflows.Input) workflows.Input {
 // hidden redacts the texts of a message.
 func (o Operator) hidden(m workflows.Message) workflows.Message { return m.Redacted(o.Redact.Text) }
 
-// notText refuses a message whose texts are no text, such as a file of bytes in place of feedback: an encoder would
+// notText refuses a message whose texts are not text, such as a file of bytes in place of feedback: an encoder would
 // change them, and the signature would not match.
 func notText(verb string, m workflows.Message) error {
 	for _, text := range []string{m.By, m.Note, m.Feedback, m.Reason, m.Text, m.Role, m.Action, m.ID, m.To} {

@@ -171,7 +171,7 @@ func FindCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 // roundStart finds the state before a round of the last repeated stage, in states from the newest on. A run without
 // named checkpoints has no state between two rounds: one batch closes a round and opens the next.
 type roundStart struct {
-	reached bool // a newer state is in that round, or behind it
+	reached bool // a newer state is in that round, or after it
 }
 
 func (r *roundStart) is(id string, s run.State) bool {

@@ -145,8 +145,8 @@ func (o *outcome) giveUp() {
 	}
 }
 
-// rest is a pause. One because of a failure settles what it is about; a full disk is an error even where no call has
-// met it.
+// rest records a pause. One because of a failure settles what it is about; a full disk is an error even where no call
+// has met it.
 func (o *outcome) rest(e run.Event) {
 	var p run.RunPaused
 	e.Decode(&p)

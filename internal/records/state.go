@@ -15,7 +15,7 @@ import (
 // ledger is state.json while events are folded over it.
 type ledger struct{ *rundir.PipelineState }
 
-// Fold folds one event over the records; s is the small state behind it.
+// Fold folds one event over the records; s is the small state after it.
 func Fold(b *rundir.PipelineState, e run.Event, s *run.State) { ledger{b}.fold(e, s) }
 
 // fold folds one event into the records, after the small state was folded over it. It is the second layer of the fold,

@@ -18,7 +18,7 @@ func Counted(b *rundir.PipelineState) counted {
 	return counted{len(b.Checkpoints), len(b.ErrorHistory)}
 }
 
-// Summarize adds what one event added to the records. A revert has taken the records back, so they are counted afresh.
+// Summarize adds what one event added to the records. A revert has changed the records, so they are counted again.
 func Summarize(s *rundir.Summary, e run.Event, had counted, b *rundir.PipelineState) {
 	if e.Kind == run.KindRunReverted {
 		*s, had = rundir.Summary{}, counted{}

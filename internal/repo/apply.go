@@ -241,7 +241,7 @@ func contentIDs(patch []byte) (before, after []string) {
 	return before, after
 }
 
-// subset reports whether all wanted ids exist. Zeroes stand for an absent file.
+// subset reports whether all wanted ids exist. Zeroes mean an absent file.
 func subset(wanted, there []string) bool {
 	return !slices.ContainsFunc(wanted, func(id string) bool {
 		return strings.Trim(id, "0") != "" && !slices.Contains(there, id)

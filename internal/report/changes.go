@@ -118,7 +118,7 @@ func ChangesOf(d rundir.Dir, seq int64, o Options) (all []Difference, more int, 
 	return nil, 0, nil
 }
 
-// missingText stands for the change of an artifact without one of its versions.
+// missingText is shown for the change of an artifact without one of its versions.
 const missingText = "Its text before or after is no longer in the directory."
 
 // compare returns the unified difference of two texts.

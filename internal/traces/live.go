@@ -33,7 +33,7 @@ type Counter interface {
 	SpansDropped(n int)
 }
 
-// tail is where the reading of a run stands.
+// tail is the position up to which a run is read.
 type tail struct {
 	fold *Fold
 	at   int64 // offset of the next line

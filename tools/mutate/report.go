@@ -79,7 +79,7 @@ func row(w io.Writer, name string, t tally) {
 		t.rate(), t.lower())
 }
 
-// readEquivalent reads the keys of mutants that no test can detect, each with its reason behind a tab.
+// readEquivalent reads the keys of mutants that no test can detect, each with its reason after a tab.
 func readEquivalent(path string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

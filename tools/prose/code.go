@@ -47,5 +47,5 @@ func blankCode(name string, source []byte) ([]byte, error) {
 	return blank, nil
 }
 
-// unescaped keeps the length of a literal: an escaped line feed is no part of the word behind it.
+// unescaped keeps the length of a literal: an escaped line feed is not a part of the word after it.
 var unescaped = strings.NewReplacer(`\n`, "  ", `\t`, "  ", `\"`, " '", `\\`, `\\`, "`", " ")

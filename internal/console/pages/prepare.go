@@ -127,7 +127,7 @@ func questionView(ctx context.Context, q *question, status int) view {
 	return v
 }
 
-// mark finds the checkpoint and what lies behind it.
+// mark finds the checkpoint and what follows it.
 func (p *preparation) mark(sub subject, at, operation string) error {
 	all, err := projector.ListCheckpoints(sub.dir.Dir, true)
 	if err != nil {

@@ -96,8 +96,7 @@ func (m Manager) ask(ctx context.Context, what string, s Service) error {
 	return nil
 }
 
-// Install writes the service's file, enables it and starts it anew. Where the manager does not answer nothing is
-// written.
+// Install writes the service's file, enables it and restarts it. Where the manager does not answer nothing is written.
 func (m Manager) Install(ctx context.Context, s Service, log string) (file string, err error) {
 	if err := m.ask(ctx, "check", s); err != nil {
 		return "", fmt.Errorf("install the service: no service manager answers for this user: %w", err)
