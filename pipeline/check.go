@@ -309,7 +309,7 @@ func (d *decoder) checkSlots(at location, text string, s Stage) {
 	}
 	for _, found := range slot.FindAllString(text, -1) {
 		if found != want {
-			d.wrong(at, "has %s, which nothing stands for here; %s", found, advice)
+			d.wrong(at, "has %s, which has no value here; %s", found, advice)
 		}
 	}
 	if !strings.Contains(text, cmp.Or(want, text)) {

@@ -81,7 +81,7 @@ var injuries = []injury{
 		"  log: {file: log.md, marker: LOG}\n  two: {file: two.md, marker: LOG}",
 		`x.yaml:7: notes.two.marker is LOG, the same as in log; choose another`},
 	{"duplicate checkpoint", "checkpoint: cp-{n}", "checkpoint: cp-{set}",
-		"x.yaml:24: stage \"polish\".checkpoint has {set}, which nothing stands for here; write {n} where the " +
+		"x.yaml:24: stage \"polish\".checkpoint has {set}, which has no value here; write {n} where the " +
 			"rounds differ\n" +
 			"x.yaml:24: stage \"polish\".checkpoint is \"cp-{set}\" for every round; write {n} where the rounds " +
 			"differ\nx.yaml:24: stage \"polish\".checkpoint is cp-{set}, the same as in stage write; choose another"},
@@ -354,7 +354,7 @@ var injuries = []injury{
 		`x.yaml:13: not valid YAML: found unexpected end of stream; check the indentation, quotes and brackets here and on ` +
 			`the line before`},
 	{"an alias of nothing", "{role: judge}", "{role: *judge}",
-		`x.yaml:26: *judge stands for nothing; write &judge in front of what it stands for, further up`},
+		`x.yaml:26: *judge is not defined; write &judge in front of its value, further up`},
 }
 
 func TestParseNamesEveryInjury(t *testing.T) {
@@ -435,7 +435,7 @@ func TestParseChecksWhatALastStageRefersTo(t *testing.T) {
 			"x.yaml:23: stage \"end\".passes does not go with this stage: one with for_each has passes, any other has steps; " +
 				"write steps"},
 		"a slot in the only round": {"  - name: end\n    dir: out/{n}\n    steps: [{role: judge}]",
-			"x.yaml:23: stage \"end\".dir has {n}, which nothing stands for here; the stage has one round, so drop it"},
+			"x.yaml:23: stage \"end\".dir has {n}, which has no value here; the stage has one round, so drop it"},
 		"a folder outside": {"  - name: end\n    dir: ../out\n    steps: [{role: judge}]",
 			"x.yaml:23: stage \"end\".dir: \"../out\" is outside the folder of this file; move what it names into the folder"},
 		"limits of a question": {"  - name: end\n    steps: [{ask: 'Fine?', limits: {timeout: 5m}}]",

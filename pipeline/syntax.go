@@ -22,7 +22,7 @@ func (d *decoder) syntax(err error, src []byte) {
 	if m := unknownAnchor.FindStringSubmatch(what); m != nil {
 		before, _, _ := bytes.Cut(src, []byte("*"+m[1]))
 		d.problemAt(bytes.Count(before, []byte("\n"))+1,
-			"*%s stands for nothing; write &%s in front of what it stands for, further up", m[1], m[1])
+			"*%s is not defined; write &%s in front of its value, further up", m[1], m[1])
 		return
 	}
 	d.problemAt(line, "not valid YAML: %s; check the indentation, quotes and brackets here and on the line before",

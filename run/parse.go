@@ -132,7 +132,7 @@ func (e *Event) fillPhase(value []byte, r *Reader) bool {
 	return true
 }
 
-// kindOf returns the kind that a name stands for, without a copy of those that are known.
+// kindOf returns the kind of a name, without a copy of those that are known.
 func kindOf(name []byte) Kind {
 	if r := kinds[Kind(name)]; r != nil {
 		return r.kind

@@ -92,7 +92,7 @@ func (a *fakeAgent) good(in contract.PassInput) contract.PassResult {
 	return res
 }
 
-// first takes the first of a list, or what stands for none.
+// first returns the first of a list, or the zero value.
 func first(list []string, none string) (string, []string) {
 	if len(list) == 0 {
 		return none, nil

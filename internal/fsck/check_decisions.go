@@ -74,5 +74,5 @@ func (x *examined) judgeOrder() {
 	if more := u.Count - int64(len(lines)); more > 0 {
 		lines = append(lines, fmt.Sprintf("and %d more", more))
 	}
-	x.find(StreamOrderUnusual, "the events stand in an unusual order: "+strings.Join(lines, "; "))
+	x.find(StreamOrderUnusual, "the events are in an unusual order: "+strings.Join(lines, "; "))
 }

@@ -153,7 +153,7 @@ func (x *examined) judgeStatus() {
 	open := x.openInEvents()
 	switch {
 	case m == x.recorded():
-	// events without a start say nothing of the status
+	// events without a start do not determine the status
 	case !x.own && f == run.Unknown && !m.Closed() && x.stream.lines > 0:
 	case rundir.Terminal(f) && !rundir.Terminal(m):
 		x.find(TerminalEventWithoutTerminalMeta, message)

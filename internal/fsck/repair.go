@@ -68,11 +68,6 @@ func (e *LiveError) Error() string {
 // run_state_repairs/; the complete new file; and an audit file. The next repair repeats an interrupted one from the
 // beginning. A repair that finds nothing to do writes nothing. A run that is open, or whose directory is being written
 // to, is refused with [LiveError].
-//
-// On return with Applied the changes are on disk, in this order: a copy of each file that is replaced, under
-// run_state_repairs/; the new file, whole; and an audit file. A repair that is cut off is done again from the beginning
-// by the next one. One that finds nothing to do writes nothing at all. A run that is open, or whose directory is being
-// written to, is refused with [LiveError].
 func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult, error) {
 	x, err := examine(ctx, d, CheckOptions{EffectiveStatus: o.EffectiveStatus, ReadTree: o.ReadTree}, false)
 	if err != nil {

@@ -24,7 +24,7 @@ type Amended struct {
 	Differences []Difference `json:"differences"` // empty: the run has this definition already
 }
 
-// Amend lets an open run adopt a definition. Every step that begins later goes by it. A change of completed steps or of
+// Amend lets an open run adopt a definition. Every step that begins later uses it. A change of completed steps or of
 // the plan's structure is refused with a [*DifferentError].
 func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, note string) (Amended, error) {
 	claim, err := dir.Claim()

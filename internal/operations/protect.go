@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// ProtectWarnings names the protected paths that fit nothing in the source of a definition, with file and line. A
+// ProtectWarnings names the protected paths that match nothing in the source of a definition, with file and line. A
 // source that cannot be read has no warnings: a run reports that.
 func (d Definition) ProtectWarnings(ctx context.Context) []string {
 	w := d.Plan.Workspace
@@ -85,7 +85,7 @@ func inRepository(ctx context.Context, source string) (func(pipeline.Paths) (boo
 	}, err
 }
 
-// unprotected names the protected paths that fit nothing in the first tree of a run.
+// unprotected names the protected paths that match nothing in the first tree of a run.
 func unprotected(protect pipeline.Paths, first tree.Tree) []string {
 	var out []string
 	for _, p := range protect {

@@ -140,7 +140,7 @@ func (e *env) callsFrom(t *testing.T, from int) []object {
 	return all[from:]
 }
 
-// processes returns the process ids of server and worker; 0 stands for none.
+// processes returns the process ids of server and worker; 0 means none.
 func (e *env) processes() (server, worker int, err error) {
 	out, err := e.succeed("server", "status", "--json")
 	if err != nil {
