@@ -73,7 +73,7 @@ func violations(pkgs []goPackage, layers []layer) []string {
 	for _, p := range pkgs {
 		name, _ := inModule(p.ImportPath)
 		if level(layers, name) < 0 {
-			out = append(out, name+" has no layer: add it to docs/architecture.md and packageLayers")
+			out = append(out, name+" has no layer: add it to packageLayers")
 			continue
 		}
 		for _, i := range p.Imports {
