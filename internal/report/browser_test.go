@@ -3,7 +3,6 @@ package report_test
 import (
 	"flag"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,13 +39,7 @@ func (s *screen) show(t *testing.T, path string, width int, scheme string) {
 // keep takes a picture of the whole page with -pictures.
 func (s *screen) keep(t *testing.T, name string) {
 	t.Helper()
-	if *pictures == "" {
-		return
-	}
-	png, err := chromedp.Run(s.Context, chromedp.FullScreenshot(100))
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(*pictures, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(*pictures, name+".png"), png, 0o644))
+	s.Keep(t, *pictures, name)
 }
 
 func ask[T any](t *testing.T, s *screen, script string) T {

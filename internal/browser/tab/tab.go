@@ -4,6 +4,8 @@ package tab
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -49,6 +51,18 @@ func Open(t *testing.T, own string, timeout time.Duration, options ...chromedp.E
 	require.NoError(t, chromedp.Do(ctx, Command(network.Enable, network.EnableParams{}),
 		Command(runtime.Enable, cdp.Empty{}), Command(cdplog.Enable, cdp.Empty{})))
 	return b
+}
+
+// Keep writes a picture of the whole page into a folder; empty: none.
+func (b *Tab) Keep(t *testing.T, folder, name string) {
+	t.Helper()
+	if folder == "" {
+		return
+	}
+	png, err := chromedp.Run(b.Context, chromedp.FullScreenshot(100))
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(folder, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, name+".png"), png, 0o644))
 }
 
 // Command is the action that sends a command of the DevTools protocol.

@@ -101,13 +101,7 @@ func (b *tabOf) tabTo(selector string) {
 // keep takes a picture of the page with -pages.shots.
 func (b *tabOf) keep(name string) {
 	b.t.Helper()
-	if *shots == "" {
-		return
-	}
-	png, err := chromedp.Run(b.Context, chromedp.FullScreenshot(100))
-	require.NoError(b.t, err)
-	require.NoError(b.t, os.MkdirAll(*shots, 0o755))
-	require.NoError(b.t, os.WriteFile(filepath.Join(*shots, name+".png"), png, 0o644))
+	b.Keep(b.t, *shots, name)
 }
 
 // axe is the version of the accessibility checker.
