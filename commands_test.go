@@ -46,7 +46,7 @@ func TestUnquotedCommandIsFound(t *testing.T) {
 		{"a command in two parts", `"run: starter " + "resume --force"`, false},
 		{"an id", `"starter resume " + c.RunID`, false},
 		{"no command", `fmt.Sprintf("%s cannot be read; starter does not start", d.Root)`, false},
-		{"another sentence", `fmt.Sprintf("see starter config: %s is no folder", d.Root)`, false},
+		{"another sentence", `fmt.Sprintf("see starter config: %s is not a folder", d.Root)`, false},
 		{"quoted before", `fmt.Sprintf("starter resume %s", where)`, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {

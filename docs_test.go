@@ -213,6 +213,6 @@ func TestFilesOfARunDirectoryAreReserved(t *testing.T) {
 		_, problems := pipeline.Parse("p.yaml", []byte("pipeline: p\nartifact: {file: "+m[1]+"}\n"), fstest.MapFS{})
 		require.Contains(t, problems.Error(), "is a file that the run directory keeps for itself", m[1])
 		_, err := run.ParseEvent([]byte(`{"kind":"run.start","payload":{"artifact":{"file":"` + m[1] + `"}}}`))
-		require.ErrorContains(t, err, "is no name of a file in a run directory", m[1])
+		require.ErrorContains(t, err, "is not a name of a file in a run directory", m[1])
 	}
 }

@@ -21,7 +21,7 @@ import (
 // picturesDir is the folder of the screenshots in the agent's working directory.
 const picturesDir = "pictures"
 
-// contentLabel marks the always-read file that is the content: it comes after the files and is no reference.
+// contentLabel marks the always-read file that is the content: it comes after the files and is not a reference.
 const contentLabel = "Content"
 
 // Compose composes a prompt from stored texts and stores it.

@@ -66,7 +66,7 @@ func TestRoleContinuesItsSession(t *testing.T) {
 	res, err := h.pass(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, run.CategoryOutputEmpty, res.Outcome, res.Message)
-	require.Nil(t, res.Session, "a failed try is no part of the session")
+	require.Nil(t, res.Session, "a failed try is not part of the session")
 	require.NoError(t, os.WriteFile(filepath.Join(h.projectOf(1), "s-1.jsonl"), []byte("continued by hand"), 0o600))
 	h.again()
 	second, kept, validation := h.said()

@@ -178,14 +178,14 @@ func TestProjectReportsRepairs(t *testing.T) {
 		damage     func(raw string) string
 		message    string
 	}{
-		{"state that is no JSON", layout.StateFile, func(string) string { return "x" }, "state.json is damaged"},
+		{"state that is not JSON", layout.StateFile, func(string) string { return "x" }, "state.json is damaged"},
 		{
 			"state of another schema", layout.StateFile,
 			func(raw string) string { return replaced(t, raw, `"schemaVersion": 3`, `"schemaVersion": 99`) },
 			"schema version 99",
 		},
 		{"no state", layout.StateFile, nil, "state.json"},
-		{"meta that is no JSON", layout.MetaFile, func(string) string { return "x" }, "meta.json is damaged"},
+		{"meta that is not JSON", layout.MetaFile, func(string) string { return "x" }, "meta.json is damaged"},
 		{"a log that was cut", layout.TextLog, func(raw string) string { return raw[:10] }, "a log is shorter"},
 	}
 	for _, tt := range tests {

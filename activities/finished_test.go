@@ -318,7 +318,7 @@ var oddWorkspaces = []odd{
 	{"its index leads to a named pipe", "sh mkfifo pipe; ln -sf ../pipe .git/index; echo Done.", "ok", ""},
 	{"its repository is elsewhere", "sh rm -rf .git; echo 'gitdir: /nowhere' > .git; echo Done.", "ok", ""},
 	{
-		"a pipe, a socket's name and names that are no text",
+		"a pipe, a socket's name and names that are not text",
 		`sh mkfifo pipe; touch "$(printf 'a\377')"; mkdir "$(printf 'b\nb')"; echo Done.`, "ok", "",
 	},
 	{"a file of another repository is a named pipe", "sh mkdir -p sub/.git; mkfifo sub/.git/HEAD; echo Done.", "ok", ""},

@@ -165,7 +165,7 @@ func TestFilesOutsideTheScopeAreFound(t *testing.T) {
 				require.Contains(t, files, severity)
 			}
 			require.Len(t, files, len(row.want))
-			require.Equal(t, run.CategoryOK, res.Outcome, "a finding is no failure")
+			require.Equal(t, run.CategoryOK, res.Outcome, "a finding is not a failure")
 		})
 	}
 }

@@ -171,7 +171,7 @@ func act(play string) {
 	}
 }
 
-// edit changes a workspace, and leaves in it what is no part of the work.
+// edit changes a workspace, and leaves in it what is not part of the work.
 func edit() {
 	write("a.txt", "a2\n")
 	write("new.txt", "n\n")

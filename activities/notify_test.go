@@ -136,7 +136,7 @@ func TestNotifyFailures(t *testing.T) {
 		timeout          time.Duration
 	}{
 		{name: "down", path: "/down", want: "post to $HOOK: 503 Service Unavailable: come back later"},
-		{name: "a redirect is no answer", path: "/elsewhere", want: "post to $HOOK: 302"},
+		{name: "a redirect is not an answer", path: "/elsewhere", want: "post to $HOOK: 302"},
 		{name: "slow", path: "/slow", want: "timeout after 50ms", timeout: 50 * time.Millisecond},
 		{name: "nobody there", base: gone.URL, path: "/token", want: "post to $HOOK: "},
 		{name: "no address", base: "nothing", path: "/token", want: "post to $HOOK: "},

@@ -21,7 +21,7 @@ type Projection struct {
 // traceparent is the variable of the W3C trace context.
 const traceparent = "TRACEPARENT"
 
-// trace puts the trace context into the environment of an agent. It comes after the claim: it is no part of the
+// trace puts the trace context into the environment of an agent. It comes after the claim: it is not part of the
 // question, so a call is the same with and without traces.
 func (a *Activities) trace(in contract.PassInput, cmd *agent.Command) {
 	if a.cfg.Traceparent == nil {

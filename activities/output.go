@@ -168,7 +168,7 @@ func (st *runningCall) readArtifact() (data []byte, problem string, err error) {
 	return readOutputFile(root, filepath.Base(st.file), int64(st.limits.Output))
 }
 
-// removePipes removes pipes and devices that git would block on in ignore rules and in .git: they are no part of a
+// removePipes removes pipes and devices that git would block on in ignore rules and in .git: they are not part of a
 // tree. Unreadable folders are reported when the tree is stored.
 func removePipes(dir string) error {
 	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {

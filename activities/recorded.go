@@ -49,7 +49,7 @@ func (a *Activities) recordedAnswer(ctx context.Context, l calls.Ledger, in cont
 		for _, ans := range slices.Backward(found) {
 			res, err := a.evaluate(ctx, l.Store, in, ans)
 			if errors.Is(err, store.ErrMissing) || errors.Is(err, store.ErrDamaged) {
-				continue // unreadable, so it is no record
+				continue // unreadable, so it is not a record
 			}
 			if err != nil {
 				return nil, err

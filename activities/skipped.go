@@ -6,7 +6,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// skippedWarnings warns about files that are no part of the tree. Ignored files are listed only if nothing else
+// skippedWarnings warns about files that are not part of the tree. Ignored files are listed only if nothing else
 // changed: they may be all that the agent did.
 func (j evaluation) skippedWarnings(changed bool) []string {
 	return workspace.Describe(j.ans.Skipped, j.ans.SkippedCount, !changed)

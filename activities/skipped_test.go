@@ -80,7 +80,7 @@ func TestOutsideLinkIsSkipped(t *testing.T) {
 	require.Equal(t, 1, h.started())
 
 	require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(h.workspace(), "hosts")))
-	require.Equal(t, contract.InspectResult{}, h.inspect(known), "a link of a person is no part of the tree either")
+	require.Equal(t, contract.InspectResult{}, h.inspect(known), "a link of a person is not part of the tree either")
 }
 
 func TestUnstorableFilesFailAttempt(t *testing.T) {

@@ -373,7 +373,7 @@ func resetUnjournaled(ctx context.Context, t *contract.Tree, dir string) (bool, 
 }
 
 // inspectTree compares the run's checkout with the tree in the journal, and takes over edits made while the run
-// was paused. What calls put there and the journal does not have, or has abandoned, is no edit: it is taken out.
+// was paused. What calls put there and the journal does not have, or has abandoned, is not an edit: it is taken out.
 func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) (contract.InspectResult, error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {

@@ -49,7 +49,7 @@ type Status struct {
 }
 
 // Status returns the state of a run from its directory and from Temporal. If the server does not answer,
-// EffectiveStatus contains the reason and the status is the recorded one; that is no error.
+// EffectiveStatus contains the reason and the status is the recorded one; that is not an error.
 //
 // Errors: [*NameError], [*DirectoryError].
 func (c *Client) Status(ctx context.Context, name string) (Status, error) {

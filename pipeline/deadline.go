@@ -11,7 +11,7 @@ func ParseDeadline(text string) (time.Time, error) {
 	if at, err := time.Parse(time.RFC3339, text); err == nil {
 		return at.UTC(), nil
 	}
-	wrong := fmt.Errorf("%q is no time; write it as in 2026-11-25T18:00:00Z or 2026-11-25 18:00 Europe/Berlin", text)
+	wrong := fmt.Errorf("%q is not a time; write it as in 2026-11-25T18:00:00Z or 2026-11-25 18:00 Europe/Berlin", text)
 	at := strings.LastIndexByte(text, ' ')
 	if at < 0 {
 		return time.Time{}, wrong

@@ -26,7 +26,7 @@ func TestParseDeadline(t *testing.T) {
 func TestBudgetsAreChecked(t *testing.T) {
 	for budget, want := range map[string]string{
 		"{calls: 3, hours: 0.5, deadline: 2026-11-25 18:00 Europe/Berlin}": "",
-		"{deadline: tomorrow}":               `budget.deadline cannot be read: "tomorrow" is no time; write it as`,
+		"{deadline: tomorrow}":               `budget.deadline cannot be read: "tomorrow" is not a time; write it as`,
 		"{tokens: 5, per_pass: {tokens: 6}}": "budget.per_pass.tokens is 6, and the budget of the run is 5",
 		"{usd: 5, per_pass: {usd: 6}}":       "budget.per_pass.usd is 6, and the budget of the run is 5",
 	} {

@@ -320,7 +320,7 @@ type Tally struct {
 	Heading string `json:"heading"`
 }
 
-// Score finds a number in a reply. A number that is missing or out of range is no score.
+// Score finds a number in a reply. A number that is missing or out of range is not a score.
 type Score struct {
 	Name  string    `json:"name"`
 	Find  string    `json:"find"` // RE2, one group

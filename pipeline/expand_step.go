@@ -17,7 +17,7 @@ func (e *expander) step(at place, set Set) PlanStep {
 	}
 	step.AskType, step.Questions = p.AskType, p.Questions
 	step.Env, step.Confinement, step.Effect = p.Env, p.Confinement, p.Effect
-	if p.IfFailing == "ask" || p.IfFailing == "" && e.listed(p) { // its output is no list if it fails
+	if p.IfFailing == "ask" || p.IfFailing == "" && e.listed(p) { // its output is not a list if it fails
 		step.IfFailing = "ask"
 	}
 	if q := e.def.Questions; step.Questions == nil && q != (Questions{}) && (p.Ask != "" || step.IfFailing != "") {

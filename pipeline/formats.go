@@ -79,7 +79,7 @@ func checkLocalPath(p string) error {
 	case strings.TrimSpace(p) == "":
 		return errors.New("is blank; write a text or leave the key out")
 	case strings.ContainsAny(p, "\\\x00\r\n"):
-		return errors.New("is no path with forward slashes; write one")
+		return errors.New("is not a path with forward slashes; write one")
 	case path.IsAbs(p) || drive.MatchString(p):
 		return errors.New("is an absolute path; write it relative to the folder of this file")
 	case clean == ".." || strings.HasPrefix(clean, "../"):
@@ -122,12 +122,12 @@ func checkExpression(s string) error {
 
 func checkBranch(s string) error {
 	bad := strings.TrimSpace(s) == "" || s[0] == '-' || strings.ContainsAny(s, " ~^:?*[\\") || strings.Contains(s, "..")
-	return failed(bad, "is no branch")
+	return failed(bad, "is not a branch")
 }
 
 func checkAddress(s string) error {
 	u, err := url.Parse(s)
-	return failed(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "is no address")
+	return failed(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "is not an address")
 }
 
 // checkAscending checks a list of exactly two numbers, the first not above the second.
@@ -151,7 +151,7 @@ func checkShare(v any) error {
 	}
 	s, _ := v.(string)
 	_, _, ok := parseShare(s)
-	return failed(!ok && v != 0.0, "is no share")
+	return failed(!ok && v != 0.0, "is not a share")
 }
 
 // UsageGroups are the named groups of an expression that finds usage: tokens, and dollars.

@@ -179,7 +179,7 @@ var injuries = []injury{
 		`x.yaml:8: always_read.World: "x/../../world.md" is outside the folder of this file; move what it names into the ` +
 			`folder`},
 	{"backslashes", "world.md", `docs\world.md`,
-		`x.yaml:8: always_read.World: "docs\\world.md" is no path with forward slashes; write one`},
+		`x.yaml:8: always_read.World: "docs\\world.md" is not a path with forward slashes; write one`},
 	{"a blank prompt", "prompts/judge.md", "prompts/blank.md",
 		`x.yaml:11: roles.judge.prompt names prompts/blank.md, which is blank; write what the role is asked`},
 	{"an unknown placeholder", "prompts/judge.md", "prompts/bad.md",

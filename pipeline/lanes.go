@@ -174,7 +174,7 @@ func (d *decoder) checkSchema(at location, r *Role) {
 		_, err = listSchema(string(raw))
 	}
 	if err != nil {
-		d.wrong(at, "names %s, which is no JSON Schema: %s; correct it", r.Schema,
+		d.wrong(at, "names %s, which is not a JSON Schema: %s; correct it", r.Schema,
 			strings.Join(strings.Fields(err.Error()), " "))
 		return
 	}

@@ -70,7 +70,7 @@ func TestParseLanes(t *testing.T) {
 			"    each: {in: plan.items, at_once: 8}\n", "",
 			"is of the lanes of a stage, and the stage has no each",
 		},
-		"a bad schema": {"list.json", "bad.json", "names bad.json, which is no JSON Schema"},
+		"a bad schema": {"list.json", "bad.json", "names bad.json, which is not a JSON Schema"},
 		"another schema": {
 			"gives: changes}", "gives: changes, schema: list.json}",
 			"is of a list, and the role outputs changes",

@@ -153,17 +153,17 @@ func TestWordsOfConditions(t *testing.T) {
 		name  string
 		want  string // empty: they cannot be listed
 	}{
-		"a verdict":               {[]Step{{Role: "judge"}}, "verdict", "no yes"},
-		"two roles":               {[]Step{{Role: "judge"}, {Role: "other"}}, "verdict", "maybe no yes"},
-		"one of them by its name": {[]Step{{Role: "judge", As: "j"}, {Role: "other", As: "o"}}, "o", "maybe"},
-		"a command":               {[]Step{{Role: "judge"}, {Run: "make", As: "tests"}}, "tests", "failed ok"},
-		"a command is no verdict": {[]Step{{Role: "judge"}, {Run: "make", As: "tests"}}, "verdict", "no yes"},
-		"any word":                {[]Step{{Role: "judge"}, {Role: "open"}}, "verdict", ""},
-		"a review":                {[]Step{{Role: "judge"}, {Role: "review"}}, "verdict", ""},
-		"a verdict with a score":  {[]Step{{Role: "scorer", As: "s"}}, "verdict", "no yes"},
-		"a score":                 {[]Step{{Role: "scorer", As: "s"}}, "s", ""},
-		"a role without":          {[]Step{{Role: "writer", As: "w"}}, "w", ""},
-		"nothing":                 {[]Step{{Role: "writer"}}, "verdict", ""},
+		"a verdict":                  {[]Step{{Role: "judge"}}, "verdict", "no yes"},
+		"two roles":                  {[]Step{{Role: "judge"}, {Role: "other"}}, "verdict", "maybe no yes"},
+		"one of them by its name":    {[]Step{{Role: "judge", As: "j"}, {Role: "other", As: "o"}}, "o", "maybe"},
+		"a command":                  {[]Step{{Role: "judge"}, {Run: "make", As: "tests"}}, "tests", "failed ok"},
+		"a command is not a verdict": {[]Step{{Role: "judge"}, {Run: "make", As: "tests"}}, "verdict", "no yes"},
+		"any word":                   {[]Step{{Role: "judge"}, {Role: "open"}}, "verdict", ""},
+		"a review":                   {[]Step{{Role: "judge"}, {Role: "review"}}, "verdict", ""},
+		"a verdict with a score":     {[]Step{{Role: "scorer", As: "s"}}, "verdict", "no yes"},
+		"a score":                    {[]Step{{Role: "scorer", As: "s"}}, "s", ""},
+		"a role without":             {[]Step{{Role: "writer", As: "w"}}, "w", ""},
+		"nothing":                    {[]Step{{Role: "writer"}}, "verdict", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			words, known := d.possible(Stage{Steps: row.steps}, row.name)

@@ -126,7 +126,7 @@ func TestTheSchemaRefusesWhatItCanSay(t *testing.T) {
 			require.Error(t, s.Validate(asJSON(t, []byte(src))))
 		})
 	}
-	require.Equal(t, len(unreadable)+len(unsaid), seen, "a name that is no injury")
+	require.Equal(t, len(unreadable)+len(unsaid), seen, "a name that is not an injury")
 }
 
 // objects are mappings with a closed set of keys: where the schema says so, and a definition in which KEY stands in

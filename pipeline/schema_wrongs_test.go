@@ -36,13 +36,13 @@ var wrongs = []wrong{
 	{"limits: an unknown key in the backoff", "/limits/backoff", "jitter: 0}", "base: 0}"},
 	{"limits: an unknown key in the wait", "/limits/wait", "wait: {first", "wait: {begin"},
 	{"limits: a key of earlier releases", "/limits", "wait: {first: 2s}", "rate_limit: {attempts: 2}"},
-	{"limits: a fallback that is no list", "/limits/fallback", "fallback: [other]", "fallback: other"},
+	{"limits: a fallback that is not a list", "/limits/fallback", "fallback: [other]", "fallback: other"},
 	{"limits: time scale of a step", "/stages/0/passes/0/limits", "limits: {attempts: 7}", "limits: {time_scale: 7}"},
 	{"limits: no scale", "/limits/time_scale", "time_scale: 0.01", "time_scale: 0"},
 	{"budget: no amount", "/budget", "artifact:", "budget: {warn_at: 0.5}\nartifact:"},
 	{"budget: a share above one", "/budget/warn_at", "artifact:", "budget: {usd: 1, warn_at: 80}\nartifact:"},
 	{"budget: an amount in words", "/budget/usd", "artifact:", "budget: {usd: ten}\nartifact:"},
-	{"notify: one that is no list", "/notify", "artifact:", "notify: {run: [bell]}\nartifact:"},
+	{"notify: one that is not a list", "/notify", "artifact:", "notify: {run: [bell]}\nartifact:"},
 	{"notify: nobody", "/notify", "artifact:", "notify: []\nartifact:"},
 	{"notify: two ways", "/notify/0", "artifact:", "notify: [{run: [bell], webhook: 'https://x.org'}]\nartifact:"},
 	{"notify: no address", "/notify/0/webhook", "artifact:", "notify: [{webhook: hook}]\nartifact:"},
@@ -264,7 +264,7 @@ var wrongsOfSmall = []wrong{
 	{"screenshots: too many attempts", "/stages/0/steps/0/screenshots/attempts", "{role: r}",
 		"{screenshots: {sizes: [800x600], attempts: 21}}"},
 	{"screenshots: no size", "/stages/0/steps/0/screenshots/sizes", "{role: r}", "{screenshots: {sizes: []}}"},
-	{"screenshots: a size that is no list", "/stages/0/steps/0/screenshots/sizes", "{role: r}",
+	{"screenshots: a size that is not a list", "/stages/0/steps/0/screenshots/sizes", "{role: r}",
 		"{screenshots: {sizes: 800x600}}"},
 	{"screenshots: no kinds", "/stages/0/steps/0/screenshots/kinds", "{role: r}",
 		"{screenshots: {sizes: [800x600], kinds: []}}"},
@@ -281,7 +281,7 @@ func TestTheSchemaRefusesWhatParseRefuses(t *testing.T) {
 				require.Contains(t, base, c.old)
 				src := []byte(strings.Replace(strings.Replace(base, c.old, c.new, 1), "more: here\n", "", 1))
 				_, problems := Parse("x.yaml", src, folderFor([]byte(rich+small)))
-				require.NotEmpty(t, problems, "this is no mistake")
+				require.NotEmpty(t, problems, "this is not a mistake")
 				require.Contains(t, underlined(s.Validate(asJSON(t, src))), c.at)
 			})
 		}

@@ -257,7 +257,7 @@ func (p *CrossDecision) Passes(child ChildFacts) bool {
 	return p != nil && child.Pending != nil && p.Alias == child.Alias && p.Child != "" && p.Child == child.Pending.ID
 }
 
-// compare reports differences between the checkpoint and the open question. A missing value is no difference.
+// compare reports differences between the checkpoint and the open question. A missing value is not a difference.
 func (c *crossing) compare(p CrossDecision, at CrossCheckpoint) {
 	for _, pair := range []struct {
 		code      CrossCode

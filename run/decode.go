@@ -56,8 +56,8 @@ type fieldDecoder struct {
 	decode decodeValue
 }
 
-// decodeValue checks and decodes the value at i and returns the index after it; -1: it is no JSON, or the whole payload
-// is left to encoding/json. depth counts the values around it.
+// decodeValue checks and decodes the value at i and returns the index after it; -1: it is not JSON, or the whole
+// payload is left to encoding/json. depth counts the values around it.
 type decodeValue func(w *words, b []byte, i, depth int, to reflect.Value) int
 
 // decoders are those of all payloads. They never change.

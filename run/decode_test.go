@@ -101,7 +101,7 @@ func TestDecodeReadsWhatJSONReads(t *testing.T) {
 	}
 }
 
-// What is no JSON is left to encoding/json, wherever it breaks off.
+// What is not JSON is left to encoding/json, wherever it breaks off.
 func TestDecodeRefusesWhatIsCutOff(t *testing.T) {
 	of := reflect.TypeFor[PassEnd]()
 	v, n := reflect.New(of).Elem(), 1

@@ -22,7 +22,7 @@ type NameError struct {
 }
 
 func (e *NameError) Error() string {
-	return fmt.Sprintf("%s %q is no name of a file in a run directory", e.What, e.Name)
+	return fmt.Sprintf("%s %q is not a name of a file in a run directory", e.What, e.Name)
 }
 
 // LocalName reports whether a name can be that of a file or folder below another: it does not lead out of it, and has

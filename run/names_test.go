@@ -49,7 +49,7 @@ func TestNamesThatLeaveTheDirectoryAreDamage(t *testing.T) {
 func TestReservedNamesAreNoArtifacts(t *testing.T) {
 	for _, name := range []string{"run.json", "Meta.JSON", "workspace/.git/config", "_orchestrator/state.json"} {
 		_, err := run.ParseEvent([]byte(`{"kind":"run.start","payload":{"artifact":{"file":"` + name + `"}}}`))
-		require.ErrorContains(t, err, "is no name of a file in a run directory")
+		require.ErrorContains(t, err, "is not a name of a file in a run directory")
 	}
 }
 

@@ -295,7 +295,7 @@ func TestNamesOfFiles(t *testing.T) {
 		"a\u00a0": {true, true}, "a\u0080": {}, "a~": {true, true}, "a\x1f": {}, "a ": {true, true}, "..": {}} {
 		require.Equal(t, want, [2]bool{LocalName(name), SingleName(name)}, "%q", name)
 	}
-	require.EqualError(t, &NameError{What: "dir", Name: "/x"}, `dir "/x" is no name of a file in a run directory`)
+	require.EqualError(t, &NameError{What: "dir", Name: "/x"}, `dir "/x" is not a name of a file in a run directory`)
 }
 
 // What another program's stream says about the run itself.

@@ -46,7 +46,7 @@ type NoteRef struct {
 	File string `json:"file"`
 }
 
-// Budget is what a run may use; zero is no limit.
+// Budget is what a run may use; zero means no limit.
 type Budget struct {
 	CapUSD  float64 `json:"cap_usd"`
 	WarnUSD float64 `json:"warn_usd"`

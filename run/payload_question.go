@@ -9,7 +9,7 @@ import (
 // is that of the event. The ID contains the seq of this event and the digest that is judged.
 type QuestionRequested struct {
 	Kind          QuestionKind `json:"-"`
-	ID            string       `json:"handoff_id"` // id, where the question is no hand-off
+	ID            string       `json:"handoff_id"` // id, where the question is not a hand-off
 	Phase         string       `json:"phase"`
 	Question      string       `json:"question,omitempty"` // text for people
 	Type          string       `json:"handoff_type"`       // of a hand-off: one of the Handoff… types
@@ -109,7 +109,7 @@ type QuestionAwaited struct {
 // QuestionDecided is an operator's answer: the payload of all events that answer (see [QuestionSpec.Decided]).
 type QuestionDecided struct {
 	Kind       QuestionKind `json:"-"`
-	ID         string       `json:"handoff_id"` // id, where the question is no hand-off
+	ID         string       `json:"handoff_id"` // id, where the question is not a hand-off
 	Action     string       `json:"action"`
 	Feedback   string       `json:"feedback"`
 	Note       string       `json:"note"`

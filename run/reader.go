@@ -18,7 +18,7 @@ type Line struct {
 	End    int64  // offset after its line feed
 	Bytes  []byte // without the line feed, valid until the next line is read; nil: too long
 	Event  Event  // zero where Err is set; its payload is a piece of Bytes: who keeps the event clones it
-	Err    error  // why the line is no event; nil: it is one
+	Err    error  // why the line is not an event; nil: it is one
 
 	scratch []byte
 }

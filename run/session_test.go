@@ -33,7 +33,7 @@ func TestSessionsOfRoles(t *testing.T) {
 	checkpoint := run.Checkpoint{State: s.Clone()}
 	then(end("build", "reader", "", run.CategoryOK, ""))
 	then(end("build", "writer", "", run.CategoryOutputEmpty, ""))
-	require.Equal(t, "s-1", of("build", "writer"), "a call that was given up is no part of it")
+	require.Equal(t, "s-1", of("build", "writer"), "a call that was given up is not part of it")
 	then(end("build", "writer", "", run.CategoryOK, "s-3"))
 	require.Equal(t, []string{"s-3", "s-2"}, []string{of("build", "writer"), of("build", "critic")})
 	require.Equal(t, "s-1", checkpoint.Reverted(s).SessionOf("build", "writer").ID, "a revert continues what it keeps")

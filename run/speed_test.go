@@ -146,7 +146,7 @@ func scan(b *testing.B, journal []byte) {
 	for rest := journal; len(rest) > 0; {
 		end := bytes.IndexByte(rest, '\n')
 		if !json.Valid(rest[:end]) {
-			b.Fatal("the journal is no JSON")
+			b.Fatal("the journal is not JSON")
 		}
 		rest = rest[end+1:]
 	}

@@ -33,7 +33,7 @@ const (
 	ColorBad    Color = "bad" // it ended, and is not done
 )
 
-// anyStatus are the operations that every status allows, also one that is no word of the table.
+// anyStatus are the operations that every status allows, also one that is not a word of the table.
 func anyStatus() []Operation { return []Operation{Observe, Diagnose} }
 
 var (

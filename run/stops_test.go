@@ -57,7 +57,7 @@ func TestFailuresOverPausesAndResumes(t *testing.T) {
 	s.add(KindRunReplaying, "", Source{})
 	before := s.Starts
 	resume(RunResumed{Epoch: 1})
-	require.Equal(t, before, s.Starts, "the end of the recorded part is no start")
+	require.Equal(t, before, s.Starts, "the end of the recorded part is not a start")
 	s.add(KindBudgetExceeded, "", BudgetEvent{Need: &Need{Role: "w", USD: 2}, Budget: Budget{CapUSD: 3}, TotalUSD: 2})
 	require.Equal(t, &Need{Role: "w", USD: 2}, s.Need)
 	require.Equal(t, CategoryBudgetExceeded, s.Problem.Category)

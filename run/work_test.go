@@ -201,7 +201,7 @@ func TestEndsOfLoops(t *testing.T) {
 		"accepted another round":  {WordingStages, &Decided{Phase: "work", Round: 2}, nil, "score >= 3", 3},
 		"accepted another phase":  {WordingStages, &Decided{Phase: "plan", Round: 3, Action: "work"}, nil, "score >= 3", 3},
 		"a run of corpus wording": {WordingCorpus, nil, nil, "before", 3},
-		"a stage that is no loop": {WordingStages, nil, func(p *PhaseEnd) { p.Repeats = false }, "before", 0},
+		"no loop":                 {WordingStages, nil, func(p *PhaseEnd) { p.Repeats = false }, "before", 0},
 	} {
 		s := newStream(t, State{})
 		s.Wording, s.Decided, s.Unmet, s.Phase, s.Next = row.wording, row.decided, "before", "work", Place{Stage: 1, Round: 3}

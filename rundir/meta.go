@@ -125,7 +125,7 @@ func (d Dir) Meta() (Meta, error) {
 }
 
 // Known returns an error if a newer release wrote a file of the directory that every write depends on. Files that are
-// missing or damaged are no error here.
+// missing or damaged are not error here.
 func (d Dir) Known() error {
 	if err := d.KnownClaim(); err != nil {
 		return err

@@ -182,7 +182,7 @@ func (d Dir) IsChild() (bool, error) {
 	}
 	above, err := object.ParseObject(raw)
 	if err != nil {
-		return false, nil //nolint:nilerr // what is above is no run
+		return false, nil //nolint:nilerr // what is above is not a run
 	}
 	_, declared := object.ObjectIn(above, "projects").Values[filepath.Base(root)]
 	return declared, nil

@@ -166,7 +166,7 @@ func TestResultOfRunsWithoutOne(t *testing.T) {
 	whole := finish(t, 9, done)
 	_, err = whole.d.Result(t.Context(), awayStore{})
 	require.ErrorIs(t, err, errAway)
-	require.False(t, errors.As(err, new(*rundir.ResultError)), "a store that is away is no disagreement")
+	require.False(t, errors.As(err, new(*rundir.ResultError)), "a store that is away is not a disagreement")
 	for _, file := range []string{layout.ClaimFile, layout.EventsFile, layout.ResultFile} {
 		c := finish(t, 9, done)
 		require.NoError(t, os.Remove(c.d.Path(file)))

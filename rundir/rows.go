@@ -74,7 +74,7 @@ func (n *TurnNumber) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, (*int)(n))
 }
 
-// ReadTraces parses the rows of calls in a traces.jsonl. It skips and counts lines that are no rows.
+// ReadTraces parses the rows of calls in a traces.jsonl. It skips and counts lines that are not rows.
 func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
 	s := journal.Split(raw, 0)
 	if len(s.Torn) > 0 {

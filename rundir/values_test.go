@@ -209,7 +209,7 @@ func TestRowsOfLogs(t *testing.T) {
 	require.Equal(t, []any{[]rundir.TraceRow{{Call: "c"}}, 0}, []any{none, skipped})
 	turn := rundir.TurnNumber(5)
 	require.NoError(t, json.Unmarshal([]byte(`"step-1"`), &turn))
-	require.Zero(t, turn, "the key of a step is no number")
+	require.Zero(t, turn, "the key of a step is not a number")
 	traces, skipped := rundir.ReadTraces([]byte(`{"call":"c","turn":"step-1"}` + "\n" +
 		`{"call":"c","turn":4,"tool":"sh"}` + "\n" + `{"call":"d","turn":5}` + "\n{}\n{\n{torn"))
 	require.Equal(t, 3, skipped)

@@ -120,7 +120,7 @@ func TestLeasePassesOn(t *testing.T) {
 				a.after(50*time.Second, contract.AccountLeft, contract.AccountMessage{Run: id, Number: 1})
 			}
 		}, nil},
-		{"it is no message of a limit", func(a *account) {
+		{"it is not a message of a limit", func(a *account) {
 			a.after(time.Second, contract.AccountShut, contract.AccountMessage{Run: "d", Number: 9, Until: "soon"})
 			a.after(120*time.Second, contract.AccountOpened, contract.AccountMessage{Run: "a", Number: 1})
 		}, []string{"a!@100", "a@120", "b@120", "c@120"}},

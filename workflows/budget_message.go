@@ -25,7 +25,7 @@ func (c *control) validateBudget(m Message) error {
 	case m.USD < 0 || m.USD > 0 && m.USD < s.Total() || m.USD == 0 && m.BudgetLimits == (BudgetLimits{}):
 		return refuse("a budget of %.2f USD is below the current cost (%.2f)", m.USD, s.Total())
 	case m.Deadline != "" && err != nil:
-		return refuse("the deadline %q is no time: write it as in 2026-11-25T18:00:00Z", m.Deadline)
+		return refuse("the deadline %q is not a time: write it as in 2026-11-25T18:00:00Z", m.Deadline)
 	case m.Tokens < 0 || m.Calls < 0 || !(m.Hours >= 0):
 		return refuse("a budget is negative: send numbers above 0")
 	case m.Deadline != "" && run.Time(at) <= s.TS:

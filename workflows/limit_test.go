@@ -79,7 +79,7 @@ func TestLimitSuspendsRun(t *testing.T) {
 			require.Equal(t, 1, s.Starts)
 			require.EqualValues(t, len(w.agent.ids), s.Total(), "the refused calls are paid for, too")
 			require.Empty(t, w.story(run.KindRunPaused))
-			require.Less(t, s.Used.LiveMS, int64(10_000), "waits are no work")
+			require.Less(t, s.Used.LiveMS, int64(10_000), "waits are not work")
 		})
 	}
 }

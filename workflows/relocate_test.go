@@ -20,7 +20,7 @@ var there = message{"dir": "/new", "queue": "passbook-dir-there", "by": "ada"}
 
 func TestRehome(t *testing.T) {
 	w := newHarness(t, twoPasses)
-	// a store that is no folder, as far as the workflow can see
+	// a store that is not a folder, as far as the workflow can see
 	w.in.Target.Store = "FILE" + strings.TrimPrefix(w.in.Target.Store, "file")
 	var early, nowhere, relative *reply
 	var at []string

@@ -82,7 +82,7 @@ func TestCallWaitsForCapableHost(t *testing.T) {
 			}
 			w.done()
 			require.Equal(t, row.queues, w.agent.queues)
-			require.Empty(t, payloads[run.PassAttempt](w, run.KindPassAttempt), "what a host lacks is no attempt")
+			require.Empty(t, payloads[run.PassAttempt](w, run.KindPassAttempt), "what a host lacks is not an attempt")
 			require.Len(t, w.waits, len(row.errs))
 		})
 	}

@@ -56,7 +56,7 @@ get() {
 			fail "install curl or wget first"
 		fi
 		;;
-	*) cp "$from/$1" "$tmp/$1" || fail "$from is no folder with $1" ;;
+	*) cp "$from/$1" "$tmp/$1" || fail "$from is not a folder with $1" ;;
 	esac
 }
 

@@ -178,7 +178,7 @@ func (h Host) Opened(ctx context.Context, id, call string) (ended *Shut, err err
 	return ended, err
 }
 
-// Release ends the probe of a call that was not answered, and returns its limit; nil: the call is no probe.
+// Release ends the probe of a call that was not answered, and returns its limit; nil: the call is not a probe.
 func (h Host) Release(ctx context.Context, id, call string) (left *Shut, err error) {
 	if s, err := h.read(id); err != nil || s == nil || s.Probe == nil || s.Probe.Call != call {
 		return nil, err

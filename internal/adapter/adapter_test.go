@@ -116,7 +116,7 @@ func TestText(t *testing.T) {
 	require.Equal(t, "a\uFFFDb", s.Text())
 }
 
-// TestLargeOutputIsReadInBoundedMemory reads 50 MB of events, of one event, and of lines that are no JSON.
+// TestLargeOutputIsReadInBoundedMemory reads 50 MB of events, of one event, and of lines that are not JSON.
 func TestLargeOutputIsReadInBoundedMemory(t *testing.T) {
 	const size = 50 << 20
 	event := `{"type":"user","message":{"content":[{"type":"tool_result","content":"` + strings.Repeat("x", 1<<20) +

@@ -120,7 +120,7 @@ func (c *codexEvents) item(i codexItem, done bool) []Frame {
 	return out
 }
 
-// input returns the input of a tool; nil: the item is no tool.
+// input returns the input of a tool; nil: the item is not a tool.
 func (i codexItem) input() json.RawMessage {
 	field := func(name, value string) json.RawMessage {
 		raw, err := json.Marshal(map[string]string{name: value})

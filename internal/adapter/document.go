@@ -11,7 +11,7 @@ type document struct {
 	event  func(raw []byte, alone bool) ([]Frame, bool)
 	result *Frame
 	array  bool   // an array is open
-	broken string // why the output is no answer
+	broken string // why the output is not an answer
 }
 
 func newDocument(event func(raw []byte, alone bool) ([]Frame, bool)) Parser {

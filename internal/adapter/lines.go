@@ -42,20 +42,20 @@ func (p *lines) take(part piece) {
 	}
 }
 
-// maxLines is the number of lines that are no events for which there is a warning each.
+// maxLines is the number of lines that are not events for which there is a warning each.
 const maxLines = 1000
 
 // frames collects the frames of a chunk.
 type frames struct {
 	list []Frame
-	read int // lines that are no events
+	read int // lines that are not events
 }
 
 func (f *frames) add(list ...Frame) { f.list = append(f.list, list...) }
 
 func (f *frames) warn(text string) { f.add(Frame{Kind: KindWarning, Text: text}) }
 
-// line warns of a line that is no event.
+// line warns of a line that is not an event.
 func (f *frames) line(raw []byte) {
 	if f.read++; f.read <= maxLines {
 		f.warn(clip(raw, maxLine-1))
@@ -72,7 +72,7 @@ func (f *frames) flush() []Frame {
 // end returns the last frames.
 func (f *frames) end() []Frame {
 	if f.read > maxLines {
-		f.warn(fmt.Sprintf("%d more lines are no events", f.read-maxLines))
+		f.warn(fmt.Sprintf("%d more lines are not events", f.read-maxLines))
 	}
 	return f.flush()
 }

@@ -11,7 +11,7 @@ import (
 // MaxValue is the maximum size of one JSON value of an output, in bytes. A larger one is not read.
 const MaxValue = 32 << 20
 
-// maxLine is the number of bytes kept of a line that is no JSON.
+// maxLine is the number of bytes kept of a line that is not JSON.
 const maxLine = 4 << 10
 
 // piece is one part of an output.
@@ -24,7 +24,7 @@ type piece struct {
 type pieceKind int
 
 const (
-	pieceLine       pieceKind = iota // a line that is no JSON
+	pieceLine       pieceKind = iota // a line that is not JSON
 	pieceObject                      // a JSON object, or something with as many closing as opening brackets
 	pieceOpen                        // an array begins; the following objects are its elements
 	pieceClose                       // the array ends
@@ -50,7 +50,7 @@ type splitState int
 
 const (
 	between splitState = iota // values or lines
-	inLine                    // a line that is no JSON
+	inLine                    // a line that is not JSON
 	opening                   // after the first bracket of a value
 	inObject
 )

@@ -18,7 +18,7 @@ type Summary struct {
 	Error   string          // text of the last error; of a result, else of a warning with a code
 	HTTP    int             // of the last error
 	Warned  int             // warnings
-	Problem string          // the last warning without a code: why an output has no result, or a line that is no event
+	Problem string          // the last warning without a code: why an output has no result, or a line that is not an event
 	Limit   json.RawMessage // the last one that the provider reported
 	Lost    bool            // requests were cut off whose usage may be missing
 

@@ -249,7 +249,7 @@ func TestStartRefuses(t *testing.T) {
 			"under agent.run in the pipeline file, then run: starter amend 'run 1' --config FILE",
 			run.CategorySpawnFailed, true,
 		},
-		"a file that is no program": {
+		"a file that is not a program": {
 			func(c *Command) { c.Argv = []string{c.Prompt} }, fs.ErrPermission, "not an executable file",
 			run.CategorySpawnFailed, true,
 		},

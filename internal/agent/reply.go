@@ -104,7 +104,7 @@ const maxExplained = 256 << 10
 // ending returns the end of a text.
 func ending(text string) string { return text[max(0, len(text)-maxExplained):] }
 
-// failure returns why the output is no answer; nil: it is one.
+// failure returns why the output is not an answer; nil: it is one.
 func (o *output) failure() *Failure {
 	exit, empty := o.exit, len(bytes.TrimSpace(o.stdout)) == 0
 	switch status := o.read.Status; {

@@ -151,7 +151,7 @@ func TestReadReplyClassifiesFailures(t *testing.T) {
 		"exit 1": {adapter.ClaudeJSON, "", "Connection reset by peer", Exit{Code: 1}, want{
 			category: run.CategoryAgentExit,
 		}},
-		"exit 2 is no rate limit": {adapter.ClaudeJSON, "", "hook said no", Exit{Code: 2}, want{
+		"exit 2 is not a rate limit": {adapter.ClaudeJSON, "", "hook said no", Exit{Code: 2}, want{
 			category: run.CategoryAgentExit,
 		}},
 		"exit 1: at capacity": {
@@ -171,7 +171,7 @@ func TestReadReplyClassifiesFailures(t *testing.T) {
 		"exit 1: complaint on stdout": {
 			adapter.Text, "Please run /login", "", Exit{Code: 1}, want{run.CategoryAgentExit, false, true},
 		},
-		"exit 1: long text is no complaint": {adapter.Text, strings.Repeat("capacity ", 200), "", Exit{Code: 1}, want{
+		"exit 1: long text is not a complaint": {adapter.Text, strings.Repeat("capacity ", 200), "", Exit{Code: 1}, want{
 			category: run.CategoryAgentExit,
 		}},
 		"exit 1 with an answer on capacity": {adapter.ClaudeJSON, `{"result":"capacity","is_error":false}`, "", Exit{Code: 1},

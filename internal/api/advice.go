@@ -253,7 +253,7 @@ func inputOf(o Operation, args []string) (map[string]any, bool) {
 	return input, true
 }
 
-// positional is the key of the next argument that is no flag: the run, then the text or the paths.
+// positional is the key of the next argument that is not a flag: the run, then the text or the paths.
 func positional(o Operation, input map[string]any) string {
 	keys := []string{"run", "text", "paths"}
 	if o.Name == "start" {

@@ -67,7 +67,7 @@ func TestAdviceNamesOperations(t *testing.T) {
 	}
 	h := tools()
 	h.IDs = true
-	require.Equal(t, `tool_resume {"run":"RUN"}`, h.Advice("starter resume /runs/1", ""), "a directory is no name there")
+	require.Equal(t, `tool_resume {"run":"RUN"}`, h.Advice("starter resume /runs/1", ""), "no directories are named there")
 }
 
 // forPeople are commands in messages that an operation seems to replace, and does not.

@@ -81,7 +81,7 @@ type Operation struct {
 	Access      Access // that a client requires
 	Destructive bool   // it may end work or replace data
 	Repeatable  bool   // a repetition with the same input changes nothing more
-	Foreign     bool   // its output contains texts of agents and repositories, which are no instructions
+	Foreign     bool   // its output contains texts of agents and repositories, which are not instructions
 	Problems    []Code // that it may report
 	Input       reflect.Type
 	Output      reflect.Type

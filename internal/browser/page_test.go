@@ -162,7 +162,7 @@ func TestPageSendsNoDatagrams(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the page sent %d bytes from %v: %x", n, from, got[:n])
 }
 
-// TestPageOpensNoConnections lets a page hint at another server in the ways that are no requests of its own.
+// TestPageOpensNoConnections lets a page hint at another server in the ways that are not requests of its own.
 func TestPageOpensNoConnections(t *testing.T) {
 	var connections atomic.Int32
 	other := httptest.NewUnstartedServer(http.NotFoundHandler())

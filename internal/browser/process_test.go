@@ -47,7 +47,7 @@ func TestBrowserFailures(t *testing.T) {
 		{"hangs", "sleep 1000 & trap '' TERM INT HUP; sleep 1000; sleep 1000", browser.ErrTimeout,
 			"not done after 300ms"},
 		{"dies at once", "echo 'no usable sandbox!' >&2; exit 3", nil, "no usable sandbox!"},
-		{"is no browser", "cat <&3 >/dev/null; echo hello", browser.ErrTimeout, "fake-browser"},
+		{"is not a browser", "cat <&3 >/dev/null; echo hello", browser.ErrTimeout, "fake-browser"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

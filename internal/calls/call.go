@@ -75,9 +75,9 @@ type Answer struct {
 	Source string `json:"source,omitempty"`
 
 	StdoutError  string        `json:"stdout_error,omitempty"`  // why Stdout is not all that the agent printed
-	FileError    string        `json:"file_error,omitempty"`    // why what the agent left is no artifact
-	TreeError    string        `json:"tree_error,omitempty"`    // why what the agent left is no tree
-	Skipped      []run.LeftOut `json:"skipped,omitempty"`       // the first of what it left that is no part of the tree
+	FileError    string        `json:"file_error,omitempty"`    // why what the agent left is not an artifact
+	TreeError    string        `json:"tree_error,omitempty"`    // why what the agent left is not a tree
+	Skipped      []run.LeftOut `json:"skipped,omitempty"`       // the first of what it left that is not part of the tree
 	SkippedCount int           `json:"skipped_count,omitempty"` // all of that
 }
 

@@ -84,7 +84,7 @@ func TestEveryClientListsTheSameActions(t *testing.T) {
 			}
 			require.Equal(t, want, ops, "Web UI")
 			for _, op := range want {
-				require.True(t, tabled(op), "%s is no operation of the table", op)
+				require.True(t, tabled(op), "%s is not an operation of the table", op)
 			}
 		})
 	}

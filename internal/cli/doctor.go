@@ -109,7 +109,7 @@ func (a *app) printReport(r doctor.Report) {
 		len(r.Checks), counts[doctor.OK], counts[doctor.Warning], counts[doctor.Problem], counts[doctor.Unchecked])
 }
 
-// wrap breaks a text between words into lines of at most width characters. A width of 0 or less is no limit.
+// wrap breaks a text between words into lines of at most width characters. A width of 0 or less means no limit.
 func wrap(text string, width int) []string {
 	text = strings.Join(strings.Fields(text), " ")
 	if width <= 0 {

@@ -49,7 +49,7 @@ certificates and time-outs, set OTEL_EXPORTER_OTLP_HEADERS and the other variabl
 		Example: "  starter export --otlp trace.jsonl runs/app\n  starter export --otlp http://127.0.0.1:4318 runs/app",
 	}
 	cmd.Flags().StringVar(&to, "otlp", "", "file or URL; - prints the lines")
-	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is no exported trace")
+	cmd.Flags().BoolVar(&force, "force", false, "replace a file that is not an exported trace")
 	asJSON := jsonFlag(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		switch {

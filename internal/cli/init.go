@@ -135,7 +135,7 @@ func (a *app) chooseKind(ctx context.Context, c initChoice, src initSource) (sca
 	case c.yes:
 		return fits[0], nil
 	case !a.personThere():
-		return scaffold.Kind{}, asUsage(fmt.Errorf("choose a pipeline: standard input is no terminal; run \"starter "+
+		return scaffold.Kind{}, asUsage(fmt.Errorf("choose a pipeline: standard input is not a terminal; run \"starter "+
 			"init KIND\" (%s), or add --yes", strings.Join(names, ", ")))
 	default:
 		names = names[:0]

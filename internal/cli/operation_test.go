@@ -44,7 +44,7 @@ func TestAnOperationIsAVerb(t *testing.T) {
 	}
 }
 
-// TestVerbsOfOperationsHaveAllKeys: a key of a type that is no flag needs a verb of its own.
+// TestVerbsOfOperationsHaveAllKeys: a key of a type that is not a flag needs a verb of its own.
 func TestVerbsOfOperationsHaveAllKeys(t *testing.T) {
 	own := map[string]bool{}
 	for _, v := range written() {

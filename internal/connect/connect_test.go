@@ -52,7 +52,7 @@ func (f *frontend) DescribeNamespace(_ context.Context,
 	return nil, serviceerror.ToStatus(serviceerror.NewNamespaceNotFound(r.Namespace)).Err()
 }
 
-// serving starts a gRPC server. Without a service it is no Temporal server.
+// serving starts a gRPC server. Without a service it is not a Temporal server.
 func serving(t *testing.T, service workflowservice.WorkflowServiceServer, opts ...grpc.ServerOption) string {
 	t.Helper()
 	s := grpc.NewServer(opts...)
@@ -130,7 +130,7 @@ func TestDialReportsTheStageThatFails(t *testing.T) {
 		want    []string
 		brief   string
 	}{
-		{"no port", "localhost", nil, connect.StageAddress, []string{`"localhost" is no address`, "HOST:PORT"},
+		{"no port", "localhost", nil, connect.StageAddress, []string{`"localhost" is not an address`, "HOST:PORT"},
 			"no answer from Temporal at localhost"},
 		{"no such name", "nobody.invalid:7233", nil, connect.StageAddress,
 			[]string{"the name nobody.invalid does not resolve", "starter config"},
@@ -143,7 +143,7 @@ func TestDialReportsTheStageThatFails(t *testing.T) {
 		{"server without an answer", silent.Addr().String(), nil, connect.StageServer,
 			[]string{"does not answer as a healthy Temporal server"}, ""},
 		{"web server", web.Listener.Addr().String(), nil, connect.StageServer, []string{"is a web server", "7233"}, ""},
-		{"another gRPC server", serving(t, nil), nil, connect.StageServer, []string{"is no Temporal server", "7233"},
+		{"another gRPC server", serving(t, nil), nil, connect.StageServer, []string{"is not a Temporal server", "7233"},
 			""},
 		{"unhealthy server", serving(t, &frontend{unhealthy: true}), nil, connect.StageServer,
 			[]string{"does not answer as a healthy Temporal server", "database unavailable"}, ""},
@@ -222,7 +222,7 @@ func slowly(t *testing.T, delay time.Duration, to string) string {
 	return l.Addr().String()
 }
 
-// On a busy machine the embedded server may need seconds for a handshake. That is no reason to give up.
+// On a busy machine the embedded server may need seconds for a handshake. That is not a reason to give up.
 func TestDialWaitsForASlowServer(t *testing.T) {
 	cert, authority := certificate(t)
 	server := serving(t, &frontend{}, grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}})))

@@ -74,7 +74,7 @@ func (c Connection) explain(ctx context.Context, err error) error {
 			"the Temporal server at %s refuses the connection to namespace %s (%v)", addr, ns, err)
 	case code == codes.Unimplemented:
 		return c.fail(StageServer, err, "Check the port in TEMPORAL_ADDRESS; a Temporal server usually has 7233",
-			"the server at %s is no Temporal server (%v)", addr, err)
+			"the server at %s is not a Temporal server (%v)", addr, err)
 	}
 	if failed := c.probe(ctx); failed != nil {
 		return failed

@@ -35,7 +35,7 @@ func (c Connection) steps(ctx context.Context) *Error {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
 		return c.fail(StageAddress, err, "Set TEMPORAL_ADDRESS to HOST:PORT, as in localhost:7233",
-			"%q is no address of a Temporal server (%v)", addr, err)
+			"%q is not an address of a Temporal server (%v)", addr, err)
 	}
 	if failed := c.resolve(ctx, host); failed != nil {
 		return failed

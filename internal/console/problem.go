@@ -17,7 +17,7 @@ const (
 	codeSlow            api.Code = "request_timeout"        // the body did not arrive in time
 	codeReused          api.Code = "idempotency_key_reused" // the key belongs to another request
 	codeTooLarge        api.Code = "too_large"              // the body is too long
-	codeMediaType       api.Code = "unsupported_media_type" // the body is no JSON
+	codeMediaType       api.Code = "unsupported_media_type" // the body is not JSON
 	codeTooMany         api.Code = "too_many_requests"      // wrong tokens or links, or open streams
 )
 

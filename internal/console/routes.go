@@ -157,7 +157,7 @@ func inputOf(o api.Operation, r *http.Request) ([]byte, error) {
 		if key == "pass" {
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("pass %q is no number; the list of passes has the number as seq", value)
+				return nil, fmt.Errorf("pass %q is not a number; the list of passes has the number as seq", value)
 			}
 			raw = []byte(strconv.FormatInt(n, 10))
 		}
@@ -178,7 +178,7 @@ func readObject(r *http.Request, into map[string]json.RawMessage) error {
 	}
 	dec := json.NewDecoder(r.Body)
 	if err := dec.Decode(&into); err != nil {
-		return fmt.Errorf("the body is no JSON object: %w", err)
+		return fmt.Errorf("the body is not a JSON object: %w", err)
 	}
 	if dec.More() {
 		return fmt.Errorf("there is data after the object")

@@ -55,7 +55,7 @@ func (l *Ledger) load(name string) (*day, error) {
 // reload reads what a file has beyond what was read before.
 func (l *Ledger) reload(d *day, name string, f *os.File, info fs.FileInfo) (*day, error) {
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file; move it away")
+		return nil, errors.New("it is not a regular file; move it away")
 	}
 	same := d != nil && !d.damaged() && d.info != nil && os.SameFile(d.info, info)
 	fresh := newDay(name)

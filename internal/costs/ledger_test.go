@@ -218,7 +218,7 @@ func TestShrunkFileIsDamaged(t *testing.T) {
 	require.Empty(t, sum.Damage, "it had nothing")
 	require.NoError(t, os.Mkdir(h.file(), 0o700))
 	_, err = other.Today()
-	require.EqualError(t, err, "read the ledger of costs "+h.file()+": it is no regular file; move it away")
+	require.EqualError(t, err, "read the ledger of costs "+h.file()+": it is not a regular file; move it away")
 }
 
 // TestOneByteOfAnInterruptedWrite is completed without a copy of it being lost, and a whole file is never copied.

@@ -157,7 +157,7 @@ func decode(line []byte) (row, error) {
 		valid = false
 	}
 	if !valid {
-		return r, fmt.Errorf("line %d is no line of a ledger", r.N)
+		return r, fmt.Errorf("line %d is not a line of a ledger", r.N)
 	}
 	return r, nil
 }

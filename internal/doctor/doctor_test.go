@@ -92,7 +92,7 @@ func TestExamineOfAHealthyHost(t *testing.T) {
 	}
 	require.Contains(t, find(t, r, "state").Detail, o.Settings.StateDir+" is writable")
 	browser := find(t, r, "browser")
-	require.Equal(t, doctor.Warning, browser.State, "a program that is no browser")
+	require.Equal(t, doctor.Warning, browser.State, "a program that is not a browser")
 	require.Contains(t, browser.Detail, "Fake 1.0 does not take a picture")
 	require.False(t, r.OK)
 	require.Equal(t, 1, faults(r), "%+v", r.Checks)

@@ -160,7 +160,7 @@ func awaitEvent(ctx context.Context, d rundir.Dir, seq int64) (at int64, behind 
 	return at, behind || err != nil
 }
 
-// until repeats f until it returns true or an error, or the time has passed, which is no error.
+// until repeats f until it returns true or an error, or the time has passed, which is not an error.
 func until(ctx context.Context, most time.Duration, f func() (bool, error)) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()

@@ -79,7 +79,7 @@ func (e *examiner) server(ctx context.Context) (operations.Operator, bool) {
 	return o, true
 }
 
-// absent reports an embedded server that does not run, which is no problem.
+// absent reports an embedded server that does not run, which is not a problem.
 func (e *examiner) absent(ctx context.Context) {
 	e.add(Unchecked, "server", "server", e.typed("server start"), "the embedded server does not run; a run starts it")
 	path, there, err := local.Cached(local.Options{StateDir: e.Settings.StateDir, Binary: e.Settings.Server})

@@ -176,7 +176,7 @@ func Runs(stateDir string) ([]string, error) {
 	return out, nil
 }
 
-// Path returns the file of a run's environment. An id that is no valid file name has none.
+// Path returns the file of a run's environment. An id that is not a valid file name has none.
 func Path(stateDir, runID string) (string, error) {
 	if runID == "" || strings.HasPrefix(runID, ".") || strings.ContainsAny(runID, `/\`) {
 		return "", fmt.Errorf("environment of run %q: %w", runID, fs.ErrNotExist)

@@ -109,7 +109,8 @@ func TestEffects(t *testing.T) {
 		"| 6 | write writer | 2 | external_action (declared) | c2.q | 2 | recorded | done; a replay reuses its result |\n",
 		"| superseded | done, beside the accepted one |\n",
 		"| 9 | test | 2 | external_action | t1 | 1 | failed | begun without a usable result; it may have happened |\n",
-		"| reused | not done again: the recorded result was used; the run was reverted to an earlier point, and the effect stays |\n",
+		"| reused | not done again: the recorded result was used; the run was reverted to an earlier point, " +
+			"and the effect stays |\n",
 		"| blocked, approve by ann | asked; approved, so it was done here |\n",
 		"| blocked, apply by ann | asked; the recorded result was to be used |\n",
 		"| blocked, halt by ann | asked; not done |\n",

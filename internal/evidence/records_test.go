@@ -202,7 +202,7 @@ var errBroken = errors.New("broken")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestLimitIsShownWhileRunWaits: a limit that the run does not wait for any more is no part of the evidence.
+// TestLimitIsShownWhileRunWaits: a limit that the run does not wait for any more is not part of the evidence.
 func TestLimitIsShownWhileRunWaits(t *testing.T) {
 	j := &journal{t: t}
 	j.add(run.KindRunStart, run.RunStart{RunID: "r-1"})

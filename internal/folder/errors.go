@@ -39,7 +39,7 @@ func (e *OwnerError) Error() string {
 // Unwrap makes the error one of permission.
 func (e *OwnerError) Unwrap() error { return fs.ErrPermission }
 
-// regular returns an error for what is no regular file.
+// regular returns an error for what is not a regular file.
 func (f Folder) regular(fi fs.FileInfo, name string) error {
 	kind := ""
 	switch t := fi.Mode().Type(); {

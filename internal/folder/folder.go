@@ -217,7 +217,7 @@ func (f Folder) walk(root *os.Root, name string, visit fs.WalkDirFunc) error {
 	})
 }
 
-// Path returns the path of a name, for messages and for other programs. It is no permission to open it.
+// Path returns the path of a name, for messages and for other programs. It is not a permission to open it.
 func (f Folder) Path(name string) string { return filepath.Join(f.Root, filepath.FromSlash(name)) }
 
 // Rel returns the name of a path below the folder; false if it is not below it.

@@ -108,7 +108,7 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 }
 
 // TestCallsThatAreNotAlone: a journal in which two answered calls have one id, or one folder, is named; an answer that
-// was used once more is no second call.
+// was used once more is not a second call.
 func TestCallsThatAreNotAlone(t *testing.T) {
 	twice := func(change func(*run.PassEnd)) projector.Dir {
 		s := newStory(t)

@@ -199,8 +199,8 @@ func violations() []violation {
 		{run.DuplicateChildFacts, "it has more than one record"},
 		{run.EmbeddedPhysicalStatusConflict, "the copy in " + layout.MetaFile +
 			" has another status than its own record"},
-		{run.PhysicalChildMalformed, "its own " + layout.MetaFile + " is no JSON object"},
-		{run.EmbeddedChildMalformed, "the copy in " + layout.MetaFile + " is no JSON object"},
+		{run.PhysicalChildMalformed, "its own " + layout.MetaFile + " is not a JSON object"},
+		{run.EmbeddedChildMalformed, "the copy in " + layout.MetaFile + " is not a JSON object"},
 		{run.EmbeddedWithoutPhysical, layout.MetaFile + " has a copy of its record, and the record itself is missing"},
 		{run.PendingDecisionWithoutPause, "it holds a hand-off and does not wait for a decision"},
 		{run.CheckpointSubStatusContradiction, "done in " + crossFile + ", but not in its own record"},

@@ -83,7 +83,7 @@ func (x *examined) judgeLog(m rundir.DerivedMark) error {
 	case unreadable != "":
 		x.lags(LogRowUnreadable, m.File, m.File+unreadable[1:])
 	case torn > 0:
-		x.lags(LogRowUnreadable, m.File, fmt.Sprintf("%s ends in %d bytes that are no whole line", m.File, torn))
+		x.lags(LogRowUnreadable, m.File, fmt.Sprintf("%s ends in %d bytes that are not a whole line", m.File, torn))
 	case rest > 0 && x.stream.beyond == 0:
 		x.lags(DerivedFileDamaged, m.File, fmt.Sprintf("%s has %d lines that the run did not write, from line %d on",
 			m.File, rest, known+1))
@@ -118,7 +118,7 @@ func (x *examined) judgePromotions() error {
 		}
 	}
 	if len(all.Torn) > 0 {
-		x.lags(LogRowUnreadable, "", fmt.Sprintf("%s ends in %d bytes that are no whole line", layout.PromotionsFile,
+		x.lags(LogRowUnreadable, "", fmt.Sprintf("%s ends in %d bytes that are not a whole line", layout.PromotionsFile,
 			len(all.Torn)))
 	}
 	return nil

@@ -33,7 +33,7 @@ func (x *examined) judgeStream() {
 		}
 	}
 	if s.torn > 0 {
-		x.lags(StreamTornTail, layout.EventsFile, fmt.Sprintf("%d bytes behind the last line of %s are no line", s.torn,
+		x.lags(StreamTornTail, layout.EventsFile, fmt.Sprintf("%d bytes behind the last line of %s are not a line", s.torn,
 			layout.EventsFile))
 	}
 	x.judgeOrder()

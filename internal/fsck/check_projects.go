@@ -108,7 +108,7 @@ func (x *examined) readProjects() error {
 		Checkpoint: run.CrossCheckpoint{Pending: x.cross.pending, ID: x.cross.id, Kind: x.cross.kind,
 			Alias: x.cross.alias, Child: x.cross.child},
 	}
-	inside, _ := keyedIn(object.ObjectIn(x.meta.object, "phases").Values["projects"]) // nothing, if it is no object
+	inside, _ := keyedIn(object.ObjectIn(x.meta.object, "phases").Values["projects"]) // nothing, if it is not an object
 	copied, named := map[string]json.RawMessage{}, map[string]bool{}
 	for _, e := range inside {
 		copied[e.key] = e.value
@@ -184,7 +184,7 @@ func childMeta(d rundir.Dir, alias string) (*object.Object, run.Observation, err
 	}
 	name := path.Join(alias, layout.MetaFile)
 	if fi, err := d.Stat(name); err != nil || !fi.Mode().IsRegular() {
-		return nil, run.NotFound, nil //nolint:nilerr // what is no file there is no record
+		return nil, run.NotFound, nil //nolint:nilerr // what is not a file there is not a record
 	}
 	raw, err := d.ReadFile(name)
 	if err != nil {

@@ -73,7 +73,7 @@ func (x *examined) take(line *run.Line) {
 	s, e := &x.stream, line.Event
 	s.number(line.Number, e.Seq, line.Err)
 	if x.own {
-		e.Seq = line.Number // a line that is no event keeps its place
+		e.Seq = line.Number // a line that is not an event keeps its place
 	}
 	if x.own && x.meta.good() && (s.beyond > 0 || line.End > x.meta.typed.Events.Size) {
 		s.takeBeyond(e, line)

@@ -99,7 +99,7 @@ func (m meanwhile) Err() error {
 }
 
 // TestProjectionEndingDuringCheckIsNoFinding lets a whole projection happen after a check has read meta.json: no
-// process holds the lock when the check asks, and what it read is no contradiction, since meta.json has changed.
+// process holds the lock when the check asks, and what it read is not a contradiction, since meta.json has changed.
 func TestProjectionEndingDuringCheckIsNoFinding(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()

@@ -41,7 +41,7 @@ func tailAt(lines []string, n int) run.Tail {
 }
 
 // TestSealStoresWhatWasWritten whatever became of the directory, and of the segments before. Damage is named once, and
-// is no error.
+// is not an error.
 func TestSealStoresWhatWasWritten(t *testing.T) {
 	rows := []struct {
 		name  string

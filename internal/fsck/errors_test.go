@@ -96,7 +96,7 @@ func TestWhichErrorsAreRecorded(t *testing.T) {
 			s.failed(about(1), 1, "output-empty", "nothing", "")
 			s.add(run.KindRunEnd, run.RunEnd{Status: run.Cancelled})
 		}, lines: []string{"pass-1 output-empty nothing: lost"}},
-		{name: "what is no error", send: func(s *story) {
+		{name: "what is not an error", send: func(s *story) {
 			for _, category := range []run.Category{"lost", "cancelled", "superseded"} {
 				s.failed(about(1), 1, category, "no error", "")
 			}

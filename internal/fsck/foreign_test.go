@@ -208,7 +208,7 @@ func foreignInjuries() []injury {
 			parent(run.EmbeddedPhysicalStatusConflict)),
 		same("a project's meta.json is half a file", work, file("web/meta.json", `{"sta`),
 			parent(run.PhysicalChildMalformed)),
-		same("a copy is no object", work, copies(`{"web": 7}`), parent(run.EmbeddedChildMalformed)),
+		same("a copy is not an object", work, copies(`{"web": 7}`), parent(run.EmbeddedChildMalformed)),
 		same("a copy, and the project itself is missing", work,
 			all(copies(`{"web": {"status": "running"}}`), gone("web/meta.json")), parent(run.EmbeddedWithoutPhysical)),
 		same("a failed project holds a hand-off", asks,
@@ -358,7 +358,7 @@ func TestRefusedHintsSayWhy(t *testing.T) {
 	require.NotContains(t, check(t, d).Issues[0].Hint, "repair-state")
 }
 
-// TestAnotherProgramsMetaIsNotOurs: keys that we write with another type are no damage there.
+// TestAnotherProgramsMetaIsNotOurs: keys that we write with another type are not damage there.
 func TestAnotherProgramsMetaIsNotOurs(t *testing.T) {
 	d, _ := filesOf(layout.EventsFile, linesOf(evStart, evDone), layout.MetaFile,
 		`{"status": "done", "no_change_outcome": {"status": "done"}, "phase_handoff": null, "version": "x", "state": 7, `+

@@ -42,7 +42,7 @@ func rowInjuries() []injury {
 	asking := `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`
 	unreadable := codes{fsck.LogRowUnreadable}
 	return []injury{
-		{"a promotion is no row", "done", promoted(text("x\n")), unreadable, "", unreadable},
+		{"a promotion is not a row", "done", promoted(text("x\n")), unreadable, "", unreadable},
 		{"a promotion is another event", "done", promoted(text(linesOf(evDone))), unreadable, "", unreadable},
 		{"a promotion has another number", "done",
 			promoted(func(t *testing.T) string { return promotion(t, 2, "") }), unreadable, "", unreadable},
@@ -51,7 +51,7 @@ func rowInjuries() []injury {
 		{"a promotion was cut", "done", promoted(text(`{"seq`)), unreadable, "", unreadable},
 		{"meta.json has an empty status", "paused",
 			func(t *testing.T, d projector.Dir) { setKey(t, d, "status", `""`) }, codes{fsck.StatusMismatch}, "status", nil},
-		{"a line behind those in meta.json is no event", "paused", func(t *testing.T, d projector.Dir) {
+		{"a line behind those in meta.json is not an event", "paused", func(t *testing.T, d projector.Dir) {
 			appendTo(t, d, layout.EventsFile, "x\n")
 		}, codes{fsck.StreamLineUnreadable, fsck.DerivedFileBehind}, layout.EventsFile, nil},
 		{"the interruption is in another program's events only", "reference, asking",

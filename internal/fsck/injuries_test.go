@@ -136,7 +136,7 @@ func ownInjuries() []injury {
 		{"a byte of a line was changed", "paused",
 			lines(func(l []string) []string { l[3] = strings.Replace(l[3], "03:04", "03:05", 1); return l }),
 			codes{fsck.ChainMismatch}, "", codes{fsck.ChainMismatch}},
-		{"a line is no JSON", "paused", lines(func(l []string) []string {
+		{"a line is not JSON", "paused", lines(func(l []string) []string {
 			l[3] = strings.Replace(l[3], "{", "[",
 				1)
 			return l
@@ -160,7 +160,7 @@ func ownInjuries() []injury {
 			codes{fsck.ChainMismatch, fsck.StreamSeqGap}, layout.EventsFile, nil},
 		{"the damage that the journal names", "damaged and stored", func(*testing.T, projector.Dir) {},
 			codes{fsck.ChainMismatch, fsck.DamageRecorded}, layout.EventsFile, codes{fsck.DamageRecorded}},
-		{"another program's: a line is no JSON", "reference, done",
+		{"another program's: a line is not JSON", "reference, done",
 			lines(func(l []string) []string { l[2] = "plan.parsed\n"; return l }),
 			codes{fsck.StreamLineUnreadable}, "", codes{fsck.StreamLineUnreadable}},
 		{"another program's: a line is missing", "reference, done",

@@ -29,7 +29,7 @@ type Segment struct {
 
 var segmentHead = regexp.MustCompile(`^\{"version":\d+,"run_id":"([^"\\]+)","first":\d+,"last":\d+,"prev_chain":"`)
 
-// SegmentOf returns the run of a segment that begins with head; empty if it is no segment.
+// SegmentOf returns the run of a segment that begins with head; empty if it is not a segment.
 func SegmentOf(head []byte) (runID string) {
 	if m := segmentHead.FindSubmatch(head); m != nil {
 		return string(m[1])

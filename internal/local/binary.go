@@ -41,7 +41,7 @@ func inspect(ctx context.Context, path string) (binary, error) {
 	}
 	m := serverVersion.FindSubmatch(out)
 	if m == nil {
-		return binary{}, fmt.Errorf("%s is no Temporal server: --version prints %q; want one with \"Server x.y.z\"",
+		return binary{}, fmt.Errorf("%s is not a Temporal server: --version prints %q; want one with \"Server x.y.z\"",
 			found,
 			lastLine(out))
 	}

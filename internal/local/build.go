@@ -191,7 +191,7 @@ func goCommand(ctx context.Context, source, workspace string, args ...string) (s
 func (o *Options) source() (string, error) {
 	if o.SourceDir != "" {
 		if !isCheckout(o.SourceDir) {
-			return "", fmt.Errorf("build the Temporal server: %s is no checkout of %s with a %s folder", o.SourceDir,
+			return "", fmt.Errorf("build the Temporal server: %s is not a checkout of %s with a %s folder", o.SourceDir,
 				module,
 				sourcePath)
 		}

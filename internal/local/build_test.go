@@ -93,7 +93,7 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 	require.Equal(t, 1, builds())
 	require.Equal(t, 0, builds())
 	edit("devserver/main_test.go", "package main\n")
-	require.Equal(t, 0, builds(), "a test is no part of the server")
+	require.Equal(t, 0, builds(), "a test is not part of the server")
 	edit("devserver/more.go", "package main\n")
 	require.Equal(t, 1, builds())
 	edit("devserver/beforehand.go", "package main\n")

@@ -302,8 +302,8 @@ func TestEnsureRejectsInvalidOptions(t *testing.T) {
 		"no state directory": {func(o *local.Options) { o.StateDir = "" }, "no state directory is set"},
 		"no such binary": {func(o *local.Options) { o.Binary = "/no/temporal" },
 			"the configured Temporal server /no/temporal"},
-		"not a server": {func(o *local.Options) { o.Binary = "ls" }, "is no Temporal server"},
-		"no checkout":  {func(o *local.Options) { o.Binary, o.SourceDir = "", dir }, "is no checkout of"},
+		"not a server": {func(o *local.Options) { o.Binary = "ls" }, "is not a Temporal server"},
+		"no checkout":  {func(o *local.Options) { o.Binary, o.SourceDir = "", dir }, "is not a checkout of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := good

@@ -87,7 +87,7 @@ func (r resources) listed(next sdk.MethodHandler) sdk.MethodHandler {
 }
 
 // address is the address of a resource: the run and what it names, and of a pass its event and its text. The name of a
-// run is no path.
+// run is not a path.
 var address = regexp.MustCompile(`^` + scheme + `://runs/([A-Za-z0-9][A-Za-z0-9_-]*)/` +
 	`(report\.html|evidence\.md|artifact|passes/([0-9]{1,18})/(prompt|reply))$`)
 

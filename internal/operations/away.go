@@ -16,7 +16,7 @@ const (
 )
 
 // attended returns when a worker polls the workflow tasks of an open run; it waits for a worker that is starting.
-// Otherwise no message would be answered before its deadline. Missing information from the server is no obstacle.
+// Otherwise no message would be answered before its deadline. Missing information from the server is not an obstacle.
 func (o Operator) attended(ctx context.Context, runID string) error {
 	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
 	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {

@@ -194,7 +194,7 @@ func (b Branching) sameWork() error {
 		return fmt.Errorf("a replay repeats the same work: to change the %s, fork the run", strings.Join(wants, ", "))
 	}
 	if b.Policy != "" && !slices.Contains([]string{run.UseRecorded, run.Reexecute, run.RequireHuman}, b.Policy) {
-		return fmt.Errorf("%q is no policy of a replay: use %s, %s or %s", b.Policy, run.UseRecorded, run.Reexecute,
+		return fmt.Errorf("%q is not a policy of a replay: use %s, %s or %s", b.Policy, run.UseRecorded, run.Reexecute,
 			run.RequireHuman)
 	}
 	return nil

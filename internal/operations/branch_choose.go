@@ -76,7 +76,7 @@ func choose(ctx context.Context, s *store.Store, from Origin, names projector.Na
 	var all []run.Checkpoint
 	for _, m := range slices.Backward(marks) {
 		c, err := m.Load(ctx, names, from.RunID, m.ID)
-		if err == nil && b.continues(&old, c) { // a damaged one is no choice
+		if err == nil && b.continues(&old, c) { // a damaged one is not a choice
 			all = before(all, c)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // EffectiveStatus combines the status that a directory recorded with what Temporal knows about its workflow
-// (requirement 001). It changes nothing. If the server does not answer, the liveness is unknown; that is no error.
+// (requirement 001). It changes nothing. If the server does not answer, the liveness is unknown; that is not an error.
 func (o Operator) EffectiveStatus(ctx context.Context, claim run.Claim, recorded run.Status) run.EffectiveStatus {
 	if claim.Namespace != "" && o.Namespace != "" && claim.Namespace != o.Namespace {
 		return run.NewEffectiveStatus(recorded, run.LiveUnknown,

@@ -46,7 +46,7 @@ func (e *NameError) Error() string {
 		return fmt.Sprintf("find run %s: no run of this host has that id, or an id that begins with it; to list the runs, "+
 			"run: starter list", e.What)
 	case len(e.Found) == 0:
-		return e.What + " is no run directory, and no run id of this machine starts with it: name a directory or a " +
+		return e.What + " is not a run directory, and no run id of this machine starts with it: name a directory or a " +
 			"run id"
 	}
 	return fmt.Sprintf("%s is ambiguous: it is the beginning of %s", e.What, strings.Join(e.Found, ", "))

@@ -84,7 +84,7 @@ func (g *collector) mayDelete() error {
 	return nil
 }
 
-// sweep removes garbage, names before the objects that they refer to: half of a call is no call.
+// sweep removes garbage, names before the objects that they refer to: half of a call is not a call.
 func (g *collector) sweep(ctx context.Context, garbage []store.Object) error {
 	g.out.Deleted = true
 	for _, names := range []bool{true, false} {

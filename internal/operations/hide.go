@@ -55,7 +55,7 @@ func (o Operator) hidden(m workflows.Message) workflows.Message { return m.Redac
 func notText(verb string, m workflows.Message) error {
 	for _, text := range []string{m.By, m.Note, m.Feedback, m.Reason, m.Text, m.Role, m.Action, m.ID, m.To} {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-			return &RefusedError{Verb: verb, Why: "the message contains bytes that are no UTF-8 text: put them into a " +
+			return &RefusedError{Verb: verb, Why: "the message contains bytes that are not UTF-8 text: put them into a " +
 				"file and name the file"}
 		}
 	}

@@ -55,7 +55,7 @@ func TestSecretInputsAreListed(t *testing.T) {
 	require.Empty(t, Operator{}.secretInputs(def))
 }
 
-// TestBytesAreNoMessage sends bytes that are no text, as a message and as an answer.
+// TestBytesAreNoMessage sends bytes that are not text, as a message and as an answer.
 func TestBytesAreNoMessage(t *testing.T) {
 	for _, text := range []string{"\xff", "a\x00b"} {
 		var refused *RefusedError

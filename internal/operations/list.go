@@ -243,7 +243,7 @@ func Offline(rows []Row, lost []string, f Filter, why string) Listing {
 }
 
 // setStatus sets the effective status of a row. A run that is only claimed is pending, whatever Temporal reports. If a
-// run is open, a missing meta.json is no damage: it is about to be written.
+// run is open, a missing meta.json is not damage: it is about to be written.
 func (r *Row) setStatus(s run.EffectiveStatus) {
 	if r.EffectiveStatus = s; !r.begun {
 		r.EffectiveStatus.Status = run.Pending

@@ -181,7 +181,7 @@ func (c *copying) file(ctx context.Context) error {
 		return err
 	}
 	if fi, err := os.Stat(c.path); err == nil && !fi.Mode().IsRegular() {
-		return refusedTo("%s is no file: choose another --to", c.path)
+		return refusedTo("%s is not a file: choose another --to", c.path)
 	}
 	there, err := os.ReadFile(c.path)
 	switch {

@@ -54,7 +54,7 @@ type Recovered struct {
 const RecoveredFile = "recovered.json"
 
 // Recover restores what traces and store still contain of a run without directory and history (requirement 004). If
-// the segments in the store reach the last known event, the directory is rebuilt. Otherwise the new folder is no run
+// the segments in the store reach the last known event, the directory is rebuilt. Otherwise the new folder is not a run
 // directory: it contains the evidence, the newest known state, and a report of what is missing. No event is invented.
 func Recover(ctx context.Context, s *store.Store, r Recovery) (Recovered, error) {
 	rows, skipped := rundir.ReadTraces(r.Traces)

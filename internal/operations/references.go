@@ -71,7 +71,7 @@ func (r *reached) follow(ctx context.Context) error {
 	return nil
 }
 
-// errPlain marks a blob that is no JSON: it refers to no other.
+// errPlain marks a blob that is not JSON: it refers to no other.
 var errPlain = errors.New("no JSON")
 
 // reading inspects a blob while it is read.

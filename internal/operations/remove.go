@@ -37,7 +37,7 @@ type Removable struct {
 	there bool   // the directory exists and is the run's
 }
 
-// Part is one thing that a run has left, and how it is removed. Removing a missing part is no error.
+// Part is one thing that a run has left, and how it is removed. Removing a missing part is not an error.
 type Part struct {
 	What    string // workflow, checkout, branch, scratch, environment, store, directory, registry
 	Where   string

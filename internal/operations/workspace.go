@@ -141,7 +141,7 @@ func few(paths []string) string {
 // checkFolder requires a folder, and a run directory outside the run's tree.
 func checkFolder(source string, dir projector.Dir, ignore []string) error {
 	if fi, err := os.Stat(source); err != nil || !fi.IsDir() {
-		return &SourceError{Source: source, Why: "it is no folder"}
+		return &SourceError{Source: source, Why: "it is not a folder"}
 	}
 	rel, inside := within(source, dir.Root)
 	first, _, _ := strings.Cut(filepath.ToSlash(rel), "/")

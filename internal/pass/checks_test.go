@@ -55,7 +55,7 @@ func TestCheck(t *testing.T) {
 		"the largest width counts": {
 			width, "a{max-width:950px} img{max-width:1200.5px}", "the largest max-width is 1200.5px, not 940 to 960",
 		},
-		"a condition is no width": {width, "@media (max-width: 1200px){a{max-width:950px}}", ""},
+		"a condition is not a width": {width, "@media (max-width: 1200px){a{max-width:950px}}", ""},
 		"a second condition neither": {width, "@media (min-width:1px) and ( max-width:2000px){a{max-width:950px}}",
 			""},
 		"a condition alone":           {width, `<link media="(max-width: 950px)">`, "no max-width in pixels"},

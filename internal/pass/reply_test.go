@@ -123,7 +123,7 @@ func TestReadValidation(t *testing.T) {
 	require.Equal(t, "the reply has none of the sections it was asked for (has-one)", r.Message)
 	require.Equal(t, []Check{{Name: "has-one", Detail: "none of: ONE"}}, r.Validation.Checks)
 	report.Checks[0] = pipeline.Check{Name: "short", Over: 10}
-	require.Equal(t, run.CategoryOK, Read(report, nil, "two", nil, nil).Outcome, "a failed length is no missing section")
+	require.Equal(t, run.CategoryOK, Read(report, nil, "two", nil, nil).Outcome, "a wrong length is not a missing section")
 }
 
 func TestReadVerdictMessages(t *testing.T) {

@@ -23,7 +23,7 @@ func TestReadStructuredVerdict(t *testing.T) {
 		"without a language":    {"```\n" + full + "\n```", "", "rejected", "", 2},
 		"the last block counts": {"```json\n" + full + "\n```\n```json\n{\"approved\": true}\n```", "", "approved", "", 0},
 		"another block follows": {"```json\n{\"approved\": true}\n```\n```json\n{\"a\": 1}\n```", "", "approved", "", 0},
-		"code that is no JSON":  {"```go\nx := 1\n```\n```json\n{\"ship_ready\": true}\n```", "", "approved", "", 0},
+		"code that is not JSON": {"```go\nx := 1\n```\n```json\n{\"ship_ready\": true}\n```", "", "approved", "", 0},
 		"ready":                 {"```json\n{\"ship_ready\": true}\n```", "", "approved", "", 0},
 		"not ready":             {"```json\n{\"ship_ready\": false}\n```", "", "rejected", "", 0},
 		"blockers deny":         {"```json\n{\"verdict\": \"approved\", \"blockers\": [\"x\"]}\n```", "", "rejected", "", 0},

@@ -10,7 +10,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// readScore reads the role's score. A missing or out-of-range value is no score.
+// readScore reads the role's score. A missing or out-of-range value is not a score.
 func (r *Reading) readScore(s *pipeline.Score, reply string) {
 	if s == nil {
 		return

@@ -114,7 +114,7 @@ func TestReadCountsDepth(t *testing.T) {
 		"bold items": {
 			"# DEEPLY INTEGRATED\n- **R1**: yes\n* **R2**: yes\n# SURFACE-LEVEL\n# ABSENT", [3]int{2, 0, 0},
 		},
-		"prose is no heading": {
+		"prose is not a heading": {
 			"# DEEPLY INTEGRATED\nNothing is absent here.\n- a\n# SURFACE-LEVEL\n- b\n", [3]int{1, 1, -1},
 		},
 	} {

@@ -72,7 +72,7 @@ func TestPromotionsAreRecordedOnce(t *testing.T) {
 	}), stop)
 	past, err := d.Promotions()
 	require.NoError(t, err)
-	require.Len(t, past, 2, "a copy that failed is no promotion")
+	require.Len(t, past, 2, "a copy that failed is not a promotion")
 }
 
 // TestWhoseFiles finds the run whose files are here without its claim.

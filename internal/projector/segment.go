@@ -29,8 +29,8 @@ type Sealed struct {
 
 // Seal stores events as a segment and records it in meta.json. It stores the lines as they were written: damaged lines
 // are taken from another source, and the damage is reported. If no source has them, nothing is stored, and Last is
-// before First. If an earlier segment is lost or damaged, all events are stored again. Damage is no error, because a
-// retry would find it again. A directory that lacks lines is [ErrShorter].
+// before First. If an earlier segment is lost or damaged, all events are stored again. Damage is not an error, because
+// a retry would find it again. A directory that lacks lines is [ErrShorter].
 func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 	done := Sealed{Head: s.Head, Last: s.First - 1}
 	if s.Tail.Seq < s.First {

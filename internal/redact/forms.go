@@ -182,7 +182,7 @@ func (f form) match(text string, i int) (start, end int) {
 	return start, end
 }
 
-// inWord reports whether i is inside a word. The end of an escape is no word: in
+// inWord reports whether i is inside a word. The end of an escape is not a word: in
 // sk-… and %3Dsk-… the key stands alone.
 func inWord(text string, i int) bool {
 	if i == 0 || !isWordChar(text[i-1]) {

@@ -149,10 +149,10 @@ func TestOtherTextIsUnchanged(t *testing.T) {
 		"a certificate": "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
 		"a public key": "-----BEGIN PUBLIC KEY-----\nMIID\n-----END PUBLIC KEY-----\nssh-ed25519 " +
 			"AAAAC3NzaC1lZDI1NTE5AAAAI",
-		"a call id":           "0d5f3c1e/g0.035.1.-.1.1a2b3c4d5e6f",
-		"JSON in base64":      base64.StdEncoding.EncodeToString([]byte(`{"version":3,"sources":["a.ts","b.ts"]}`)),
-		"a mark":              "[redacted:anthropic-key:1a2b] [redacted:env-GITHUB_TOKEN]",
-		"text that is no UTF": "\xff\xfe sk- \x80",
+		"a call id":            "0d5f3c1e/g0.035.1.-.1.1a2b3c4d5e6f",
+		"JSON in base64":       base64.StdEncoding.EncodeToString([]byte(`{"version":3,"sources":["a.ts","b.ts"]}`)),
+		"a mark":               "[redacted:anthropic-key:1a2b] [redacted:env-GITHUB_TOKEN]",
+		"text that is not UTF": "\xff\xfe sk- \x80",
 	} {
 		require.True(t, text == r.Text(text), "%s: %v", name, r.Kinds(text))
 	}

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// KindError means that a name is no regular file of this user.
+// KindError means that a name is not a regular file of this user.
 type KindError struct {
 	Name string
 	Kind string // "a named pipe"

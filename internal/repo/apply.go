@@ -62,7 +62,7 @@ func literalPattern(path string) string {
 
 // Apply applies a patch to the files of the checkout; index and commits are unchanged. It checks first. If
 // applying fails anyway, the files are restored and git's message is a [*RefusedError]; after a crash, the next
-// Apply or Applied of the same patch restores them. A patch that is already applied is no error.
+// Apply or Applied of the same patch restores them. A patch that is already applied is not an error.
 func (r *Repo) Apply(ctx context.Context, patch []byte) error {
 	if len(patch) == 0 {
 		return nil

@@ -131,7 +131,7 @@ func TestPatchOfSomePaths(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Apply(ctx, patch))
 	require.Equal(t, files{"a.txt": "a\n", "sub/b.txt": "b2\n", "sub/new.txt": "n\n", "*.txt": "star2\n"}, read(t, dir),
-		"a path is no pattern")
+		"a path is not a pattern")
 }
 
 func TestPatchContainsBinaryFiles(t *testing.T) {

@@ -12,13 +12,13 @@ type NotForwardError struct{ Branch, At, Commit string }
 
 func (e *NotForwardError) Error() string {
 	return fmt.Sprintf(
-		"branch %s is at %s, which is no ancestor of %s: merge or rebase manually, or deliver to another branch",
+		"branch %s is at %s, which is not an ancestor of %s: merge or rebase manually, or deliver to another branch",
 		e.Branch,
 		e.At, e.Commit,
 	)
 }
 
-// CreateBranch creates a branch at commit. A branch that exists at that commit is no error; at another it is a
+// CreateBranch creates a branch at commit. A branch that exists at that commit is not an error; at another it is a
 // [*BranchError].
 func (r *Repo) CreateBranch(ctx context.Context, name, commit string) error {
 	if err := r.createBranch(ctx, name, commit); err != nil {

@@ -67,7 +67,7 @@ func TestFastForwardRefuses(t *testing.T) {
 		{
 			"another commit on it", "main",
 			func(t *testing.T, dir string) { run(t, dir, "commit", "-q", "--allow-empty", "-m", "mine") },
-			isA[*NotForwardError], "is no ancestor of",
+			isA[*NotForwardError], "is not an ancestor of",
 		},
 		{"checked out elsewhere", "other", func(t *testing.T, dir string) {
 			run(t, dir, "worktree", "add", "-q", "-b", "other", filepath.Join(folder(t), "w"))

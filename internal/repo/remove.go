@@ -168,7 +168,7 @@ func SourceOf(ctx context.Context, path string) (string, error) {
 }
 
 // RemoveBranch removes a run's branch if it is still at a commit, and stale registrations of its checkouts. A
-// missing branch is no error; one that is checked out is a [*BranchError].
+// missing branch is not an error; one that is checked out is a [*BranchError].
 func (r *Repo) RemoveBranch(ctx context.Context, branch, at string) error {
 	if !strings.HasPrefix(branch, BranchPrefix) {
 		return fmt.Errorf("remove branch %s: %w: its name must begin with %s", branch, ErrNotOwned, BranchPrefix)

@@ -213,7 +213,7 @@ func TestRemovePartialWorktree(t *testing.T) {
 		require.ErrorIs(t, r.RemoveWorktree(t.Context(), w.Root(), true), ErrNotOwned)
 		require.NoError(t, r.DiscardWorktree(t.Context(), w.Root()))
 		require.NoDirExists(t, w.Root())
-		require.ErrorIs(t, r.DiscardWorktree(t.Context(), dir), ErrNotOwned, "the repository itself is no worktree")
+		require.ErrorIs(t, r.DiscardWorktree(t.Context(), dir), ErrNotOwned, "the repository itself is not a worktree")
 		require.DirExists(t, dir)
 	})
 }

@@ -210,7 +210,7 @@ func (r *Repo) create(ctx context.Context, path, branch, commit string) (*Worktr
 }
 
 // RemoveWorktree removes the checkout of a run at path, and its branch unless keepBranch. A missing or partially
-// removed one is no error. It refuses a checkout that is not a run's.
+// removed one is not an error. It refuses a checkout that is not a run's.
 func (r *Repo) RemoveWorktree(ctx context.Context, path string, keepBranch bool) error {
 	return r.removeRegistered(ctx, path, func(w registration) error {
 		if !strings.HasPrefix(w.branch, BranchPrefix) {

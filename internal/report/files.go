@@ -94,7 +94,7 @@ func (s source) fileDiff(f run.FileChange, room *space) difference {
 	return d
 }
 
-// content reads a file; an empty digest is no file.
+// content reads a file; an empty digest is not a file.
 func (s source) content(digest string) ([]byte, error) {
 	if digest == "" {
 		return nil, nil

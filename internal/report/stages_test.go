@@ -61,7 +61,7 @@ func TestPageReportsStagesInTheirWords(t *testing.T) {
 	} {
 		require.Contains(t, section(t, page, row.section), row.want)
 	}
-	require.NotContains(t, section(t, page, "decisions"), "rejected", "a plain question is no rejection")
+	require.NotContains(t, section(t, page, "decisions"), "rejected", "a plain question is not a rejection")
 }
 
 func TestPageListsLanes(t *testing.T) {

@@ -191,7 +191,7 @@ func testNames(t *testing.T, s *store.Store) {
 	require.Equal(t, "mine", string(got))
 
 	_, err = s.ReadName(t.Context(), "calls/r-1~a")
-	require.ErrorIs(t, err, store.ErrMissing, "the beginning of a name is no name")
+	require.ErrorIs(t, err, store.ErrMissing, "the beginning of a name is not a name")
 	_, err = s.ReadName(t.Context(), name+"/below")
 	require.ErrorIs(t, err, store.ErrMissing)
 }
@@ -218,7 +218,7 @@ func testList(t *testing.T, s *store.Store) {
 		_, err := s.Create(t.Context(), name, nil)
 		require.NoError(t, err)
 	}
-	_, err := s.Put(t.Context(), []byte("a blob is no name"))
+	_, err := s.Put(t.Context(), []byte("a blob is not a name"))
 	require.NoError(t, err)
 	tests := []struct {
 		prefix string

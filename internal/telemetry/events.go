@@ -42,7 +42,7 @@ func (m *Metrics) Projected(pipeline string, events []run.Event, now time.Time) 
 		case run.KindPassAttempt:
 			p := run.PayloadOf[run.PassAttempt](e)
 			uncalled := p.Limit != nil && !p.Judged // the limit was known
-			if p.Late == 0 && !uncalled {           // a superseded answer is no further outcome
+			if p.Late == 0 && !uncalled {           // a superseded answer is not a further outcome
 				m.ends(pipeline, p.Pass, p.Category, p.DurationMS, modelOf(p.Spend))
 			}
 			if p.Spend != nil {

@@ -149,7 +149,7 @@ func TestDocsListEveryMetric(t *testing.T) {
 		}
 	}
 	require.Equal(t, len(rows()), documented, "a metric has no row")
-	require.Equal(t, len(rows()), strings.Count(list, "\n- `passbook_"), "the page lists what is no metric")
+	require.Equal(t, len(rows()), strings.Count(list, "\n- `passbook_"), "the page lists what is not a metric")
 }
 
 func TestLabelsAreBounded(t *testing.T) {

@@ -34,9 +34,9 @@ func Connect(ctx context.Context, address string, repeat time.Duration) (*Collec
 	shown := config.Masked(address)
 	switch {
 	case err != nil:
-		return nil, errors.New("the address is no URL; write http://HOST:4318") // it may contain a secret
+		return nil, errors.New("the address is not a URL; write http://HOST:4318") // it may contain a secret
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("%q is no http or https URL; write http://HOST:4318", shown)
+		return nil, fmt.Errorf("%q is not an http or https URL; write http://HOST:4318", shown)
 	case u.Port() == "4317":
 		return nil, fmt.Errorf("%s: port 4317 is that of OTLP over gRPC; use OTLP over HTTP, such as %s://%s:4318", shown,
 			u.Scheme, u.Hostname())

@@ -134,12 +134,12 @@ func TestCollectorGetsSpans(t *testing.T) {
 func TestAddressesOfCollectors(t *testing.T) {
 	alone(t)
 	for address, want := range map[string]string{
-		"ftp://collector":                    "is no http or https URL",
-		"http://":                            "is no http or https URL",
+		"ftp://collector":                    "is not an http or https URL",
+		"http://":                            "is not an http or https URL",
 		"http://ada:secret@h:4317":           "port 4317 is that of OTLP over gRPC; use OTLP over HTTP",
-		"http://h/\x01?api_key=secret":       "the address is no URL",
-		"grpc://ada:secret@collector/x?a=b":  "is no http or https URL",
-		"file:///tmp/x?token=secret&other=1": "is no http or https URL",
+		"http://h/\x01?api_key=secret":       "the address is not a URL",
+		"grpc://ada:secret@collector/x?a=b":  "is not an http or https URL",
+		"file:///tmp/x?token=secret&other=1": "is not an http or https URL",
 	} {
 		_, err := Connect(t.Context(), address, time.Second)
 		require.ErrorContains(t, err, want)

@@ -51,7 +51,7 @@ type Summary struct {
 	TraceID string
 	Spans   int // that have ended
 	Open    int // that have not
-	Skipped int // lines that are no events
+	Skipped int // lines that are not events
 }
 
 // RunID returns the id of the run of a directory with a first event. A directory of another program may have none: then

@@ -152,7 +152,7 @@ func (m *model) budget() tea.Cmd {
 	return m.prompted("New budget in USD:", "", true, func(text string) tea.Cmd {
 		usd, err := strconv.ParseFloat(strings.TrimPrefix(strings.TrimSpace(text), "$"), 64)
 		if err != nil || usd <= 0 {
-			m.notify(fmt.Sprintf("%q is no amount: type one such as 500", text), true)
+			m.notify(fmt.Sprintf("%q is not an amount: type one such as 500", text), true)
 			return nil
 		}
 		return m.do(func(ctx context.Context) (string, error) { return m.o.Actions.Budget(ctx, usd) })

@@ -98,13 +98,13 @@ func TestKeysDoWhatTheVerbsDo(t *testing.T) {
 		{"resume of a failed run", resting(run.Failed, ""), []string{"r", "y"}, []string{`resume ""`}},
 		{"a run that is done has no keys", resting(run.Done, ""), []string{"r", "y", "p", "y", "b", "5", "enter"}, nil},
 		{"budget", at35(), []string{"b", "5", "0", "0", "enter"}, []string{"budget 500.00"}},
-		{"budget that is no amount", at35(), []string{"b", "a", "enter"}, nil},
+		{"budget that is not an amount", at35(), []string{"b", "a", "enter"}, nil},
 		{"decide", asking(), []string{"1", "enter"}, []string{`decide q1 continue ""`}},
 		{"decide to end, thought better of", asking(), []string{"3", "n"}, nil},
 		{"decide with words; q and p are letters there", asking(), []string{"2", "q", "p", "!", "enter"},
 			[]string{`decide q1 retry_feedback "qp!"`}},
 		{"decide with words, and none", asking(), []string{"2", "enter"}, nil},
-		{"a number that is no choice", asking(), []string{"4", "enter"}, nil},
+		{"a number that is not a choice", asking(), []string{"4", "enter"}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := &fakeActions{}
@@ -123,7 +123,7 @@ func TestNoticeShowsAnswerOfAction(t *testing.T) {
 	press(m, "p", "y")
 	require.Contains(t, m.content(), "this needs a server")
 	press(m, "b", "x", "enter")
-	require.Contains(t, m.content(), "is no amount")
+	require.Contains(t, m.content(), "is not an amount")
 }
 
 func TestLeavingChangesNothing(t *testing.T) {

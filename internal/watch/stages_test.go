@@ -63,7 +63,7 @@ func TestScreenShowsLoopWithoutItsCondition(t *testing.T) {
 	require.Regexp(t, `✓ Outline +│`, shown)
 }
 
-// TestScreenShowsTheClosingCheck: it is no further round, and not the last one again.
+// TestScreenShowsTheClosingCheck: it is not a further round, and not the last one again.
 func TestScreenShowsTheClosingCheck(t *testing.T) {
 	s := delivering()
 	s.State.Status, s.Status, s.Question = run.Running, run.Running, nil

@@ -44,7 +44,7 @@ func FirstRules(plan *pipeline.Plan) tree.Rules {
 
 // WithGit adds what git knows of the files in dir. Ignored files are left out, such as build output. A file that is
 // tracked at the commit of the workspace, or in the index of dir, is not ignored. A file that is tracked where the run
-// started is no secret. On a host without the repository nothing is added.
+// started is not a secret. On a host without the repository nothing is added.
 func WithGit(ctx context.Context, rules tree.Rules, of run.Workspace, dir string) (tree.Rules, error) {
 	if of.Kind != run.WorkspaceGit {
 		return rules, nil
@@ -85,7 +85,7 @@ func Current(t contract.Tree) run.Workspace {
 	return of
 }
 
-// Save stores the files below dir. A file that the tree of the workspace contains is no secret.
+// Save stores the files below dir. A file that the tree of the workspace contains is not a secret.
 func Save(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules,
 	cache *tree.Cache) (tree.Saved, error) {
 	rules, err := WithGit(ctx, rules, of, dir)

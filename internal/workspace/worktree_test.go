@@ -86,7 +86,7 @@ func TestSaveKeepsWhatTheTreeHas(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestWhatGitIgnores is left out as of the run's commit, and what git tracks is no secret.
+// TestWhatGitIgnores is left out as of the run's commit, and what git tracks is not a secret.
 func TestWhatGitIgnores(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) string {

@@ -27,7 +27,7 @@ func commandRows() rows {
 				out, code, err := quiet(t).run(verb, "--output-dir", filepath.Join(base, "nowhere"))
 				require.NoError(t, err)
 				require.Equal(t, 2, code, out)
-				require.Contains(t, out, filepath.Join(base, "nowhere")+" is no run directory")
+				require.Contains(t, out, filepath.Join(base, "nowhere")+" is not a run directory")
 			}
 		},
 		"CL-11": testExitCodes,

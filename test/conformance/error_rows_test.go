@@ -75,7 +75,7 @@ func errorRows() rows {
 			}
 			missing := slices.DeleteFunc(slices.Clone(categories), func(c string) bool { return seen[c] })
 			require.Equal(t, []string{"output-no-modification", "file-io", "unknown"}, missing,
-				"the first is no error; scripts show the others")
+				"the first is not an error; scripts show the others")
 			require.NotEmpty(t, where(demoRun.get(t).log(t, "quality.jsonl"), "type", "no-modification"))
 		},
 		"ER-03": func(t *testing.T) {

@@ -37,28 +37,28 @@ func (o object) at(t *testing.T, path string) any {
 func (o object) text(t *testing.T, path string) string {
 	t.Helper()
 	s, ok := o.at(t, path).(string)
-	require.True(t, ok, "%s is no text: %v", path, o.at(t, path))
+	require.True(t, ok, "%s is not text: %v", path, o.at(t, path))
 	return s
 }
 
 func (o object) number(t *testing.T, path string) float64 {
 	t.Helper()
 	n, ok := o.at(t, path).(float64)
-	require.True(t, ok, "%s is no number: %v", path, o.at(t, path))
+	require.True(t, ok, "%s is not a number: %v", path, o.at(t, path))
 	return n
 }
 
 func (o object) in(t *testing.T, path string) object {
 	t.Helper()
 	m, ok := o.at(t, path).(map[string]any)
-	require.True(t, ok, "%s is no object: %v", path, o.at(t, path))
+	require.True(t, ok, "%s is not an object: %v", path, o.at(t, path))
 	return m
 }
 
 func (o object) list(t *testing.T, path string) []any {
 	t.Helper()
 	l, ok := o.at(t, path).([]any)
-	require.True(t, ok, "%s is no list: %v", path, o.at(t, path))
+	require.True(t, ok, "%s is not a list: %v", path, o.at(t, path))
 	return l
 }
 
@@ -176,7 +176,7 @@ func when(t *testing.T, ts string) time.Time {
 	return at
 }
 
-// tree is every file below a folder by its digest. The lock, which is no record, and temporary files, which come and
+// tree is every file below a folder by its digest. The lock, which is not a record, and temporary files, which come and
 // go, are left out.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()

@@ -65,7 +65,7 @@ func injuryRows() rows {
 				t.Skip("only Linux tells which files came and went")
 			}
 			require.Equal(t, kernel.renamed, kernel.replaced,
-				"state.json was replaced by something that was no state.json.tmp.* beside it")
+				"state.json was replaced by something that was not a state.json.tmp.* beside it")
 			require.GreaterOrEqual(t, kernel.whole, 56+7+3+2, "too few were followed from beginning to end")
 			require.Empty(t, kernel.unread, "a temporary file was not read before it was renamed")
 		},

@@ -23,7 +23,7 @@ type observer struct {
 	dir     string
 	states  []object          // state.json as often as it was another one, in order
 	ages    []time.Duration   // of each: the file's time less lastSavedAt
-	partial []string          // readings of state.json that were no whole JSON object
+	partial []string          // readings of state.json that were not whole JSON object
 	records map[string]string // pass records as they were first seen
 	rewrote []string          // pass records that changed later
 	sizes   map[string]int64  // of the logs

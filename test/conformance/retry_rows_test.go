@@ -81,7 +81,7 @@ func retryRows() rows {
 			}
 			require.Equal(t, 4, count(r.text(t), `Pipeline waits until .* for .* \((rate limit|overloaded)\)`))
 			counted := r.errorsOf(t, passOf(t, failing, "counted"))
-			require.Equal(t, "claude-p-exit-nonzero", counted[0].text(t, "category"), "429 tokens are no refusal")
+			require.Equal(t, "claude-p-exit-nonzero", counted[0].text(t, "category"), "429 tokens are not refusal")
 		},
 		"RX-07": testTimeouts,
 		"RX-08": func(t *testing.T) {

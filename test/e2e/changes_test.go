@@ -68,7 +68,7 @@ func provenanceOfTree(dir string, want outcome, now instant) error {
 	hash := map[string]string{}
 	for _, c := range rows {
 		if !settled[c.Call] {
-			return fmt.Errorf("%s was changed by call %s, which is no turn of the journal", c.Path, c.Call)
+			return fmt.Errorf("%s was changed by call %s, which is not a turn of the journal", c.Path, c.Call)
 		}
 		if before, known := hash[c.Path]; known && c.Kind == "changed" && before != c.Before {
 			return fmt.Errorf("%s was %s, and call %s says that it was %s", c.Path, before, c.Call, c.Before)

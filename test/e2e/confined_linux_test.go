@@ -55,7 +55,7 @@ func TestAgentDecidesItsOwnGate(t *testing.T) {
 		require.Contains(t, output, "uses TLS", "a client without a certificate is refused")
 		require.NotContains(t, output, "not found", "the starter is there")
 		if !row.decides {
-			require.Contains(t, output, "is no run directory")
+			require.Contains(t, output, "is not a run directory")
 			require.NotContains(t, output, "key: ")
 			require.True(t, statusIs(gate, run.AwaitingPhaseHandoff))
 			continue

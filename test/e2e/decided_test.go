@@ -145,7 +145,7 @@ func (d *decidedRun) journal(ts *testscript.TestScript, _ bool, want []string) {
 }
 
 // row KIND KEY=VALUE...: the payload of the last event of a kind has these values. tree:N is the digest of that tree,
-// reply:ROLE that of the role's last reply, question:N the id of that question; an empty value is no value.
+// reply:ROLE that of the role's last reply, question:N the id of that question; an empty value is not a value.
 func (d *decidedRun) row(ts *testscript.TestScript, _ bool, args []string) {
 	var payload any
 	for _, e := range eventsOf(d.h.t, d.dir()) {

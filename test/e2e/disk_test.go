@@ -84,7 +84,7 @@ func statusIs(dir string, want run.Status) bool {
 	return err == nil && m.Status == string(want)
 }
 
-// tree is every file of a directory by its digest; run.lock, which is no record, is left out.
+// tree is every file of a directory by its digest; run.lock, which is not a record, is left out.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out, err := digests(dir)

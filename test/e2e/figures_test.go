@@ -59,7 +59,7 @@ func testDemoFigures(t *testing.T, h *environment, dir string) {
 	lines, code := h.try("watch", dir)
 	require.Zero(t, code)
 	require.Contains(t, lines, "Done: 56 of 56 passes")
-	require.NotContains(t, lines, "\x1b", "a pipe is no terminal")
+	require.NotContains(t, lines, "\x1b", "a pipe is not a terminal")
 
 	var drawn strings.Builder
 	require.NoError(t, screen.Print(&drawn, screen.Options{Dir: rundir.At(dir)}, time.Now(), 100))

@@ -48,7 +48,7 @@ func TestFromTraces(t *testing.T) {
 	require.Equal(t, 3, code, output)
 	require.Contains(t, output, "the journal, events 1 to ")
 	require.Contains(t, output, "the store contains no segment")
-	require.NoFileExists(t, filepath.Join(out, layout.EventsFile), "it is no run directory")
+	require.NoFileExists(t, filepath.Join(out, layout.EventsFile), "it is not a run directory")
 	require.NoFileExists(t, filepath.Join(out, layout.ClaimFile))
 	var report operations.Recovered
 	require.NoError(t, json.Unmarshal(read(t, filepath.Join(out, operations.RecoveredFile)), &report))

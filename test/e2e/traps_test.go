@@ -28,7 +28,7 @@ func TestTraps(t *testing.T) {
 	for name, try := range map[string]func(*testing.T, *grounds){
 		"a turn is done again on a clean tree":     testCleanRedo,
 		"an earlier snapshot is not written again": testSnapshotsStay,
-		"what was finished before a crash is no empty turn": func(t *testing.T, g *grounds) {
+		"what was finished before a crash is not an empty turn": func(t *testing.T, g *grounds) {
 			testFinishedBefore(t,
 				g, answered)
 		},

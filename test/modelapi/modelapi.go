@@ -1,6 +1,6 @@
 // Package modelapi is a model API on loopback for tests of real agent programs: Anthropic Messages, OpenAI Responses
 // and Gemini generateContent, with streaming, tool use and faults. It answers from a script and logs each request. It
-// is no model.
+// is not a model.
 package modelapi
 
 import (
@@ -93,13 +93,13 @@ func (r *Request) addResult(call string, result json.RawMessage) {
 
 // provider is one kind of API.
 type provider interface {
-	// read parses a request; ok is false if its path is no request to a model.
+	// read parses a request; ok is false if its path is not a request to a model.
 	read(r *http.Request, body []byte) (asked Request, ok bool)
 	// answer sends a turn.
 	answer(a *exchange)
 	// refusal returns status, headers and body of a fault.
 	refusal(f Fault) (status int, header map[string]string, body string)
-	// other answers what is no request to a model, such as a list of models; false: there is nothing.
+	// other answers what is not a request to a model, such as a list of models; false: there is nothing.
 	other(w http.ResponseWriter, r *http.Request) bool
 }
 

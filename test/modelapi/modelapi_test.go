@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gemini asks a model every ten turns whether it repeats itself, and waits half a minute if the answer is no JSON.
+// gemini asks a model every ten turns whether it repeats itself, and waits half a minute if the answer is not JSON.
 func TestSideRequestForJSONGetsZeroValues(t *testing.T) {
 	api := NewGemini()
 	defer api.Close()

@@ -189,7 +189,7 @@ func (w *world) crashed() {
 	for line := range strings.Lines(string(raw)) {
 		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
 		if n++; strings.HasSuffix(line, "\n") && (err != nil || e.Seq != int64(n)) {
-			w.fail("invariant 3: after a crash line %d is no event: %w", n, err)
+			w.fail("invariant 3: after a crash line %d is not an event: %w", n, err)
 		}
 	}
 }

@@ -251,7 +251,7 @@ func (r *runner) start(ctx context.Context, p program, limit time.Duration, env 
 	cmd := exec.CommandContext(ctx, p.path, args...)
 	cmd.Dir = filepath.Join(r.code.root, p.folder)
 	cmd.Env = append(os.Environ(), "TMPDIR="+temp, "PASSBOOK_TEST_PROGRAMS="+filepath.Join(r.work, "programs"),
-		"TEMPORAL_DEBUG=1") // on a busy machine, a workflow that the system stops for a second is no deadlock
+		"TEMPORAL_DEBUG=1") // on a busy machine, a workflow that the system stops for a second is not a deadlock
 	cmd.Env = append(cmd.Env, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// quotes are how the output of a failed call quotes a text that is no report about the account.
+// quotes are how the output of a failed call quotes a text that is not a report about the account.
 var quotes = []string{
 	"--- FAIL: TestLimitMessage (0.00s)\n    limit_test.go:%d: got %q\nFAIL",
 	"limits_test.go:%d: want %q, got \"\"\nexit status 1",

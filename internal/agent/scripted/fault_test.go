@@ -129,7 +129,7 @@ func TestWrongFaultFilesAreRefused(t *testing.T) {
 		require.Equal(t, 2, code)
 		require.Empty(t, stdout)
 		require.Contains(t, stderr, message)
-		require.NoFileExists(t, env[FaultsEnv]+".attempts", "what was refused is no attempt")
+		require.NoFileExists(t, env[FaultsEnv]+".attempts", "what was refused is not an attempt")
 		require.NoFileExists(t, env[CallLogEnv])
 	}
 	code, _, stderr := invoke(builderPrompt, map[string]string{FaultsEnv: "/nowhere/faults.yaml"})

@@ -166,7 +166,7 @@ func inputOf(o api.Operation, directory, request string, sent url.Values) ([]byt
 		}
 		value, err := fieldOf(f.Type.Kind(), text)
 		if err != nil {
-			return nil, &api.InputError{Err: fmt.Errorf("%s: %q is no number", words(name), text)}
+			return nil, &api.InputError{Err: fmt.Errorf("%s: %q is not a number", words(name), text)}
 		}
 		in[name] = value
 	}

@@ -41,7 +41,7 @@ const reached = `(() => {
 })()`
 
 // walk presses Tab through a page. Everything that can be used is reached once, in the order of the page, and shows the
-// focus; then the browser's own controls are reached, so that the page is no trap.
+// focus; then the browser's own controls are reached, so that the page is not a trap.
 func (b *tabOf) walk(path string) {
 	b.t.Helper()
 	b.open(path)

@@ -96,7 +96,7 @@ func TestLines(t *testing.T) {
 		"hardly the same": {[]map[string]string{{"f0": "a\nb\nc\n"}, {"f": "a\nx\ny\nz\n"}}, "1:a 1:x 1:y 1:z",
 			nil},
 		"deleted and begun anew": {[]map[string]string{{"f": "a\n"}, {}, {"f": "a\n"}}, "2:a", nil},
-		"once it was no text":    {[]map[string]string{{"f": "a\n"}, {"f": "\x00"}, {"f": "a\n"}}, "2:a", nil},
+		"once it was not text":   {[]map[string]string{{"f": "a\n"}, {"f": "\x00"}, {"f": "a\n"}}, "2:a", nil},
 		"empty":                  {[]map[string]string{{"f": ""}}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -101,7 +101,7 @@ func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 // start from the target of another symlink.
 func checkLink(path, target string) error {
 	if target == "" || strings.ContainsRune(target, 0) {
-		return fmt.Errorf("%q is no target of a symlink", target)
+		return fmt.Errorf("%q is not a target of a symlink", target)
 	}
 	up, down := strings.Count(path, "/"), false
 	for name := range strings.SplitSeq(target, "/") {

@@ -12,7 +12,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// Limits bound what is saved. Zero is no limit.
+// Limits bound what is saved. Zero means no limit.
 type Limits struct {
 	Size  int64 // apparent size of all files: sparse ones count whole
 	Files int   // files, symlinks and folders

@@ -78,7 +78,7 @@ func WithEdits(t, found Tree, others []Tree) Tree {
 	return listed(edited)
 }
 
-// unrooted reports whether a path is below something that is no folder.
+// unrooted reports whether a path is below something that is not a folder.
 func unrooted(all map[string]Entry) bool {
 	for p := range all {
 		for dir := parent(p); dir != "."; dir = parent(dir) {

@@ -117,7 +117,7 @@
       stream.addEventListener("out", () => { leave(); failed(401); });
       stream.addEventListener("changed", () => { clearTimeout(timer); timer = setTimeout(load, 300); });
       stream.addEventListener("error", () => {
-        if (stream && stream.readyState === EventSource.CLOSED) { // the answer was no stream: the page says why
+        if (stream && stream.readyState === EventSource.CLOSED) { // the answer was not a stream: the page says why
           leave();
           load();
           setTimeout(follow, 5000);
