@@ -276,7 +276,8 @@ func TestQualityOfCheckpoint(t *testing.T) {
 func TestFileOfDecision(t *testing.T) {
 	p, w := &Projector{}, &batchWriter{}
 	p.meta.RunID = "r"
-	p.meta.State.Decided = &run.Decided{ID: "h-1", Phase: "write", Action: run.ActionRetryFeedback, Feedback: "shorter", Note: "mine"}
+	p.meta.State.Decided = &run.Decided{ID: "h-1", Phase: "write", Action: run.ActionRetryFeedback, Feedback: "shorter",
+		Note: "mine"}
 	raw, err := run.Payload(map[string]string{"decided_at": "2026-01-02T03:04:05.000Z", "decided_by": "someone"})
 	require.NoError(t, err)
 	require.NoError(t, p.decision(w, run.Event{Seq: 4, Kind: run.KindHandoffDecided, Payload: raw}))

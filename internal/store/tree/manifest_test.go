@@ -167,7 +167,7 @@ func TestLoadRefuses(t *testing.T) {
 		{"a folder with content", with(strings.Replace(file("a"), `"file"`, `"folder"`, 1)), "folder has no content"},
 		{"a symlink with content", with(strings.Replace(file("a"), `"file"`, `"symlink"`, 1)),
 			"symlink has no content"},
-		{"a symlink without target", with(`{"name":"a","mode":"symlink"}`), "no target"},
+		{"a symlink without target", with(`{"name":"a","mode":"symlink"}`), "not a target"},
 		{"a symlink that points outside", with(`{"name":"a","mode":"symlink","link":"../x"}`), "outside of the tree"},
 		{"base64 for plain text", with(`{"name_b64":"YQ==","mode":"symlink","link":"a"}`), "not in canonical form"},
 		{"a path in two parts", with(`{"name":"a","name_b64":"/w==","mode":"symlink","link":"a"}`),
