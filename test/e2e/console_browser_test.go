@@ -17,6 +17,9 @@ import (
 
 var bothWays = flag.Bool("pages.scripts", false, "use the pages in Chromium also without scripts")
 
+// tourDeadline limits all that a test does in a browser. Each wait has its own limit, which fails first.
+const tourDeadline = 10 * deadline
+
 // chromium is a real browser on a console, used by keys alone.
 type chromium struct {
 	t    *testing.T
@@ -27,7 +30,7 @@ type chromium struct {
 // chromium opens the login link of a console in a window as small as a phone.
 func (h *environment) chromium(t *testing.T, c *console, scripts bool) *chromium {
 	t.Helper()
-	b := &chromium{t: t, ctx: tab.Open(t, c.url, deadline).Context, base: c.url}
+	b := &chromium{t: t, ctx: tab.Open(t, c.url, tourDeadline).Context, base: c.url}
 	require.NoError(t, chromedp.Do(b.ctx, chromedp.EmulateViewport(360, 760),
 		tab.Command(emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts}),
 		chromedp.Navigate(h.loginLink(c))))
@@ -40,8 +43,10 @@ func (b *chromium) open(path string) {
 	require.NoError(b.t, chromedp.Do(b.ctx, chromedp.Navigate(b.base+path)))
 }
 
-// is evaluates a condition in the page, also where its own scripts are switched off.
+// is evaluates a condition in the page, also where its own scripts are switched off. It fails if the browser has ended.
 func (b *chromium) is(condition string) bool {
+	b.t.Helper()
+	require.NoError(b.t, b.ctx.Err(), "the browser has ended before the page shows: %s", condition)
 	v, err := chromedp.Run(b.ctx, chromedp.Evaluate[bool](condition))
 	return err == nil && v // the page may be loading
 }
