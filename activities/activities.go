@@ -197,12 +197,13 @@ func New(cfg Config) (*Activities, error) {
 
 // diskOf returns the disk of run directories and stores.
 func diskOf(cfg Config) durable.Disk {
-	if cfg.OnStep == nil {
-		return durable.Disk{Reads: cfg.OnRead}
+	d := durable.Disk{Reads: cfg.OnRead, Folders: &durable.Folders{}}
+	if cfg.OnStep != nil {
+		d.Hook = func(s durable.Step) error {
+			return cfg.OnStep(Step{Op: string(s.Op), Path: s.Path, Data: s.Data})
+		}
 	}
-	return durable.Disk{Reads: cfg.OnRead, Hook: func(s durable.Step) error {
-		return cfg.OnStep(Step{Op: string(s.Op), Path: s.Path, Data: s.Data})
-	}}
+	return d
 }
 
 // RegisterDirectory registers the activities on directories. Each kind has its own slots: a queue full of

@@ -45,6 +45,17 @@ func (d Disk) Append(path string, offset int64, data []byte, perm fs.FileMode) (
 	return sizes[0], nil
 }
 
+// AppendUnsynced does what [Disk.Append] does, except for syncing: after a power failure data may be missing. It is for
+// data that its reader finds elsewhere then.
+func (d Disk) AppendUnsynced(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
+	f, err := d.openGrowing(path, offset, perm)
+	if err != nil {
+		return 0, err
+	}
+	size, err = d.complete(f, offset, data)
+	return size, errors.Join(err, f.Close())
+}
+
 // Addition is the data that a file must contain at an offset.
 type Addition struct {
 	Path   string
@@ -101,8 +112,8 @@ func (d Disk) openGrowing(path string, offset int64, perm fs.FileMode) (*os.File
 	return f, nil
 }
 
-// complete writes the missing part of data. The file is synced even if nothing is missing, because an earlier writer
-// may have died before the sync.
+// complete writes the missing part of data. Its callers sync the file even if nothing is missing, because an earlier
+// writer may have died before the sync.
 func (d Disk) complete(f *os.File, offset int64, data []byte) (int64, error) {
 	tail, size, err := readTail(f, offset, len(data))
 	if err != nil {

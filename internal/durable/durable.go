@@ -18,6 +18,9 @@ type Disk struct {
 	Hook func(Step) error
 	// Reads, if set, is called before a store on this disk reads a file. Its error is that of the read.
 	Reads func(path string) error
+	// Folders, if set, remembers folders whose names are on disk, for as long as this process lives: they are not synced
+	// again before something is created in them.
+	Folders *Folders
 
 	within string // of [Disk.In]
 }

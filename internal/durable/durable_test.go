@@ -142,3 +142,42 @@ func TestRenameSyncsBothFolders(t *testing.T) {
 	require.Equal(t, []string{"b", "a"}, synced)
 	require.Equal(t, map[string]string{"a/": "", "b/": "", "b/f": "x"}, look(t, dir))
 }
+
+// TestNamesOfFoldersAreSyncedOnce: a disk that remembers folders syncs the name of each once, and again if another
+// folder is at its path.
+func TestNamesOfFoldersAreSyncedOnce(t *testing.T) {
+	root := t.TempDir()
+	in := func(name string) string { return filepath.Join(root, name) }
+	var synced []string
+	d := durable.Disk{Folders: &durable.Folders{}, Hook: func(s durable.Step) error {
+		if s.Op == durable.OpSyncFolder {
+			rel, err := filepath.Rel(root, s.Path)
+			require.NoError(t, err)
+			synced = append(synced, rel)
+		}
+		return nil
+	}}
+	write := func(name string) []string {
+		synced = nil
+		require.NoError(t, d.WriteAll([]durable.File{{Path: in(name), Perm: 0o600, DirPerm: 0o700}}))
+		return synced
+	}
+	make := func(name string) []string {
+		synced = nil
+		require.NoError(t, d.Mkdir(in(name), 0o700))
+		return synced
+	}
+	require.Equal(t, []string{"a/b", "..", ".", "a"}, write("a/b/file"))
+	require.Equal(t, []string{"a/b"}, write("a/b/other"))
+	require.Equal(t, []string{"a/c", "a"}, write("a/c/file"))
+	require.Empty(t, make("a/c"))
+	require.Equal(t, []string{"a/c"}, make("a/c/d"))
+	require.NoError(t, os.Rename(in("a/c"), in("a/kept")))
+	require.NoError(t, os.Mkdir(in("a/c"), 0o700))
+	require.Equal(t, []string{"a"}, make("a/c"))
+	synced = nil
+	won, err := d.CreateNew(durable.File{Path: in("a/b/e/claim"), Perm: 0o600, DirPerm: 0o700})
+	require.NoError(t, err)
+	require.True(t, won)
+	require.Equal(t, []string{"a/b/e", "a/b"}, synced)
+}

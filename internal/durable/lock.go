@@ -46,7 +46,7 @@ func (d Disk) TryLock(path string, owner Owner) (*Lock, error) {
 		}
 		return nil, &ErrHeld{Path: path, Owner: d.readOwner(path)}
 	}
-	if err == nil && !d.named(f, path) { // the last holder removed it
+	if err == nil && !d.isAt(f, path) { // the last holder removed it
 		if err := f.Close(); err != nil {
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
@@ -85,8 +85,8 @@ func (d Disk) WaitLock(ctx context.Context, path string, owner Owner) (*Lock, er
 	}
 }
 
-// named reports whether path is still the name of an open file.
-func (d Disk) named(f *os.File, path string) bool {
+// isAt reports whether path is still the name of an open file.
+func (d Disk) isAt(f *os.File, path string) bool {
 	mine, err := f.Stat()
 	if err != nil {
 		return false

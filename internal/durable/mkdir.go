@@ -27,6 +27,7 @@ func (d Disk) Mkdir(path string, perm fs.FileMode) error {
 		if err := d.syncFolder(filepath.Dir(folder)); err != nil {
 			return fmt.Errorf("make folder %s: %w", path, err)
 		}
+		d.remember(folder)
 	}
 	return nil
 }
@@ -58,16 +59,22 @@ func (d Disk) settleFound(path string, missing []string) error {
 	if len(missing) > 0 {
 		found = filepath.Dir(missing[0])
 	}
+	if d.named(found) {
+		return nil
+	}
 	err := d.syncFolder(filepath.Dir(found))
 	if errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
+	if err == nil {
+		d.remember(found)
+	}
 	return err
 }
 
-// makeFolder creates the folder at path and the missing ones above it. It returns the folders to sync so that their
-// names are on disk; the first one is the parent of an existing folder.
-func (d Disk) makeFolder(path string, perm fs.FileMode) (unsynced []string, err error) {
+// makeFolder creates the folder at path and the missing ones above it. It returns the folders whose names are not
+// known to be on disk; the first one may have existed.
+func (d Disk) makeFolder(path string, perm fs.FileMode) (unnamed []string, err error) {
 	missing, err := d.missingFolders(path)
 	if err != nil {
 		return nil, err
@@ -76,12 +83,14 @@ func (d Disk) makeFolder(path string, perm fs.FileMode) (unsynced []string, err 
 	if len(missing) > 0 {
 		found = filepath.Dir(missing[0])
 	}
-	unsynced = []string{filepath.Dir(found)}
+	if !d.named(found) {
+		unnamed = []string{found}
+	}
 	for _, folder := range missing {
 		if err := d.mkdir(folder, perm); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		unsynced = append(unsynced, filepath.Dir(folder))
+		unnamed = append(unnamed, folder)
 	}
-	return unsynced, nil
+	return unnamed, nil
 }

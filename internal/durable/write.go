@@ -35,7 +35,7 @@ func (d Disk) WriteAll(files []File) error {
 			p.Discard()
 		}
 	}()
-	above, err := d.makeFolders(files)
+	unnamed, err := d.makeFolders(files)
 	if err != nil {
 		return err
 	}
@@ -56,11 +56,11 @@ func (d Disk) WriteAll(files []File) error {
 			return files[i].Verify.refuse(p.path, err)
 		}
 	}
-	return d.syncNames(files, above)
+	return d.syncNames(files, unnamed)
 }
 
-// makeFolders creates the missing folders of files, and returns the folders to sync for them.
-func (d Disk) makeFolders(files []File) (unsynced []string, err error) {
+// makeFolders creates the missing folders of files, and returns the folders whose names are to be synced.
+func (d Disk) makeFolders(files []File) (unnamed []string, err error) {
 	seen := map[string]bool{}
 	for _, f := range files {
 		folder := filepath.Dir(f.Path)
@@ -68,13 +68,13 @@ func (d Disk) makeFolders(files []File) (unsynced []string, err error) {
 			continue
 		}
 		seen[folder] = true
-		above, err := d.makeFolder(folder, f.DirPerm)
+		made, err := d.makeFolder(folder, f.DirPerm)
 		if err != nil {
 			return nil, fmt.Errorf("make folder %s: %w", folder, err)
 		}
-		unsynced = append(unsynced, above...)
+		unnamed = append(unnamed, made...)
 	}
-	return unsynced, nil
+	return unnamed, nil
 }
 
 // settleAll makes temporary files durable.
@@ -106,9 +106,9 @@ func (d Disk) stage(f File) (*Pending, error) {
 	return p, nil
 }
 
-// syncNames syncs the folders of files, and the created ones above them. A folder that this user cannot read is
-// skipped: this user creates no folders there.
-func (d Disk) syncNames(files []File, above []string) error {
+// syncNames syncs the folders of files, and those of unnamed folders. A folder that this user cannot read is skipped:
+// this user creates no folders there.
+func (d Disk) syncNames(files []File, unnamed []string) error {
 	var folders []string
 	for _, f := range files {
 		if dir := filepath.Dir(f.Path); !slices.Contains(folders, dir) {
@@ -116,9 +116,9 @@ func (d Disk) syncNames(files []File, above []string) error {
 		}
 	}
 	own := len(folders)
-	for _, dir := range above {
-		if !slices.Contains(folders, dir) {
-			folders = append(folders, dir)
+	for _, folder := range unnamed {
+		if above := filepath.Dir(folder); !slices.Contains(folders, above) {
+			folders = append(folders, above)
 		}
 	}
 	for i, err := range d.syncFolders(folders) {
@@ -128,6 +128,7 @@ func (d Disk) syncNames(files []File, above []string) error {
 				err)
 		}
 	}
+	d.remember(unnamed...)
 	return nil
 }
 
@@ -139,7 +140,7 @@ func (d Disk) CreateExclusive(path string, data []byte, perm fs.FileMode) (creat
 
 // CreateNew does what [Disk.CreateExclusive] does, and creates missing folders as [Disk.WriteAll] does.
 func (d Disk) CreateNew(f File) (created bool, err error) {
-	above, err := d.makeFolders([]File{f})
+	unnamed, err := d.makeFolders([]File{f})
 	if err != nil {
 		return false, err
 	}
@@ -151,7 +152,7 @@ func (d Disk) CreateNew(f File) (created bool, err error) {
 		return false, err
 	}
 	// The other callers may act on the name too, so it must be durable for them.
-	return created, d.syncNames([]File{f}, above)
+	return created, d.syncNames([]File{f}, unnamed)
 }
 
 // Settle makes an existing file and its name durable, because its writer may have died before the sync.
