@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
@@ -142,7 +143,8 @@ func (d *day) apply(r row) {
 	}
 }
 
-// add writes rows to a day. The ledger is locked.
+// add writes rows to a day. The ledger is locked. After a power failure it may lack rows that are not reservations:
+// whoever reads it next finds them in the store again.
 func (l *Ledger) add(d *day, rows ...row) error {
 	if d.torn {
 		if err := l.rewrite(d, d.rows); err != nil {
@@ -158,7 +160,11 @@ func (l *Ledger) add(d *day, rows ...row) error {
 		}
 		data = append(data, line...)
 	}
-	size, err := l.opt.Disk.Append(l.path(d.name), d.size, data, 0o600)
+	write := l.opt.Disk.AppendUnsynced
+	if slices.ContainsFunc(rows, func(r row) bool { return r.Kind == kindReserved }) {
+		write = l.opt.Disk.Append
+	}
+	size, err := write(l.path(d.name), d.size, data, 0o600)
 	if err != nil {
 		delete(l.days, d.name) // read it again
 		return fmt.Errorf("write the ledger of costs: %w", err)
