@@ -60,6 +60,7 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
+	synced(out, rows[0].steps, rows[0].Passes)
 	return h.dissect(ctx, out, s.Sizes[0].Passes)
 }
 

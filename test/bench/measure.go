@@ -17,6 +17,7 @@ import (
 type measured struct {
 	size
 	all    []sample
+	steps  []step
 	fsyncs float64
 }
 
@@ -31,7 +32,7 @@ func (h *env) measure(ctx context.Context, row size) (measured, error) {
 	if err != nil {
 		return m, err
 	}
-	m.fsyncs = float64(fsyncs(steps)) / float64(row.Passes)
+	m.steps, m.fsyncs = steps, float64(fsyncs(steps))/float64(row.Passes)
 	for range h.Reps {
 		s, err := h.engine(ctx, def, row)
 		if err != nil {
