@@ -58,6 +58,7 @@ func round(plan *pipeline.Plan, in contract.RoundInput) (contract.Round, error) 
 
 func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step, error) {
 	step := contract.Step{PlanStep: ps}
+	step.Gets, step.OrderLabel = nil, "" // for prompts only
 	names := ps.Members
 	if ps.Role != "" {
 		names = []string{ps.Role}

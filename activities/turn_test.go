@@ -11,6 +11,8 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func (h *harness) turn(ctx context.Context, in contract.ProjectInput) (res contract.TurnResult, err error) {
@@ -35,12 +37,15 @@ func TestTurnWritesThenCalls(t *testing.T) {
 	res, err := h.turn(t.Context(), in)
 	require.NoError(t, err)
 	require.Equal(t, "written", string(res.Project.Outcome))
-	require.EqualValues(t, 1, res.Project.Tail.Seq)
+	require.Zero(t, res.Project.Tail)
+	meta, err := rundir.At(in.Dir).Meta()
+	require.NoError(t, err)
+	require.Equal(t, in.Tail(), run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain})
 	require.NotNil(t, res.Pass)
 	require.True(t, before, "the call began before its events were on disk")
 	again, err := h.turn(t.Context(), in)
 	require.NoError(t, err)
-	require.Equal(t, res.Project.Tail, again.Project.Tail)
+	require.Equal(t, res.Project, again.Project)
 	require.True(t, again.Pass.Reused)
 	require.Equal(t, 1, h.started(), "the answered call was made again")
 }

@@ -68,7 +68,7 @@ func (p *pass) deliver(calls, ctx, opts workflow.Context, turn bool) (*contract.
 func (j *journal) tookTurn(ctx workflow.Context, batch contract.ProjectInput, res contract.ProjectResult) error {
 	if !j.mu.IsLocked() && len(j.pending) >= len(batch.Lines) && j.pending[0].Seq == batch.First &&
 		j.tail.Chain == batch.Prev {
-		j.markWritten(len(batch.Lines), res.Tail)
+		j.markWritten(len(batch.Lines), batch.Tail())
 	}
 	return j.e.journalRecovered(ctx, "", res.Recovered, 0)
 }

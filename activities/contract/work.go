@@ -88,7 +88,7 @@ type ProjectInput struct {
 	Epoch int       `json:"epoch"`
 	First int64     `json:"first"`
 	Prev  run.Chain `json:"prev"`
-	Lines []string  `json:"lines"`
+	Lines Lines     `json:"lines"`
 	Head  string    `json:"head,omitempty"` // newest segment
 
 	Verified bool `json:"verified,omitempty"` // damage to earlier lines is already known
@@ -99,7 +99,7 @@ type ProjectInput struct {
 // ProjectResult reports where the directory's journal ends.
 type ProjectResult struct {
 	Outcome   run.Projection   `json:"outcome"`
-	Tail      run.Tail         `json:"tail"`
+	Tail      run.Tail         `json:"tail,omitzero"`
 	Recovered []RecoveredError `json:"troubles,omitempty"`
 
 	Damage []run.JournalDamage `json:"damage,omitempty"`
@@ -318,16 +318,16 @@ type ComposeInput struct {
 
 // PassInput makes one call.
 type PassInput struct {
-	RunID   string `json:"run_id"`
-	Store   string `json:"store"`
-	Call    string `json:"call"`
-	Attempt int    `json:"attempt"`
+	RunID   string `json:"run_id,omitempty"`
+	Store   string `json:"store,omitempty"`
+	Call    string `json:"call,omitempty"`
+	Attempt int    `json:"attempt,omitempty"`
 	// instructions of operators for which an earlier delivery of the call was interrupted
 	Steering   []string     `json:"steering,omitempty"`
 	At         StepRef      `json:"at"`
 	DecisionID string       `json:"again,omitempty"` // decision to repeat the step: it makes the question a new one
 	Heading    string       `json:"heading"`         // of its entries in notes
-	Prompt     run.Blob     `json:"prompt"`
+	Prompt     run.Blob     `json:"prompt,omitzero"`
 	Context    *StepContext `json:"given,omitempty"` // parts of a redacted prompt, to compose it again
 	Artifact   *run.Blob    `json:"artifact,omitempty"`
 	Notes      []run.Notes  `json:"notes,omitempty"`
@@ -349,21 +349,6 @@ type PassInput struct {
 	RecordedRun  string `json:"recorded,omitempty"`    // run whose answers to the same question are reused
 	Generations  int    `json:"generations,omitempty"` // the newest generation of RecordedRun
 	RecordedOnly bool   `json:"only,omitempty"`        // make no call
-}
-
-// TurnInput is a call with the events that must be on disk before it begins.
-type TurnInput struct {
-	Project ProjectInput `json:"project"`
-	Call    PassInput    `json:"call"`
-}
-
-// Run returns the run id.
-func (in TurnInput) Run() string { return in.Project.RunID }
-
-// TurnResult is the result of both parts. Without a call, the events were not written.
-type TurnResult struct {
-	Project ProjectResult `json:"project"`
-	Pass    *PassResult   `json:"pass,omitempty"`
 }
 
 // PassResult is the evaluated result of a call.

@@ -2,10 +2,10 @@ package histories
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"sync"
 	"time"
 
@@ -87,7 +87,7 @@ func (p *projected) compare(in any) {
 	}
 	n := p.next
 	p.next++
-	want, err := p.plain(p.recorded[n])
+	want, err := p.again(p.recorded[n], in)
 	if err == nil {
 		var got *commonpb.Payload
 		if got, err = converter.GetDefaultDataConverter().ToPayload(in); err == nil && !bytes.Equal(got.Data, want) {
@@ -99,14 +99,14 @@ func (p *projected) compare(in any) {
 	}
 }
 
-// plain is the recorded text of an input without encryption.
-func (p *projected) plain(of *commonpb.Payloads) ([]byte, error) {
-	if !encrypted(of.Payloads[0]) {
-		return of.Payloads[0].Data, nil
+// again is a recorded input as this release encodes it; it has the type of in. Lines of the journal stay as they are.
+func (p *projected) again(of *commonpb.Payloads, in any) ([]byte, error) {
+	recorded := reflect.New(reflect.TypeOf(in))
+	if err := p.conv.FromPayloads(of, recorded.Interface()); err != nil {
+		return nil, err
 	}
-	var in json.RawMessage
-	err := p.conv.FromPayloads(of, &in)
-	return in, err
+	raw, err := converter.GetDefaultDataConverter().ToPayload(recorded.Elem().Interface())
+	return raw.GetData(), err
 }
 
 func (p *projected) err() error {

@@ -1,0 +1,123 @@
+package contract
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestLinesStayAsTheyAre: a line of a batch has the same bytes after Temporal has stored it, whatever it contains.
+func TestLinesStayAsTheyAre(t *testing.T) {
+	for _, line := range []string{
+		`{"seq":1,"payload":{"a":"ä \u2028 \u003c"}}`, `{"seq":1,"a":"<b> & c"}`, "{\"a\":\"\u2028\"}", `{"seq": 1}`,
+		`{"a":1} `, `{"a":`, `[1]`, `"text"`, `text`, ``, `{"n":1e400,"m":1.0,"n":2}`,
+	} {
+		raw, err := json.Marshal(ProjectInput{Lines: Lines{line, `{"b":2}`}})
+		require.NoError(t, err)
+		var got ProjectInput
+		require.NoError(t, json.Unmarshal(raw, &got))
+		require.Equal(t, Lines{line, `{"b":2}`}, got.Lines, string(raw))
+	}
+	raw, err := json.Marshal(Lines{`{"a":1}`, `{"a":"<"}`})
+	require.NoError(t, err)
+	require.Equal(t, `[{"a":1},"{\"a\":\"\u003c\"}"]`, string(raw))
+	var got Lines
+	require.NoError(t, json.Unmarshal([]byte(`["{\"a\":1}"]`), &got), "of an earlier release")
+	require.Equal(t, Lines{`{"a":1}`}, got)
+	require.Error(t, json.Unmarshal([]byte(`{"a":1}`), &got))
+	require.Error(t, json.Unmarshal([]byte(`[1, 2`), &got))
+}
+
+// turnOf is a turn whose last event is the start of its call.
+func turnOf(t *testing.T) TurnInput {
+	t.Helper()
+	prompt := run.Blob{Digest: "d", Size: 3, Chars: 2, Raw: "r"}
+	payload, err := run.Payload(run.PassStart{Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt})
+	require.NoError(t, err)
+	line, err := run.Event{Seq: 4, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindPassStart, Payload: payload}.Line()
+	require.NoError(t, err)
+	return TurnInput{
+		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, First: 4, Prev: "c",
+			Lines: Lines{line}},
+		Call: PassInput{RunID: "r", Store: "file:///s", Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
+			Heading: "## h", TimeoutMS: 7},
+	}
+}
+
+func TestTurnsStateEachFactOnce(t *testing.T) {
+	in := turnOf(t)
+	raw, err := json.Marshal(in)
+	require.NoError(t, err)
+	var call struct{ Call map[string]any }
+	require.NoError(t, json.Unmarshal(raw, &call))
+	for _, name := range []string{"run_id", "store", "call", "attempt", "prompt"} {
+		require.NotContains(t, call.Call, name)
+	}
+	require.Equal(t, "## h", call.Call["heading"])
+	decoded := func(raw []byte) (got TurnInput) {
+		require.NoError(t, json.Unmarshal(raw, &got))
+		return got
+	}
+	require.Equal(t, in, decoded(raw))
+
+	type earlier TurnInput // all parts are stated
+	raw, err = json.Marshal(earlier(in))
+	require.NoError(t, err)
+	require.Equal(t, in, decoded(raw))
+
+	for name, change := range map[string]func(*TurnInput){
+		"another run":     func(in *TurnInput) { in.Call.RunID = "other" },
+		"another store":   func(in *TurnInput) { in.Call.Store = "s3://b" },
+		"another call":    func(in *TurnInput) { in.Call.Call = "r/g0.002.1.-.1" },
+		"another attempt": func(in *TurnInput) { in.Call.Attempt = 3 },
+		"another prompt":  func(in *TurnInput) { in.Call.Prompt.Raw = "" },
+		"another event":   func(in *TurnInput) { in.Project.Lines = Lines{`{"kind":"pass.end","payload":{"call":"x"}}`} },
+		"no event":        func(in *TurnInput) { in.Project.Lines = nil },
+		"a damaged event": func(in *TurnInput) { in.Project.Lines = Lines{"{"} },
+	} {
+		in := turnOf(t)
+		change(&in)
+		raw, err := json.Marshal(in)
+		require.NoError(t, err)
+		require.Equal(t, in, decoded(raw), name)
+	}
+	require.Error(t, json.Unmarshal([]byte(`{"project": 1}`), &in))
+}
+
+func TestTailOfABatch(t *testing.T) {
+	in := turnOf(t).Project
+	require.Equal(t, run.Tail{Seq: 4, Chain: in.Prev.Over(in.Lines)}, in.Tail())
+	require.NotEqual(t, in.Prev, in.Tail().Chain)
+}
+
+func TestRoundsStateEachRoleOnce(t *testing.T) {
+	a, b := Role{Name: "builder", Notes: []string{"n"}, Limits: pipeline.Limits{Attempts: 3}}, Role{Name: "verifier"}
+	other := a
+	other.Limits.Attempts = 5
+	in := Round{Stage: "write", Title: "Write", Rounds: 2, Steps: []Step{
+		{PlanStep: pipeline.PlanStep{Key: "001", Role: "builder"}, Roles: []Role{a}},
+		{PlanStep: pipeline.PlanStep{Key: "002"}, Roles: []Role{a, b}},
+		{PlanStep: pipeline.PlanStep{Key: "003"}, Roles: []Role{other}},
+		{PlanStep: pipeline.PlanStep{Key: "004", Kind: pipeline.KindAsk}},
+	}}
+	raw, err := json.Marshal(in)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(raw), `"name":"builder"`), string(raw))
+	var got Round
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.Equal(t, in, got)
+
+	type earlier Round // each step has its roles
+	raw, err = json.Marshal(earlier(in))
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.Equal(t, in, got)
+	require.ErrorContains(t, json.Unmarshal([]byte(`{"steps":[{"key":"001","uses":[1]}],"roles":[{}]}`), &got),
+		"step 001: the round has no role 1, only 1 roles")
+	require.Error(t, json.Unmarshal([]byte(`{"steps":[{"uses":[-1]}]}`), &got))
+}

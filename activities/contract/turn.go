@@ -1,0 +1,73 @@
+package contract
+
+import (
+	"encoding/json"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// TurnInput is a call with the events that must be on disk before it begins. In JSON, the call lacks what the events
+// state: run, store, and those parts of the last event, its start, that are the same.
+type TurnInput struct {
+	Project ProjectInput `json:"project"`
+	Call    PassInput    `json:"call"`
+}
+
+// Run returns the run id.
+func (in TurnInput) Run() string { return in.Project.RunID }
+
+type turnInput TurnInput // with the usual encoding
+
+// MarshalJSON leaves out what the events state.
+func (in TurnInput) MarshalJSON() ([]byte, error) {
+	start := in.start()
+	leave(&in.Call.RunID, in.Project.RunID)
+	leave(&in.Call.Store, in.Project.Store)
+	leave(&in.Call.Call, start.Call)
+	leave(&in.Call.Attempt, start.Attempt)
+	leave(&in.Call.Prompt, start.Prompt)
+	return json.Marshal(turnInput(in))
+}
+
+// UnmarshalJSON decodes the input of any release.
+func (in *TurnInput) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*turnInput)(in)); err != nil {
+		return err
+	}
+	start := in.start()
+	fill(&in.Call.RunID, in.Project.RunID)
+	fill(&in.Call.Store, in.Project.Store)
+	fill(&in.Call.Call, start.Call)
+	fill(&in.Call.Attempt, start.Attempt)
+	fill(&in.Call.Prompt, start.Prompt)
+	return nil
+}
+
+// start returns the start of the call, which is the last of the events.
+func (in *TurnInput) start() (s run.PassStart) {
+	if n := len(in.Project.Lines); n > 0 {
+		if e, err := run.ParseLine(in.Project.Lines[n-1]); err == nil && e.Kind == run.KindPassStart {
+			e.Decode(&s)
+		}
+	}
+	return s
+}
+
+func leave[T comparable](value *T, stated T) {
+	if *value == stated {
+		*value = *new(T)
+	}
+}
+
+func fill[T comparable](value *T, stated T) {
+	if *value == *new(T) {
+		*value = stated
+	}
+}
+
+// TurnResult is the result of both parts. Without a call, the events were not written. With one, the result of the
+// projection lacks its tail, which is that of the batch.
+type TurnResult struct {
+	Project ProjectResult `json:"project"`
+	Pass    *PassResult   `json:"pass,omitempty"`
+}
