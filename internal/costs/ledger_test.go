@@ -265,3 +265,33 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 	require.Equal(t, 2, h.used().Reserved.Calls)
 	require.Len(t, h.lines(), 2)
 }
+
+// TestPowerFailureLosesNoCost: only reservations are synced. A cost that is lost is found again in the store.
+func TestPowerFailureLosesNoCost(t *testing.T) {
+	h := newHost(t)
+	var synced int64 // size of the file that is on disk
+	h.opt.Disk.Hook = func(s durable.Step) error {
+		if s.Op == durable.OpSync && strings.HasSuffix(s.Path, suffix) {
+			info, err := os.Stat(s.Path)
+			require.NoError(t, err)
+			synced = info.Size()
+		}
+		return nil
+	}
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	h.claim("r/1", 1, true)
+	h.answer("r/1", 1, exact(0.5))
+	h.settled("r/1")
+	want := h.used()
+	require.InDelta(t, 0.5, want.USD, 1e-9)
+	path := filepath.Join(h.dir, folder, "2026-11-25"+suffix)
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Less(t, synced, info.Size())
+	require.NoError(t, os.Truncate(path, synced))
+	h.Ledger = h.program()
+	require.Nil(t, h.reserve("r/2", Budget{}))
+	h.settled("r/1")
+	require.InDelta(t, want.USD, h.used().USD, 1e-9)
+	require.Empty(t, h.damages())
+}

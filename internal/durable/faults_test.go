@@ -138,6 +138,18 @@ func operations() []operation {
 			done: map[string]string{"log": "one\ntwo\n"},
 		},
 		{
+			name:    "append without syncing",
+			prepare: map[string]string{"log": "one\n"},
+			do: func(d durable.Disk, dir string) error {
+				_, err := d.AppendUnsynced(filepath.Join(dir, "log"), 4, []byte("two\n"), 0o600)
+				return err
+			},
+			ok: func(f map[string]string) bool {
+				return strings.HasPrefix("one\ntwo\n", f["log"]) && len(f["log"]) >= 4
+			},
+			done: map[string]string{"log": "one\ntwo\n"},
+		},
+		{
 			name: "append to a new file",
 			do: func(d durable.Disk, dir string) error {
 				_, err := d.Append(filepath.Join(dir, "log"), 0, []byte("one\n"), 0o600)
@@ -259,9 +271,10 @@ func TestSteps(t *testing.T) {
 			"create log", "write log", "create new", "write new", "create more", "write more", "sync log", "sync new",
 			"sync more", "sync folder .",
 		},
-		"append":               {"create log", "write log", "sync log"},
-		"append to a new file": {"create log", "write log", "sync log", "sync folder ."},
-		"create exclusively":   {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
+		"append":                 {"create log", "write log", "sync log"},
+		"append to a new file":   {"create log", "write log", "sync log", "sync folder ."},
+		"append without syncing": {"create log", "write log"},
+		"create exclusively":     {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
 		"create in a new folder": {
 			"mkdir x", "create T", "write T", "sync T", "link x/claim", "remove T", "sync folder x", "sync folder ..",
 			"sync folder .",
