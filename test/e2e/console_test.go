@@ -106,7 +106,7 @@ func (h *environment) storyTo(folder string) string {
 }
 
 // TestAKilledConsoleActsOnce kills the console between a request and its answer. The same request to the next console
-// has no second effect: a start finds its run, and an instruction is given once.
+// has no second effect: a start finds its run, an instruction is given once, and an answer is one to its question.
 func TestAKilledConsoleActsOnce(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
@@ -150,22 +150,20 @@ func TestAKilledConsoleActsOnce(t *testing.T) {
 
 	tr.dir = dir
 	tr.asked(run.QuestionHandoff)
-	h.steerOnce(c, dir, token)
+	h.decideOnce(h.steerOnce(c, dir), tr)
 }
 
-// steerOnce kills the console when the run is steered, and repeats the request. The console may have answered in the
-// last moment: its answer is forgotten, as if it had been killed earlier.
-func (h *environment) steerOnce(c *console, dir, token string) {
+// killed sends a request with a key, kills the console when the request has its effect, and starts another console. The
+// console may have answered in the last moment: its answer is forgotten, as if it had been killed earlier.
+func (h *environment) killed(c *console, path, key string, body map[string]any, done func() bool) *console {
 	t := h.t
 	t.Helper()
-	path, body := "/v1/runs/"+metaOf(t, dir).RunID+"/steer", map[string]any{"text": "Keep the API."}
 	lost := make(chan error, 1)
 	go func() {
-		_, _, err := c.post(path, "three", body)
+		_, _, err := c.post(path, key, body)
 		lost <- err
 	}()
-	steered := func() int { return len(of[run.RunSteered](eventsOf(t, dir), run.KindRunSteered)) }
-	until(t, "the run is steered", func() bool { return steered() == 1 })
+	until(t, "the request "+path+" has its effect", done)
 	c.end(syscall.SIGKILL)
 	<-lost
 	files, err := filepath.Glob(filepath.Join(h.state(), "console", "requests", "*"))
@@ -180,7 +178,16 @@ func (h *environment) steerOnce(c *console, dir, token string) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(file, raw, 0o600))
 	}
-	c = h.console(token)
+	return h.console(c.token)
+}
+
+// steerOnce kills the console when the run is steered, and repeats the request.
+func (h *environment) steerOnce(c *console, dir string) *console {
+	t := h.t
+	t.Helper()
+	path, body := "/v1/runs/"+metaOf(t, dir).RunID+"/steer", map[string]any{"text": "Keep the API."}
+	steered := func() int { return len(of[run.RunSteered](eventsOf(t, dir), run.KindRunSteered)) }
+	c = h.killed(c, path, "three", body, func() bool { return steered() == 1 })
 	answer := c.do(path, "three", body)
 	require.Contains(t, answer["message"], "the next prompt contains the instruction")
 	require.Equal(t, answer, c.do(path, "three", body))
@@ -188,6 +195,30 @@ func (h *environment) steerOnce(c *console, dir, token string) {
 	require.Equal(t, 1, steered())
 	c.do(path, "four", body)
 	until(t, "another key is another instruction", func() bool { return steered() == 2 })
+	return c
+}
+
+// decideOnce kills the console when the question of the run is answered, and repeats the request when the run asks
+// again. The answer, which names no question, is not one to the next question.
+func (h *environment) decideOnce(c *console, tr *trial) {
+	t := h.t
+	t.Helper()
+	path := "/v1/runs/" + metaOf(t, tr.dir).RunID + "/decide"
+	body := map[string]any{"action": run.ActionRetryFeedback, "feedback": "shorter"}
+	decided := func() []run.QuestionDecided {
+		return of[run.QuestionDecided](eventsOf(t, tr.dir), run.KindHandoffDecided)
+	}
+	first := tr.asked(run.QuestionHandoff)
+	c = h.killed(c, path, "five", body, func() bool { return len(decided()) == 1 })
+	next := tr.asked(run.QuestionHandoff, first)
+	answer := c.do(path, "five", body)
+	require.Contains(t, answer["message"], "decided: retry_feedback")
+	require.Equal(t, answer, c.do(path, "five", body))
+	require.Len(t, decided(), 1)
+	require.Equal(t, "token ci", decided()[0].Auth)
+	require.Equal(t, next.ID, tr.asked(run.QuestionHandoff).ID, "the next question is open")
+	c.do(path, "six", map[string]any{"action": run.ActionContinue})
+	until(t, "another key answers the next question", func() bool { return len(decided()) == 2 })
 }
 
 // byAPI starts the run and sends every message with the HTTP API alone. A decision about another question is refused.
