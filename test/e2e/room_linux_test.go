@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -117,15 +118,28 @@ func TestADecisionOnAFullDisk(t *testing.T) {
 	c := h.console(strings.TrimSpace(h.starter("token", "create", "ops", "--can", "operate")))
 	path := "/v1/runs/" + metaOf(t, dir).RunID
 	filler := fill(t, filepath.Dir(dir), 0)
-	answer := c.do(path+"/decide", "", map[string]any{"action": "continue"})
+	asked, open := metaOf(t, dir).State.Asks()
+	require.True(t, open)
+	decide := func(action string) map[string]any { return map[string]any{"action": action, "question": asked.ID} }
+	answer := c.do(path+"/decide", "", decide("continue"))
 	require.Contains(t, answer["message"], "its directory does not record it yet. Paused, a disk is full: ")
 	require.Contains(t, answer["message"], "Free space there, then send: POST "+path+"/resume")
+	b := h.logIn(t, c)
+	require.Contains(t, b.get("/inbox"), "Nothing waits for you", "the answered question is not offered again")
+	require.Contains(t, b.get("/runs/"+metaOf(t, dir).RunID), "The answer waits to be recorded in the run directory")
+	status, answer, err := c.post(path+"/decide", "", decide("halt"))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusConflict, status, answer)
+	require.Contains(t, answer["detail"], "was answered with continue at ")
+	require.Contains(t, c.do(path+"/decide", "", decide("continue"))["message"],
+		"The run has accepted this answer, and its directory does not record it yet")
+
 	require.NoError(t, os.Remove(filler))
-	var status struct {
+	var shown struct {
 		Available []run.Operation `json:"available_actions"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(h.starter("status", dir, "--json")), &status))
-	require.Contains(t, status.Available, run.Resume)
+	require.NoError(t, json.Unmarshal([]byte(h.starter("status", dir, "--json")), &shown))
+	require.Contains(t, shown.Available, run.Resume)
 	c.do(path+"/resume", "", map[string]any{})
 	until(t, "the run is done", func() bool { return metaOf(t, dir).Status == string(run.Done) })
 	require.Equal(t, 1, strings.Count(string(read(t, dir+"/events.jsonl")), `"kind":"phase_handoff.decided"`))
