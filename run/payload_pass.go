@@ -2,6 +2,7 @@ package run
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 )
 
@@ -35,6 +36,11 @@ func (p Pass) Who() string { return strings.TrimSpace(cmp.Or(p.Member, p.Role) +
 // artifact or, in a run on a tree, changes of it. s is the state of that run.
 func (p Pass) CountsAsTurn(s *State) bool {
 	return p.Gives == "changes" || p.Gives == "artifact" && s.Tree == nil
+}
+
+// NoteHeading returns the heading of the entries of a numbered pass in notes.
+func (p Pass) NoteHeading() string {
+	return fmt.Sprintf("## Pass %d (%s, Rotation %s, %s)", p.Number, p.Set, p.Order, p.Role)
 }
 
 // PassStart is on disk before anything else of the pass happens.

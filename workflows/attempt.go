@@ -381,7 +381,7 @@ func (p *pass) heading() string {
 	if p.step.Number == 0 {
 		return fmt.Sprintf("## %s, round %d (%s)", p.e.round.Title, p.at.Round, p.role.Name)
 	}
-	return fmt.Sprintf("## Pass %d (%s, Rotation %s, %s)", p.step.Number, p.e.round.Set, p.step.Order, p.role.Name)
+	return p.passRef().NoteHeading()
 }
 
 func isType(err error, name string) bool {

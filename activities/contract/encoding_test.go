@@ -37,7 +37,8 @@ func TestLinesStayAsTheyAre(t *testing.T) {
 func turnOf(t *testing.T) TurnInput {
 	t.Helper()
 	prompt := run.Blob{Digest: "d", Size: 3, Chars: 2, Raw: "r"}
-	payload, err := run.Payload(run.PassStart{Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt})
+	pass := run.Pass{Number: 1, Set: "S1", Order: "A", Role: "builder"}
+	payload, err := run.Payload(run.PassStart{Pass: pass, Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt})
 	require.NoError(t, err)
 	line, err := run.Event{Seq: 4, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindPassStart, Payload: payload}.Line()
 	require.NoError(t, err)
@@ -45,7 +46,7 @@ func turnOf(t *testing.T) TurnInput {
 		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, First: 4, Prev: "c",
 			Lines: Lines{line}},
 		Call: PassInput{RunID: "r", Store: "file:///s", Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
-			Heading: "## h", TimeoutMS: 7},
+			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7},
 	}
 }
 
@@ -55,10 +56,10 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 	require.NoError(t, err)
 	var call struct{ Call map[string]any }
 	require.NoError(t, json.Unmarshal(raw, &call))
-	for _, name := range []string{"run_id", "store", "call", "attempt", "prompt"} {
+	for _, name := range []string{"run_id", "store", "call", "attempt", "prompt", "heading"} {
 		require.NotContains(t, call.Call, name)
 	}
-	require.Equal(t, "## h", call.Call["heading"])
+	require.EqualValues(t, 7, call.Call["timeout_ms"])
 	decoded := func(raw []byte) (got TurnInput) {
 		require.NoError(t, json.Unmarshal(raw, &got))
 		return got
@@ -76,6 +77,7 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 		"another call":    func(in *TurnInput) { in.Call.Call = "r/g0.002.1.-.1" },
 		"another attempt": func(in *TurnInput) { in.Call.Attempt = 3 },
 		"another prompt":  func(in *TurnInput) { in.Call.Prompt.Raw = "" },
+		"another heading": func(in *TurnInput) { in.Call.Heading = "## Write, round 2 (builder)" },
 		"another event":   func(in *TurnInput) { in.Project.Lines = Lines{`{"kind":"pass.end","payload":{"call":"x"}}`} },
 		"no event":        func(in *TurnInput) { in.Project.Lines = nil },
 		"a damaged event": func(in *TurnInput) { in.Project.Lines = Lines{"{"} },

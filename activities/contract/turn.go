@@ -26,6 +26,7 @@ func (in TurnInput) MarshalJSON() ([]byte, error) {
 	leave(&in.Call.Call, start.Call)
 	leave(&in.Call.Attempt, start.Attempt)
 	leave(&in.Call.Prompt, start.Prompt)
+	leave(&in.Call.Heading, start.NoteHeading())
 	return json.Marshal(turnInput(in))
 }
 
@@ -40,6 +41,7 @@ func (in *TurnInput) UnmarshalJSON(data []byte) error {
 	fill(&in.Call.Call, start.Call)
 	fill(&in.Call.Attempt, start.Attempt)
 	fill(&in.Call.Prompt, start.Prompt)
+	fill(&in.Call.Heading, start.NoteHeading())
 	return nil
 }
 

@@ -325,8 +325,8 @@ type PassInput struct {
 	// instructions of operators for which an earlier delivery of the call was interrupted
 	Steering   []string     `json:"steering,omitempty"`
 	At         StepRef      `json:"at"`
-	DecisionID string       `json:"again,omitempty"` // decision to repeat the step: it makes the question a new one
-	Heading    string       `json:"heading"`         // of its entries in notes
+	DecisionID string       `json:"again,omitempty"`   // decision to repeat the step: it makes the question a new one
+	Heading    string       `json:"heading,omitempty"` // of its entries in notes
 	Prompt     run.Blob     `json:"prompt,omitzero"`
 	Context    *StepContext `json:"given,omitempty"` // parts of a redacted prompt, to compose it again
 	Artifact   *run.Blob    `json:"artifact,omitempty"`
