@@ -33,7 +33,8 @@ func (h *environment) calls() []callLine {
 	return out
 }
 
-// readCalls reads a call log; a missing one is empty.
+// readCalls reads the complete lines of a call log; a missing one is empty. Its last line may be in the middle of being
+// written.
 func readCalls(log string) ([]callLine, error) {
 	raw, err := os.ReadFile(log)
 	if err != nil && !os.IsNotExist(err) {
@@ -42,6 +43,9 @@ func readCalls(log string) ([]callLine, error) {
 	var out []callLine
 	for line := range bytes.Lines(raw) {
 		var c callLine
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
 		if err := json.Unmarshal(line, &c); err != nil {
 			return nil, fmt.Errorf("call log: %w: %s", err, line)
 		}

@@ -166,7 +166,7 @@ func (s shop) shown() {
 	}
 	output, code := s.try("diff", s.dir)
 	require.NotZero(s.t, code)
-	require.Contains(s.t, output, "name one of them: RUN/")
+	require.Contains(s.t, output, "name one of them: "+metaOf(s.t, s.dir).RunID+"/")
 }
 
 // damages plants contradictions into a copy of the records.
