@@ -3,8 +3,6 @@ package contract
 import (
 	"encoding/json"
 	"fmt"
-	"reflect"
-	"slices"
 
 	"github.com/passbook-run/passbook/pipeline"
 )
@@ -26,13 +24,18 @@ type encodedStep struct {
 
 // MarshalJSON encodes the round.
 func (r Round) MarshalJSON() ([]byte, error) {
-	out := encodedRound{roundFields: (*roundFields)(&r)}
+	out, known := encodedRound{roundFields: (*roundFields)(&r)}, map[string]int{}
 	for _, s := range r.Steps {
 		step := encodedStep{PlanStep: s.PlanStep}
 		for _, role := range s.Roles {
-			at := slices.IndexFunc(out.Roles, func(other Role) bool { return reflect.DeepEqual(role, other) })
-			if at < 0 {
+			raw, err := json.Marshal(role)
+			if err != nil {
+				return nil, err
+			}
+			at, ok := known[string(raw)]
+			if !ok {
 				at, out.Roles = len(out.Roles), append(out.Roles, role)
+				known[string(raw)] = at
 			}
 			step.Uses = append(step.Uses, at)
 		}
