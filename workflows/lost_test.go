@@ -118,5 +118,5 @@ func TestQueueTimeoutFallsBackToAnyHost(t *testing.T) {
 	w.done()
 	require.Equal(t, []string{"passbook-calls", "passbook-calls-far", "passbook-calls", "passbook-calls"},
 		w.agent.queues)
-	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 1, "a delivery that nobody took is not an attempt")
+	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 1, "a delivery without a worker is not an attempt")
 }

@@ -273,7 +273,7 @@ func TestRemoveReportsAFailedPart(t *testing.T) {
 	m.gone()
 }
 
-// TestRemoveKeepsEdits: what somebody has changed in the copy of a folder, or in the artifact, is not work of the run.
+// TestRemoveKeepsEdits: an edit in the copy of a folder, or of the artifact, is not work of the run.
 func TestRemoveKeepsEdits(t *testing.T) {
 	m := newRemoval(t, run.Done)
 	ctx := t.Context()
