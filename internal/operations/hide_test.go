@@ -61,6 +61,6 @@ func TestBytesAreNoMessage(t *testing.T) {
 		var refused *RefusedError
 		_, err := Operator{}.Send(t.Context(), "run", workflows.VerbSteer, workflows.Message{Text: text})
 		require.ErrorAs(t, err, &refused)
-		require.Contains(t, refused.Why, "no UTF-8 text")
+		require.Contains(t, refused.Why, "not UTF-8 text")
 	}
 }

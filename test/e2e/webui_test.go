@@ -47,15 +47,22 @@ func (h *environment) webUI() webUI {
 	h.t.Cleanup(stop)
 	ctx, end := chromedp.NewContext(alloc)
 	h.t.Cleanup(end)
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	h.t.Cleanup(cancel)
+	require.NoError(h.t, chromedp.Do(ctx)) // the browser lives as long as the context that opens it
 	w := webUI{ctx: ctx, base: h.running().Server.UI}
-	require.NoError(h.t, chromedp.Do(w.ctx, chromedp.Navigate(strings.TrimSpace(h.starter("server", "ui")))))
+	w.navigate(h.t, strings.TrimSpace(h.starter("server", "ui")))
 	until(h.t, "the link leads to the list of runs", func() bool { // over pages, each of which ends the script
 		at, err := chromedp.Run(w.ctx, chromedp.Evaluate[string]("location.pathname"))
 		return err == nil && strings.HasPrefix(at, "/namespaces")
 	})
 	return w
+}
+
+// navigate opens an address. Each step has a deadline of its own: a story in the Web UI is many steps.
+func (w webUI) navigate(t *testing.T, address string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(w.ctx, deadline)
+	defer cancel()
+	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(address)), address)
 }
 
 // pageText is all that a page shows. Markdown stands in frames of its own.
@@ -66,7 +73,7 @@ const pageText = `[document.body?.innerText ?? '', ...[...document.querySelector
 // page opens a page, waits until a text is on it, and gives all of its text. With -pictures it is kept as a picture.
 func (w webUI) page(t *testing.T, path, wait, name string) string {
 	t.Helper()
-	require.NoError(t, chromedp.Do(w.ctx, chromedp.Navigate(w.base+path)))
+	w.navigate(t, w.base+path)
 	shown := func() error {
 		_, err := chromedp.Run(w.ctx, chromedp.Poll[bool](`(`+pageText+`).includes(`+quoted(wait)+`)`,
 			chromedp.WithPollingTimeout(deadline)))
@@ -122,7 +129,7 @@ func (w webUI) columns(t *testing.T, labels ...string) {
 	}
 	raw, err := json.Marshal(map[string]any{"default": all})
 	require.NoError(t, err)
-	require.NoError(t, chromedp.Do(w.ctx, chromedp.Navigate(w.base+"/namespaces/default/workflows")))
+	w.navigate(t, w.base+"/namespaces/default/workflows")
 	w.do(t, `(localStorage.setItem('namespace-workflow-table-columns', `+quoted(string(raw))+`), true)`)
 }
 
