@@ -72,7 +72,7 @@ test-all: chromium bubblewrap agents server ## run them in their exhaustive form
 	@scripts/test --all $(SUITES)
 
 soak: server ## kill, stop and upgrade workers at random moments of many runs; RUNS=200 INTERRUPTIONS=600 CONTROL=20 SEED=11
-	@go test -v -timeout 0 -run '^TestSoak$$|^TestTheSoakSees' -parallel 1 ./test/e2e -soak.runs=$(or $(RUNS),200) \
+	@go test -v -timeout 0 -run '^TestSoak$$|^TestSoakDetects' -parallel 1 ./test/e2e -soak.runs=$(or $(RUNS),200) \
 		-soak.interruptions=$(or $(INTERRUPTIONS),600) -soak.control=$(or $(CONTROL),20) -soak.seed=$(or $(SEED),11)
 
 soak-turns: server ## kill workers at random moments of runs that work on a tree; RUNS=200 KILLS=5 SEED=11

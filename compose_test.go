@@ -11,7 +11,7 @@ import (
 )
 
 // A worker that may not change the namespace depends on what the cluster's set-up made known to it.
-func TestTheClusterKnowsTheAttributes(t *testing.T) {
+func TestClusterHasSearchAttributes(t *testing.T) {
 	var compose struct {
 		Services map[string]struct{ Environment map[string]string }
 	}
@@ -29,7 +29,7 @@ func TestTheClusterKnowsTheAttributes(t *testing.T) {
 }
 
 // A stop of the container must not end the worker before it has waited for its calls.
-func TestTheContainerWaitsAsLongAsItsWorker(t *testing.T) {
+func TestContainerGracePeriodCoversWorker(t *testing.T) {
 	var compose struct {
 		Services map[string]struct {
 			Grace string `yaml:"stop_grace_period"`

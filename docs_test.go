@@ -82,7 +82,7 @@ func firsts(list string) []string {
 	return out
 }
 
-func TestTheMapShowsEveryFolder(t *testing.T) {
+func TestMapShowsEveryFolder(t *testing.T) {
 	_, section, ok := strings.Cut(read(t, "README.md"), "\n## Map\n")
 	require.True(t, ok)
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -103,7 +103,7 @@ func TestTheMapShowsEveryFolder(t *testing.T) {
 	require.Empty(t, there, "folders that the map of README.md does not show")
 }
 
-func TestLinksLeadSomewhere(t *testing.T) {
+func TestLinksHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	for _, page := range append(pages, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
@@ -155,14 +155,14 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-func TestTheBoundsOfWorkAreDocumented(t *testing.T) {
+func TestWorkerLimitsAreDocumented(t *testing.T) {
 	page := strings.ReplaceAll(read(t, "docs/operating.md"), "\n  ", " ")
 	for _, b := range config.Bounds() {
 		require.Contains(t, page, fmt.Sprintf("- `%s` (%s): %s; %s\n", b.Setting, b.Rule, b.Work, b.Why))
 	}
 }
 
-func TestTheSearchAttributesToCreateByHandAreDocumented(t *testing.T) {
+func TestSearchAttributesAreDocumented(t *testing.T) {
 	page := read(t, "docs/cluster.md")
 	for name, kind := range workflows.SearchAttributes() {
 		require.Contains(t, page, fmt.Sprintf("--sa %s=%s", name, kind))

@@ -15,9 +15,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestTreesOfCallsAreNoEdits: the checkout has what a call left whose turn the journal lacks, because the workflow
+// TestTreesOfCallsAreNotEdits: the checkout has what a call left whose turn the journal lacks, because the workflow
 // ended before, or because a reset abandoned it. Only what an operator changed is an edit.
-func TestTreesOfCallsAreNoEdits(t *testing.T) {
+func TestTreesOfCallsAreNotEdits(t *testing.T) {
 	first := map[string]string{"a.txt": "a1\n", "b.txt": "b1\n", "c.txt": "c1\n"}
 	second := map[string]string{"a.txt": "a2\n", "d.txt": "d2\n", "c.txt": "c1\n"}
 	for _, kind := range []run.WorkspaceKind{run.WorkspaceDir, run.WorkspaceGit} {

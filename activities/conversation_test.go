@@ -112,8 +112,8 @@ func TestSessionIsPartOfTheQuestion(t *testing.T) {
 	require.Equal(t, 3, h.started(), "the same question is not asked again")
 }
 
-// TestSessionThatIsNotThereBeginsAnew: the call is made with its own prompt, and a warning contains the reason.
-func TestSessionThatIsNotThereBeginsAnew(t *testing.T) {
+// TestMissingSessionIsRestarted: the call is made with its own prompt, and a warning contains the reason.
+func TestMissingSessionIsRestarted(t *testing.T) {
 	for name, row := range map[string]struct {
 		damage func(*harness)
 		plays  []string

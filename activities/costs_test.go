@@ -70,8 +70,8 @@ func TestNextDeliverySettlesTheCallOfADeadWorker(t *testing.T) {
 	require.InDelta(t, 0.25, h.spent().Total.USD, 1e-9)
 }
 
-// TestCallThatIsNotClaimedIsReleased: the claim fails, and so nothing was spent.
-func TestCallThatIsNotClaimedIsReleased(t *testing.T) {
+// TestUnclaimedCallIsReleased: the claim fails, and so nothing was spent.
+func TestUnclaimedCallIsReleased(t *testing.T) {
 	h := counting(t, "answer")
 	h.acts.cfg.Supervisor = []string{filepath.Join(h.dir, "missing")}
 	_, err := h.pass(t.Context())

@@ -105,8 +105,8 @@ func TestContinuedTotalCoversEarlierCalls(t *testing.T) {
 	require.InDelta(t, 0.2*1.25+0.1*0.125+0.1*10, total.USD, 1e-9)
 }
 
-// TestAnswerOfDeliveryThatWasGivenUpIsNoLongerUnknown: it comes after its end was noted.
-func TestAnswerOfDeliveryThatWasGivenUpIsNoLongerUnknown(t *testing.T) {
+// TestAnswerOfAbandonedDeliveryIsKnown: it comes after its end was noted.
+func TestAnswerOfAbandonedDeliveryIsKnown(t *testing.T) {
 	h := newHarness(t, "answer")
 	l := h.ledger()
 	require.NoError(t, l.End(t.Context(), 1, calls.End{Spend: &run.Spend{Known: run.CostUnknown}}))

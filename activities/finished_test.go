@@ -28,7 +28,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-func TestAnyUnstoredAnswerIsNotRepeated(t *testing.T) {
+func TestUnstoredAnswerOfAnyKindIsNotRepeated(t *testing.T) {
 	h := plain(t, "print, and lose the store")
 	for range 3 {
 		_, err := h.passOf(context.Background(), h.acts)

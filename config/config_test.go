@@ -282,8 +282,8 @@ func TestBudgetOfADayMustBeValid(t *testing.T) {
 	}
 }
 
-// TestFlagOfVerbIsNoSetting has a verb with its own flag of the same name.
-func TestFlagOfVerbIsNoSetting(t *testing.T) {
+// TestFlagOfVerbIsNotASetting has a verb with its own flag of the same name.
+func TestFlagOfVerbIsNotASetting(t *testing.T) {
 	alone(t, "")
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	fs.Int("calls", 0, "of the verb")

@@ -11,7 +11,7 @@ import (
 )
 
 // A run must behave on the cluster of docker-compose.yml as it does here; only what cleans up after many users differs.
-func TestTheClusterHasTheSameDynamicConfig(t *testing.T) {
+func TestClusterHasSameDynamicConfig(t *testing.T) {
 	done := make(chan any)
 	defer close(done)
 	file, err := dynamicconfig.NewFileBasedClient(&dynamicconfig.FileBasedClientConfig{

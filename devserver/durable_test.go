@@ -34,7 +34,7 @@ func startWorker(t *testing.T, c client.Client) worker.Worker {
 	return w
 }
 
-func TestAWorkflowSurvives(t *testing.T) {
+func TestWorkflowSurvivesRestart(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		sig  syscall.Signal
@@ -62,7 +62,7 @@ func TestAWorkflowSurvives(t *testing.T) {
 	}
 }
 
-func TestThePragmasAreTheDurableOnes(t *testing.T) {
+func TestPragmasAreDurable(t *testing.T) {
 	opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
 	db, err := openDatabase(t.Context(), opts)
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestThePragmasAreTheDurableOnes(t *testing.T) {
 	require.Equal(t, []byte{2, 2}, header[18:20], "the file's own mark of WAL")
 }
 
-func TestADatabaseIsRefused(t *testing.T) {
+func TestDatabaseIsRefused(t *testing.T) {
 	for _, row := range []struct {
 		name, sql, want string
 	}{

@@ -173,7 +173,7 @@ func TestSessionsExpireAndBelongToASecret(t *testing.T) {
 	require.False(t, other.knows(with(value)), "a secret that others could read is replaced")
 }
 
-func TestLinksLeadNowhereElse(t *testing.T) {
+func TestLinksStayInsideRun(t *testing.T) {
 	for next, want := range map[string]string{
 		"": "/", "/a?b=c": "/a?b=c", "//attacker.example": "/", "http://attacker.example": "/", "/\\x": "/",
 		"javascript:x": "/", "/a\nb": "/",

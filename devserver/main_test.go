@@ -124,8 +124,8 @@ func TestReadyLineNamesWhatAnswers(t *testing.T) {
 	require.Zero(t, c.stop(syscall.SIGTERM))
 }
 
-// TestADatabaseInAFolderWithAnOddName: the path is a path, whatever SQLite's URIs make of its characters.
-func TestADatabaseInAFolderWithAnOddName(t *testing.T) {
+// TestDatabasePathWithSpecialCharacters: the path is a path, whatever SQLite's URIs make of its characters.
+func TestDatabasePathWithSpecialCharacters(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a #1, 50% of? it", "temporal.db")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	for range 2 { // made, and found again

@@ -13,7 +13,7 @@ import (
 )
 
 // The SDK starts servers with its own idea of a command line; this one must understand it.
-func TestTheSDKStartsIt(t *testing.T) {
+func TestSDKStartsServer(t *testing.T) {
 	t.Setenv(asServer, "1")
 	s, err := testsuite.StartDevServer(testContext(t), testsuite.DevServerOptions{
 		ExistingPath:  os.Args[0],

@@ -25,8 +25,8 @@ func TestSizes(t *testing.T) {
 	require.Equal(t, "1234567 bytes", Bytes(1234567).String())
 }
 
-// TestDefaultLimitsAreNoDifference: a plan has only the limits that its definition sets, like plans of older releases.
-func TestDefaultLimitsAreNoDifference(t *testing.T) {
+// TestDefaultLimitsAreEqual: a plan has only the limits that its definition sets, like plans of older releases.
+func TestDefaultLimitsAreEqual(t *testing.T) {
 	unset := version(t, comparedSource)
 	same := version(t, strings.Replace(comparedSource, "30m}", "30m, output: 32MB, tree: {size: 2GB, files: 100000}}", 1))
 	other := version(t, strings.Replace(comparedSource, "30m}", "30m, output: 64MiB, tree: {size: 1.5GB, files: 9}}", 1))

@@ -375,11 +375,11 @@ func TestParseNamesEveryInjury(t *testing.T) {
 	}
 }
 
-func TestTheHealthyDefinitionHasNoProblem(t *testing.T) {
+func TestValidDefinitionHasNoProblem(t *testing.T) {
 	parsed(t, []byte(healthy))
 }
 
-func TestParseReportsWhatIsNoPipelineAtAll(t *testing.T) {
+func TestParseReportsFilesThatAreNotPipelines(t *testing.T) {
 	for name, c := range map[string]struct{ src, want string }{
 		"nothing":   {"", "x.yaml:1: the file is empty; begin with pipeline: NAME"},
 		"a comment": {"# later\n", "x.yaml:1: the file is empty; begin with pipeline: NAME"},

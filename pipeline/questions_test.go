@@ -127,7 +127,7 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 }
 
 // A definition that says nothing of all this keeps the hash that runs of it are known by.
-func TestTheHashKnowsGatesAndDeliveries(t *testing.T) {
+func TestHashCoversGatesAndDeliveries(t *testing.T) {
 	of := func(old, new string) string {
 		return ConfigHash(parsed(t, []byte(strings.Replace(asking, old, new, 1))))
 	}

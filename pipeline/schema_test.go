@@ -50,7 +50,7 @@ func definitions(t *testing.T) []string {
 	return paths
 }
 
-func TestTheSchemaAcceptsWhatIsRight(t *testing.T) {
+func TestSchemaAcceptsValidDefinitions(t *testing.T) {
 	sources := map[string][]byte{"healthy": []byte(healthy), "rich": []byte(rich), "asking": []byte(asking)}
 	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml"} {
 		sources[name] = read(t, name)
@@ -105,7 +105,7 @@ var unsaid = []string{
 	"an idle time that the timeout precedes", "a tag of one's own", "roles that nothing is protected from",
 }
 
-func TestTheSchemaRefusesWhatItCanSay(t *testing.T) {
+func TestSchemaRefusesInvalidShapes(t *testing.T) {
 	s := compiled(t)
 	seen := 0
 	for _, c := range injuries {
@@ -168,7 +168,7 @@ var objects = []struct{ at, src string }{
 }
 
 // A key that the parser does not know makes it list all that it knows: those are the schema's, no more and no fewer.
-func TestTheSchemaHasTheKeysOfTheParser(t *testing.T) {
+func TestSchemaHasTheKeysOfTheParser(t *testing.T) {
 	listed := regexp.MustCompile(`unknown key "strange-and-very-long-key" in .*; write one of: (.*)`)
 	for _, o := range objects {
 		t.Run("at "+o.at, func(t *testing.T) {
@@ -254,7 +254,7 @@ func walkSchema(v any, at string, visit func(at string, s map[string]any)) {
 }
 
 // Nobody's editor underlines what runs.
-func FuzzTheSchemaAcceptsWhatParseAccepts(f *testing.F) {
+func FuzzSchemaAcceptsWhatParseAccepts(f *testing.F) {
 	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml"} {
 		f.Add(read(f, name))
 	}

@@ -272,7 +272,7 @@ var wrongsOfSmall = []wrong{
 		"{screenshots: {sizes: [800x600], kinds: [full, full]}}"},
 }
 
-func TestTheSchemaRefusesWhatParseRefuses(t *testing.T) {
+func TestSchemaRefusesWhatParseRefuses(t *testing.T) {
 	s := compiled(t)
 	require.NoError(t, s.Validate(asJSON(t, []byte(strings.Replace(small, "more: here\n", "", 1)))))
 	for base, rows := range map[string][]wrong{rich: wrongs, small: wrongsOfSmall} {

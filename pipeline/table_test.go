@@ -27,7 +27,7 @@ func TestWriteTableReturnsTheWritersError(t *testing.T) {
 	require.ErrorContains(t, WriteTable(fullDisk{}, corpusPlan(t)), "no space left")
 }
 
-func TestThePlanSurvivesItsJSON(t *testing.T) {
+func TestPlanRoundTripsThroughJSON(t *testing.T) {
 	plan := Expand(parsed(t, []byte(rich)))
 	text, err := json.Marshal(plan)
 	require.NoError(t, err)

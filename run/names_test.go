@@ -45,8 +45,8 @@ func TestNamesThatLeaveTheDirectoryAreDamage(t *testing.T) {
 	}
 }
 
-// TestReservedNamesAreNoArtifacts refuses an artifact that would replace a file of the directory.
-func TestReservedNamesAreNoArtifacts(t *testing.T) {
+// TestReservedNamesAreRefusedAsArtifacts refuses an artifact that would replace a file of the directory.
+func TestReservedNamesAreRefusedAsArtifacts(t *testing.T) {
 	for _, name := range []string{"run.json", "Meta.JSON", "workspace/.git/config", "_orchestrator/state.json"} {
 		_, err := run.ParseEvent([]byte(`{"kind":"run.start","payload":{"artifact":{"file":"` + name + `"}}}`))
 		require.ErrorContains(t, err, "is not a name of a file in a run directory")

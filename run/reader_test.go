@@ -135,8 +135,8 @@ func TestReaderSaysWhatItsSourceSays(t *testing.T) {
 	require.ErrorIs(t, err, away)
 }
 
-// TestNextGivesWhatWasWritten, payloads included, as long as the next one is not read.
-func TestNextGivesWhatWasWritten(t *testing.T) {
+// TestNextReturnsWhatWasWritten, payloads included, as long as the next one is not read.
+func TestNextReturnsWhatWasWritten(t *testing.T) {
 	events := asked(t)
 	r := run.NewReader(bytes.NewReader(lines(t, events)), 0)
 	for _, want := range events {

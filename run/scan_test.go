@@ -84,7 +84,7 @@ func TestScanValueHasTheDepthOfJSON(t *testing.T) {
 	}
 }
 
-func TestPlainStringsStandForThemselves(t *testing.T) {
+func TestPlainStringsAreLiteral(t *testing.T) {
 	for n := range 20 {
 		for i := range n {
 			for _, c := range []byte{'\\', 0x80, 0xff, '[', ']', 0x7f, ' '} {

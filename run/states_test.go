@@ -276,7 +276,7 @@ func TestTextsOfStates(t *testing.T) {
 	}
 }
 
-func TestWhatStopsARun(t *testing.T) {
+func TestBlockingConditions(t *testing.T) {
 	failure, problem := &Failure{FailedPass: FailedPass{Category: CategoryAgentTimeout}},
 		&Problem{Category: CategoryFileIO}
 	for _, row := range []struct {

@@ -269,7 +269,7 @@ func TestForeignRuns(t *testing.T) {
 	require.Error(t, err, "meta.json cannot be read")
 }
 
-func TestWhoseDirectory(t *testing.T) {
+func TestOwnerOfDirectory(t *testing.T) {
 	for name, row := range map[string]struct {
 		files   []string
 		foreign bool

@@ -108,8 +108,8 @@ func TestResultThatAllAgreeOn(t *testing.T) {
 	}
 }
 
-// TestResultThatIsNotTaken names what disagrees.
-func TestResultThatIsNotTaken(t *testing.T) {
+// TestInconsistentResultIsRefused names what disagrees.
+func TestInconsistentResultIsRefused(t *testing.T) {
 	for name, row := range map[string]struct {
 		c      completed
 		change func(c completed)

@@ -32,7 +32,7 @@ func TestEveryImageIsPinned(t *testing.T) {
 }
 
 // The cluster is the server that is embedded, so that a run sees no difference.
-func TestTheVersionsAreTheEmbeddedOnes(t *testing.T) {
+func TestVersionsAreThoseEmbedded(t *testing.T) {
 	mod, err := os.ReadFile("../devserver/go.mod")
 	require.NoError(t, err)
 	version := func(module string) string {
@@ -59,7 +59,7 @@ func TestPortsAreOnLoopback(t *testing.T) {
 	require.Equal(t, 2, open)
 }
 
-func TestTheOrderOfStarting(t *testing.T) {
+func TestStartOrder(t *testing.T) {
 	for name, row := range map[string]struct{ needs, condition string }{
 		"schema":    {"postgres", types.ServiceConditionHealthy},
 		"temporal":  {"schema", types.ServiceConditionCompletedSuccessfully},

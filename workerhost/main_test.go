@@ -105,8 +105,8 @@ func get(t *testing.T, s config.Settings, path string) string {
 	return fmt.Sprintf("%d %s", res.StatusCode, body)
 }
 
-// TestProcessOfACallIsNoWorker: a program that does not call RunChild first is told so, whatever the call needs.
-func TestProcessOfACallIsNoWorker(t *testing.T) {
+// TestProcessOfACallIsNotAWorker: a program that does not call RunChild first is told so, whatever the call needs.
+func TestProcessOfACallIsNotAWorker(t *testing.T) {
 	args := os.Args
 	defer func() { os.Args = args }()
 	ctx, cancel := context.WithCancel(t.Context())

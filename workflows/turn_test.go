@@ -45,7 +45,7 @@ func TestMessageDuringATurn(t *testing.T) {
 }
 
 // What a turn does not write is written without it, before the call.
-func TestTurnThatDoesNotWrite(t *testing.T) {
+func TestTurnWithoutWriteMakesNoCall(t *testing.T) {
 	for name, row := range map[string]struct {
 		happens func(w *harness)
 		trace   []string // after the first call

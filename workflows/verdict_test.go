@@ -212,7 +212,7 @@ func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 	}
 }
 
-func TestAnInterruptedReviewIsDecidedOnce(t *testing.T) {
+func TestInterruptedReviewIsDecidedOnce(t *testing.T) {
 	w := newHarness(t, planning)
 	w.dir.when(run.KindReviewRequested, func() { w.env.CancelWorkflow() })
 	_, err := w.execute()

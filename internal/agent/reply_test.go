@@ -228,8 +228,8 @@ func TestReadReplyAcceptsAnswerBeforeKill(t *testing.T) {
 	}
 }
 
-// TestTimeoutWithoutNetworkIsNoAttempt ends an agent that waited for a connection itself.
-func TestTimeoutWithoutNetworkIsNoAttempt(t *testing.T) {
+// TestTimeoutWithoutNetworkIsNotAnAttempt ends an agent that waited for a connection itself.
+func TestTimeoutWithoutNetworkIsNotAnAttempt(t *testing.T) {
 	waits := `{"type":"turn.started"}` + "\n" +
 		`{"type":"error","message":"Reconnecting... waiting for network (x)"}` + "\n"
 	for name, exit := range map[string]Exit{

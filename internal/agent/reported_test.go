@@ -8,8 +8,8 @@ import (
 	"github.com/passbook-run/passbook/internal/adapter"
 )
 
-// TestErrorEnvelopeIsNoSuccess describes an error that the agent reported with the subtype success.
-func TestErrorEnvelopeIsNoSuccess(t *testing.T) {
+// TestErrorEnvelopeIsAFailure describes an error that the agent reported with the subtype success.
+func TestErrorEnvelopeIsAFailure(t *testing.T) {
 	const out = `{"type":"result","subtype":"success","is_error":true,"result":"the model is not available"}`
 	for code, want := range map[int]string{
 		0: "agent reported an error: the model is not available",

@@ -124,7 +124,7 @@ func TestOtherWorkerStopsSandbox(t *testing.T) {
 	nothingLeft(t, c)
 }
 
-func TestSandboxThatDoesNotStart(t *testing.T) {
+func TestSandboxFailsToStart(t *testing.T) {
 	c := confined(t, "echo never")
 	c.Sandbox.Bwrap = "/bin/sh" // which knows none of the options
 	child := start(t, c)

@@ -3,9 +3,12 @@ package api
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -25,19 +28,34 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 		if err := o.Cancel(ctx, d); err != nil {
 			return Answer{}, err
 		}
-		cancelled := func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }
-		if err := AwaitDirectory(ctx, d.Dir, cancelled); err != nil {
-			return Answer{}, err
+		why := "a worker has to process the request"
+		if none := withoutWorker(ctx, o, d, claim); none != nil { // waiting would be in vain
+			why = "a worker has to process the request, but " + view.NoWorker(*none) + ". " + none.Fix(claim.RunID,
+				h.Program+" "+shell.Line(h.StartsWorker()...))
+		} else {
+			cancelled := func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }
+			if err := AwaitDirectory(ctx, d.Dir, cancelled); err != nil {
+				return Answer{}, err
+			}
 		}
 		see := shell.Quote(d.Root)
 		a := h.answer(d, claim.RunID, fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program,
 			see))
 		if a.Status != run.Cancelled {
-			a.Message = h.Advice(fmt.Sprintf("Cancelling run %s: a worker has to process the request. To check: %s status %s",
-				claim.RunID, h.Program, see), claim.RunID)
+			a.Message = h.Advice(fmt.Sprintf("Cancelling run %s: %s. To check: %s status %s", claim.RunID,
+				strings.TrimSuffix(why, "."), h.Program, see), claim.RunID)
 		}
 		return a, nil
 	})
+}
+
+// withoutWorker returns why nothing processes requests to an open run. Nil: a worker does, or it is not known.
+func withoutWorker(ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim) *run.NoWorker {
+	now, err := d.Now()
+	if err != nil {
+		return nil
+	}
+	return o.NoWorker(ctx, claim, o.EffectiveStatus(ctx, claim, now.State.Status))
 }
 
 // RevertInput is the input of [Revert].

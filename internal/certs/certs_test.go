@@ -87,7 +87,7 @@ func TestNamesAndUses(t *testing.T) {
 	}
 }
 
-func TestEnsureChangesNothingThatIsGood(t *testing.T) {
+func TestEnsureKeepsHealthyProcesses(t *testing.T) {
 	d := made(t)
 	before := files(t, d)
 	require.NoError(t, d.Ensure(t.Context(), time.Now().Add(25*day)))

@@ -67,8 +67,8 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	require.Equal(t, maxTail+1, strings.Count(out.String(), "\n"), "printed once a second")
 }
 
-// TestLogThatIsNotThereYetIsAwaited: a run that has just been started has no log for a moment.
-func TestLogThatIsNotThereYetIsAwaited(t *testing.T) {
+// TestMissingLogIsAwaited: a run that has just been started has no log for a moment.
+func TestMissingLogIsAwaited(t *testing.T) {
 	w := newTargetWorld(t)
 	d := w.journaledRun(t, "starts", "", step{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1, Attempts: 3}})
 	log := d.Path(layout.TextLog)

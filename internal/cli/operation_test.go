@@ -12,8 +12,8 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 )
 
-// TestAnOperationIsAVerb: an operation needs no code of this package. Its keys are flags, its run an argument.
-func TestAnOperationIsAVerb(t *testing.T) {
+// TestOperationsAreVerbs: an operation needs no code of this package. Its keys are flags, its run an argument.
+func TestOperationsAreVerbs(t *testing.T) {
 	w := newTargetWorld(t)
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	var out strings.Builder

@@ -100,9 +100,9 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestResumeOfARunThatEndsMeanwhile: a run whose workflow ends between the question for its status and the message is
+// TestResumeOfARunThatIsEnding: a run whose workflow ends between the question for its status and the message is
 // resumed in a new epoch.
-func TestResumeOfARunThatEndsMeanwhile(t *testing.T) {
+func TestResumeOfARunThatIsEnding(t *testing.T) {
 	w := newTargetWorld(t)
 	dir := filepath.Join(w.root, "cancelled")
 	w.run(t, "small.yaml", dir, "9012-cancelled", run.Cancelled)

@@ -34,8 +34,8 @@ func TestOpenAPIIsCommitted(t *testing.T) {
 		"-run TestOpenAPI -update")
 }
 
-// TestTheAPIFollowsTheTable: every operation has an address, and needs the access of its row.
-func TestTheAPIFollowsTheTable(t *testing.T) {
+// TestAPIFollowsOperationsTable: every operation has an address, and needs the access of its row.
+func TestAPIFollowsOperationsTable(t *testing.T) {
 	d := newDesk(t)
 	var names []string
 	for _, rt := range routes() {

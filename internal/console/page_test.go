@@ -10,8 +10,8 @@ import (
 
 const asPage = "\nAccept: text/html\nContent-Type: application/x-www-form-urlencoded"
 
-// TestAFormIsNotLostWithTheSession: what a user has entered is shown again if the session has ended, or is another one.
-func TestAFormIsNotLostWithTheSession(t *testing.T) {
+// TestFormSurvivesExpiredSession: what a user has entered is shown again if the session has ended, or is another one.
+func TestFormSurvivesExpiredSession(t *testing.T) {
 	d := newDesk(t)
 	form := url.Values{"text": {"An hour of <i>work</i>"}, "csrf": {"old"}}.Encode()
 	path := "/runs/" + letter + "/do/steer"
@@ -37,8 +37,8 @@ func TestAFormIsNotLostWithTheSession(t *testing.T) {
 	require.NotContains(t, body, "An hour", "another site gets nothing")
 }
 
-// TestALinkFromAnotherSiteOpensThePage: the browser sends no strict cookie with it, so the page leads there once more.
-func TestALinkFromAnotherSiteOpensThePage(t *testing.T) {
+// TestLinkFromAnotherSiteOpensPage: the browser sends no strict cookie with it, so the page leads there once more.
+func TestLinkFromAnotherSiteOpensPage(t *testing.T) {
 	d := newDesk(t)
 	from := func(site string) string {
 		_, body := d.raw(d.request("GET", "/runs/"+letter+"?all", "Accept: text/html\nSec-Fetch-Mode: navigate\n"+

@@ -139,7 +139,7 @@ func TestEndedAndSupersededDeliveriesCountOnce(t *testing.T) {
 	require.InDelta(t, 4, h.used().USD, 1e-9)
 }
 
-func TestNextLookSettlesCallsOfKilledWorkers(t *testing.T) {
+func TestNextReadSettlesCallsOfKilledWorkers(t *testing.T) {
 	dead := process.Identity{PID: 1 << 30}
 	for _, row := range []struct {
 		name  string

@@ -105,8 +105,8 @@ func TestSettleLooksAtOneCall(t *testing.T) {
 	require.Equal(t, []any{2.0, 0}, []any{sum.Total.USD, len(sum.Damage)}, "the same part twice")
 }
 
-// TestWhoEndsACall: a call whose supervisor is gone is lost, unless its worker is storing the answer.
-func TestWhoEndsACall(t *testing.T) {
+// TestCallOfLostSupervisorIsLost: a call whose supervisor is gone is lost, unless its worker is storing the answer.
+func TestCallOfLostSupervisorIsLost(t *testing.T) {
 	for name, row := range map[string]struct {
 		exit, worker bool
 		scratch      string
@@ -142,9 +142,9 @@ func TestWhoEndsACall(t *testing.T) {
 	}
 }
 
-// TestAnswerThatIsStoredMeanwhile: at any moment of a settlement by another call, the worker stores the answer and
+// TestAnswerStoredByAnotherDelivery: at any moment of a settlement by another call, the worker stores the answer and
 // removes the folder of its call. The call is not lost, and costs what it costs.
-func TestAnswerThatIsStoredMeanwhile(t *testing.T) {
+func TestAnswerStoredByAnotherDelivery(t *testing.T) {
 	moment := 0
 	for stored := true; stored; {
 		moment++
@@ -207,8 +207,8 @@ func twoStores(t *testing.T) (*host, stores) {
 	return h, all
 }
 
-// TestStoreThatIsAway leaves its calls open, and those of other stores are settled.
-func TestStoreThatIsAway(t *testing.T) {
+// TestUnavailableStore leaves its calls open, and those of other stores are settled.
+func TestUnavailableStore(t *testing.T) {
 	h, all := twoStores(t)
 	for url := range all {
 		if strings.HasSuffix(url, "/second") {

@@ -107,9 +107,9 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 	require.Empty(t, check(t, d).Issues)
 }
 
-// TestCallsThatAreNotAlone: a journal in which two answered calls have one id, or one folder, is named; an answer that
-// was used once more is not a second call.
-func TestCallsThatAreNotAlone(t *testing.T) {
+// TestSharedCallsAreReported: a journal in which two answered calls have one id, or one folder, is named; an answer
+// that was used once more is not a second call.
+func TestSharedCallsAreReported(t *testing.T) {
 	twice := func(change func(*run.PassEnd)) projector.Dir {
 		s := newStory(t)
 		s.twoPasses()
@@ -201,8 +201,8 @@ func TestDirectoriesOfEarlierReleases(t *testing.T) {
 	require.Len(t, rows, 11)
 }
 
-// TestTheVerdictOfAPassIsEvidence: a lost or changed verdict.json is found as the reply would be.
-func TestTheVerdictOfAPassIsEvidence(t *testing.T) {
+// TestVerdictOfAPassIsEvidence: a lost or changed verdict.json is found as the reply would be.
+func TestVerdictOfAPassIsEvidence(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	s.begin(about(2), 1)

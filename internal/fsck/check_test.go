@@ -98,9 +98,9 @@ func (m meanwhile) Err() error {
 	return m.Context.Err()
 }
 
-// TestProjectionEndingDuringCheckIsNoFinding lets a whole projection happen after a check has read meta.json: no
+// TestProjectionEndingDuringCheckIsNotAFinding lets a whole projection happen after a check has read meta.json: no
 // process holds the lock when the check asks, and what it read is not a contradiction, since meta.json has changed.
-func TestProjectionEndingDuringCheckIsNoFinding(t *testing.T) {
+func TestProjectionEndingDuringCheckIsNotAFinding(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
 	s.begin(about(3), 1)
@@ -121,9 +121,9 @@ func TestProjectionEndingDuringCheckIsNoFinding(t *testing.T) {
 	require.Empty(t, check(t, d).Issues)
 }
 
-// TestWhatIsAheadOfMetaIsNotDamage takes meta.json and state.json back by one batch, as a crash leaves them: the
+// TestEventsAheadOfMetaAreNotDamage takes meta.json and state.json back by one batch, as a crash leaves them: the
 // artifact and a checkpoint that the batch has written again are further, and not wrong.
-func TestWhatIsAheadOfMetaIsNotDamage(t *testing.T) {
+func TestEventsAheadOfMetaAreNotDamage(t *testing.T) {
 	for name, send := range map[string]func(*story){
 		"an artifact": func(s *story) {
 			s.begin(about(3), 1)
@@ -249,9 +249,9 @@ func TestReferenceRuns(t *testing.T) {
 	}
 }
 
-// TestTheReferenceHalfWay folds the beginnings of a run that another program recorded; its meta.json is made to say the
+// TestReferenceRunHalfWay folds the beginnings of a run that another program recorded; its meta.json is made to say the
 // same.
-func TestTheReferenceHalfWay(t *testing.T) {
+func TestReferenceRunHalfWay(t *testing.T) {
 	raw, err := os.ReadFile("../../rundir/testdata/reference/planning_retry_then_continue/events.jsonl")
 	require.NoError(t, err)
 	lines := strings.SplitAfter(string(raw), "\n")
@@ -283,8 +283,8 @@ func TestTheReferenceHalfWay(t *testing.T) {
 	}
 }
 
-// TestTheWorkflowIsAway looks at the one injury that is not on the disk.
-func TestTheWorkflowIsAway(t *testing.T) {
+// TestCheckWithoutWorkflow looks at the one injury that is not on the disk.
+func TestCheckWithoutWorkflow(t *testing.T) {
 	for _, row := range []struct {
 		body  string
 		live  run.Liveness
@@ -384,8 +384,8 @@ func TestHintsCanBeFollowed(t *testing.T) {
 	require.Contains(t, r.Issues[0].Hint, "the program that wrote the directory")
 }
 
-// TestNumbersThatAreWrongAreShown names the lines, each once, and goes on with the numbering behind them.
-func TestNumbersThatAreWrongAreShown(t *testing.T) {
+// TestWrongNumbersAreShown names the lines, each once, and goes on with the numbering behind them.
+func TestWrongNumbersAreShown(t *testing.T) {
 	for events, want := range map[string]string{
 		`{"seq":1} {"seq":2} {"seq":5} {"seq":6}`: "numbers are missing before, or " +
 			"in: line 3 of events.jsonl",

@@ -111,9 +111,9 @@ func resting(t *testing.T) (*story, projector.Dir, projector.Batch) {
 	return s, d, batch(s.lines, len(s.lines), len(s.lines))
 }
 
-// TestAProjectionNamesDamage before a run goes on after a rest: nothing is written until the journal has taken note of
+// TestProjectionReportsDamage before a run goes on after a rest: nothing is written until the journal has taken note of
 // it.
-func TestAProjectionNamesDamage(t *testing.T) {
+func TestProjectionReportsDamage(t *testing.T) {
 	s, d, b := resting(t)
 	onDisk(t, d, changed(s.lines[:len(s.lines)-1], 3))
 	before := look(t, d)

@@ -468,9 +468,9 @@ func TestOldDirectoriesHaveNoDigests(t *testing.T) {
 	require.Empty(t, check(t, sc.dir).Issues)
 }
 
-// TestWhatNothingHoldsIsNamed: a repair makes again what it can, and names what neither the store nor the directory
+// TestUnreferencedContentIsNamed: a repair makes again what it can, and names what neither the store nor the directory
 // holds.
-func TestWhatNothingHoldsIsNamed(t *testing.T) {
+func TestUnreferencedContentIsNamed(t *testing.T) {
 	sc := sceneOf(t, "run-1", "")
 	const lost, other = "_orchestrator/passes/pass-001/raw-output.txt", "_orchestrator/passes/pass-002/prompt.md"
 	delete(sc.story.blobs, digestOf(sc.files[lost]))

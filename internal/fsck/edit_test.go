@@ -12,7 +12,7 @@ import (
 
 // A failed pass is done again after an edit: it is given the edited artifact, and backs that up where what it was given
 // first lay.
-func TestAnEditLosesNoBackup(t *testing.T) {
+func TestEditKeepsBackup(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	s.phase = "weave"

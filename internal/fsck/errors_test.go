@@ -32,9 +32,9 @@ func (s *story) shots(attempts int, degraded bool) {
 		Degraded: degraded})
 }
 
-// TestWhichErrorsAreRecorded: errors.jsonl has every error; the history has the same, but one record for a start whose
+// TestRecordedErrors: errors.jsonl has every error; the history has the same, but one record for a start whose
 // attempts all failed.
-func TestWhichErrorsAreRecorded(t *testing.T) {
+func TestRecordedErrors(t *testing.T) {
 	rows := []struct {
 		name    string
 		send    func(s *story)
@@ -160,8 +160,8 @@ func TestExhaustedRecordListsEveryAttempt(t *testing.T) {
 		got)
 }
 
-// TestAMessageOfManyLinesIsOneEntry of the log for people, and cannot play with the terminal.
-func TestAMessageOfManyLinesIsOneEntry(t *testing.T) {
+// TestMultilineMessageIsOneEntry of the log for people, and cannot play with the terminal.
+func TestMultilineMessageIsOneEntry(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	s.begin(about(1), 1)

@@ -358,8 +358,8 @@ func TestRefusedHintsSayWhy(t *testing.T) {
 	require.NotContains(t, check(t, d).Issues[0].Hint, "repair-state")
 }
 
-// TestAnotherProgramsMetaIsNotOurs: keys that we write with another type are not damage there.
-func TestAnotherProgramsMetaIsNotOurs(t *testing.T) {
+// TestMetaOfAnotherProgramIsIgnored: keys that we write with another type are not damage there.
+func TestMetaOfAnotherProgramIsIgnored(t *testing.T) {
 	d, _ := filesOf(layout.EventsFile, linesOf(evStart, evDone), layout.MetaFile,
 		`{"status": "done", "no_change_outcome": {"status": "done"}, "phase_handoff": null, "version": "x", "state": 7, `+
 			`"events": []}`)(t)

@@ -82,9 +82,9 @@ func histories() map[string]func(s *story) {
 	}
 }
 
-// TestARepairEnds kills a projection at its steps, in runs that went back, and repairs what is left: then a check finds
-// nothing, and the next repair writes nothing.
-func TestARepairEnds(t *testing.T) {
+// TestRepairTerminates kills a projection at its steps, in runs that went back, and repairs what is left: then a check
+// finds nothing, and the next repair writes nothing.
+func TestRepairTerminates(t *testing.T) {
 	for name, send := range histories() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -69,8 +69,8 @@ func rowInjuries() []injury {
 	}
 }
 
-// TestPromotionOfTheResultIsNoFinding: the row that a promotion writes is right.
-func TestPromotionOfTheResultIsNoFinding(t *testing.T) {
+// TestPromotionOfTheResultIsNotAFinding: the row that a promotion writes is right.
+func TestPromotionOfTheResultIsNotAFinding(t *testing.T) {
 	s, d := ended(t, run.Done, 0)
 	require.NotNil(t, s.state.Artifact)
 	place(t, d, layout.PromotionsFile, promotion(t, 1, s.state.Artifact.Digest)+promotion(t, 2, s.state.Artifact.Digest))

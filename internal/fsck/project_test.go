@@ -235,8 +235,8 @@ func TestInjuries(t *testing.T) {
 	}
 }
 
-// TestAShorterStreamIsAGap: history has what is missing, and the directory is whole again after a rebuild.
-func TestAShorterStreamIsAGap(t *testing.T) {
+// TestShorterStreamIsAGap: history has what is missing, and the directory is whole again after a rebuild.
+func TestShorterStreamIsAGap(t *testing.T) {
 	s := whole(t)
 	want := look(t, written(t, s))
 	for name, keep := range map[string]int{"shorter": 7, "empty": 0} {
@@ -288,8 +288,8 @@ func TestForeignBytesAfterLogAhead(t *testing.T) {
 	}
 }
 
-// TestAnExchangedStream: lines of another length under meta.json are noticed though there are enough bytes.
-func TestAnExchangedStream(t *testing.T) {
+// TestExchangedStreamIsDetected: lines of another length under meta.json are noticed though there are enough bytes.
+func TestExchangedStreamIsDetected(t *testing.T) {
 	s := whole(t)
 	n := len(s.lines) - 1
 	for name, text := range map[string]string{

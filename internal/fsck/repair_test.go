@@ -17,9 +17,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestARepairChangesNothingElse compares another program's meta.json byte by byte: unknown keys, their order and their
+// TestRepairChangesNothingElse compares another program's meta.json byte by byte: unknown keys, their order and their
 // form stay.
-func TestARepairChangesNothingElse(t *testing.T) {
+func TestRepairChangesNothingElse(t *testing.T) {
 	d, _ := bodyOf(t, "reference, asked twice")
 	before := look(t, d)[layout.MetaFile]
 	hurt := strings.Replace(before, "\"status\": \"done\",\n",
@@ -35,8 +35,8 @@ func TestARepairChangesNothingElse(t *testing.T) {
 	require.Equal(t, before, look(t, d)[layout.MetaFile])
 }
 
-// TestAnUnknownKeyOutlivesARepair whichever way meta.json is written again.
-func TestAnUnknownKeyOutlivesARepair(t *testing.T) {
+// TestUnknownKeySurvivesRepair whichever way meta.json is written again.
+func TestUnknownKeySurvivesRepair(t *testing.T) {
 	for name, hurt := range map[string]func(projector.Dir){
 		"a key is set":        func(d projector.Dir) { setKey(t, d, "status", `"done"`) },
 		"everything is anew":  func(d projector.Dir) { remove(t, d, layout.StateFile) },
@@ -83,8 +83,8 @@ func TestDecidedHaltIsExecuted(t *testing.T) {
 	require.Contains(t, look(t, d)[layout.MetaFile], `"halted_at": "2026-01-03T12:00:00.000Z"`)
 }
 
-// TestALiveRunIsNotRepaired: an open workflow, and a directory that is being written to.
-func TestALiveRunIsNotRepaired(t *testing.T) {
+// TestLiveRunIsNotRepaired: an open workflow, and a directory that is being written to.
+func TestLiveRunIsNotRepaired(t *testing.T) {
 	d, blobs := bodyOf(t, "paused")
 	setKey(t, d, "status", `"done"`)
 	before := look(t, d)
@@ -166,8 +166,8 @@ func TestWithoutTheStoreNothingIsTouched(t *testing.T) {
 	require.Equal(t, before, look(t, d))
 }
 
-// TestAnEditSurvivesARepair: what somebody wrote into the artifact stays, though everything around it is made again.
-func TestAnEditSurvivesARepair(t *testing.T) {
+// TestEditSurvivesRepair: what somebody wrote into the artifact stays, though everything around it is made again.
+func TestEditSurvivesRepair(t *testing.T) {
 	d, blobs := bodyOf(t, "paused")
 	write(t, d, "artifact.html", "<html>mine</html>")
 	remove(t, d, layout.StateFile)

@@ -97,7 +97,7 @@ func TestMayContinue(t *testing.T) {
 }
 
 // The advice of the error is to move the file away and to rebuild the directory.
-func TestAnUnreadableClaimIsTheRunsOwn(t *testing.T) {
+func TestUnreadableClaimBelongsToRun(t *testing.T) {
 	d, lines := projector.At(filepath.Join(t.TempDir(), "my run")),
 		[]string{`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"run_id":"run-1"}}`}
 	claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
@@ -124,8 +124,8 @@ func TestAnUnreadableClaimIsTheRunsOwn(t *testing.T) {
 	require.Equal(t, claim, got)
 }
 
-// TestAnotherProgramsClaimIsNone: a run.json of another kind makes no directory a run's.
-func TestAnotherProgramsClaimIsNone(t *testing.T) {
+// TestClaimOfAnotherProgramIsIgnored: a run.json of another kind makes no directory a run's.
+func TestClaimOfAnotherProgramIsIgnored(t *testing.T) {
 	for _, text := range []string{`{"version": "2.0"}`, `{"name": "mine"}`, `[1]`, `{}`} {
 		d := projector.At(t.TempDir())
 		require.NoError(t, os.WriteFile(d.Path(layout.ClaimFile), []byte(text), 0o644))

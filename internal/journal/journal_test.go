@@ -100,7 +100,7 @@ func TestOpenReadsFromTheOffset(t *testing.T) {
 	}
 }
 
-func TestWhereLinesEnd(t *testing.T) {
+func TestLineEnds(t *testing.T) {
 	d := folderWith(t, "log", "ab\nc\n")
 	for size, want := range map[int64]bool{0: true, 1: false, 2: false, 3: true, 4: false, 5: true, 6: false} {
 		ends, err := journal.LineEnds(d, "log", size)
@@ -259,8 +259,8 @@ type refusingStore struct{}
 
 func (refusingStore) Get(context.Context, string) ([]byte, error) { return nil, errRefused }
 
-// TestSegmentsThatDoNotFit names the segment that is wrong, and what is wrong with it.
-func TestSegmentsThatDoNotFit(t *testing.T) {
+// TestInconsistentSegments names the segment that is wrong, and what is wrong with it.
+func TestInconsistentSegments(t *testing.T) {
 	for name, row := range map[string]struct {
 		change  func(n int, one *journal.Segment)
 		at      int // the segment that is named; -1: none

@@ -142,7 +142,7 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 	}
 }
 
-func TestAStableProcessResetsTheRestartCount(t *testing.T) {
+func TestStableProcessResetsRestartCount(t *testing.T) {
 	dir, before := kept(t, "50ms")
 	kill(t, before.Worker.Process)
 	comes(t, "a restart that is not counted any more",

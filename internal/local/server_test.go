@@ -243,7 +243,7 @@ func TestEnsureRetriesAPortTakenForAMoment(t *testing.T) {
 	require.NoError(t, err)
 }
 
-func TestEnsureStopsAServerThatIsNeverReady(t *testing.T) {
+func TestEnsureStopsServerThatIsNeverReady(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
 	o.StartTimeout = 200 * time.Millisecond

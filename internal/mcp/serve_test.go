@@ -113,8 +113,8 @@ func TestHugeMessage(t *testing.T) {
 	require.ErrorContains(t, <-w.ended, "each line is one JSON-RPC message of at most 1 MiB: correct the client")
 }
 
-// TestNoMessage: the program that runs this command sends something else.
-func TestNoMessage(t *testing.T) {
+// TestUnrelatedInputIsReported: the program that runs this command sends something else.
+func TestUnrelatedInputIsReported(t *testing.T) {
 	w := newWire(t, newDesk(t, api.CanOperate).host)
 	w.send("garbage")
 	require.ErrorContains(t, <-w.ended, "read the messages of the MCP client: invalid character 'g'")

@@ -55,8 +55,8 @@ func TestSecretInputsAreListed(t *testing.T) {
 	require.Empty(t, Operator{}.secretInputs(def))
 }
 
-// TestBytesAreNoMessage sends bytes that are not text, as a message and as an answer.
-func TestBytesAreNoMessage(t *testing.T) {
+// TestBinaryMessageIsRefused sends bytes that are not text, as a message and as an answer.
+func TestBinaryMessageIsRefused(t *testing.T) {
 	for _, text := range []string{"\xff", "a\x00b"} {
 		var refused *RefusedError
 		_, err := Operator{}.Send(t.Context(), "run", workflows.VerbSteer, workflows.Message{Text: text})

@@ -44,8 +44,8 @@ func TestStoresThatADirectoryNames(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfOthersAreRefused finds a directory of another user only with trust, and never writes there.
-func TestDirectoriesOfOthersAreRefused(t *testing.T) {
+// TestDirectoriesOfOtherUsersAreRefused finds a directory of another user only with trust, and never writes there.
+func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}

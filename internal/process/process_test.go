@@ -144,7 +144,7 @@ func (m *table) Start(process.Identity, string) (process.Identity, io.WriteClose
 	return process.Identity{}, nil, nil
 }
 
-func TestSimulatedProcessIsNoRealOne(t *testing.T) {
+func TestSimulatedProcessIsNotReal(t *testing.T) {
 	_, real := sleeper(t)
 	same := process.Identity{PID: real.PID, StartTime: real.StartTime, BootID: "simulated"}
 	m := &table{runs: same}

@@ -75,8 +75,8 @@ func TestPromotionsAreRecordedOnce(t *testing.T) {
 	require.Len(t, past, 2, "a copy that failed is not a promotion")
 }
 
-// TestWhoseFiles finds the run whose files are here without its claim.
-func TestWhoseFiles(t *testing.T) {
+// TestOwnerOfFiles finds the run whose files are here without its claim.
+func TestOwnerOfFiles(t *testing.T) {
 	w := &writer{t: t}
 	w.add(run.KindRunStart, run.RunStart{RunID: "journal"})
 	none := &writer{t: t}
@@ -195,8 +195,8 @@ func (b blobStore) Manifest(ctx context.Context, tree string) ([]byte, error) {
 func (b blobStore) LayDown(context.Context, string, string) error { return nil }
 func (b blobStore) PutTree(context.Context, []byte) error         { return nil }
 
-// TestWhatTheStoreLacks lists what a run needs to continue, with what its lists name.
-func TestWhatTheStoreLacks(t *testing.T) {
+// TestContentMissingFromStore lists what a run needs to continue, with what its lists name.
+func TestContentMissingFromStore(t *testing.T) {
 	b := blobStore{}
 	blob := func(text string) *run.Blob {
 		digest, err := b.Put(t.Context(), []byte(text))

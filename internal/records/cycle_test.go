@@ -94,8 +94,8 @@ func TestRefineWithoutAPage(t *testing.T) {
 	require.Empty(t, c.Auditors)
 }
 
-// TestReportOfGivenUpMember is the output of its last attempt, or none: only a used reply becomes a report.
-func TestReportOfGivenUpMember(t *testing.T) {
+// TestReportOfAbandonedMember is the output of its last attempt, or none: only a used reply becomes a report.
+func TestReportOfAbandonedMember(t *testing.T) {
 	j := newJournal(t)
 	j.start()
 	j.openCycle(1)

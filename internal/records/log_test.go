@@ -237,8 +237,8 @@ func TestLinesForPeople(t *testing.T) {
 	require.Contains(t, j.text(), "Score threshold not met (2.0 of 3.5)\n")
 }
 
-// TestRowsThatAreNoJSON are an error of the log, which is then not written.
-func TestRowsThatAreNoJSON(t *testing.T) {
+// TestRowsWithInvalidJSON are an error of the log, which is then not written.
+func TestRowsWithInvalidJSON(t *testing.T) {
 	logs := records.NewLogbook(nil)
 	left := logs.StartsUpTo(9, []records.StartRow{{LogDecision: run.LogDecision{Threshold: pointer(math.NaN())}}})
 	require.Empty(t, left)

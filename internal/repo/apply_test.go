@@ -226,7 +226,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-func TestInvalidPatchIsNoConflict(t *testing.T) {
+func TestInvalidPatchIsNotAConflict(t *testing.T) {
 	t.Parallel()
 	r, _ := initial(t, files{"a.txt": "a\n"})
 	for _, patch := range []string{"hello\n",

@@ -228,7 +228,7 @@ func conflict(t *testing.T, dir string) {
 	require.Equal(t, 1, exitCode(err))
 }
 
-func TestLineEndingsAreNoError(t *testing.T) {
+func TestLineEndingsAreAccepted(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	run(t, dir, "config", "core.autocrlf", "true")

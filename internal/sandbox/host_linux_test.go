@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWhatOnlyRootReadsIsHidden finds keys of services, which root's agents could read.
-func TestWhatOnlyRootReadsIsHidden(t *testing.T) {
+// TestRootOnlyFilesAreHidden finds keys of services, which root's agents could read.
+func TestRootOnlyFilesAreHidden(t *testing.T) {
 	etc := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"keytab": 0o600, "hosts": 0o644, "vpn/server.key": 0o640,
 		"vpn/server.conf": 0o644, "letsencrypt/live/site/key.pem": 0o644} {

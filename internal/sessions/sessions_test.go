@@ -87,8 +87,8 @@ func TestCopyOfKeptSession(t *testing.T) {
 	}
 }
 
-// TestLinksLeadNowhere: an agent can write into the folders of its program, and nothing outside is read or written.
-func TestLinksLeadNowhere(t *testing.T) {
+// TestLinksAreNotFollowed: an agent can write into the folders of its program, and nothing outside is read or written.
+func TestLinksAreNotFollowed(t *testing.T) {
 	p, home := program(t, "claude")
 	state, outside := t.TempDir(), t.TempDir()
 	kept, err := p.Keep(state, "run-1", id)
@@ -108,7 +108,7 @@ func TestLinksLeadNowhere(t *testing.T) {
 	require.ErrorIs(t, err, sessions.ErrNone)
 }
 
-func TestNamesThatAreNone(t *testing.T) {
+func TestInvalidNamesAreRefused(t *testing.T) {
 	p, _ := program(t, "codex")
 	for _, bad := range []string{"", "../x", "a/b", "--all", "a*"} {
 		_, err := p.Directory(bad)

@@ -111,8 +111,8 @@ func TestRestartedWorkerMakesTheSameSpans(t *testing.T) {
 	}
 }
 
-// TestAnyOrderOfEventsIsATrace: whatever a stream contains, ids are unique, and a parent exists or has not ended.
-func TestAnyOrderOfEventsIsATrace(t *testing.T) {
+// TestEventsInAnyOrderAreATrace: whatever a stream contains, ids are unique, and a parent exists or has not ended.
+func TestEventsInAnyOrderAreATrace(t *testing.T) {
 	events := eventsIn(t, "every-kind.jsonl")
 	rnd := rand.New(rand.NewPCG(1, 2))
 	for range 100 {

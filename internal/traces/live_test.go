@@ -106,8 +106,8 @@ func TestLiveSpansAreThoseOfAnExport(t *testing.T) {
 	})
 }
 
-// TestBatchThatIsRefusedIsDropped: one batch that a collector never takes does not hold up those after it.
-func TestBatchThatIsRefusedIsDropped(t *testing.T) {
+// TestRefusedBatchIsDropped: one batch that a collector never takes does not hold up those after it.
+func TestRefusedBatchIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j, c, tries := newJournal(t), &counted{}, 0
 		l := NewLive(func(context.Context, []*Span) error {

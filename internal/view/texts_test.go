@@ -41,7 +41,7 @@ func TestAdviceIsAboutPauses(t *testing.T) {
 	require.Empty(t, of(run.Interrupted, run.DiskFull))
 }
 
-func TestWhyRunsDoNotContinue(t *testing.T) {
+func TestReasonsForNotContinuing(t *testing.T) {
 	for want, s := range map[string]run.State{
 		"Finished. Delivered to branch passbook/r.": {Status: run.Done,
 			Delivery: &run.Delivered{Delivered: true, To: "branch",

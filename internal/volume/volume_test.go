@@ -15,7 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/volume"
 )
 
-func TestOf(t *testing.T) {
+func TestPackageOf(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
 	there, err := volume.Of(dir)

@@ -86,8 +86,8 @@ func TestSaveKeepsWhatTheTreeHas(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestWhatGitIgnores is left out as of the run's commit, and what git tracks is not a secret.
-func TestWhatGitIgnores(t *testing.T) {
+// TestIgnoredByGit is left out as of the run's commit, and what git tracks is not a secret.
+func TestIgnoredByGit(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) string {
 		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e"}, args...)...)
@@ -121,8 +121,8 @@ func TestWhatGitIgnores(t *testing.T) {
 	require.Zero(t, same)
 }
 
-// TestWhatWasLeftOut names secrets before what is ignored, folders with a slash, and the number of the rest.
-func TestWhatWasLeftOut(t *testing.T) {
+// TestOmissionsAreListed names secrets before what is ignored, folders with a slash, and the number of the rest.
+func TestOmissionsAreListed(t *testing.T) {
 	var saved tree.Saved
 	add := func(path string, folder bool, why tree.Reason) {
 		saved.Skipped = append(saved.Skipped, tree.Skipped{Path: path, Folder: folder, Reason: why})

@@ -47,7 +47,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-func TestTheDefinitionHasSoManyPasses(t *testing.T) {
+func TestDefinitionHasExpectedPasses(t *testing.T) {
 	def, err := define(t.TempDir(), "/bin/agent", 24)
 	require.NoError(t, err)
 	require.Equal(t, 24, def.Plan.Total)
@@ -112,7 +112,7 @@ func TestShareOfAHistory(t *testing.T) {
 }
 
 // A player leaves the files that the run left, with as many bytes.
-func TestThePlainLoopWritesWhatTheRunWrote(t *testing.T) {
+func TestPlainLoopWritesTheBytesOfTheRun(t *testing.T) {
 	dir := t.TempDir()
 	var steps []step
 	disk := durable.Disk{Hook: func(s durable.Step) error {

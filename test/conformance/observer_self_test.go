@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTheWatcherSees plants what must never happen, so that a row that finds nothing has looked.
-func TestTheWatcherSees(t *testing.T) {
+// TestObserverDetectsPlantedFaults plants what must never happen, so that a row that finds nothing has looked.
+func TestObserverDetectsPlantedFaults(t *testing.T) {
 	t.Parallel()
 	state := func(seq, saved, record string) string {
 		return `{"lastSeq":` + seq + `,"lastSavedAt":"` + saved + `","passRecords":{"1":{"durationMs":` + record + `}}}`
@@ -50,9 +50,9 @@ func TestTheWatcherSees(t *testing.T) {
 	}
 }
 
-// TestAnUnsyncedReplacementIsSeen gives the reader of traces one that is right; the wrong ones are told apart by its
+// TestUnsyncedReplacementIsDetected gives the reader of traces one that is right; the wrong ones are told apart by its
 // marks.
-func TestAnUnsyncedReplacementIsSeen(t *testing.T) {
+func TestUnsyncedReplacementIsDetected(t *testing.T) {
 	t.Parallel()
 	sync := `fsync(7</r/_orchestrator/state.json.tmp.1>) = 0` + "\n"
 	rename := `renameat(AT_FDCWD, "/r/_orchestrator/state.json.tmp.1", AT_FDCWD, "/r/_orchestrator/state.json") = 0` +

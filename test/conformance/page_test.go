@@ -23,8 +23,8 @@ var groupSizes = map[string]int{
 	"LC": 11, "CL": 12, "IV": 10, "PX": 14,
 }
 
-// TestThePageIsComplete holds docs/conformance.md to the checklist and to the tests.
-func TestThePageIsComplete(t *testing.T) {
+// TestPageIsComplete holds docs/conformance.md to the checklist and to the tests.
+func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
 	page := string(read(t, filepath.Join(project, "docs", "conformance.md")))
 	page = strings.ReplaceAll(page, "\n  ", " ") // a row of several lines

@@ -10,10 +10,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestTheServerIsAway takes the server away in the middle of a call, for many heartbeats and until the agent has long
+// TestServerOutage takes the server away in the middle of a call, for many heartbeats and until the agent has long
 // answered: once it does not answer, once it is gone. The answer is not asked for again, the run goes on when the
 // server is back, and meanwhile its directory says where it stands.
-func TestTheServerIsAway(t *testing.T) {
+func TestServerOutage(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]bool{"frozen": false, "killed": true} {
 		t.Run(name, func(t *testing.T) {

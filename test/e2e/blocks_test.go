@@ -54,7 +54,7 @@ var shellBlocks = []shellBlock{
 	{page: "docs/getting-started.md", begins: "bin/starter run", before: `chmod +x fake/claude; PATH=$PWD/fake:$PATH`,
 		replace: []string{"runs/notice", "runs/paid"}, want: []string{"verdict good, 2 calls, $0.02"}},
 
-	{page: "docs/operating.md", begins: "  ! Paused, a disk is full", notRun: "output: TestAFullDisk compares it"},
+	{page: "docs/operating.md", begins: "  ! Paused, a disk is full", notRun: "output: TestFullDisk compares it"},
 	{page: "docs/operating.md", begins: "starter list", before: asks + `starter run asks/pipeline.yaml || test $? = 4`,
 		want: []string{"asks"}},
 	{page: "docs/operating.md", begins: `eval "$(starter server env)"`,

@@ -12,9 +12,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestAStoreOnS3 keeps everything in a bucket: the run outlives its worker and its directory, and nothing is kept on
+// TestStoreOnS3 keeps everything in a bucket: the run outlives its worker and its directory, and nothing is kept on
 // the machine.
-func TestAStoreOnS3(t *testing.T) {
+func TestStoreOnS3(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t, "PASSBOOK_STORE="+fakes3.Start(t), "PASSBOOK_CONTINUE_AFTER=5")
 	h.spoil(slow("5", "600"))

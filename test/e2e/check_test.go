@@ -15,9 +15,9 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestAThousandChecks checks directories while runs write to them, again and again: there is no false alarm. A run that
+// TestThousandChecks checks directories while runs write to them, again and again: there is no false alarm. A run that
 // is through before the thousandth check is followed by another.
-func TestAThousandChecks(t *testing.T) {
+func TestThousandChecks(t *testing.T) {
 	t.Parallel()
 	const wanted = 1000
 	h := newEnv(t)

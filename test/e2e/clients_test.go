@@ -67,9 +67,9 @@ func (c cli) do(args ...string) string {
 	return output
 }
 
-// TestTheTemporalCLI pauses, asks, raises the budget, resumes, resets and describes a run with nothing but Temporal's
+// TestTemporalCLI pauses, asks, raises the budget, resumes, resets and describes a run with nothing but Temporal's
 // own program.
-func TestTheTemporalCLI(t *testing.T) {
+func TestTemporalCLI(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.spoil(slow("3", "8") + slow("7", "10"))
@@ -122,9 +122,9 @@ func (c cli) startsNothing() {
 	}))
 }
 
-// TestMessagesThatAreTooMuch: what is too large is refused or written down, and more at once than the server takes end
-// one after another.
-func TestMessagesThatAreTooMuch(t *testing.T) {
+// TestExcessMessagesAreRefused: what is too large is refused or written down, and more at once than the server takes
+// end one after another.
+func TestExcessMessagesAreRefused(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.spoil(slow("2", "4"))

@@ -55,9 +55,9 @@ func (h *environment) rawHistory(id string) *historypb.History {
 	return all
 }
 
-// TestWhatTemporalKeepsIsEncrypted runs with a key, looks at what the server has, answers without one, and goes on when
+// TestTemporalHistoryIsEncrypted runs with a key, looks at what the server has, answers without one, and goes on when
 // the key was changed.
-func TestWhatTemporalKeepsIsEncrypted(t *testing.T) {
+func TestTemporalHistoryIsEncrypted(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.encrypting("one", "one")

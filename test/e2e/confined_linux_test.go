@@ -32,9 +32,9 @@ find / -path /proc -prune -o \( -name identity.key -o -name grant.key -o -name c
 exit 0
 `
 
-// TestAgentDecidesItsOwnGate has agents answer questions. Without a sandbox, an agent of the same user can, and the
+// TestAgentAnswersGate has agents answer questions. Without a sandbox, an agent of the same user can, and the
 // journal shows whose key signed it. In a sandbox, nothing that it can read is enough.
-func TestAgentDecidesItsOwnGate(t *testing.T) {
+func TestAgentAnswersGate(t *testing.T) {
 	t.Parallel()
 	if problem := sandbox.Examine().Problem; problem != "" {
 		t.Skip(problem)

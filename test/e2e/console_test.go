@@ -105,9 +105,9 @@ func (h *environment) storyTo(folder string) string {
 	return filepath.Join(folder, "pipeline.yaml")
 }
 
-// TestAKilledConsoleActsOnce kills the console between a request and its answer. The same request to the next console
+// TestKilledConsoleActsOnce kills the console between a request and its answer. The same request to the next console
 // has no second effect: a start finds its run, an instruction is given once, and an answer is one to its question.
-func TestAKilledConsoleActsOnce(t *testing.T) {
+func TestKilledConsoleActsOnce(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")

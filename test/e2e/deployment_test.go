@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -149,7 +150,10 @@ func TestWorkerDeployment(t *testing.T) {
 
 	// Without a worker of the former build, its activities are executed by the other one: only its workflows need it.
 	kept := h.begin("keeps", asksOnce)
-	until(t, "a run of the former build asks", func() bool { return statusIs(kept, run.AwaitingPhaseHandoff) })
+	ended := h.begin("ended", asksOnce)
+	until(t, "two runs of the former build ask", func() bool {
+		return statusIs(kept, run.AwaitingPhaseHandoff) && statusIs(ended, run.AwaitingPhaseHandoff)
+	})
 	require.NotContains(t, h.starter("status", kept), "no worker")
 	h.current(later)
 	stop()
@@ -157,33 +161,43 @@ func TestWorkerDeployment(t *testing.T) {
 	h.paid(last, 3)
 	require.Equal(t, later, h.buildOf(last))
 	require.NotContains(t, h.starter("status", last), "no worker")
-	h.unattended(kept)
+	h.unattended(kept, ended)
 }
 
-// unattended wants a run that is pinned to the former build, which has no worker, to be shown as such until it moves.
-func (h *cluster) unattended(dir string) {
+// unattended wants runs that are pinned to the former build, which has no worker, to be shown as such until they move.
+// One is cancelled meanwhile.
+func (h *cluster) unattended(dir, ended string) {
 	t := h.t
 	t.Helper()
-	id := metaOf(t, dir).RunID
-	missing, move := "no worker of build v0.1.0 (deployment passbook) polls passbook-dir-",
-		"temporal workflow update-options --workflow-id "+id+" --versioning-override-behavior auto_upgrade"
-	for _, shown := range []string{h.starter("status", dir), h.starter("list")} {
-		require.Contains(t, shown, missing)
-		require.Contains(t, shown, move)
+	const missing = "no worker of build v0.1.0 (deployment passbook) polls passbook-dir-"
+	move := func(dir string) string {
+		return "temporal workflow update-options --workflow-id " + metaOf(t, dir).RunID +
+			" --versioning-override-behavior auto_upgrade"
+	}
+	for _, output := range []string{h.starter("status", dir), h.starter("list")} {
+		require.Contains(t, output, missing)
+		require.Regexp(t, regexp.QuoteMeta(move(dir))+"|"+regexp.QuoteMeta(move(ended)), output)
 	}
 	output, code := h.try("decide", dir, "--action", "continue")
 	require.Equal(t, 5, code, output)
 	require.Contains(t, output, "no worker of build v0.1.0 (deployment passbook) takes task queue passbook-dir-")
-	require.Contains(t, output, move)
+	require.Contains(t, output, move(dir))
+	output, code = h.try("cancel", ended)
+	require.Equal(t, 3, code, output)
+	require.Contains(t, output, "a worker has to process the request, but "+missing)
+	require.Contains(t, output, move(ended))
 
-	_, err := h.c.UpdateWorkflowExecutionOptions(t.Context(), client.UpdateWorkflowExecutionOptionsRequest{
-		WorkflowId: id, WorkflowExecutionOptionsChanges: client.WorkflowExecutionOptionsChanges{
-			VersioningOverride: &client.VersioningOverrideChange{Value: &client.AutoUpgradeVersioningOverride{}}},
-	})
-	require.NoError(t, err)
-	until(t, "the moved run has a worker", func() bool {
+	for _, dir := range []string{dir, ended} {
+		_, err := h.c.UpdateWorkflowExecutionOptions(t.Context(), client.UpdateWorkflowExecutionOptionsRequest{
+			WorkflowId: metaOf(t, dir).RunID, WorkflowExecutionOptionsChanges: client.WorkflowExecutionOptionsChanges{
+				VersioningOverride: &client.VersioningOverrideChange{Value: &client.AutoUpgradeVersioningOverride{}}},
+		})
+		require.NoError(t, err)
+	}
+	until(t, "the moved runs have a worker", func() bool {
 		return !strings.Contains(h.starter("status", dir)+h.starter("list"), "no worker")
 	})
+	until(t, "the request is processed", func() bool { return statusIs(ended, run.Cancelled) })
 	h.starter("decide", dir, "--action", "continue")
 	h.paid(dir, 2)
 }

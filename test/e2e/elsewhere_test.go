@@ -16,10 +16,10 @@ import (
 	"github.com/passbook-run/passbook/internal/store/fakes3"
 )
 
-// TestAClaimOfAnotherHost freezes the worker of one host in the middle of a call, long past its heartbeat. The claim of
+// TestClaimOfAnotherHost freezes the worker of one host in the middle of a call, long past its heartbeat. The claim of
 // that host holds: a worker of another host makes no second call of it, and status names the host that the run waits
 // for. When the first worker continues, its call is joined.
-func TestAClaimOfAnotherHost(t *testing.T) {
+func TestClaimOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	url := fakes3.Start(t)
 	h := newEnv(t, "PASSBOOK_STORE="+url)

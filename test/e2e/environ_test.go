@@ -32,10 +32,10 @@ while [ -n "$OUT" ] && [ -e "$OUT/wait" ]; do sleep 0.05; done
 echo "The key is $DEPLOY_KEY."
 `
 
-// TestAnAgentThatIsInstalledLater: the background worker was started in a terminal that neither finds the agent nor has
+// TestAgentInstalledLaterIsFound: the background worker was started in a terminal that neither finds the agent nor has
 // its key. A resume from one that does is enough, also for the worker after the next crash. The key is in no file but
 // the one that hands it over, and that is gone when the run is done. It takes about 6 s.
-func TestAnAgentThatIsInstalledLater(t *testing.T) {
+func TestAgentInstalledLaterIsFound(t *testing.T) {
 	t.Parallel()
 	const secret = "correct-horse-battery"
 	h := newEnv(t)

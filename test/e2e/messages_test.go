@@ -73,9 +73,9 @@ func TestMessageDoesNotMoveRunToForeignDirectory(t *testing.T) {
 	h.sound(moved)
 }
 
-// TestARunTakesMoreSignalsThanAnExecution: the server refuses the ten-thousandth signal of one execution. A run that
+// TestRunTakesMoreSignalsThanOneExecution: the server refuses the ten-thousandth signal of one execution. A run that
 // waits takes more, and can still be decided.
-func TestARunTakesMoreSignalsThanAnExecution(t *testing.T) {
+func TestRunTakesMoreSignalsThanOneExecution(t *testing.T) {
 	t.Parallel()
 	const signals, senders = 12_000, 16
 	h := newEnv(t)
@@ -120,9 +120,9 @@ func TestARunTakesMoreSignalsThanAnExecution(t *testing.T) {
 	h.sound(dir)
 }
 
-// TestAnUpdateIsAnsweredWhileTheHostIsAway has no worker for the run; then one for its workflow, and none for its
+// TestUpdateIsAnsweredWithoutHost has no worker for the run; then one for its workflow, and none for its
 // directory.
-func TestAnUpdateIsAnsweredWhileTheHostIsAway(t *testing.T) {
+func TestUpdateIsAnsweredWithoutHost(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")

@@ -60,10 +60,10 @@ func fill(t *testing.T, folder string, nth int) string {
 	return name
 }
 
-// TestAFullDisk fills the disk of the directory in the middle of a call: the run pauses, everybody who can be told is
+// TestFullDisk fills the disk of the directory in the middle of a call: the run pauses, everybody who can be told is
 // told which file system is full and what to do, and after a resume that came too early the next one counts at once.
 // With space again the run ends as if nothing had been.
-func TestAFullDisk(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t, "PASSBOOK_HEARTBEAT=3s")
 	dir := smallDisk(t, h)
@@ -102,9 +102,9 @@ func TestAFullDisk(t *testing.T) {
 	h.undisturbed(dir, 0)
 }
 
-// TestADecisionOnAFullDisk: the answer to a decision that the directory cannot record says so, and the run can be
+// TestDecisionOnFullDisk: the answer to a decision that the directory cannot record says so, and the run can be
 // resumed over HTTP although its directory records that it asks.
-func TestADecisionOnAFullDisk(t *testing.T) {
+func TestDecisionOnFullDisk(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	dir := smallDisk(t, h)
@@ -156,9 +156,9 @@ func pausesFor(t *testing.T, dir, reason string) (n int) {
 	return n
 }
 
-// TestAFullStateDirectory: the server cannot write its database then, so no workflow can say anything; the attached
+// TestFullStateDirectory: the server cannot write its database then, so no workflow can say anything; the attached
 // terminal says it, and with space again the run continues by itself.
-func TestAFullStateDirectory(t *testing.T) {
+func TestFullStateDirectory(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t, "PASSBOOK_HEARTBEAT=3s")
 	mountSmall(t, h.state(), "64m")

@@ -46,9 +46,9 @@ func TestSoak(t *testing.T) {
 	require.Equal(t, *soakInterruptions, sum.interruptions())
 }
 
-// TestTheSoakSeesWhatIsPaidForTwice soaks in the same way with workers that never find the result of a finished call.
+// TestSoakDetectsRepeatedPayment soaks in the same way with workers that never find the result of a finished call.
 // Then calls are repeated, and the soak counts them.
-func TestTheSoakSeesWhatIsPaidForTwice(t *testing.T) {
+func TestSoakDetectsRepeatedPayment(t *testing.T) {
 	t.Parallel()
 	m := newMixed(t)
 	const most = 10 // runs can be lucky

@@ -29,10 +29,10 @@ echo $$ > %[1]s/leader.new && mv %[1]s/leader.new %[1]s/leader
 echo Done.
 `
 
-// TestWhatAWrapperHadStarted kills worker and supervisor of an agent that is a script around others. Its leader dies
+// TestWrapperChildrenAreEnded kills worker and supervisor of an agent that is a script around others. Its leader dies
 // with the supervisor and the others live on: they get no signal. The next worker ends them before it asks again, and
 // no stranger; and none is left at the end.
-func TestWhatAWrapperHadStarted(t *testing.T) {
+func TestWrapperChildrenAreEnded(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	notes := h.dir("notes")

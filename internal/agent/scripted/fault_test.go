@@ -107,7 +107,7 @@ func TestAttemptsAreCountedAcrossProcesses(t *testing.T) {
 	require.Equal(t, []int{0, 1, 1, 9, 0}, codes)
 }
 
-func TestTheFirstFaultThatMatchesCounts(t *testing.T) {
+func TestFirstMatchingFaultCounts(t *testing.T) {
 	env := faultFile(t, "- {at: 001, attempt: 2, do: exit, code: 8}\n- {at: 1, attempt: all, do: exit, code: 9}\n")
 	first, _, _ := invoke(builderPrompt, env)
 	second, _, _ := invoke(builderPrompt, env)
@@ -137,7 +137,7 @@ func TestWrongFaultFilesAreRefused(t *testing.T) {
 	require.Contains(t, stderr, "/nowhere/faults.yaml")
 }
 
-func TestAnEmptyFaultFileHasNoFaults(t *testing.T) {
+func TestEmptyFaultFileHasNoFaults(t *testing.T) {
 	code, _, stderr := invoke(builderPrompt, faultFile(t, "# nothing\n"))
 	require.Zero(t, code, stderr)
 }

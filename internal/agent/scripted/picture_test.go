@@ -70,7 +70,7 @@ func TestScoresStayOnTheScale(t *testing.T) {
 	require.Contains(t, answerOf(t, auditorPrompt("C", source), nil).Result, "Score: 4.0/4")
 }
 
-func TestTheSeedPageDrawsTheProofMark(t *testing.T) {
+func TestSeedPageDrawsProofMark(t *testing.T) {
 	page := load(t, "seed/page.html")
 	for level, c := range proof {
 		rule := fmt.Sprintf(`main[data-polish="%d"] { --mark: #%02x%02x%02x;`, level, c.R, c.G, c.B)

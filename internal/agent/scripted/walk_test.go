@@ -154,7 +154,7 @@ func (w *walker) cycle(steps []pipeline.PlanStep, n int) (auditors []float64, we
 	return auditors, weaver
 }
 
-func TestTheWholePipeline(t *testing.T) {
+func TestWholePipeline(t *testing.T) {
 	w := newWalker(t, "pipeline.yaml")
 	require.Len(t, w.plan.Stages[0].Rounds, 7)
 	for _, round := range w.plan.Stages[0].Rounds {
@@ -195,7 +195,7 @@ func requireBudgets(t *testing.T, costAt []float64) {
 	require.Less(t, crossed(3), 45)
 }
 
-func TestTheTinyPipeline(t *testing.T) {
+func TestTinyPipeline(t *testing.T) {
 	w := newWalker(t, "corpus-tiny.yaml")
 	require.Equal(t, 16, w.plan.Total)
 	for _, round := range w.plan.Stages[0].Rounds {

@@ -73,8 +73,8 @@ func TestWorkerFindsUncleanFolder(t *testing.T) {
 	}
 }
 
-// TestThePlanOfTheExample is done turn by turn, and its tests fail just where the story wants it.
-func TestThePlanOfTheExample(t *testing.T) {
+// TestPlanOfTheExample is done turn by turn, and its tests fail just where the story wants it.
+func TestPlanOfTheExample(t *testing.T) {
 	project := t.TempDir()
 	require.NoError(t, os.CopyFS(project, os.DirFS("../../../examples/turns/project")))
 	t.Chdir(project)

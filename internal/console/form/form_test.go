@@ -15,7 +15,7 @@ func TestTextsAreWhatAUserEntered(t *testing.T) {
 	require.Equal(t, []form.Text{{"Feedback", "why"}, {"Note", "a note"}}, form.Texts(sent))
 }
 
-func TestTheSameFormIsTheSameRequest(t *testing.T) {
+func TestEqualFormsAreOneRequest(t *testing.T) {
 	of := func(action string, sent url.Values) string { return form.Request(action, sent) }
 	one := of("/fork", url.Values{"request": {"r"}, "task": {"t"}, "csrf": {"1"}})
 	require.Equal(t, one, of("/fork", url.Values{"request": {"r"}, "task": {"t"}, "csrf": {"2"}}))

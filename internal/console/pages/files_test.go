@@ -23,7 +23,7 @@ func (d *desk) head(path string) http.Header {
 	return w.Header()
 }
 
-func TestFilesOfAgentsAreNoDocumentsOfThisServer(t *testing.T) {
+func TestFilesOfAgentsAreServedAsDownloads(t *testing.T) {
 	d := newDesk(t)
 	asking(t, first, morning).write(d.root)
 	h := d.head("/runs/" + first + "/artifact")

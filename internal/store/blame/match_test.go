@@ -77,7 +77,7 @@ func longest(a, b []string) int {
 	return n[0][0]
 }
 
-func TestTextsThatDifferInTooMuchCountAsNewInTheMiddle(t *testing.T) {
+func TestVeryDifferentTextsAreReplacedInTheMiddle(t *testing.T) {
 	var old, next []string
 	for i := range 3 * mostEdits {
 		old, next = append(old, "old "+string(rune(i))), append(next, "new "+string(rune(i)))

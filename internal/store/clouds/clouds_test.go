@@ -10,7 +10,7 @@ import (
 )
 
 // Opening connects to nothing; it finds the driver and reads the URL.
-func TestTheCloudsAreKnown(t *testing.T) {
+func TestCloudSchemesAreKnown(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "example")
 	t.Setenv("AZURE_STORAGE_KEY", "ZXhhbXBsZQ==")
 	for _, url := range []string{"s3://bucket?region=eu-central-1", "gs://bucket?anonymous=true",

@@ -127,7 +127,7 @@ func TestRecentTimestampIsNotTrusted(t *testing.T) {
 	}
 }
 
-func TestWhatTheStoreHasIsNotWritten(t *testing.T) {
+func TestStoredContentIsNotWrittenAgain(t *testing.T) {
 	var writes, syncs int
 	s := openHooked(t, func(st durable.Step) {
 		switch st.Op {
@@ -179,7 +179,7 @@ func TestWhatTheStoreHasIsNotWritten(t *testing.T) {
 	require.NoError(t, err, "a cache of another store was believed")
 }
 
-func TestAFileThatChangesWhileItIsRead(t *testing.T) {
+func TestFileChangesDuringRead(t *testing.T) {
 	rows := []struct {
 		name    string
 		changes int
@@ -233,7 +233,7 @@ func TestAFileThatChangesWhileItIsRead(t *testing.T) {
 }
 
 // A file is not in the tree when it vanished; when the store did, that is an error.
-func TestWhatVanishesMeanwhile(t *testing.T) {
+func TestFilesRemovedDuringScan(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		gone func(dir, blob string) string

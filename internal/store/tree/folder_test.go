@@ -15,8 +15,8 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 )
 
-// TestWhatIsWrongWithTheFolder is told from what is wrong with the store.
-func TestWhatIsWrongWithTheFolder(t *testing.T) {
+// TestFolderProblems is told from what is wrong with the store.
+func TestFolderProblems(t *testing.T) {
 	s, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
 	defer s.Close()

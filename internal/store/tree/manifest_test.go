@@ -46,7 +46,7 @@ func example() Tree {
 }
 
 // The forms outlive every release: a byte more would give every tree another digest.
-func TestTheFormOfNodes(t *testing.T) {
+func TestFormOfNodes(t *testing.T) {
 	root, nodes := example().nodes()
 	require.Equal(t, store.Digest(rootNode), root)
 	require.Equal(t, map[store.Digest][]byte{rootNode: []byte(inRoot), aNode: []byte(inA)}, nodes)
@@ -64,7 +64,7 @@ func TestTheFormOfNodes(t *testing.T) {
 }
 
 // What writers of JSON spell in different ways is given in base64.
-func TestTextThatIsNotPlain(t *testing.T) {
+func TestUnusualTextIsBase64(t *testing.T) {
 	for text, want := range map[string]string{
 		"ä <&> é/": `"k":"ä <&> é/"`, `"\`: `"k":"\"\\"`, "\n": `"k_b64":"Cg=="`, "\x7f": `"k_b64":"fw=="`,
 		"\u2028": `"k_b64":"4oCo"`, "\xff": `"k_b64":"/w=="`,
@@ -73,7 +73,7 @@ func TestTextThatIsNotPlain(t *testing.T) {
 	}
 }
 
-func TestTheManifestOfARunDirectory(t *testing.T) {
+func TestManifestOfARunDirectory(t *testing.T) {
 	require.Equal(t, shown, string(example().Manifest()))
 	got, err := ReadManifest([]byte(shown))
 	require.NoError(t, err)

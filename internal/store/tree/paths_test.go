@@ -27,8 +27,8 @@ func TestPathsAreLeftOutExactly(t *testing.T) {
 	require.False(t, s.ignored("again", true), "a pattern takes it in again")
 }
 
-// TestManyPathsAreNoPatterns: each file is tried against every pattern, so their number must not grow with the paths.
-func TestManyPathsAreNoPatterns(t *testing.T) {
+// TestManyPathsAreNotPatterns: each file is tried against every pattern, so their number must not grow with the paths.
+func TestManyPathsAreNotPatterns(t *testing.T) {
 	var paths []string
 	for i := range 20_000 {
 		paths = append(paths, fmt.Sprintf("out/%d.o", i))
@@ -41,8 +41,8 @@ func TestManyPathsAreNoPatterns(t *testing.T) {
 	require.False(t, s.ignored("out/20000.o", false))
 }
 
-// TestTrackedFilesAreNoSecrets: also in a folder whose name is one, where all else still is.
-func TestTrackedFilesAreNoSecrets(t *testing.T) {
+// TestTrackedFilesAreNotSecrets: also in a folder whose name is one, where all else still is.
+func TestTrackedFilesAreNotSecrets(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
 		"config/tls.key", "config/other.key", ".aws/sub/known", ".aws/sub/new", ".aws/new/file", ".azure/file",

@@ -220,7 +220,7 @@ func TestCheckoutStaysBelowItsFolder(t *testing.T) {
 	require.Equal(t, []item{file("x", "theirs"), file("y", "theirs")}, there(t, outside))
 }
 
-func TestWhatIsLeftOut(t *testing.T) {
+func TestOmittedParts(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, file(".git/HEAD", "h"), file("sub/.git", "gitdir: elsewhere"), file("sub/.env", "KEY=1"),
 		file(".env.example", "KEY="), file("server.pem", "p"),
