@@ -10,7 +10,7 @@ const (
 )
 
 // ProjectChanged is the signal of a project's run to the run across projects that it belongs to: it asks, was
-// answered, was resumed or ends. It carries no power: the receiver reads the project's record.
+// answered, was resumed or ends. It authorizes nothing: the receiver reads the project's record.
 const ProjectChanged = "project_changed"
 
 // ProjectMessage is the payload of [ProjectChanged].
