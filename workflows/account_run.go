@@ -23,8 +23,8 @@ type lease struct {
 // accountID is the form of ids of accounts.
 var accountID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
-// listenToAccounts handles the messages of accounts. They authorize nothing: a run that is woken too early makes no call,
-// because the file of the account on its host forbids it.
+// listenToAccounts handles the messages of accounts. They authorize nothing: a run that is woken too early makes no
+// call, because the file of the account on its host forbids it.
 func (c *control) listenToAccounts(ctx workflow.Context) {
 	ch := workflow.GetSignalChannelWithOptions(ctx, contract.AccountWake, workflow.SignalChannelOptions{
 		Description: "An account can be used again. Its workflow sends this.",
