@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,12 @@ func TestClaudeFollowsARun(t *testing.T) {
 	require.NoError(t, cli.WriteHome(home, api.URL))
 	environ := append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+filepath.Join(root, "state"))
 	starter := filepath.Join(programs, "starter")
+	build := exec.CommandContext(t.Context(), starter, "server", "build")
+	build.Dir, build.Env = project, environ
+	built, err := build.Output()
+	require.NoError(t, err)
+	server := strings.Fields(string(built))
+	environ = append(environ, "PASSBOOK_SERVER="+server[len(server)-1]) // not the last one that any checkout has built
 	t.Cleanup(func() {
 		stop := exec.CommandContext(context.WithoutCancel(t.Context()), starter, "server", "stop", "--now")
 		stop.Env = environ
@@ -51,7 +58,8 @@ func TestClaudeFollowsARun(t *testing.T) {
 	})
 	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{"passbook": map[string]any{
 		"command": starter, "args": []string{"mcp"},
-		"env": map[string]string{"PASSBOOK_STATE_DIR": filepath.Join(root, "state"), "HOME": os.Getenv("HOME")},
+		"env": map[string]string{"PASSBOOK_STATE_DIR": filepath.Join(root, "state"), "HOME": os.Getenv("HOME"),
+			"PASSBOOK_SERVER": server[len(server)-1]},
 	}}})
 	require.NoError(t, err)
 
