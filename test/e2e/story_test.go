@@ -16,6 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/test/realcli"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -201,6 +202,16 @@ func TestScenarioByEveryClient(t *testing.T) {
 			defer mu.Unlock()
 			journals["pages"] = journal
 		})
+		t.Run("claude", func(t *testing.T) {
+			t.Parallel()
+			if _, err := realcli.Claude().Argv(); err != nil {
+				t.Skip(err)
+			}
+			journal := h.within(t).told(t, "claude", byClaude)
+			mu.Lock()
+			defer mu.Unlock()
+			journals["claude"] = journal
+		})
 		for name, scripts := range chromiums() {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -226,35 +237,43 @@ func TestScenarioByEveryClient(t *testing.T) {
 	}
 }
 
-// story is a whole run by one client, which starts it, or the starter does. It returns the journal without names,
-// authentication, times, and what is another for each run: its id, its folder, and its commits, which contain the time.
+// story is a whole run by one client, which starts it, or the starter does. It returns the journal as told does.
 func (h *environment) story(
 	t *testing.T, client string, start func(tr *trial, definition string), send storyClient,
 ) []byte {
 	t.Helper()
-	folder := h.dir(strings.NewReplacer(" ", "-", ",", "").Replace(client))
-	tr := &trial{environment: h, t: t, folder: folder, source: filepath.Join(folder, "source"),
-		dir: filepath.Join(folder, "run")}
-	require.NoError(t, os.CopyFS(tr.source, os.DirFS(h.dir("model"))))
-	tr.before = tr.standing()
 	if start == nil {
 		start = func(tr *trial, definition string) {
 			h.starter("run", "--config", definition, "--output-dir", tr.dir, "--source", tr.source, "--task", "Add lines.",
 				"--detach")
 		}
 	}
-	start(tr, h.dir("definition/pipeline.yaml"))
-	var answered []run.Question
-	for _, step := range storySteps {
-		q := tr.asked(step.kind, answered...)
-		step.m.By = client
-		send(tr, step.verb, step.m)
-		if step.verb == workflows.VerbDecide {
-			answered = append(answered, q)
-			continue
+	return h.told(t, client, func(tr *trial, definition string) {
+		start(tr, definition)
+		var answered []run.Question
+		for _, step := range storySteps {
+			q := tr.asked(step.kind, answered...)
+			step.m.By = client
+			send(tr, step.verb, step.m)
+			if step.verb == workflows.VerbDecide {
+				answered = append(answered, q)
+				continue
+			}
+			until(t, "the run is steered", func() bool { return len(metaOf(t, tr.dir).State.Instructions) == 1 })
 		}
-		until(t, "the run is steered", func() bool { return len(metaOf(t, tr.dir).State.Instructions) == 1 })
-	}
+	})
+}
+
+// told returns the journal of a run that tell takes through the story, without names, authentication, times, and what
+// is another for each run: its id, its folder, and its commits, which contain the time.
+func (h *environment) told(t *testing.T, client string, tell func(tr *trial, definition string)) []byte {
+	t.Helper()
+	folder := h.dir(strings.NewReplacer(" ", "-", ",", "").Replace(client))
+	tr := &trial{environment: h, t: t, folder: folder, source: filepath.Join(folder, "source"),
+		dir: filepath.Join(folder, "run")}
+	require.NoError(t, os.CopyFS(tr.source, os.DirFS(h.dir("model"))))
+	tr.before = tr.standing()
+	tell(tr, h.dir("definition/pipeline.yaml"))
 	tr.over(run.Done)
 	require.Equal(t, "line\nline\nline", tr.git("show", "result:work.txt"))
 	meta := metaOf(t, tr.dir)
