@@ -19,10 +19,12 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Open opens the directory for an execution: it must be this run's.
+// Open opens the directory for an execution: it must be this run's. If its run is done, the derived files are complete
+// on return: the execution that wrote the end may have been terminated before it wrote them.
 func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	defer a.keepAlive(ctx)()
-	if _, err := a.store(ctx, in.Store); err != nil { // before anything is written
+	s, err := a.store(ctx, in.Store)
+	if err != nil { // before anything is written
 		return contract.OpenResult{}, err
 	}
 	d := a.open(in.Dir)
@@ -37,7 +39,14 @@ func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.
 		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster,
 		Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
 	}
-	return contract.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, nonRetryable(fsck.TakeOver(ctx, d, owner, in.Tail))
+	err = fsck.TakeOver(ctx, d, owner, in.Tail)
+	var stale *fsck.StaleError
+	if errors.As(err, &stale) && stale.Done {
+		if err := d.CatchUp(ctx, blobs.Of(s)); err != nil {
+			return contract.OpenResult{}, err
+		}
+	}
+	return contract.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, nonRetryable(err)
 }
 
 // keepAlive sends heartbeats during work on the directory, so that a lost worker is noticed early.

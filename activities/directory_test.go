@@ -80,6 +80,34 @@ func TestProjectReportsRecoveredError(t *testing.T) {
 	require.Empty(t, res.Recovered, "nothing had failed")
 }
 
+// TestOpenOfDoneRunCompletesDerivedFiles: the execution that wrote the end was terminated before it wrote meta.json. The
+// next one is refused, and is the last that could write it.
+func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
+	h := newHarness(t, "")
+	in := h.startsAs(filepath.Join(h.dir, "run"))
+	d := projector.At(in.Dir)
+	claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
+	require.NoError(t, d.Take(claim))
+	_, _, err := h.project(in, nil)
+	require.NoError(t, err)
+	payload, err := run.Payload(run.RunEnd{Status: run.Done})
+	require.NoError(t, err)
+	line, err := run.Event{Seq: 2, TS: "2026-01-02T03:04:06.000Z", Kind: run.KindRunEnd, Payload: payload}.Line()
+	require.NoError(t, err)
+	whole := in.Lines[0] + "\n" + line + "\n"
+	require.NoError(t, os.WriteFile(d.Path(layout.EventsFile), []byte(whole), 0o600))
+
+	e := env(t.Context())
+	e.RegisterActivity(h.acts.Open)
+	_, err = e.ExecuteActivity(contract.Open, contract.OpenInput{Target: in.Target, Claim: claim, Epoch: 2,
+		Execution: "next", Tail: run.Tail{Seq: 2}})
+	require.ErrorContains(t, err, "its run is done, and done is final")
+	meta, err := d.Meta()
+	require.NoError(t, err)
+	require.Equal(t, run.Done, meta.State.Status)
+	require.EqualValues(t, 2, meta.Events.Seq)
+}
+
 func TestProjectLeavesOtherFiles(t *testing.T) {
 	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))

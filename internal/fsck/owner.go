@@ -15,8 +15,9 @@ import (
 // StaleError reports that a directory is not the one that an execution expects, or that another execution owns it.
 // Nothing was written.
 type StaleError struct {
-	Dir string
-	Why string
+	Dir  string
+	Why  string
+	Done bool // its run is done
 }
 
 func (e *StaleError) Error() string {
@@ -49,7 +50,7 @@ func TakeOver(ctx context.Context, d projector.Dir, o rundir.Owner, tail run.Tai
 		return err
 	}
 	if end != nil {
-		return &StaleError{Dir: d.Root, Why: "its run is done, and done is final: fork it or follow it up"}
+		return &StaleError{Dir: d.Root, Done: true, Why: "its run is done, and done is final: fork it or follow it up"}
 	}
 	c, err := Continue(ctx, d.Dir, nil, nil)
 	if err != nil {
