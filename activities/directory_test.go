@@ -80,8 +80,8 @@ func TestProjectReportsRecoveredError(t *testing.T) {
 	require.Empty(t, res.Recovered, "nothing had failed")
 }
 
-// TestOpenOfDoneRunCompletesDerivedFiles: the execution that wrote the end was terminated before it wrote meta.json. The
-// next one is refused, and is the last that could write it.
+// TestOpenOfDoneRunCompletesDerivedFiles: the execution that wrote the end was terminated before it wrote meta.json.
+// The next one is refused, and is the last that could write it.
 func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
 	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
