@@ -201,6 +201,10 @@ func (b *tabOf) readable(path string, width int) {
 	wide := eval[int](b, `document.documentElement.scrollWidth`)
 	require.LessOrEqual(b.t, wide, width, "%s at %d pixels is %d wide", path, width, wide)
 	require.NotEmpty(b.t, eval[string](b, `document.querySelector("main h1").innerText`), path)
+	require.Empty(b.t, eval[[]string](b, `[...document.querySelectorAll("table.runs td")].filter(e => e.checkVisibility() &&
+		e.getBoundingClientRect().right - parseFloat(getComputedStyle(e).paddingRight) >
+		e.closest("table").getBoundingClientRect().right - 8).map(e => e.outerHTML)`),
+		"%s at %d pixels cuts cells", path, width)
 }
 
 // TestPagesInBrowser requires that every page fits a phone, has no serious accessibility problem, requests nothing from
