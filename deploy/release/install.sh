@@ -81,7 +81,7 @@ sum() {
 	if command -v sha256sum >/dev/null; then sha256sum "$1"; else shasum -a 256 "$1"; fi | cut -d ' ' -f 1
 }
 want=$(sed -n "s/^\([0-9a-f]*\)  $name\$/\1/p" "$tmp/checksums.txt")
-[ "$(sum "$tmp/$name")" = "$want" ] || fail "$name has another checksum than checksums.txt says; nothing was installed"
+[ "$(sum "$tmp/$name")" = "$want" ] || fail "the checksum of $name differs from the one in checksums.txt; nothing was installed"
 
 tar -xzf "$tmp/$name" -C "$tmp"
 lib=$prefix/lib/passbook
