@@ -32,7 +32,7 @@ func (r Run) Identity() []Row {
 	var t table
 	s, sum := r.Now.State, r.Now.Meta.Summary
 	t.row("Run ID", "%s", r.Claim.RunID)
-	t.row("Pipeline", "%s", s.Pipeline)
+	t.row("Pipeline", "%s", cmp.Or(s.Pipeline, r.Claim.Pipeline))
 	if s.Task != s.Pipeline {
 		t.row("Task", "%s", run.OneLine(s.Task))
 	}
@@ -54,6 +54,9 @@ func (r Run) Identity() []Row {
 		}
 	}
 	t.optional("Server", r.Server)
+	if s.TS == "" { // no event yet
+		return t
+	}
 	if r.Effective.Status == r.Effective.Recorded {
 		t.row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), bracketed(value(sum.PhaseReason)))
 	}
@@ -95,6 +98,9 @@ func Waiting(s run.State) []Row {
 // Work is how far the run is, what its calls do and what they cost, in rows.
 func (r Run) Work() []Row {
 	s, sum := r.Now.State, r.Now.Meta.Summary
+	if s.TS == "" {
+		return []Row{{"Progress", "not begun"}}
+	}
 	t := table{{"Progress", s.Progress()}}
 	t = append(t, r.Calls...)
 	t.optional(figures.Title(s.Wording.Words().Set), s.SetText())
