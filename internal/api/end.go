@@ -29,14 +29,11 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 			return Answer{}, err
 		}
 		why := "a worker has to process the request"
+		cancelled := func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }
 		if none := withoutWorker(ctx, o, d, claim); none != nil { // waiting would be in vain
-			why = "a worker has to process the request, but " + view.NoWorker(*none) + ". " + none.Fix(claim.RunID,
-				h.Program+" "+shell.Line(h.StartsWorker()...))
-		} else {
-			cancelled := func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }
-			if err := AwaitDirectory(ctx, d.Dir, cancelled); err != nil {
-				return Answer{}, err
-			}
+			why += ", but " + view.NoWorker(*none) + ". " + none.Fix(claim.RunID, h.WorkerCommand())
+		} else if err := AwaitDirectory(ctx, d.Dir, cancelled); err != nil {
+			return Answer{}, err
 		}
 		see := shell.Quote(d.Root)
 		a := h.answer(d, claim.RunID, fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program,
@@ -51,11 +48,11 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 
 // withoutWorker returns why nothing processes requests to an open run. Nil: a worker does, or it is not known.
 func withoutWorker(ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim) *run.NoWorker {
-	now, err := d.Now()
+	_, s, err := o.Observe(ctx, d, claim)
 	if err != nil {
 		return nil
 	}
-	return o.NoWorker(ctx, claim, o.EffectiveStatus(ctx, claim, now.State.Status))
+	return o.NoWorker(ctx, claim, s)
 }
 
 // RevertInput is the input of [Revert].

@@ -59,6 +59,9 @@ func (h Host) StartsWorker() []string {
 	return []string{"server", "start"}
 }
 
+// WorkerCommand returns the command that starts a worker.
+func (h Host) WorkerCommand() string { return h.Program + " " + shell.Line(h.StartsWorker()...) }
+
 // NextCommands returns what to type next about a run, the most likely first; nothing for a run that another program
 // records.
 func NextCommands(program string, s view.Run) []string {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -16,15 +15,12 @@ import (
 func (a *app) heldLine(s run.EffectiveStatus, d rundir.Dir) string {
 	switch {
 	case s.NoWorker != nil:
-		return fmt.Sprintf("Held up: %s. %s", view.NoWorker(*s.NoWorker), s.NoWorker.Fix(idOf(d), a.startsWorker()))
+		return fmt.Sprintf("Held up: %s. %s", view.NoWorker(*s.NoWorker), s.NoWorker.Fix(idOf(d), a.host().WorkerCommand()))
 	case s.Held != nil:
 		return a.host().HeldText(*s.Held, d)
 	}
 	return ""
 }
-
-// startsWorker is the command that starts a worker.
-func (a *app) startsWorker() string { return program() + " " + shell.Line(a.host().StartsWorker()...) }
 
 // idOf names the run of a directory in commands.
 func idOf(d rundir.Dir) string {

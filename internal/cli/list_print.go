@@ -62,7 +62,7 @@ func (a *app) printListNotes(r api.Listing) {
 	if n, oldest := withoutWorker(r.Runs); n > 0 {
 		none := *oldest.EffectiveStatus.NoWorker
 		note("%d open %s for a worker: %s. %s", n, map[bool]string{true: "run waits", false: "runs wait"}[n == 1],
-			view.NoWorker(none), none.Fix(oldest.RunID, a.startsWorker()))
+			view.NoWorker(none), none.Fix(oldest.RunID, a.host().WorkerCommand()))
 	}
 	for _, row := range r.Runs {
 		if row.Damage != "" {
