@@ -144,19 +144,17 @@ func (a *app) tour(dir string) {
 	}
 	d := rundir.At(abs)
 	fmt.Fprintf(a.out, "\nThe run directory is %s\n", d.Root)
-	pictures, err := filepath.Glob(filepath.Join(d.Path("_orchestrator/screenshots"), "*", "*.png"))
-	for _, f := range []struct {
-		name, about string
-		missing     bool
-	}{
-		{"artifact.html", "the finished page", false},
-		{"events.jsonl", "every transition, one line each", false},
-		{"meta.json", "a summary of the run, for tools", false},
-		{"_orchestrator/state.json", "every pass record", false},
-		{"_orchestrator/screenshots", "the pictures that the auditors judged", err == nil && len(pictures) == 0},
-		{"_orchestrator/checkpoints", "named checkpoints to revert to", false},
+	const screenshots = "_orchestrator/screenshots"
+	pictures, err := fs.Glob(os.DirFS(d.Path(screenshots)), "*/*.png")
+	for _, f := range []struct{ name, about string }{
+		{"artifact.html", "the finished page"},
+		{"events.jsonl", "every transition, one line each"},
+		{"meta.json", "a summary of the run, for tools"},
+		{"_orchestrator/state.json", "every pass record"},
+		{screenshots, "the pictures that the auditors judged"},
+		{"_orchestrator/checkpoints", "named checkpoints to revert to"},
 	} {
-		if f.missing { // the demo ran without a browser
+		if f.name == screenshots && err == nil && len(pictures) == 0 { // the demo ran without a browser
 			continue
 		}
 		fmt.Fprintf(a.out, "  %-27s %s\n", f.name, f.about)
