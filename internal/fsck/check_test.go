@@ -384,7 +384,7 @@ func TestHintsCanBeFollowed(t *testing.T) {
 	require.Contains(t, r.Issues[0].Hint, "the program that wrote the directory")
 }
 
-// TestWrongNumbersAreShown names the lines, each once, and goes on with the numbering behind them.
+// TestWrongNumbersAreShown names each line once, and checks the numbering of the lines after it.
 func TestWrongNumbersAreShown(t *testing.T) {
 	for events, want := range map[string]string{
 		`{"seq":1} {"seq":2} {"seq":5} {"seq":6}`: "numbers are missing before, or " +

@@ -111,8 +111,7 @@ func resting(t *testing.T) (*story, projector.Dir, projector.Batch) {
 	return s, d, batch(s.lines, len(s.lines), len(s.lines))
 }
 
-// TestProjectionReportsDamage before a run goes on after a rest: nothing is written until the journal has taken note of
-// it.
+// TestProjectionReportsDamage before a paused run continues: nothing is written until the journal records it.
 func TestProjectionReportsDamage(t *testing.T) {
 	s, d, b := resting(t)
 	onDisk(t, d, changed(s.lines[:len(s.lines)-1], 3))

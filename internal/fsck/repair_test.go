@@ -166,7 +166,7 @@ func TestWithoutTheStoreNothingIsTouched(t *testing.T) {
 	require.Equal(t, before, look(t, d))
 }
 
-// TestEditSurvivesRepair: what somebody wrote into the artifact stays, though everything around it is made again.
+// TestEditSurvivesRepair: an operator's edit of the artifact stays when everything around it is rebuilt.
 func TestEditSurvivesRepair(t *testing.T) {
 	d, blobs := bodyOf(t, "paused")
 	write(t, d, "artifact.html", "<html>mine</html>")

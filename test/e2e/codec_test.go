@@ -55,8 +55,8 @@ func (h *environment) rawHistory(id string) *historypb.History {
 	return all
 }
 
-// TestTemporalHistoryIsEncrypted runs with a key, looks at what the server has, answers without one, and goes on when
-// the key was changed.
+// TestTemporalHistoryIsEncrypted runs with a key, inspects what the server stores, answers without one, and continues
+// after the key was changed.
 func TestTemporalHistoryIsEncrypted(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
