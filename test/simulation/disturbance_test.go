@@ -75,7 +75,7 @@ func (w *world) possible(t disturbance, k *ticket, r *rand.Rand) func() error {
 		return func() error {
 			w.note("the store cannot be read")
 			w.mu.Lock()
-			w.unread = 1 + r.IntN(6) // the environment gives up after ten attempts, which a server never does
+			w.unread = 1 + r.IntN(6)
 			w.mu.Unlock()
 			return w.refused(k)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 )
 
@@ -54,4 +55,18 @@ func (o *outbound) GetInfo(ctx workflow.Context) *workflow.Info {
 		info.OriginalRunID = "the execution that was reset"
 	}
 	return &info
+}
+
+// ExecuteActivity lets the environment repeat an activity as a server does: by itself it gives up after ten attempts.
+func (o *outbound) ExecuteActivity(ctx workflow.Context, activity string, args ...any) workflow.Future {
+	const asOften = 10_000
+	var policy temporal.RetryPolicy
+	if is := workflow.GetActivityOptions(ctx).RetryPolicy; is != nil {
+		policy = *is
+	}
+	if policy.MaximumAttempts == 0 {
+		policy.MaximumAttempts = asOften
+		ctx = workflow.WithRetryPolicy(ctx, policy)
+	}
+	return o.Next.ExecuteActivity(ctx, activity, args...)
 }
