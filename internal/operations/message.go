@@ -65,6 +65,9 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 			return workflows.Ack{}, err
 		}
 		ack, err := o.Send(ctx, claim.RunID, verb, m)
+		if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
+			return ack, o.closed(ctx, dir, claim, refused)
+		}
 		if err == nil && (verb == workflows.VerbPause || verb == workflows.VerbResume) {
 			for _, w := range o.toProjects(ctx, dir, now.State, verb, workflows.Message{Note: m.Note, Now: m.Now}) {
 				ack.Message += "; " + w
@@ -72,9 +75,28 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		}
 		return ack, err
 	}
-	_, open := now.State.Asks()
-	c := run.Conflict(effective.Status, run.Operation(verb), run.Terms{Undecided: open})
+	c := conflictOf(now.State, effective, verb)
 	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c}
+}
+
+func conflictOf(s run.State, effective run.EffectiveStatus, verb string) *run.ConflictError {
+	_, open := s.Asks()
+	return run.Conflict(effective.Status, run.Operation(verb), run.Terms{Undecided: open})
+}
+
+// closed adds to a refusal the status of a run whose workflow closed after its status was read: a run records its end
+// a moment before its workflow closes.
+func (o Operator) closed(ctx context.Context, dir projector.Dir, claim run.Claim, refused *RefusedError) error {
+	now, effective, err := o.Observe(ctx, dir, claim)
+	if err != nil {
+		return errors.Join(refused, err)
+	}
+	if effective.Liveness == run.LiveOpen || effective.Liveness == run.LiveUnknown {
+		return refused
+	}
+	refused.Conflict = conflictOf(now.State, effective, refused.Verb)
+	refused.Why = refused.Conflict.Error()
+	return refused
 }
 
 // rehome reports the new place of a directory that was moved on this host to a paused run. A resume does this itself.
@@ -148,21 +170,24 @@ func (o Operator) updateID(verb string) string {
 	return verb + "-" + o.Request
 }
 
+// endedFirst is the type of the error of a message that a run accepted before it ended without an answer.
+const endedFirst = "AcceptedUpdateCompletedWorkflow"
+
 func refusalOf(runID, verb string, err error) error {
 	var app *temporal.ApplicationError
 	var missing *serviceerror.NotFound
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &app):
+	case errors.As(err, &app) && app.Type() == endedFirst, errors.As(err, &missing):
+		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID),
+			Closed: true}
+	case app != nil:
 		return &RefusedError{
 			Verb: verb, Why: app.Message(),
 			Conflict:           workflows.ConflictFrom(err),
 			FailedPrecondition: app.Type() == workflows.FailedPrecondition,
 		}
-	case errors.As(err, &missing):
-		return &RefusedError{Verb: verb, Why: fmt.Sprintf("run %s is not open (see `starter status %s`)", runID, runID),
-			Closed: true}
 	}
 	if late := (*client.WorkflowUpdateServiceTimeoutOrCanceledError)(nil); errors.As(err, &late) {
 		return &UnansweredError{Verb: verb, RunID: runID, Err: err}
