@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,9 +12,14 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
+// errBeginAgain ends a step in its middle, because the state has changed under it: the run continues from its state.
+var errBeginAgain = errors.New("the run continues from another place")
+
 // pauseIfRequested is the boundary between steps: budget warning, then pause. It returns when the run may
-// continue. resumable: the next execution can continue the wait, since this one holds no other state.
+// continue. resumable: the next execution can continue the wait, since this one holds no other state. Otherwise the
+// caller is in the middle of a step, which a revert ends.
 func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
+	generation := e.j.state.Generation
 	if err := e.warnBudget(ctx); err != nil {
 		return err
 	}
@@ -26,6 +32,9 @@ func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
 	for e.j.state.Status == run.Paused { // back, if the disk was full when the resume was to be written down
 		if err := e.waitForResume(ctx, resumable); err != nil {
 			return err
+		}
+		if !resumable && e.j.state.Generation != generation {
+			return errBeginAgain
 		}
 	}
 	return nil

@@ -111,6 +111,9 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 			return e.closeCancelled(ctx)
 		case errors.Is(err, errContinueAsNew):
 			return e.handOver(ctx)
+		case errors.Is(err, errBeginAgain):
+			e.mergeErr, e.handingOver = nil, false
+			e.dropLanes()
 		case err != nil:
 			return e.closeFailed(ctx, err)
 		case end != nil:

@@ -131,7 +131,11 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 		case isType(err, contract.ErrDiskFull):
 			err = e.awaitDiskSpace(ctx, err, asked)
 		default:
-			if err = e.pause(ctx, run.PassFailed, summary+": "+errorMessage(err), ""); err == nil {
+			err = e.pause(ctx, run.PassFailed, summary+": "+errorMessage(err), "")
+			if err == nil && e.merging { // the lanes end their steps before the run waits
+				err = errBeginAgain
+			}
+			if err == nil {
 				err = e.pauseIfRequested(ctx, false)
 			}
 		}

@@ -93,3 +93,18 @@ func TestFailedCheckoutPausesAndRetries(t *testing.T) {
 	require.Len(t, payloads[run.PassEnd](w, run.KindPassEnd), 2)
 	require.Len(t, w.agent.ids, 2, "nobody is asked twice")
 }
+
+// A revert while the changes of a pass wait for the checkout abandons the pass: its call is made again.
+func TestRevertAbandonsPassThatWaitsForCheckout(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.broken = 6
+	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
+	s := w.ends(run.Done, "")
+	require.Empty(t, s.InvalidTransition)
+	require.Equal(t, 1, s.Generation)
+	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	ends := payloads[run.PassEnd](w, run.KindPassEnd)
+	require.Len(t, ends, 2)
+	require.Equal(t, "run-1/g1.001.1.-.1", ends[0].Call)
+	require.Len(t, w.trees.carries, 1, "the abandoned changes do not reach the checkout")
+}
