@@ -34,7 +34,8 @@ func (c endingRun) DescribeWorkflowExecution(context.Context, string,
 	return &workflowservice.DescribeWorkflowExecutionResponse{}, nil
 }
 
-func (c endingRun) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+func (c endingRun) UpdateWorkflow(_ context.Context,
+	o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	c.described[o.WorkflowID] = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
 	return nil, c.err
 }
