@@ -48,12 +48,11 @@ func (d Disk) Append(path string, offset int64, data []byte, perm fs.FileMode) (
 // AppendUnsynced does what [Disk.Append] does, except for syncing: after a power failure data may be missing. It is for
 // data that its reader finds elsewhere then.
 func (d Disk) AppendUnsynced(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
-	f, err := d.openGrowing(path, offset, perm)
+	sizes, err := d.AppendAll([]Addition{{Path: path, Offset: offset, Data: data, Perm: perm, Unsynced: true}})
 	if err != nil {
 		return 0, err
 	}
-	size, err = d.complete(f, offset, data)
-	return size, errors.Join(err, f.Close())
+	return sizes[0], nil
 }
 
 // Addition is the data that a file must contain at an offset.
@@ -62,9 +61,12 @@ type Addition struct {
 	Offset int64
 	Data   []byte
 	Perm   fs.FileMode
+
+	Unsynced bool // as in [File]
 }
 
-// AppendAll does what [Disk.Append] does for several files, and syncs them at the same time. After an error some of
+// AppendAll does what [Disk.Append] does for several files, and syncs them at the same time unless they may stay
+// unsynced. After an error some of
 // them may contain their addition.
 func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
 	files := make([]*os.File, 0, len(all))
@@ -74,6 +76,7 @@ func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
 		}
 	}()
 	var created []File
+	var synced []*os.File
 	for _, a := range all {
 		f, err := d.openGrowing(a.Path, a.Offset, a.Perm)
 		if err != nil {
@@ -85,13 +88,17 @@ func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
 			return nil, err
 		}
 		sizes = append(sizes, size)
+		if a.Unsynced {
+			continue
+		}
+		synced = append(synced, f)
 		if a.Offset == 0 {
 			created = append(created, File{Path: a.Path})
 		}
 	}
-	for i, err := range d.syncAll(files) {
+	for i, err := range d.syncAll(synced) {
 		if err != nil {
-			return nil, fmt.Errorf("append to %s: %w", all[i].Path, err)
+			return nil, fmt.Errorf("append to %s: %w", synced[i].Name(), err)
 		}
 	}
 	return sizes, d.syncNames(created, nil)

@@ -48,4 +48,5 @@ const (
 	OpRemove     Op = "remove"
 	OpTruncate   Op = "truncate"
 	OpSyncFolder Op = "sync folder"
+	OpSyncSystem Op = "sync file system"
 )

@@ -150,6 +150,24 @@ func operations() []operation {
 			done: map[string]string{"log": "one\ntwo\n"},
 		},
 		{
+			name:    "write without syncing, then sync",
+			prepare: map[string]string{"a": "old"},
+			do: func(d durable.Disk, dir string) error {
+				err := d.WriteAll([]durable.File{
+					{Path: filepath.Join(dir, "a"), Data: []byte("new"), Perm: 0o600, Unsynced: true},
+					{Path: filepath.Join(dir, "x", "b"), Data: []byte("b"), Perm: 0o600, DirPerm: 0o700, Unsynced: true},
+				})
+				if err == nil {
+					err = d.SyncFileSystem(dir)
+				}
+				return err
+			},
+			ok: func(f map[string]string) bool {
+				return (f["a"] == "old" || f["a"] == "new") && (f["x/b"] == "" || f["x/b"] == "b")
+			},
+			done: map[string]string{"a": "new", "x/": "", "x/b": "b"},
+		},
+		{
 			name: "append to a new file",
 			do: func(d durable.Disk, dir string) error {
 				_, err := d.Append(filepath.Join(dir, "log"), 0, []byte("one\n"), 0o600)
@@ -194,6 +212,14 @@ func operations() []operation {
 			do:      func(d durable.Disk, dir string) error { return d.Settle(filepath.Join(dir, "a")) },
 			ok:      func(f map[string]string) bool { return f["a"] == "there" },
 			done:    map[string]string{"a": "there"},
+		},
+		{
+			name: "make many folders",
+			do: func(d durable.Disk, dir string) error {
+				return d.MkdirEach(filepath.Join(dir, "many"), []string{"a", "b"}, 0o700)
+			},
+			ok:   func(map[string]string) bool { return true },
+			done: map[string]string{"many/": "", "many/a/": "", "many/b/": ""},
 		},
 		{
 			name: "make folders",
@@ -274,7 +300,13 @@ func TestSteps(t *testing.T) {
 		"append":                 {"create log", "write log", "sync log"},
 		"append to a new file":   {"create log", "write log", "sync log", "sync folder ."},
 		"append without syncing": {"create log", "write log"},
-		"create exclusively":     {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
+		"write without syncing, then sync": {
+			"mkdir x", "create T", "write T", "create T", "write T", "rename a", "rename x/b", "sync file system .",
+		},
+		"make many folders": {
+			"sync folder ..", "mkdir many", "sync folder .", "mkdir many/...", "sync folder many",
+		},
+		"create exclusively": {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
 		"create in a new folder": {
 			"mkdir x", "create T", "write T", "sync T", "link x/claim", "remove T", "sync folder x", "sync folder ..",
 			"sync folder .",

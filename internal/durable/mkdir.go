@@ -32,6 +32,30 @@ func (d Disk) Mkdir(path string, perm fs.FileMode) error {
 	return nil
 }
 
+// MkdirEach creates the folder at path as [Disk.Mkdir] does, and folders in it. On return all of them are on disk under
+// their names, after one sync.
+func (d Disk) MkdirEach(path string, names []string, perm fs.FileMode) error {
+	if err := d.Mkdir(path, perm); err != nil {
+		return err
+	}
+	err := d.before(OpMkdir, filepath.Join(path, "..."))
+	for _, name := range names {
+		if err == nil {
+			err = Disk{within: d.within}.mkdir(filepath.Join(path, name), perm)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			err = nil
+		}
+	}
+	if err == nil {
+		err = d.syncFolder(path)
+	}
+	if err != nil {
+		return fmt.Errorf("make folders in %s: %w", path, err)
+	}
+	return nil
+}
+
 // missingFolders lists the folders to create for path, topmost first.
 func (d Disk) missingFolders(path string) ([]string, error) {
 	var missing []string

@@ -55,8 +55,13 @@ func (p *Pending) Commit() error {
 
 // link moves the file to its path if nothing exists there, and reports whether it did. Its name is not on disk yet.
 // The temporary file is removed.
-func (p *Pending) link() (created bool, err error) {
-	if err := p.settle(); err != nil {
+func (p *Pending) link(synced bool) (created bool, err error) {
+	if synced {
+		err = p.settle()
+	} else {
+		err = p.file.Close()
+	}
+	if err != nil {
 		return false, err
 	}
 	err = p.disk.link(p.file.Name(), p.path)

@@ -16,6 +16,10 @@ type File struct {
 	Perm    fs.FileMode
 	DirPerm fs.FileMode // mode of missing folders; 0: they must exist
 	Verify  *Verify     // nil: not read back
+
+	// Unsynced: after a power failure the file may be missing, empty or the old one. It is for data that its reader finds
+	// elsewhere then. [Disk.SyncFileSystem] makes it durable.
+	Unsynced bool
 }
 
 // WriteFile creates or replaces the file at path, whose folder must exist. On return data is on disk under that name.
@@ -46,7 +50,7 @@ func (d Disk) WriteAll(files []File) error {
 		}
 		pending = append(pending, p)
 	}
-	for i, err := range d.settleAll(pending) {
+	for i, err := range d.settleAll(files, pending) {
 		if err != nil {
 			return files[i].Verify.refuse(files[i].Path, fmt.Errorf("write %s: %w", files[i].Path, err))
 		}
@@ -72,20 +76,28 @@ func (d Disk) makeFolders(files []File) (unnamed []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("make folder %s: %w", folder, err)
 		}
-		unnamed = append(unnamed, made...)
+		if slices.ContainsFunc(files, func(o File) bool { return !o.Unsynced && filepath.Dir(o.Path) == folder }) {
+			unnamed = append(unnamed, made...)
+		}
 	}
 	return unnamed, nil
 }
 
-// settleAll makes temporary files durable.
-func (d Disk) settleAll(pending []*Pending) []error {
-	open := make([]*os.File, len(pending))
+// settleAll closes temporary files, and makes them durable unless they may stay unsynced.
+func (d Disk) settleAll(files []File, pending []*Pending) []error {
+	errs := make([]error, len(pending))
+	var open []*os.File
+	var at []int
 	for i, p := range pending {
-		open[i] = p.file
+		if !files[i].Unsynced {
+			open, at = append(open, p.file), append(at, i)
+		}
 	}
-	errs := d.syncAll(open)
-	for i, f := range open {
-		errs[i] = errors.Join(errs[i], f.Close())
+	for i, err := range d.syncAll(open) {
+		errs[at[i]] = err
+	}
+	for i, p := range pending {
+		errs[i] = errors.Join(errs[i], p.file.Close())
 	}
 	return errs
 }
@@ -111,7 +123,7 @@ func (d Disk) stage(f File) (*Pending, error) {
 func (d Disk) syncNames(files []File, unnamed []string) error {
 	var folders []string
 	for _, f := range files {
-		if dir := filepath.Dir(f.Path); !slices.Contains(folders, dir) {
+		if dir := filepath.Dir(f.Path); !f.Unsynced && !slices.Contains(folders, dir) {
 			folders = append(folders, dir)
 		}
 	}
@@ -148,7 +160,7 @@ func (d Disk) CreateNew(f File) (created bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if created, err = p.link(); err != nil {
+	if created, err = p.link(!f.Unsynced); err != nil {
 		return false, err
 	}
 	// The other callers may act on the name too, so it must be durable for them.

@@ -41,12 +41,14 @@ func (b *bucket) begin() batch { return b }
 
 func (b *bucket) end() error { return nil }
 
+func (b *bucket) sync() error { return nil }
+
 // put always writes: it costs one round trip, like a check, and repairs a damaged blob.
 func (b *bucket) put(ctx context.Context, d Digest, from Source) error {
 	return b.write(ctx, d.name(), nil, func(w io.Writer) error { return copySource(w, from, d) })
 }
 
-func (b *bucket) create(ctx context.Context, name string, data []byte) (bool, error) {
+func (b *bucket) create(ctx context.Context, name string, data []byte, _ bool) (bool, error) {
 	err := b.write(ctx, name, &blob.WriterOptions{IfNotExist: true}, func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(data))
 		return err

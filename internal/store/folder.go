@@ -68,11 +68,29 @@ func (f *folder) ensureDir(name string) (string, error) {
 	if _, known := f.knownDirs.Load(dir); known {
 		return path, nil
 	}
+	if filepath.Dir(dir) == f.where(blobs) {
+		return path, f.ensureShards()
+	}
 	if err := f.disk.Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
 	f.knownDirs.Store(dir, true)
 	return path, nil
+}
+
+// ensureShards creates all folders of blobs: to create each with its first blob costs a sync each.
+func (f *folder) ensureShards() error {
+	shards := make([]string, 256)
+	for i := range shards {
+		shards[i] = fmt.Sprintf("%02x", i)
+	}
+	if err := f.disk.MkdirEach(f.where(blobs), shards, 0o700); err != nil {
+		return err
+	}
+	for _, shard := range shards {
+		f.knownDirs.Store(filepath.Join(f.where(blobs), shard), true)
+	}
+	return nil
 }
 
 // folderBatch is a batch whose names are synced at the end.
@@ -160,14 +178,14 @@ func hasDigest(path string, d Digest) bool {
 	return err == nil && found == d
 }
 
-func (f *folder) create(ctx context.Context, name string, data []byte) (bool, error) {
+func (f *folder) create(ctx context.Context, name string, data []byte, unsynced bool) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
 	path := f.where(name)
 	won, err := f.disk.CreateNew(durable.File{Path: path, Data: data, Perm: 0o600,
-		DirPerm: f.dirPerm(filepath.Dir(path))})
-	if err == nil {
+		DirPerm: f.dirPerm(filepath.Dir(path)), Unsynced: unsynced})
+	if err == nil && !unsynced {
 		f.knownDirs.Store(filepath.Dir(path), true)
 	}
 	return won, err
@@ -214,6 +232,8 @@ func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	}
 	return nil, errors.Join(err, closed, fmt.Errorf("%s is not a regular file", file.Name()))
 }
+
+func (f *folder) sync() error { return f.disk.SyncFileSystem(f.root) }
 
 func (f *folder) reach(context.Context) error {
 	_, err := os.ReadDir(f.root)

@@ -30,6 +30,11 @@ type step struct {
 	size int    // of a write, in bytes
 }
 
+// syncs reports whether the step waits for the disk.
+func (s step) syncs() bool {
+	return s.op == durable.OpSync || s.op == durable.OpSyncFolder || s.op == durable.OpSyncSystem
+}
+
 // record executes a run with a worker in this process, and records each step of its durable writes.
 func (h *env) record(ctx context.Context, def operations.Definition) ([]step, error) {
 	var mu sync.Mutex
@@ -143,7 +148,9 @@ func (p *player) play(ctx context.Context, s step) error {
 		_, err := os.ReadFile(path)
 		return err
 	case durable.OpRename:
-		return os.Rename(p.temps[path], path)
+		return errors.Join(p.close(p.temps[path]), os.Rename(p.temps[path], path))
+	case durable.OpSyncSystem:
+		return durable.Disk{}.SyncFileSystem(path)
 	case durable.OpLink:
 		return gone(os.Link(p.temps[path], path), fs.ErrExist)
 	case durable.OpRemove:
@@ -182,6 +189,16 @@ func (p *player) sync(path string) error {
 		}
 	}
 	return errors.Join(f.Sync(), f.Close())
+}
+
+// close ends the writing of a file that is not synced.
+func (p *player) close(path string) error {
+	f := p.files[path]
+	delete(p.files, path)
+	if f == nil {
+		return nil
+	}
+	return f.Close()
 }
 
 func syncFolder(path string) error {
@@ -227,7 +244,7 @@ func (h *env) bare(ctx context.Context) (time.Duration, error) {
 // fsyncs counts the syncs of steps.
 func fsyncs(steps []step) (n int) {
 	for _, s := range steps {
-		if s.op == durable.OpSync || s.op == durable.OpSyncFolder {
+		if s.syncs() {
 			n++
 		}
 	}

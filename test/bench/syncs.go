@@ -31,7 +31,7 @@ func kindOf(s step) string {
 func synced(out io.Writer, steps []step, passes int) {
 	counts := map[string]int{}
 	for _, s := range steps {
-		if s.op == durable.OpSync || s.op == durable.OpSyncFolder {
+		if s.syncs() {
 			counts[kindOf(s)]++
 		}
 	}
