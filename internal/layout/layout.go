@@ -204,6 +204,9 @@ const OwnerFile = Orchestrator + "/owner.json"
 // CheckoutFile records which trees the checkout may contain.
 const CheckoutFile = Orchestrator + "/checkout.json"
 
+// UnsyncedFile names the boot of the machine during which files were written that may not be on disk yet.
+const UnsyncedFile = Orchestrator + "/unsynced"
+
 // HiddenFromGit is the .gitignore of a run directory that lies in a checkout.
 const HiddenFromGit = "*\n"
 

@@ -20,6 +20,9 @@ type batchWriter struct {
 	index map[string]int
 	list  func(wholeFile) // if not nil, files are listed instead of written
 
+	defers       bool // evidence stays unsynced
+	evidenceOnly bool // other files stay unchanged, except for those that are read back
+
 	spares bool // files whose bytes are lost stay unchanged
 }
 
@@ -31,6 +34,8 @@ type wholeFile struct {
 	load   func() ([]byte, error)
 	data   []byte
 	verify *durable.Verify
+
+	evidence bool // of a pass or a checkpoint: no operator edits it
 }
 
 // add queues a file and replaces an earlier one with the same name.
@@ -40,6 +45,9 @@ func (w *batchWriter) add(f wholeFile) {
 	}
 	if w.list != nil {
 		w.list(f)
+		return
+	}
+	if w.evidenceOnly && !f.evidence && f.verify == nil {
 		return
 	}
 	if w.index == nil {
@@ -86,7 +94,7 @@ func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 			return nil, fmt.Errorf("%s: %w", w.dir.Path(f.name), err)
 		}
 		out = append(out, durable.File{Path: w.dir.Path(f.name), Data: data, Perm: layout.FilePerm, DirPerm: layout.DirPerm,
-			Verify: f.verify})
+			Verify: f.verify, Unsynced: w.defers && f.evidence})
 	}
 	return out, nil
 }

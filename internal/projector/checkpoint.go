@@ -19,13 +19,13 @@ func (p *Projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 		return err
 	}
 	if before.Artifact != nil {
-		if err := p.put(w, path.Join(dir, "artifact"+path.Ext(p.records.CurrentArtifactPath)),
+		if err := p.exhibit(w, path.Join(dir, "artifact"+path.Ext(p.records.CurrentArtifactPath)),
 			before.Artifact.Digest); err != nil {
 			return err
 		}
 	}
 	for _, n := range before.Notes {
-		if err := p.put(w, path.Join(dir, n.File), n.Whole.Digest); err != nil {
+		if err := p.exhibit(w, path.Join(dir, n.File), n.Whole.Digest); err != nil {
 			return err
 		}
 	}
@@ -33,8 +33,8 @@ func (p *Projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 	if err != nil {
 		return err
 	}
-	w.add(wholeFile{name: path.Join(dir, layout.StateSnapshot), data: snapshot})
-	w.add(wholeFile{name: path.Join(dir, "manifest.json"), data: manifest})
+	w.add(wholeFile{name: path.Join(dir, layout.StateSnapshot), data: snapshot, evidence: true})
+	w.add(wholeFile{name: path.Join(dir, "manifest.json"), data: manifest, evidence: true})
 	p.records.Checkpoints = append(p.records.Checkpoints, rec)
 	return nil
 }

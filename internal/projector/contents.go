@@ -156,7 +156,7 @@ func namesOf(d rundir.Dir) ownNames {
 	o := ownNames{
 		files: append([]string{layout.TracesFile, layout.ProvenanceFile, layout.ResultFile, layout.PromotionsFile,
 			layout.DeliveryPatch, layout.DefinitionFile, layout.PlanFile, layout.InputsFile, layout.PolicyFile,
-			layout.StateFile, layout.OwnerFile, layout.CheckoutFile}, last...),
+			layout.StateFile, layout.OwnerFile, layout.CheckoutFile, layout.UnsyncedFile}, last...),
 		folders: []string{layout.WorkspaceDir, layout.SnapshotsDir, layout.RepairsDir, layout.DecisionsDir,
 			layout.InputsDir, layout.PassesDir, layout.Orchestrator + "/steps", layout.CheckpointsDir, layout.TornDir,
 			layout.LogsDir, layout.EditsDir},

@@ -15,6 +15,8 @@ type Dir struct {
 	rundir.Dir
 	Disk durable.Disk // the zero value is the real disk
 
+	Boot func() string // of this machine; nil: durable.Boot
+
 	FullRecords int // maximum number of records for which state.json is written after every batch; 0: 200
 }
 

@@ -88,6 +88,14 @@ func (p *Projector) put(w *batchWriter, name, digest string) error {
 	return nil
 }
 
+// exhibit is put for evidence of a pass or a checkpoint.
+func (p *Projector) exhibit(w *batchWriter, name, digest string) error {
+	if digest != "" && name != "" {
+		w.add(wholeFile{name: name, digest: digest, evidence: true})
+	}
+	return nil
+}
+
 func (p *Projector) inputs(w *batchWriter, e run.Event) error {
 	var s run.RunStart
 	e.Decode(&s)
@@ -143,13 +151,13 @@ func (p *Projector) inputFiles(w *batchWriter, folder, manifest string) error {
 func (p *Projector) prompt(w *batchWriter, e run.Event) error {
 	var s run.PassStart
 	e.Decode(&s)
-	if err := p.put(w, layout.PromptFile(s.Pass), s.Prompt.Digest); err != nil {
+	if err := p.exhibit(w, layout.PromptFile(s.Pass), s.Prompt.Digest); err != nil {
 		return err
 	}
 	if s.Gives != "artifact" {
 		return nil
 	}
-	return p.put(w, layout.BackupFile(s.Pass, p.records.CurrentArtifactPath), s.Before)
+	return p.exhibit(w, layout.BackupFile(s.Pass, p.records.CurrentArtifactPath), s.Before)
 }
 
 func (p *Projector) failedOutput(w *batchWriter, e run.Event) error {
@@ -163,9 +171,9 @@ func (p *Projector) failedOutput(w *batchWriter, e run.Event) error {
 	}
 	nth := layout.AttemptNumber(a, p.records.FailedOutputs[records.FailedKey(a.Pass)])
 	return errors.Join(
-		p.put(w, layout.FailedFile(a.Pass, nth), a.Output.Digest),
-		p.put(w, layout.FailedPrompt(a.Pass, nth), run.DigestOf(a.Prompt)),
-		p.put(w, layout.FailedEnvelope(a.Pass, nth), run.DigestOf(a.Envelope)),
+		p.exhibit(w, layout.FailedFile(a.Pass, nth), a.Output.Digest),
+		p.exhibit(w, layout.FailedPrompt(a.Pass, nth), run.DigestOf(a.Prompt)),
+		p.exhibit(w, layout.FailedEnvelope(a.Pass, nth), run.DigestOf(a.Envelope)),
 	)
 }
 
@@ -176,10 +184,10 @@ func (p *Projector) reply(w *batchWriter, e run.Event) error {
 		return nil // the pass has a failed output there
 	}
 	return errors.Join(
-		p.put(w, layout.ReplyFile(r.Pass), run.DigestOf(r.Reply)),
-		p.put(w, layout.VerdictFile(r.Pass), r.Findings.Blob()),
-		p.put(w, layout.FoundFile(r.Pass), r.Found.Blob()),
-		p.put(w, layout.EnvelopeFile(r.Pass), run.DigestOf(r.Envelope)),
+		p.exhibit(w, layout.ReplyFile(r.Pass), run.DigestOf(r.Reply)),
+		p.exhibit(w, layout.VerdictFile(r.Pass), r.Findings.Blob()),
+		p.exhibit(w, layout.FoundFile(r.Pass), r.Found.Blob()),
+		p.exhibit(w, layout.EnvelopeFile(r.Pass), run.DigestOf(r.Envelope)),
 	)
 }
 
@@ -200,11 +208,11 @@ func (p *Projector) shots(w *batchWriter, e run.Event) error {
 	if err := json.Unmarshal(raw, &shots); err != nil {
 		return fmt.Errorf("manifest of pictures %s: %w", s.Manifest.Digest, err)
 	}
-	if err := p.put(w, path.Join(layout.ShotsDir(s), layout.ShotsFile), s.Manifest.Digest); err != nil {
+	if err := p.exhibit(w, path.Join(layout.ShotsDir(s), layout.ShotsFile), s.Manifest.Digest); err != nil {
 		return err
 	}
 	for _, shot := range shots {
-		if err := p.put(w, path.Join(layout.ShotsDir(s), shot.Name), shot.Digest); err != nil {
+		if err := p.exhibit(w, path.Join(layout.ShotsDir(s), shot.Name), shot.Digest); err != nil {
 			return err
 		}
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // growAll appends a batch's lines to the growing files, after the size that meta.json has committed.
-func (p *Projector) growAll(l *records.Logbook) error {
+func (p *Projector) growAll(l *records.Logbook, defers bool) error {
 	if l.Err != nil {
 		return l.Err
 	}
@@ -38,7 +38,8 @@ func (p *Projector) growAll(l *records.Logbook) error {
 			}
 		}
 		files, all = append(files, file), append(all,
-			durable.Addition{Path: p.Dir.Path(file), Offset: mark.Size, Data: l.Added[file], Perm: layout.FilePerm})
+			durable.Addition{Path: p.Dir.Path(file), Offset: mark.Size, Data: l.Added[file], Perm: layout.FilePerm,
+				Unsynced: defers})
 	}
 	if err := p.appendAll(all); err != nil {
 		return err

@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path"
@@ -57,13 +56,9 @@ func (p *Projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
 }
 
 // keepMarks stores checkpoints: one small object each, whatever the length of the run.
-func (p *Projector) keepMarks(list []run.Checkpoint) error {
+func (p *Projector) keepMarks(list []run.Checkpoint, defers bool) error {
 	for _, c := range list {
-		raw, err := json.Marshal(c)
-		if err != nil {
-			return err
-		}
-		if err := p.Blobs.Name(p.Ctx, checkpointName(c, raw), raw); err != nil {
+		if err := p.keepMark(c, defers); err != nil {
 			return fmt.Errorf("store checkpoint %s: %w", c.ID, err)
 		}
 	}

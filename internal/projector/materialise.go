@@ -14,7 +14,12 @@ import (
 // Materialise writes everything derived from the unseen events: evidence, artifact, notes, checkpoints, then the logs,
 // then state.json, and meta.json last. It can be interrupted anywhere and repeated.
 func (p *Projector) Materialise() error {
-	due := p.due()
+	due, defers := p.due(), p.defers()
+	if defers {
+		if err := p.markUnsynced(); err != nil {
+			return err
+		}
+	}
 	if err := p.readRecords(due); err != nil {
 		return err
 	}
@@ -24,10 +29,12 @@ func (p *Projector) Materialise() error {
 	}
 	from := rundir.Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State.Clone()}
 	load := func(d string) ([]byte, error) { return p.Blobs.Get(p.Ctx, d) }
-	w, logs := &batchWriter{dir: p.Dir, load: load, spares: p.Spares}, records.NewLogbook(load)
+	w := &batchWriter{dir: p.Dir, load: load, spares: p.Spares, defers: defers || p.restarted}
+	logs := records.NewLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
 		e = e.Decoded()
+		w.evidenceOnly = e.Seq <= p.restored
 		// in a rebuild, readers know later records already
 		if i > 0 && e.Kind == run.KindCheckpointCreated && !p.anew {
 			if err := p.saveBefore(w); err != nil {
@@ -49,10 +56,10 @@ func (p *Projector) Materialise() error {
 		logs.Log(records.EntryOf(e, &before, &p.meta.State, &p.records, pending))
 	}
 	logs.StartsUpTo(p.last, starts)
-	if err := p.keepMarks(marks); err != nil {
+	if err := p.keepMarks(marks, defers); err != nil {
 		return err
 	}
-	if err := p.growAll(logs); err != nil {
+	if err := p.growAll(logs, w.defers); err != nil {
 		return err
 	}
 	if err := p.keepRecords(w, due, from); err != nil {
@@ -60,6 +67,11 @@ func (p *Projector) Materialise() error {
 	}
 	if err := w.flush(); err != nil {
 		return err
+	}
+	if !defers {
+		if err := p.settle(); err != nil {
+			return err
+		}
 	}
 	return p.writeMeta()
 }

@@ -38,8 +38,8 @@ type Projected struct {
 }
 
 // Project appends a batch to the directory and updates everything derived, under the directory's lock. On return with
-// Written, the lines and the files derived from them are synced. Lines that exist already are skipped if they are
-// byte-equal.
+// Written, the lines are synced, and the files derived from them are written. Lines that exist already are skipped if
+// they are byte-equal.
 func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, error) {
 	if err := d.makeRoot(); err != nil {
 		return Projected{}, err
@@ -49,7 +49,7 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 		return Projected{}, err
 	}
 	defer held.Unlock()
-	p, err := d.Open(ctx, blobs)
+	p, err := d.openForBatch(ctx, blobs)
 	if err != nil {
 		return Projected{}, err
 	}

@@ -25,18 +25,23 @@ type Projector struct {
 	meta    records.Header       // as committed
 	records rundir.PipelineState // as written
 	anew    bool                 // rebuild everything from the first event
-	unseen  []run.Event          // on disk, but not in meta
-	chains  []run.Chain          // up to each of them
-	last    int64                // last seq on disk
-	chain   run.Chain
-	size    int64
-	torn    []byte
-	shadow  *Shadow      // if not nil, files are listed instead of written
-	vouched int          // epoch of the meta.json that was read, whose digests are valid
-	changed bool         // state.json differs from its mark in meta.json
-	Spares  bool         // a file whose bytes are lost stays unchanged
-	healed  []string     // damaged files that are rebuilt from the events
-	beyond  *rundir.Meta // meta.json, if events.jsonl is shorter than its mark
+
+	restarted bool        // the machine was started again before everything was on disk
+	restored  int64       // up to this event, all but evidence was synced and stays
+	unseen    []run.Event // on disk, but not in meta
+	chains    []run.Chain // up to each of them
+	last      int64       // last seq on disk
+	chain     run.Chain
+	size      int64
+	torn      []byte
+	shadow    *Shadow      // if not nil, files are listed instead of written
+	vouched   int          // epoch of the meta.json that was read, whose digests are valid
+	changed   bool         // state.json differs from its mark in meta.json
+	Spares    bool         // a file whose bytes are lost stays unchanged
+	unsynced  string       // boot during which files were written that may not be on disk
+	boot      string       // of the machine; empty: everything is synced at once
+	healed    []string     // damaged files that are rebuilt from the events
+	beyond    *rundir.Meta // meta.json, if events.jsonl is shorter than its mark
 }
 
 // heal records that a derived file is damaged and will be rebuilt.

@@ -1,0 +1,151 @@
+package fsck_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+)
+
+// power knows what a power failure takes: what was written and not synced since.
+type power struct {
+	sizes map[string]int64   // of written files, up to which they are on disk
+	names map[string]*string // new names that are not on disk; the content that a file of that name had before
+	left  int                // steps until the machine stops; negative: it does not
+}
+
+func newPower(steps int) *power {
+	return &power{sizes: map[string]int64{}, names: map[string]*string{}, left: steps}
+}
+
+// before is called before each step.
+func (p *power) before(s durable.Step) error {
+	if p.left == 0 {
+		return errStop
+	}
+	p.left--
+	switch s.Op {
+	case durable.OpCreate, durable.OpMkdir, durable.OpLink, durable.OpRename:
+		raw, err := os.ReadFile(s.Path)
+		_, known := p.names[s.Path]
+		switch _, gone := os.Lstat(s.Path); {
+		case gone != nil:
+			p.names[s.Path] = nil
+		case err == nil && !known && s.Op == durable.OpRename:
+			old := string(raw)
+			p.names[s.Path] = &old
+		}
+		if s.Op == durable.OpRename || s.Op == durable.OpLink {
+			for temp, size := range maps.All(p.sizes) {
+				if strings.HasPrefix(temp, s.Path+".tmp.") {
+					p.sizes[s.Path] = size
+					delete(p.sizes, temp)
+				}
+			}
+		}
+	case durable.OpWrite:
+		if _, known := p.sizes[s.Path]; !known {
+			info, err := os.Stat(s.Path)
+			if err != nil {
+				return err
+			}
+			p.sizes[s.Path] = info.Size()
+		}
+	case durable.OpSync:
+		delete(p.sizes, s.Path)
+	case durable.OpSyncFolder:
+		maps.DeleteFunc(p.names, func(name string, _ *string) bool { return filepath.Dir(name) == s.Path })
+	case durable.OpSyncSystem:
+		clear(p.sizes)
+		clear(p.names)
+	}
+	return nil
+}
+
+// fail takes what is not on disk: the ends of files, and names. The system may have written some of it by itself.
+func (p *power) fail(t *testing.T, written func(name string) bool) (lost []string) {
+	t.Helper()
+	for name, size := range p.sizes {
+		if written(name) {
+			continue
+		}
+		if info, err := os.Stat(name); err == nil && info.Size() > size {
+			require.NoError(t, os.Truncate(name, size))
+			lost = append(lost, filepath.Base(name))
+		}
+	}
+	for name, old := range p.names {
+		if written(name) {
+			continue
+		}
+		if old != nil {
+			require.NoError(t, os.WriteFile(name, []byte(*old), 0o600))
+		} else {
+			require.NoError(t, os.RemoveAll(name))
+		}
+		lost = append(lost, filepath.Base(name))
+	}
+	return lost
+}
+
+// inPieces is a story as many batches: each ends where a call begins.
+func inPieces(s *story) (all []projector.Batch) {
+	first := 1
+	for n, line := range s.lines {
+		if strings.Contains(line, `"kind":"pass.start"`) || n == len(s.lines)-1 {
+			all = append(all, batch(s.lines, first, n+1))
+			first = n + 2
+		}
+	}
+	return all
+}
+
+// TestPowerFailure stops the machine before a step of a run, and takes what was not synced. After the next boot the
+// run continues, and its directory is that of an undisturbed run, byte for byte.
+func TestPowerFailure(t *testing.T) {
+	s := whole(t)
+	batches := inPieces(s)
+	want := look(t, written(t, s))
+	for what, kept := range map[string]func(string) bool{
+		"all":          func(string) bool { return false },
+		"but the logs": func(name string) bool { return strings.HasSuffix(name, ".jsonl") || strings.Contains(name, "/logs") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			taken := map[string]int{}
+			for k, done := 0, false; !done; k += 29 {
+				p := newPower(k)
+				d := projector.At(t.TempDir() + "/run")
+				require.NoError(t, d.Take(claim()))
+				d.Disk, d.Boot = durable.Disk{Hook: p.before}, func() string { return "first boot" }
+				at, err := 0, error(nil)
+				for ; at < len(batches) && err == nil; at++ {
+					_, err = d.Project(context.Background(), s.blobs, batches[at])
+				}
+				if done = err == nil; !done {
+					require.ErrorIs(t, err, errStop)
+				}
+				for _, name := range p.fail(t, kept) {
+					taken[name]++
+				}
+				d.Disk, d.Boot = durable.Disk{}, func() string { return "second boot" }
+				project(t, d, s, batches[at-1:]...)
+				got := look(t, d)
+				maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(filepath.Base(name)) })
+				same(t, want, got, fmt.Sprintf("power failure before step %d", k))
+			}
+			for _, name := range []string{"prompt.md", "state-snapshot.json", "pass-001"} {
+				require.Positive(t, taken[name], "%s was never lost: %v", name, taken)
+			}
+			require.Zero(t, taken[filepath.Base(layout.UnsyncedFile)])
+		})
+	}
+}
