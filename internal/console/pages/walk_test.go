@@ -167,3 +167,29 @@ func TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere(t *testing.T) {
 	b.until(`document.getElementById("answered").innerText.includes("This question was answered")`)
 	require.Equal(t, "Name the source.", eval[string](b, `document.getElementById("feedback").value`))
 }
+
+// TestFormCoversNoFocus: what has the focus is not behind the form of a question, on a phone also if the form asks for
+// feedback.
+func TestFormCoversNoFocus(t *testing.T) {
+	d := newDesk(t)
+	asking(t, first, morning).write(d.root)
+	b := openTab(t, d)
+	b.look(360, "light")
+	for _, action := range []string{"continue", "retry_feedback"} {
+		b.open("/inbox")
+		eval[int](b, fmt.Sprintf(`document.querySelector("input[value=%s]").click(), document.activeElement.blur(), 0`,
+			action))
+		for {
+			b.press(kb.Tab)
+			if eval[bool](b, `document.querySelector("form.answer").contains(document.activeElement)`) {
+				break
+			}
+			require.Empty(t, eval[string](b, `(() => { const e = document.activeElement, r = e.getBoundingClientRect(),
+				form = document.querySelector("form.answer").getBoundingClientRect();
+				return r.top < form.top - 8 && r.bottom > 0 ? "" : e.outerHTML.slice(0, 200) })()`), action)
+		}
+		before := eval[int](b, `Math.round(scrollY)`)
+		b.tabTo(`.send button`)
+		require.Equal(t, before, eval[int](b, `Math.round(scrollY)`), "the page does not move under the form")
+	}
+}
