@@ -40,9 +40,9 @@ func brief(d time.Duration) string {
 	return figures.Duration(d)
 }
 
-// when parses a time of the journal; zero: not a time.
+// when parses a time of the journal, or one in whole seconds; zero: not a time.
 func when(ts string) time.Time {
-	t, err := time.Parse(run.TimeFormat, ts)
+	t, err := time.Parse(time.RFC3339, ts)
 	if err != nil {
 		return time.Time{}
 	}

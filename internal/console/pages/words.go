@@ -95,9 +95,9 @@ func verdictClass(j *run.Judged) string {
 	return ""
 }
 
-// ago is how long ago a time of the journal was.
+// ago is how long ago a time was.
 func ago(ts string, now time.Time) string {
-	t, err := time.Parse(run.TimeFormat, ts)
+	t, err := time.Parse(time.RFC3339, ts)
 	if err != nil {
 		return ts
 	}
@@ -107,9 +107,9 @@ func ago(ts string, now time.Time) string {
 	return "now"
 }
 
-// until is how long it takes until a time of the journal.
+// until is how long it takes until a time.
 func until(ts string, now time.Time) string {
-	t, err := time.Parse(run.TimeFormat, ts)
+	t, err := time.Parse(time.RFC3339, ts)
 	switch {
 	case err != nil:
 		return ts
