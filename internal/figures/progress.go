@@ -2,6 +2,7 @@ package figures
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -183,6 +184,14 @@ type Stage struct {
 	After    string // the round after the last one; empty: it is not reached
 	Finished bool   // the run is in a later stage, or finished
 	Unmet    string // condition that the loop ended without; known of the last loop
+}
+
+// RoundText is the round of the current stage: "round 2 of at most 3"; "" of another one.
+func (s Stage) RoundText() string {
+	if !s.Current || !s.Repeats {
+		return ""
+	}
+	return cmp.Or(s.After, fmt.Sprintf("round %d of at most %d", min(s.Rounds+1, s.Max), s.Max))
 }
 
 func stagesOf(s Source) []Stage {

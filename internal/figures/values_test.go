@@ -123,6 +123,9 @@ func TestStatesOfStages(t *testing.T) {
 		{Title: "Close", Max: 1, Current: true}}, at(2, 0))
 	s.State.Status = run.Done
 	require.Equal(t, figures.Stage{Title: "Close", Rounds: 1, Max: 1, Finished: true}, at(2, 1)[2])
+	s.State.Status = run.AwaitingPhaseHandoff
+	require.Equal(t, "round 3 of at most 3", at(1, 3)[1].RoundText(), "the question after it is open")
+	require.Empty(t, at(1, 3)[0].RoundText())
 	require.Nil(t, figures.Of(figures.Source{}, noon).Stages)
 	require.Nil(t, figures.Of(figures.Source{}, noon).Sets)
 }

@@ -228,19 +228,23 @@ func progress(s source) fact {
 
 // stagesFact shows the finished stages and rounds.
 func stagesFact(s source) fact {
-	done := 0
+	done, round := 0, ""
 	for _, stage := range s.figures.Stages {
 		if stage.Finished {
 			done++
 		}
+		round = cmp.Or(round, stage.RoundText())
 	}
 	f := fact{Name: "Stages", Value: fmt.Sprintf("%d/%d", done, len(s.figures.Stages)), Share: -1}
 	if len(s.figures.Stages) > 0 {
 		f.Share = figures.Percent(done, len(s.figures.Stages))
 	}
 	f.Note = plural(s.state.Spent.Calls, "call")
-	if s.state.Rounds > 0 {
-		f.Note = plural(s.state.Rounds, "round") + ", " + f.Note
+	if round == "" && s.state.Rounds > 0 {
+		round = plural(s.state.Rounds, "round")
+	}
+	if round != "" {
+		f.Note = round + ", " + f.Note
 	}
 	if s.state.Verdict != "" {
 		f.Note += ", verdict " + s.state.Verdict

@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -435,7 +434,7 @@ func (t theme) stages(stages []figures.Stage, w int) []string {
 		}
 		switch {
 		case s.Repeats && s.Current:
-			rounds = cmp.Or(s.After, fmt.Sprintf("round %d of at most %d", min(s.Rounds+1, s.Max), s.Max))
+			rounds = s.RoundText()
 		case s.Repeats && !s.Finished:
 			rounds = fmt.Sprintf("at most %s", count(s.Max, "round", "rounds"))
 		case s.Unmet != "":

@@ -168,6 +168,9 @@ func progress(r operations.Row) string {
 
 // roundsText counts the rounds of a stage.
 func roundsText(f figures.Stage) string {
+	if now := f.RoundText(); now != "" {
+		return now
+	}
 	text := run.Plural(f.Rounds, "round")
 	if f.Max > 0 {
 		text += fmt.Sprintf(" of at most %d", f.Max)
