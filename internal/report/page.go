@@ -107,7 +107,11 @@ func load(d rundir.Dir, o Options) (s source, left []string, err error) {
 		from = figures.Source{State: now.State}
 	}
 	s.state, s.book, s.whole = from.State, from.Records, from.Records.RunID != ""
-	s.figures = figures.Of(from, when(from.State.TS))
+	now := o.Now
+	if now.IsZero() {
+		now = when(from.State.TS)
+	}
+	s.figures = figures.Of(from, now)
 	if s.found.Damaged > 0 {
 		left = append(left, plural(s.found.Damaged, "line")+" of the journal cannot be read")
 	}

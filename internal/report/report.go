@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
@@ -19,12 +20,13 @@ import (
 
 // Options configure the page.
 type Options struct {
-	Next     []string // next commands
-	Pictures int64    // maximum bytes of pictures; 0: DefaultPictures; negative: none
-	Diffs    int      // maximum lines of differences; 0: DefaultDiffs
-	Texts    int      // maximum bytes of prompts and replies; 0: DefaultTexts
-	Rows     int      // maximum rows of passes; 0: DefaultRows
-	Contents Contents // of the workspace's files; nil: they cannot be read
+	Next     []string  // next commands
+	Pictures int64     // maximum bytes of pictures; 0: DefaultPictures; negative: none
+	Diffs    int       // maximum lines of differences; 0: DefaultDiffs
+	Texts    int       // maximum bytes of prompts and replies; 0: DefaultTexts
+	Rows     int       // maximum rows of passes; 0: DefaultRows
+	Contents Contents  // of the workspace's files; nil: they cannot be read
+	Now      time.Time // until which the time of a live run is counted; zero: its last event
 }
 
 // Mark is at the start of every page, to identify pages of Passbook.

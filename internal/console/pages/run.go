@@ -89,7 +89,11 @@ func (s *site) base(r *http.Request, tab string) (*runPage, error) {
 
 // report reads the content of the report.
 func (p *runPage) read(rows int) error {
-	page, err := report.Read(p.dir.Dir, report.Options{Pictures: -1, Texts: 1, Rows: rows})
+	o := report.Options{Pictures: -1, Texts: 1, Rows: rows}
+	if p.Run.Effective.Status.Class() == run.Live {
+		o.Now = p.Run.Clock.Now
+	}
+	page, err := report.Read(p.dir.Dir, o)
 	p.Report = page
 	return err
 }
