@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // perLog is the number of events on a page of the log.
@@ -40,7 +41,7 @@ func (s *site) log(r *http.Request) (view, error) {
 	if err != nil {
 		before = 0
 	}
-	fold := p.dir.Fold()
+	fold, now := p.dir.Fold(), terms{}
 	for line, err := range p.dir.Lines(0) {
 		if err != nil {
 			return view{}, err
@@ -55,7 +56,8 @@ func (s *site) log(r *http.Request) (view, error) {
 		}
 		before := *fold.Current()
 		fold.Apply(line.Event)
-		p.Log.Lines = append(p.Log.Lines, s.logLine(run.Entry{Event: line.Event, Before: &before, After: fold.Current()}))
+		now.follow(line.Event)
+		p.Log.Lines = append(p.Log.Lines, s.logLine(now.entry(line.Event, &before, fold.Current())))
 		if n := len(p.Log.Lines); n > 2*perLog {
 			p.Log.Lines = append(p.Log.Lines[:0], p.Log.Lines[n-perLog:]...)
 		}
@@ -67,6 +69,35 @@ func (s *site) log(r *http.Request) (view, error) {
 		p.Log.Older = p.Path + "/log?before=" + strconv.FormatInt(p.Log.Lines[0].Seq, 10)
 	}
 	return p.view("log"), nil
+}
+
+// terms are what texts of the log name besides the event: those of the start, or of the last amendment before it.
+type terms struct {
+	rounds    int
+	threshold *float64
+	artifact  string
+}
+
+func (t *terms) follow(e run.Event) {
+	switch e.Kind {
+	case run.KindRunStart:
+		p := run.PayloadOf[run.RunStart](e)
+		t.rounds, t.threshold = p.MaxRounds, p.Threshold
+		if p.Artifact != nil {
+			t.artifact = p.Artifact.File
+		}
+	case run.KindRunAmended:
+		p := run.PayloadOf[run.RunAmended](e)
+		t.rounds, t.threshold = p.Terms.MaxRounds, p.Terms.Threshold
+	}
+}
+
+func (t *terms) entry(e run.Event, before, after *run.State) run.Entry {
+	of := run.Entry{Event: e, Before: before, After: after, MaxRounds: t.rounds, Threshold: t.threshold}
+	if e.Kind == run.KindPassStart {
+		of.Backup = rundir.Backup(run.PayloadOf[run.PassStart](e).Pass, t.artifact)
+	}
+	return of
 }
 
 func (s *site) logLine(e run.Entry) logLine {
