@@ -109,10 +109,11 @@ func (s *site) inbox(r *http.Request) (view, error) {
 	}
 	at := 0
 	if name := r.URL.Query().Get("run"); name != "" {
-		if at = slices.IndexFunc(rows, func(row operations.Row) bool { return row.RunID == name }); at < 0 {
-			at = 0
-			body.Problem = "That question is no longer open. This is the oldest one."
+		row, open := named(rows, name)
+		if !open {
+			row, body.Problem = rows[0], "That question is no longer open. This is the oldest one."
 		}
+		at = slices.IndexFunc(rows, func(r operations.Row) bool { return r.RunID == row.RunID })
 	}
 	first := max(0, min(at-maxListed/2, len(rows)-maxListed))
 	last := min(len(rows), first+maxListed)

@@ -79,6 +79,28 @@ func TestInboxShowsTheOldestQuestionAndWhatItIsAbout(t *testing.T) {
 	require.Contains(t, page, `name="digest" value="d-h-1"`)
 	_, page = d.get("/inbox?run=" + second)
 	require.Contains(t, shownText(page), "2 of 2 waiting")
+	_, page = d.get("/inbox?run=" + second[:8])
+	require.Contains(t, shownText(page), "2 of 2 waiting", "the beginning of an id")
+	_, page = d.get("/inbox?run=" + third)
+	require.Contains(t, shownText(page), "That question is no longer open. This is the oldest one.")
+}
+
+// TestLogNamesWhatThePlanSets: the log of the console shows the texts of the log file.
+func TestLogNamesWhatThePlanSets(t *testing.T) {
+	d := newDesk(t)
+	s := asking(t, first, morning)
+	s.decide("h-1", "continue")
+	s.phase = "harden"
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "harden", Title: "Harden", Round: 1, Dir: "screenshots/cycle-1"})
+	dir := s.write(d.root)
+	_, page := d.get("/runs/" + first + "/log")
+	for _, text := range []string{"Artifact backed up to _orchestrator/passes/pass-001/artifact-backup.html",
+		"STAGE Harden, cycle 1/6"} {
+		raw, err := dir.ReadFile("_orchestrator/logs/orchestrator.log")
+		require.NoError(t, err)
+		require.Contains(t, string(raw), text)
+		require.Contains(t, shownText(page), text)
+	}
 }
 
 func TestEmptyInbox(t *testing.T) {
