@@ -3,6 +3,7 @@ package rundir
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -55,7 +56,7 @@ func (d Dir) Now() (Now, error) {
 		n.Tail = run.Tail{Seq: n.Tail.Seq + 1, Chain: line.Chain(n.Tail.Chain)}
 		fold.Apply(line.Event.At(n.Tail.Seq))
 	}
-	if n.Tail.Seq > 0 {
+	if n.Tail.Seq > 0 && !(errors.Is(unread, fs.ErrNotExist) && d.saving()) {
 		n.Why = unread
 	}
 	n.State, n.Snapshot, n.Lag = fold.State(), fold.Snapshot(), n.Tail.Seq-n.Meta.Events.Seq
@@ -66,6 +67,12 @@ func (d Dir) Now() (Now, error) {
 	}
 	n.Damage, err = d.Damage(n.State)
 	return n, err
+}
+
+// saving reports whether the missing meta.json of a run is being written, or was meanwhile: the events precede it.
+func (d Dir) saving() bool {
+	held, err := d.Locked()
+	return err == nil && held || d.Has(layout.MetaFile)
 }
 
 // First returns the event that started the run.

@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -93,6 +95,21 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 	require.ErrorIs(t, damaged.Why, layout.ErrDamaged)
 	require.Equal(t, whole.State, damaged.State)
 	require.Equal(t, int64(3), damaged.Lag)
+}
+
+// TestFirstSaveIsNoDamage: the events of a run are written before its first meta.json, under the lock.
+func TestFirstSaveIsNoDamage(t *testing.T) {
+	d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: threeEvents(t)})
+	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("project", time.Now()))
+	require.NoError(t, err)
+	now, err := d.Now()
+	require.NoError(t, err)
+	require.NoError(t, now.Why)
+	require.Equal(t, []any{run.Paused, int64(3)}, []any{now.State.Status, now.Lag})
+	require.NoError(t, lock.Unlock())
+	now, err = d.Now()
+	require.NoError(t, err)
+	require.ErrorIs(t, now.Why, fs.ErrNotExist)
 }
 
 // TestNowOfAnotherStream: a meta.json that has seen another stream does not count, and the reason says so.
