@@ -17,7 +17,7 @@ import (
 // does not sync what can be made again from the journal and the store: logs, the evidence of passes, checkpoints.
 // The death of a process loses none of it. A file (layout.UnsyncedFile) names the boot of the machine; the first
 // projection after another boot makes all of it again. When the run pauses or ends, the file system is synced and the
-// file removed.
+// file emptied.
 
 // unsyncedNames is a store that can make names durable later.
 type unsyncedNames interface {
@@ -90,8 +90,12 @@ func (p *Projector) markUnsynced() error {
 	if p.unsynced == p.boot {
 		return nil
 	}
-	p.unsynced = p.boot
-	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(layout.UnsyncedFile), Data: []byte(p.boot + "\n"),
+	return p.setUnsynced(p.boot + "\n")
+}
+
+func (p *Projector) setUnsynced(boot string) error {
+	p.unsynced = strings.TrimSpace(boot)
+	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(layout.UnsyncedFile), Data: []byte(boot),
 		Perm: layout.FilePerm, DirPerm: layout.DirPerm}})
 }
 
@@ -108,8 +112,7 @@ func (p *Projector) settle() error {
 			return err
 		}
 	}
-	p.unsynced = ""
-	return p.Dir.Inside().Remove(p.Dir.Path(layout.UnsyncedFile))
+	return p.setUnsynced("")
 }
 
 // keepMark stores a checkpoint.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -84,7 +85,8 @@ func statusIs(dir string, want run.Status) bool {
 	return err == nil && m.Status == string(want)
 }
 
-// tree is every file of a directory by its digest; run.lock, which is not a record, is left out.
+// tree is every file of a directory by its digest; run.lock and _orchestrator/unsynced, which are not records, are left
+// out.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	out, err := digests(dir)
@@ -96,18 +98,19 @@ func tree(t *testing.T, dir string) map[string]string {
 // nothing.
 func digests(dir string) (map[string]string, error) {
 	out := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if path == dir && errors.Is(err, fs.ErrNotExist) {
+	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {
+		if file == dir && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipDir
 		}
-		if err != nil || e.IsDir() || e.Name() == layout.LockFile || durable.IsTemp(e.Name()) {
+		if err != nil || e.IsDir() || e.Name() == layout.LockFile ||
+			e.Name() == path.Base(layout.UnsyncedFile) || durable.IsTemp(e.Name()) {
 			return err
 		}
-		name, err := filepath.Rel(dir, path)
+		name, err := filepath.Rel(dir, file)
 		if err != nil {
 			return err
 		}
-		raw, err := os.ReadFile(path)
+		raw, err := os.ReadFile(file)
 		out[filepath.ToSlash(name)] = sum(raw)
 		return err
 	})
