@@ -20,8 +20,13 @@ func (h Host) findByID(id string) (projector.Dir, error) {
 		return projector.Dir{}, &operations.NameError{What: id, IDs: h.IDs}
 	}
 	d, err := operations.FindID(h.Settings.StateDir, h.Settings.RunRoot, id, h.Trust)
-	if unknown := (*operations.NameError)(nil); errors.As(err, &unknown) {
+	var unknown *operations.NameError
+	var gone *operations.MissingError
+	switch {
+	case errors.As(err, &unknown):
 		unknown.IDs = h.IDs
+	case errors.As(err, &gone):
+		gone.IDs = h.IDs
 	}
 	return d, err
 }
@@ -38,8 +43,8 @@ func (h Host) by(ctx context.Context) string {
 var notHere = []string{"events", "passes", "checkpoints", "diff", "evidence", "diagnosis", "artifact", "screenshots",
 	"snapshots", "report"}
 
-// Elsewhere is the status of a run whose directory is on another host, from the answers of its workflow. It fails with
-// the error for which the directory was not found, unless a server has the run.
+// Elsewhere is the status of a run whose directory is on another host, or was moved or deleted on this one, from the
+// answers of its workflow. It fails with the error for which the directory was not found, unless a server has the run.
 func (h Host) Elsewhere(ctx context.Context, id string, missing error) (RunStatus, error) {
 	if !runName.MatchString(id) {
 		return RunStatus{}, missing
@@ -55,12 +60,17 @@ func (h Host) Elsewhere(ctx context.Context, id string, missing error) (RunStatu
 	if err != nil {
 		return RunStatus{}, missing
 	}
+	var gone *operations.MissingError
+	advice := ""
+	if errors.As(missing, &gone) { // the directory was on this host
+		far.Host, advice = "", h.ProblemOf(missing).Message
+	}
 	s := far.State
 	out := RunStatus{
 		RunID: s.RunID, Pipeline: s.Pipeline, Task: s.Task, Status: far.Effective.Status, Detail: far.Effective.Detail,
 		Means: run.Means(far.Effective.Status, s.Reason), Progress: s.Progress(), CostUSD: s.Total(), Cost: s.CostText(),
 		BudgetUSD: s.Budget.CapUSD, Score: s.Score, StartedAt: s.StartedAt, UpdatedAt: s.TS, Rejected: s.NotApproved(),
-		AvailableActions: []run.Operation{}, Next: []string{}, Host: far.Host, Unavailable: notHere,
+		AvailableActions: []run.Operation{}, Next: []string{}, Host: far.Host, Unavailable: notHere, Advice: advice,
 	}
 	if q, open := s.Asks(); open {
 		asked := askedOf(&s, q)

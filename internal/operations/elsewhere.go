@@ -34,7 +34,7 @@ func FindID(stateDir, runRoot, id string, trust bool) (projector.Dir, error) {
 		return d, err
 	}
 	if claim, err := d.Claim(); err != nil || claim.RunID != full {
-		return d, &MissingError{RunID: full, Dir: d.Root}
+		return inRoot(runRoot, full, trust, &MissingError{RunID: full, Dir: d.Root})
 	}
 	return d, nil
 }

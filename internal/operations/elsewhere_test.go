@@ -84,4 +84,8 @@ func TestFindIDFindsNoPaths(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(out, "c")))
 	_, err = FindID(state, root, "ccc-1", false)
 	require.ErrorAs(t, err, &missing)
+	wrote(t, filepath.Join(root, "moved"), "ccc-1", "p", "begun")
+	d, err := FindID(state, root, "ccc", false)
+	require.NoError(t, err)
+	require.Equal(t, filepath.Join(root, "moved"), d.Root)
 }

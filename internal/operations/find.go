@@ -90,11 +90,18 @@ func FindHere(stateDir, what string, trust bool) (projector.Dir, error) {
 }
 
 // MissingError reports that the directory of a run is not where this machine has recorded it.
-type MissingError struct{ RunID, Dir string }
+type MissingError struct {
+	RunID, Dir string
+	IDs        bool // runs are named by ids only
+}
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("find run %s: %s, where it was, has no such run; if the directory was moved, name its new path; "+
-		"if it was deleted, run: starter rebuild %s --output-dir %s", e.RunID, e.Dir, e.RunID, shell.Quote(e.Dir))
+	moved := "name its new path"
+	if e.IDs {
+		moved = "move it back"
+	}
+	return fmt.Sprintf("find run %s: %s, where it was, has no such run; if the directory was moved, %s; "+
+		"if it was deleted, run: starter rebuild %s --output-dir %s", e.RunID, e.Dir, moved, e.RunID, shell.Quote(e.Dir))
 }
 
 // CompleteID completes the beginning of the id of a run that this machine has recorded. Another text is returned

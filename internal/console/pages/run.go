@@ -3,6 +3,7 @@ package pages
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ type runPage struct {
 	Now      nowPart
 	Damage   []string
 	Web      bool           // Temporal's Web UI can be opened
-	Far      *api.RunStatus // what the workflow of a run on another host reports; nil: nothing
+	Far      *api.RunStatus // what the workflow of a run without a directory here reports; nil: nothing
+	Gone     string         // what to do about a directory that was moved or deleted; empty: it was not on this host
 	Verify   *task          // the last verification
 	TaskMark string         // of it
 	Follows  bool           // a new run may continue with its result
@@ -110,7 +112,12 @@ func (s *site) overview(r *http.Request) (view, error) {
 	}
 	if sub.Away() {
 		p := &runPage{subject: sub, Web: s.hasWebUI(sub)}
-		if far, err := s.h.Elsewhere(r.Context(), sub.Row.RunID, &missingError{what: "run " + sub.Row.RunID}); err == nil {
+		_, missing := s.h.Find(sub.Row.RunID)
+		if gone := (*operations.MissingError)(nil); errors.As(missing, &gone) {
+			gone.IDs = true
+			p.Gone = s.h.ProblemOf(missing).Message
+		}
+		if far, err := s.h.Elsewhere(r.Context(), sub.Row.RunID, missing); err == nil {
 			p.Far = &far
 		}
 		return p.view("away"), nil
