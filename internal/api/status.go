@@ -20,7 +20,7 @@ type RunStatus struct {
 	Status    run.Status `json:"status"`
 	Detail    string     `json:"detail" jsonschema:"the status in words, and what Temporal reports"`
 	Means     string     `json:"means" jsonschema:"what the status means"`
-	Advice    string     `json:"advice" jsonschema:"what to do about the error that paused the run; or empty"`
+	Advice    string     `json:"advice" jsonschema:"what to do about the error that paused the run, or about its lost directory; or empty"`
 
 	NeedsInput bool   `json:"needs_input" jsonschema:"the run waits for an answer to the question"`
 	Question   *Asked `json:"question" jsonschema:"the open question; null: none"`
@@ -42,7 +42,7 @@ type RunStatus struct {
 	Next      []string `json:"next" jsonschema:"what to do, the likeliest first"`
 
 	Host        string   `json:"host" jsonschema:"host that has the directory; empty: this one"`
-	Unavailable []string `json:"unavailable" jsonschema:"what only the directory on the other host records"`
+	Unavailable []string `json:"unavailable" jsonschema:"what only the directory records, if it is not available here"`
 }
 
 // Asked is an open question.
