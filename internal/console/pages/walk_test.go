@@ -156,15 +156,19 @@ func TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere(t *testing.T) {
 	s := asking(t, first, morning)
 	dir := s.write(d.root)
 	b := openTab(t, d)
+	b.look(360, "light")
 	b.open("/inbox")
 	b.tabTo(`input[name=action]`)
 	b.press(kb.ArrowDown)
 	b.tabTo(`#feedback`)
 	b.press("Name the source.")
+	eval[int](b, `scrollTo(0, 0), 0`) // to the question
 	before := len(s.lines)
 	s.decide("h-1", "continue")
 	s.extend(dir, before)
 	b.until(`document.getElementById("answered").innerText.includes("This question was answered")`)
+	require.True(t, eval[bool](b, `(() => { const r = document.getElementById("answered").getBoundingClientRect();
+		return document.elementFromPoint(r.left + 20, r.top + r.height / 2).id === "answered" })()`), "it is seen")
 	require.Equal(t, "Name the source.", eval[string](b, `document.getElementById("feedback").value`))
 }
 
