@@ -105,9 +105,9 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 	if err := e.checkpoint(ctx, e.checkpointNow(ctx, "cp-REVERT-")); err != nil {
 		return "", err
 	}
-	commit, err := e.restoreFiles(ctx, c)
-	if err != nil {
-		return "", err
+	commit, refused, err := e.restoreFiles(ctx, c)
+	if err != nil || refused != "" {
+		return refused, err
 	}
 	now := e.j.state // includes changes by messages meanwhile, such as a budget
 	then := c.Reverted(now)
@@ -129,41 +129,52 @@ func (e *engine) alreadyAt(c run.Checkpoint) bool {
 		run.DigestOf(s.Tree) == run.DigestOf(then.Tree)
 }
 
-// restoreFiles restores artifact and checkout and journals the changes, so that the origin of each file shows the
-// revert. It returns the commit of the checkout.
-func (e *engine) restoreFiles(ctx workflow.Context, c run.Checkpoint) (commit string, err error) {
-	now, then := e.j.state, c.State
-	if then.Artifact != nil && now.Artifact != nil && then.Artifact.Digest != now.Artifact.Digest {
-		if err := e.j.emit(ctx, run.KindArtifactUpdated, now.Phase, run.ArtifactUpdated{
-			Artifact: *then.Artifact, Cause: "reverted",
-		}); err != nil {
-			return "", err
-		}
+// restoreFiles restores checkout and artifact and journals the changes, so that the origin of each file shows the
+// revert. It returns the commit of the checkout, or why nothing could be restored.
+func (e *engine) restoreFiles(ctx workflow.Context, c run.Checkpoint) (commit, refused string, err error) {
+	commit, refused, err = e.restoreCheckout(ctx, c)
+	if err != nil || refused != "" {
+		return "", refused, err
 	}
+	now, then := e.j.state, c.State
+	if then.Artifact == nil || now.Artifact == nil || then.Artifact.Digest == now.Artifact.Digest {
+		return commit, "", nil
+	}
+	return commit, "", e.j.emit(ctx, run.KindArtifactUpdated, now.Phase, run.ArtifactUpdated{
+		Artifact: *then.Artifact, Cause: "reverted",
+	})
+}
+
+func (e *engine) restoreCheckout(ctx workflow.Context, c run.Checkpoint) (commit, refused string, err error) {
+	now, then := e.j.state, c.State
 	if len(now.Projects) > 0 {
 		e.projects = nil // those that ended since then are read again, and not run again
-		return now.Commit, nil
+		return now.Commit, "", nil
 	}
 	if e.workspace() == nil || then.Tree == nil || then.Tree.Digest == now.Tree.Digest {
-		return now.Commit, nil
+		return now.Commit, "", nil
 	}
-	carry := contract.SyncWorkspaceInput{
+	in := contract.SyncWorkspaceInput{
 		Target: e.in.Target, Tree: *e.workspace(), DiffFrom: now.Tree, Previous: now.Tree,
 		Message: fmt.Sprintf("Revert to %s\n\nPassbook-Run: %s\n", c.ID, e.in.Target.RunID),
 	}
-	carry.Tree.Tree = *then.Tree
+	in.Tree.Tree = *then.Tree
 	var out contract.SyncWorkspaceResult
-	if err := e.runCheckoutActivity(ctx, "revert the checkout to "+c.ID, contract.SyncWorkspace, &carry,
-		&out); err != nil {
-		return "", fmt.Errorf("revert the checkout to %s: %w", c.ID, err)
+	summary := "revert the checkout to " + c.ID
+	failed, err := e.tryCheckoutActivity(ctx, summary, contract.SyncWorkspace, &in, &out)
+	if err != nil {
+		return "", "", fmt.Errorf("%s: %w", summary, err)
+	}
+	if failed != nil {
+		return "", summary + ": " + errorMessage(failed), nil
 	}
 	if err := e.journalRecovered(ctx, "", out.Recovered, 0); err != nil {
-		return "", err
+		return "", "", err
 	}
 	if out.Changes == nil {
-		return out.Commit, nil
+		return out.Commit, "", nil
 	}
 	ev := *out.Changes
 	ev.Cause, ev.Commit = "reverted", out.Commit
-	return out.Commit, e.j.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
+	return out.Commit, "", e.j.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
 }

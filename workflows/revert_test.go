@@ -238,3 +238,24 @@ func TestBudgetUpdateDuringRevertIsKept(t *testing.T) {
 	w.done()
 	require.InDelta(t, 77, w.dir.state(t).Budget.CapUSD, 1e-9)
 }
+
+// A revert whose checkout cannot be restored is refused, and the run waits where it was.
+func TestRevertWithoutCheckoutIsRefused(t *testing.T) {
+	w := newHarness(t, reviewed+"      - {role: implementer}\n")
+	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() {
+		w.trees.broken = 6
+		w.signal("revert", message{"to": "cp-1", "by": "ada"})
+		w.dir.when(run.KindDecisionRefused, func() { w.signal("resume", nil) })
+	})
+	w.done()
+	refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, refused, 1)
+	require.Equal(t, "revert", refused[0].Verb)
+	require.Contains(t, refused[0].Reason, "revert the checkout to cp-1: ")
+	require.Contains(t, refused[0].Reason, "the branch is checked out elsewhere")
+	require.Empty(t, payloads[run.RunReverted](w, run.KindRunReverted))
+	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
+	require.Equal(t, []string{"g0.001.1.-.1", "g0.002.1.-.1"}, w.agent.ids)
+	require.Zero(t, w.dir.state(t).Generation)
+}

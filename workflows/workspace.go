@@ -106,10 +106,30 @@ func (p *pass) value(res *contract.PassResult) string {
 }
 
 // runCheckoutActivity runs an activity on a checkout. After six failed attempts the run pauses; a resume tries
-// again.
+// again, and a revert ends the step.
 func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
+	for {
+		failed, err := e.tryCheckoutActivity(ctx, summary, activity, in, out)
+		if failed == nil || err != nil {
+			return err
+		}
+		if err := e.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), ""); err != nil {
+			return err
+		}
+		if e.merging { // the lanes end their steps before the run waits
+			return errBeginAgain
+		}
+		if err := e.pauseIfRequested(ctx, false); err != nil {
+			return err
+		}
+	}
+}
+
+// tryCheckoutActivity runs an activity on a checkout as soon as its host can. failed: six attempts failed.
+func (e *engine) tryCheckoutActivity(ctx workflow.Context, summary, activity string, in targetSetter,
+	out any) (failed, err error) {
 	if err := e.checkAfterReset(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	for away := 0; ; {
 		asked := e.control.retryRequests
@@ -119,10 +139,10 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 		})
 		switch {
 		case isType(err, contract.ErrFinal):
-			return errors.Join(err, e.checkFinal(ctx))
+			return nil, errors.Join(err, e.checkFinal(ctx))
 		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput), isType(err, contract.ErrStale),
 			isType(err, contract.ErrClaimed):
-			return err
+			return nil, err
 		case e.unavailable(err):
 			err = e.awaitRetry(ctx, away, summary+": "+errorMessage(err), never)
 			away++
@@ -131,16 +151,10 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 		case isType(err, contract.ErrDiskFull):
 			err = e.awaitDiskSpace(ctx, err, asked)
 		default:
-			err = e.pause(ctx, run.PassFailed, summary+": "+errorMessage(err), "")
-			if err == nil && e.merging { // the lanes end their steps before the run waits
-				err = errBeginAgain
-			}
-			if err == nil {
-				err = e.pauseIfRequested(ctx, false)
-			}
+			return err, nil
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 }
