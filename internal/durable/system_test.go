@@ -24,7 +24,8 @@ func TestUnsyncedFilesWaitForNoDisk(t *testing.T) {
 		return nil
 	}}
 	file := func(name string, unsynced bool) durable.File {
-		return durable.File{Path: filepath.Join(dir, name), Data: []byte("x"), Perm: 0o600, DirPerm: 0o700, Unsynced: unsynced}
+		return durable.File{Path: filepath.Join(dir, name), Data: []byte("x"), Perm: 0o600, DirPerm: 0o700,
+			Unsynced: unsynced}
 	}
 	require.NoError(t, d.WriteAll([]durable.File{file("x/a", true), file("y/b", false)}))
 	require.ElementsMatch(t, []string{"sync y/b", "sync folder y", "sync folder .", "sync folder .."}, synced)
@@ -32,7 +33,7 @@ func TestUnsyncedFilesWaitForNoDisk(t *testing.T) {
 	made, err := d.CreateNew(file("x/c", true))
 	require.NoError(t, err)
 	require.True(t, made)
-	_, err = d.AppendAll([]durable.Addition{{Path: filepath.Join(dir, "log"), Data: []byte("x"), Perm: 0o600, Unsynced: true}})
+	_, err = d.AppendUnsynced(filepath.Join(dir, "log"), 0, []byte("x"), 0o600)
 	require.NoError(t, err)
 	require.Empty(t, synced)
 	require.NoError(t, d.SyncFileSystem(dir))

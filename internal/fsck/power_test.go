@@ -117,7 +117,9 @@ func TestPowerFailure(t *testing.T) {
 	want := look(t, written(t, s))
 	for what, kept := range map[string]func(string) bool{
 		"all":          func(string) bool { return false },
-		"but the logs": func(name string) bool { return strings.HasSuffix(name, ".jsonl") || strings.Contains(name, "/logs") },
+		"but the logs": func(name string) bool {
+			return strings.HasSuffix(name, ".jsonl") || strings.Contains(name, "/logs")
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			taken := map[string]int{}
