@@ -31,6 +31,7 @@ var kindSwitches = map[string]string{
 	"note":          "what a check compares files with",
 	"take":          "versions of the working tree",
 	"history":       "charts of the report",
+	"follow":        "terms that the texts of the log name",
 	"settledOf":     "last steps of the live screen",
 	"add":           "tables of the evidence",
 	"Projected":     "counters of metrics",

@@ -116,7 +116,7 @@ func TestPowerFailure(t *testing.T) {
 	batches := inPieces(s)
 	want := look(t, written(t, s))
 	for what, kept := range map[string]func(string) bool{
-		"all":          func(string) bool { return false },
+		"all": func(string) bool { return false },
 		"but the logs": func(name string) bool {
 			return strings.HasSuffix(name, ".jsonl") || strings.Contains(name, "/logs")
 		},

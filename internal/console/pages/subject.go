@@ -151,7 +151,8 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 func (s *site) local(r *http.Request, tab string) (subject, error) {
 	sub, err := s.subject(r)
 	if err == nil && sub.Row.Directory == "" {
-		err = &missingError{what: "the records of run " + sub.Row.RunID + ", which are in a directory that is not available here"}
+		err = &missingError{what: "the records of run " + sub.Row.RunID +
+			", which are in a directory that is not available here"}
 	}
 	sub.Tab = tab
 	return sub, err
