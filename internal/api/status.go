@@ -20,7 +20,7 @@ type RunStatus struct {
 	Status    run.Status `json:"status"`
 	Detail    string     `json:"detail" jsonschema:"the status in words, and what Temporal reports"`
 	Means     string     `json:"means" jsonschema:"what the status means"`
-	Advice    string     `json:"advice" jsonschema:"what to do about the error that paused the run, or its lost directory; or empty"`
+	Advice    string     `json:"advice" jsonschema:"about the error that paused the run, or its lost directory; or empty"`
 
 	NeedsInput bool   `json:"needs_input" jsonschema:"the run waits for an answer to the question"`
 	Question   *Asked `json:"question" jsonschema:"the open question; null: none"`
