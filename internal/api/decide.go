@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -43,7 +44,7 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 			return Answer{}, err
 		}
 		// the repetition of a request that names no question gets the answer to the question of then
-		if open && in.Question == asked.ID {
+		if about := in.Question; open && (about == asked.ID || about == "" && o.Request == "") {
 			at := time.Now()
 			h.Answers.Keep(now.State.RunID, asked, Given{in.Action, in.Feedback, in.By, at, at})
 		}
@@ -53,7 +54,7 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 		}
 		decided := func(m rundir.Meta) bool {
 			q, open := m.State.Asks()
-			return !open || q.ID != asked.ID
+			return !open || q.ID != cmp.Or(in.Question, asked.ID)
 		}
 		held, err := h.recorded(ctx, o, d.Dir, decided)
 		if m, unread := d.Meta(); err == nil && (unread != nil || !decided(m)) {

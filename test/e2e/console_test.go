@@ -217,6 +217,8 @@ func (h *environment) decideOnce(c *console, tr *trial) {
 	require.Len(t, decided(), 1)
 	require.Equal(t, "token ci", decided()[0].Auth)
 	require.Equal(t, next.ID, tr.asked(run.QuestionHandoff).ID, "the next question is open")
+	body["question"] = first.ID
+	require.NotContains(t, c.do(path, "", body)["message"], "does not record it yet", "the first question is decided")
 	c.do(path, "six", map[string]any{"action": run.ActionContinue})
 	until(t, "another key answers the next question", func() bool { return len(decided()) == 2 })
 }

@@ -121,7 +121,7 @@ func TestDecisionOnFullDisk(t *testing.T) {
 	asked, open := metaOf(t, dir).State.Asks()
 	require.True(t, open)
 	decide := func(action string) map[string]any { return map[string]any{"action": action, "question": asked.ID} }
-	answer := c.do(path+"/decide", "", decide("continue"))
+	answer := c.do(path+"/decide", "", map[string]any{"action": "continue"})
 	require.Contains(t, answer["message"], "its directory does not record it yet. Paused, a disk is full: ")
 	require.Contains(t, answer["message"], "Free space there, then send: POST "+path+"/resume")
 	b := h.logIn(t, c)
