@@ -22,7 +22,6 @@ var kindSwitches = map[string]string{
 	"evident":       "the same",
 	"laneEvent":     "lanes of the evidence",
 	"fold":          "records of state.json",
-	"follow":        "texts of the log of the console",
 	"Fold":          "header of meta.json",
 	"decideErrors":  "error records",
 	"Log":           "rows that refer to files",
