@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -38,7 +39,8 @@ func turnOf(t *testing.T) TurnInput {
 	t.Helper()
 	prompt := run.Blob{Digest: "d", Size: 3, Chars: 2, Raw: "r"}
 	pass := run.Pass{Number: 1, Set: "S1", Order: "A", Role: "builder"}
-	payload, err := run.Payload(run.PassStart{Pass: pass, Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt})
+	payload, err := run.Payload(run.PassStart{Pass: pass, Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
+		Before: "before"})
 	require.NoError(t, err)
 	line, err := run.Event{Seq: 4, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindPassStart, Payload: payload}.Line()
 	require.NoError(t, err)
@@ -46,7 +48,7 @@ func turnOf(t *testing.T) TurnInput {
 		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, First: 4, Prev: "c",
 			Lines: Lines{line}},
 		Call: PassInput{RunID: "r", Store: "file:///s", Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
-			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7},
+			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7, Artifact: &run.Blob{Digest: "before", Size: 9}},
 	}
 }
 
@@ -60,6 +62,8 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 		require.NotContains(t, call.Call, name)
 	}
 	require.EqualValues(t, 7, call.Call["timeout_ms"])
+	require.Equal(t, map[string]any{"digest": "", "size": 9.0}, call.Call["artifact"])
+	require.Equal(t, "before", in.Call.Artifact.Digest, "the value itself stays")
 	decoded := func(raw []byte) (got TurnInput) {
 		require.NoError(t, json.Unmarshal(raw, &got))
 		return got
@@ -72,15 +76,17 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 	require.Equal(t, in, decoded(raw))
 
 	for name, change := range map[string]func(*TurnInput){
-		"another run":     func(in *TurnInput) { in.Call.RunID = "other" },
-		"another store":   func(in *TurnInput) { in.Call.Store = "s3://b" },
-		"another call":    func(in *TurnInput) { in.Call.Call = "r/g0.002.1.-.1" },
-		"another attempt": func(in *TurnInput) { in.Call.Attempt = 3 },
-		"another prompt":  func(in *TurnInput) { in.Call.Prompt.Raw = "" },
-		"another heading": func(in *TurnInput) { in.Call.Heading = "## Write, round 2 (builder)" },
-		"another event":   func(in *TurnInput) { in.Project.Lines = Lines{`{"kind":"pass.end","payload":{"call":"x"}}`} },
-		"no event":        func(in *TurnInput) { in.Project.Lines = nil },
-		"a damaged event": func(in *TurnInput) { in.Project.Lines = Lines{"{"} },
+		"another run":      func(in *TurnInput) { in.Call.RunID = "other" },
+		"another store":    func(in *TurnInput) { in.Call.Store = "s3://b" },
+		"another call":     func(in *TurnInput) { in.Call.Call = "r/g0.002.1.-.1" },
+		"another attempt":  func(in *TurnInput) { in.Call.Attempt = 3 },
+		"another prompt":   func(in *TurnInput) { in.Call.Prompt.Raw = "" },
+		"another heading":  func(in *TurnInput) { in.Call.Heading = "## Write, round 2 (builder)" },
+		"another artifact": func(in *TurnInput) { in.Call.Artifact = &run.Blob{Digest: "other"} },
+		"no artifact":      func(in *TurnInput) { in.Call.Artifact = nil },
+		"another event":    func(in *TurnInput) { in.Project.Lines = Lines{`{"kind":"pass.end","payload":{"call":"x"}}`} },
+		"no event":         func(in *TurnInput) { in.Project.Lines = nil },
+		"a damaged event":  func(in *TurnInput) { in.Project.Lines = Lines{"{"} },
 	} {
 		in := turnOf(t)
 		change(&in)
@@ -89,6 +95,40 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 		require.Equal(t, in, decoded(raw), name)
 	}
 	require.Error(t, json.Unmarshal([]byte(`{"project": 1}`), &in))
+}
+
+func TestResultsOfTurnsStateEachFactOnce(t *testing.T) {
+	page := run.Blob{Digest: "page", Size: 4, Chars: 4}
+	other := run.Blob{Digest: "other", Size: 4}
+	same, written := page, ProjectResult{Outcome: run.ProjectionWritten}
+	decoded := func(raw []byte) (got TurnResult) {
+		require.NoError(t, json.Unmarshal(raw, &got))
+		return got
+	}
+	type earlier TurnResult // all parts are stated
+	for name, r := range map[string]TurnResult{
+		"an artifact":      {Project: written, Pass: &PassResult{Reply: &page, Artifact: &same}},
+		"another artifact": {Project: written, Pass: &PassResult{Reply: &page, Artifact: &other}},
+		"no artifact":      {Project: written, Pass: &PassResult{Reply: &page}},
+		"no reply":         {Project: written, Pass: &PassResult{Artifact: &page}},
+		"recovered errors": {Project: ProjectResult{Outcome: run.ProjectionWritten, Recovered: []RecoveredError{{}}},
+			Pass: &PassResult{}},
+		"another outcome":     {Project: ProjectResult{Outcome: run.ProjectionStale}},
+		"nothing was written": {},
+	} {
+		raw, err := json.Marshal(r)
+		require.NoError(t, err)
+		require.Equal(t, r, decoded(raw), name)
+		if name == "an artifact" {
+			require.Equal(t, 1, bytes.Count(raw, []byte("page")), string(raw))
+			require.NotContains(t, string(raw), "written")
+			require.Equal(t, "page", r.Pass.Artifact.Digest, "the value itself stays")
+		}
+		raw, err = json.Marshal(earlier(r))
+		require.NoError(t, err)
+		require.Equal(t, r, decoded(raw), name)
+	}
+	require.Error(t, json.Unmarshal([]byte(`{"project": 1}`), &TurnResult{}))
 }
 
 func TestTailOfABatch(t *testing.T) {

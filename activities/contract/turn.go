@@ -27,6 +27,11 @@ func (in TurnInput) MarshalJSON() ([]byte, error) {
 	leave(&in.Call.Attempt, start.Attempt)
 	leave(&in.Call.Prompt, start.Prompt)
 	leave(&in.Call.Heading, start.NoteHeading())
+	if a := in.Call.Artifact; a != nil {
+		short := *a
+		leave(&short.Digest, start.Before)
+		in.Call.Artifact = &short
+	}
 	return json.Marshal(turnInput(in))
 }
 
@@ -42,6 +47,9 @@ func (in *TurnInput) UnmarshalJSON(data []byte) error {
 	fill(&in.Call.Attempt, start.Attempt)
 	fill(&in.Call.Prompt, start.Prompt)
 	fill(&in.Call.Heading, start.NoteHeading())
+	if in.Call.Artifact != nil {
+		fill(&in.Call.Artifact.Digest, start.Before)
+	}
 	return nil
 }
 
@@ -68,8 +76,37 @@ func fill[T comparable](value *T, stated T) {
 }
 
 // TurnResult is the result of both parts. Without a call, the events were not written. With one, the result of the
-// projection lacks its tail, which is that of the batch.
+// projection lacks its tail, which is that of the batch. In JSON, it also lacks the outcome "written", and an artifact
+// that is the reply has no digest.
 type TurnResult struct {
-	Project ProjectResult `json:"project"`
+	Project ProjectResult `json:"project,omitzero"`
 	Pass    *PassResult   `json:"pass,omitempty"`
+}
+
+type turnResult TurnResult // with the usual encoding
+
+// MarshalJSON leaves out what follows from the rest.
+func (r TurnResult) MarshalJSON() ([]byte, error) {
+	if r.Pass == nil {
+		return json.Marshal(turnResult(r))
+	}
+	leave(&r.Project.Outcome, run.ProjectionWritten)
+	if p := *r.Pass; p.Artifact != nil && p.Reply != nil {
+		short := *p.Artifact
+		leave(&short, *p.Reply)
+		p.Artifact, r.Pass = &short, &p
+	}
+	return json.Marshal(turnResult(r))
+}
+
+// UnmarshalJSON decodes the result of any release.
+func (r *TurnResult) UnmarshalJSON(data []byte) error {
+	if err := json.Unmarshal(data, (*turnResult)(r)); err != nil || r.Pass == nil {
+		return err
+	}
+	fill(&r.Project.Outcome, run.ProjectionWritten)
+	if p := r.Pass; p.Artifact != nil && p.Reply != nil {
+		fill(p.Artifact, *p.Reply)
+	}
+	return nil
 }
