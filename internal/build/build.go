@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"strconv"
 )
 
 // version of a release, such as v0.1.0: set by the linker (-X). Empty in other builds.
@@ -23,11 +24,12 @@ func Version() string {
 }
 
 // ID identifies a build by its version and by size and time of its program file, which may be a later build of the same
-// version. It does not read the file.
+// version. It does not read the file. The numbers are short, because each event of a history contains the ID.
 func ID(program string) string {
 	fi, err := os.Stat(program)
 	if err != nil {
 		return Version()
 	}
-	return fmt.Sprintf("%s-%d-%d", Version(), fi.Size(), fi.ModTime().UnixNano())
+	return fmt.Sprintf("%s-%s-%s", Version(), strconv.FormatInt(fi.Size(), 36),
+		strconv.FormatInt(fi.ModTime().UnixNano(), 36))
 }
