@@ -184,6 +184,9 @@ func TestOnlyAllowedActionsAreOffered(t *testing.T) {
 	require.Equal(t, []string{"resume", "steer", "cancel", "budget", "amend"}, offers(second))
 	_, page := d.get("/runs/" + second + "/checkpoints")
 	require.Contains(t, page, "/do/revert?at=cp-S1")
+	_, page = d.get("/runs/" + second + "/do/budget")
+	require.Equal(t, []string{`placeholder="4"`, `placeholder="none"`, `placeholder="none"`},
+		regexp.MustCompile(`placeholder="[0-9n][^"]*"`).FindAllString(page, -1), "the limits in force")
 	d.can = api.CanDecide
 	require.Empty(t, offers(first))
 	_, page = d.get("/inbox")

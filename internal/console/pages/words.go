@@ -26,7 +26,7 @@ func (s *site) functions() template.FuncMap {
 		"nowtime":   func() string { return s.now().UTC().Format("15:04:05 MST") },
 		"blocks":    blocksOf, "dict": dict, "tabs": func() []tab { return tabs },
 		"policies": func() []policyChoice { return policies }, "plus": func(a, b int) int { return a + b },
-		"budget": func(usd float64) string { return strings.TrimSuffix(fmt.Sprintf("%.2f", usd), ".00") },
+		"limit": limit,
 	}
 }
 
@@ -139,6 +139,14 @@ func number(n int64) string {
 		text = text[:at] + "," + text[at:]
 	}
 	return text
+}
+
+// limit is a limit of a budget, as a form shows it.
+func limit(v any) string {
+	if text := fmt.Sprint(v); text != "0" {
+		return text
+	}
+	return "none"
 }
 
 // passes counts passes.
