@@ -178,8 +178,8 @@ func commandWord(before []string, word string) bool {
 	return ok && slices.Contains(wordFlags, flag)
 }
 
-// wordFlags are the flags whose values may be a plain word.
-var wordFlags = []string{"action", "to", "from", "model", "policy", "role", "can"}
+// wordFlags are the flags whose values may be plain words.
+var wordFlags = []string{"action", "to", "from", "model", "policy", "role", "can", "task"}
 
 // callOf is an operation in the form of the host, from a command. It is false if no operation does the same.
 func (h Host) callOf(words []string, run string) (string, bool) {

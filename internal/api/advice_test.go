@@ -46,6 +46,10 @@ func TestAdviceNamesOperations(t *testing.T) {
 			`{"config":"FILE"}`,
 		"starter budget /runs/1 --usd 200, then starter resume /runs/1": `tool_budget {"run":"/runs/1","usd":200}, then ` +
 			`tool_resume {"run":"/runs/1"}`,
+		"continue with it: starter run --follow-up /runs/1 --task 'fix the rest'": "continue with it: tool_start " +
+			`{"follow_up":"/runs/1","task":"fix the rest"}`,
+		"starter fork /runs/1 --from CHECKPOINT --task other": `tool_fork ` +
+			`{"from":"CHECKPOINT","run":"/runs/1","task":"other"}`,
 		"starter decide RUN":                      `tool_question {"run":"r1"}`,
 		"(allowed: starter decide, starter diff)": "(allowed: tool_decide, tool_diff)",
 		"starter decide /runs/1 --action continue_with_waiver --feedback TEXT": `tool_decide ` +
