@@ -125,6 +125,10 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 			value, err := jsonschema.UnmarshalJSON(strings.NewReader(body))
 			require.NoError(t, err)
 			require.NoError(t, schema.Validate(value), path)
+			if all, ok := value.(map[string]any); ok && all["question"] != nil {
+				all["question"] = nil // of a run that does not ask
+				require.NoError(t, schema.Validate(all), path)
+			}
 		}
 	}
 }

@@ -180,5 +180,9 @@ func (d describer) explain(t reflect.Type, s *huma.Schema, open bool) {
 			p.Description = text
 		}
 		d.explain(f.Type, p, open)
+		if open && p.Ref != "" && f.Type.Kind() == reflect.Pointer && !strings.Contains(f.Tag.Get("json"), ",omit") {
+			s.Properties[key] = &huma.Schema{Description: p.Description,
+				OneOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+		}
 	}
 }
