@@ -47,6 +47,8 @@ type harness struct {
 
 	items []string // of a stage with lanes
 
+	projects *fakeProjects // of a run across projects
+
 	store string  // where the plan is, whatever the run's input says
 	away  []error // what opening the store fails with, before it can be opened
 
@@ -157,7 +159,7 @@ func (w *harness) fresh() {
 	}
 	w.env.SetTestTimeout(time.Minute)
 	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
-	workflows.Register(w.env, w.hidden, w.verify)
+	workflows.Register(withChildren{w.env, w}, w.hidden, w.verify)
 	acts, err := activities.New(activities.Config{})
 	require.NoError(w.t, err)
 	for name, f := range map[string]any{
@@ -173,6 +175,7 @@ func (w *harness) fresh() {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 	w.registerLanes()
+	w.registerProjects()
 }
 
 // turn writes the events and makes the call, as a worker does.

@@ -1,0 +1,220 @@
+package workflows_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+// Stories of a run: as long as the library works, and when it is done and the service can start.
+var (
+	startOfLibrary = []string{"project.started library"}
+	afterLibrary   = []string{
+		"project.started service", "project.ended service done", "phase.handoff_requested acceptance",
+		"phase_handoff.decided continue", "project.delivered library", "project.delivered service",
+	}
+)
+
+// asks is a project with a question.
+var asks = contract.ProjectFound{Found: run.Present, Status: run.AwaitingGateDecision, Question: &run.Question{
+	Kind: run.QuestionGate, ID: "gate-1", Text: "make test failed. Continue?", Actions: []string{"retry", "halt"},
+}}
+
+// projectRow is what a library leaves after an hour, and what the run does.
+type projectRow struct {
+	leaves contract.ProjectFound
+	story  []string // after the start of the library
+	asks   string   // the text of the question
+	after  []string // when the library is done after all, before the service starts
+}
+
+// blockedRow is a row with a library that blocks the run.
+func blockedRow(leaves contract.ProjectFound, outcome run.ProjectOutcome) projectRow {
+	ended, text := string(outcome), string(outcome)
+	if leaves.Reason != "" {
+		ended, text = ended+" "+leaves.Reason, text+" ("+leaves.Reason+")"
+	}
+	return projectRow{
+		leaves: leaves,
+		story: []string{"project.ended library " + ended, "project.skipped service needs library",
+			"gate.requested project_blocked"},
+		asks:  "These projects are not done:\n- library " + text + "\n- service skipped (needs library)",
+		after: []string{"project.ended library done", "gate.decided retry project"},
+	}
+}
+
+// projectRows has a row for each outcome of run.ProjectRules.
+var projectRows = map[run.ProjectOutcome]projectRow{
+	run.ProjectDone: {leaves: doneProject("library"), story: []string{"project.ended library done"}},
+	run.ProjectRunning: {leaves: contract.ProjectFound{Found: run.Present, Status: run.Running},
+		after: []string{"project.ended library done"}},
+	run.ProjectPaused: {leaves: contract.ProjectFound{Found: run.Present, Status: run.Paused, Reason: run.UserRequested},
+		after: []string{"project.ended library done"}},
+	run.ProjectAsks: {leaves: asks, story: []string{"phase.handoff_requested project"},
+		asks:  "Project library: make test failed. Continue?",
+		after: []string{"phase_handoff.decided continue project library", "project.ended library done"}},
+	run.ProjectRejected:    blockedRow(endedProject(run.Halted, run.ReasonRejected), run.ProjectRejected),
+	run.ProjectHalted:      blockedRow(endedProject(run.Halted, "gate.decided"), run.ProjectHalted),
+	run.ProjectFailed:      blockedRow(endedProject(run.Failed, "no agent here"), run.ProjectFailed),
+	run.ProjectCancelled:   blockedRow(endedProject(run.Cancelled, ""), run.ProjectCancelled),
+	run.ProjectInterrupted: blockedRow(endedProject(run.Running, ""), run.ProjectInterrupted),
+	run.ProjectMissing:     blockedRow(contract.ProjectFound{Closed: true}, run.ProjectMissing),
+	run.ProjectUnreadable: blockedRow(contract.ProjectFound{Found: run.Malformed, Closed: true},
+		run.ProjectUnreadable),
+}
+
+// TestRunAcrossProjectsByOutcome has a row for each outcome of a project: what the run journals, its status, its
+// question, and that it is delivered as soon as the project is done after all.
+func TestRunAcrossProjectsByOutcome(t *testing.T) {
+	for _, rule := range run.ProjectRules() {
+		row, found := projectRows[rule.Outcome]
+		if rule.Outcome == run.ProjectPending || rule.Outcome == run.ProjectSkipped {
+			continue // of the service, in the rows of the library
+		}
+		require.True(t, found, rule.Outcome)
+		t.Run(string(rule.Outcome), func(t *testing.T) {
+			w := acrossProjects(t, twoProjects)
+			w.projects.leaves["library"] = row.leaves
+			w.accepts()
+			w.at(90*time.Minute, func() { w.wantsRow(row, rule) })
+			if rule.Outcome != run.ProjectDone {
+				w.at(5*time.Hour, func() { w.becomes("library", doneProject("library")) })
+			}
+			w.done()
+			require.Equal(t, slices.Concat(startOfLibrary, row.story, row.after, afterLibrary), w.projectStory())
+			require.Equal(t, []string{"library", "service"}, w.projects.started, "each is started once")
+			require.Equal(t, []string{"library prepared", "service prepared", "library delivered", "service delivered"},
+				w.projects.delivers)
+			require.Equal(t, []contract.ProjectTree{{Alias: "library", Tree: run.Blob{Digest: "tree of library"}},
+				{Alias: "service", Tree: run.Blob{Digest: "tree of service"}}}, w.projects.joined)
+		})
+	}
+}
+
+// wantsRow compares a run with the row of what its library left.
+func (w *harness) wantsRow(row projectRow, rule run.ProjectRule) {
+	w.t.Helper()
+	s, story, started := w.status(), slices.Concat(startOfLibrary, row.story), []string{"library"}
+	if rule.Outcome == run.ProjectDone {
+		story, started = append(story, "project.started service"), append(started, "service")
+	}
+	require.Equal(w.t, story, w.projectStory())
+	require.Equal(w.t, rule.Parent, s.Status)
+	q, open := s.Asks()
+	require.Equal(w.t, []any{row.asks, row.asks != ""}, []any{q.Words(), open})
+	if rule.Blocks {
+		require.Equal(w.t, []string{"retry", "halt"}, q.Actions)
+		service, _ := s.Project("service")
+		require.Equal(w.t, run.ProjectSkipped, service.Outcome)
+	}
+	require.Equal(w.t, started, w.projects.started)
+	require.Empty(w.t, w.projects.delivers)
+}
+
+// TestBlockedRunIsHalted: for each outcome that blocks, a retry without a change asks again, a waiver is refused, and a
+// halt ends the run. Nothing is delivered.
+func TestBlockedRunIsHalted(t *testing.T) {
+	for outcome, row := range projectRows {
+		if !outcome.Rule().Blocks {
+			continue
+		}
+		t.Run(string(outcome), func(t *testing.T) {
+			w := acrossProjects(t, twoProjects)
+			w.projects.leaves["library"] = row.leaves
+			w.answering(func(n int, _ run.Question) {
+				w.signal("decide", message{"action": "continue_with_waiver", "feedback": "ship it"})
+				w.signal("decide", message{"action": []string{"retry", "halt"}[n-1]})
+			})
+			r, err := w.execute()
+			require.NoError(t, err)
+			require.Equal(t, []any{run.Halted, "gate.decided"}, []any{r.Status, r.Reason})
+			require.Equal(t, slices.Concat(startOfLibrary, row.story, []string{"gate.decided retry",
+				"gate.requested project_blocked", "gate.decided halt"}), w.projectStory())
+			require.Len(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused), 2)
+			require.Equal(t, []string{"library"}, w.projects.started)
+			require.Empty(t, w.projects.delivers)
+		})
+	}
+}
+
+// TestResumedProjectAnswersQuestion: a project that works again answers the question about it.
+func TestResumedProjectAnswersQuestion(t *testing.T) {
+	w := acrossProjects(t, twoProjects)
+	row := projectRows[run.ProjectCancelled]
+	w.projects.leaves["library"] = row.leaves
+	w.accepts()
+	w.at(5*time.Hour, func() { w.becomes("library", contract.ProjectFound{Found: run.Present, Status: run.Running}) })
+	w.at(6*time.Hour, func() { require.Equal(t, run.Running, w.status().Status) })
+	w.at(9*time.Hour, func() { w.becomes("library", doneProject("library")) })
+	w.done()
+	require.Equal(t, slices.Concat(startOfLibrary, row.story, startOfLibrary, []string{"gate.decided retry project",
+		"project.ended library done"}, afterLibrary), w.projectStory())
+}
+
+// TestOneProjectAtATime: projects that do not need each other run one after another too, because one question is open
+// at a time.
+func TestOneProjectAtATime(t *testing.T) {
+	w := acrossProjects(t, strings.Replace(twoProjects, ", needs: [library]", "", 1))
+	w.projects.leaves["library"] = asks
+	w.accepts()
+	w.at(4*time.Hour, func() {
+		require.Equal(t, []string{"library"}, w.projects.started)
+		w.becomes("library", doneProject("library"))
+	})
+	w.done()
+	require.Equal(t, []string{"library", "service"}, w.projects.started)
+}
+
+// TestIndependentProjectRunsBesideBlocked: a project that needs none of the failed ones still runs before the run asks.
+func TestIndependentProjectRunsBesideBlocked(t *testing.T) {
+	w := acrossProjects(t, strings.Replace(twoProjects, ", needs: [library]", "", 1))
+	w.projects.leaves["library"] = endedProject(run.Failed, "")
+	w.answers(message{"action": "halt"})
+	w.ends(run.Halted, "gate.decided")
+	require.Equal(t, []string{"project.started library", "project.ended library failed", "project.started service",
+		"project.ended service done", "gate.requested project_blocked", "gate.decided halt"}, w.projectStory())
+	require.Empty(t, w.projects.delivers, "no part of the work is delivered")
+}
+
+// TestSlowProjectIsAwaited: a run waits for a project without a limit. The execution that started it reads its record
+// only when it reports.
+func TestSlowProjectIsAwaited(t *testing.T) {
+	const slow = 72 * time.Hour
+	w := acrossProjects(t, twoProjects)
+	w.projects.leaves["library"] = projectRows[run.ProjectRunning].leaves
+	w.at(slow, func() {
+		require.Equal(t, 1, w.projects.reads["library"])
+		require.Equal(t, startOfLibrary, w.projectStory())
+		w.becomes("library", doneProject("library"))
+	})
+	w.accepts()
+	w.done()
+	require.Greater(t, w.env.Now().Sub(startTime), slow)
+}
+
+// TestUnreportedEndIsRead: an execution that did not start the project reads its record at an interval.
+func TestUnreportedEndIsRead(t *testing.T) {
+	w := acrossProjects(t, twoProjects)
+	w.in.Options.ContinueAfter = 1
+	const quiet = 50
+	w.projects.onRead = func(alias string, n int) {
+		if alias == "library" && n == quiet {
+			w.projects.records[alias] = doneProject(alias)
+		}
+	}
+	w.projects.silent = true
+	w.accepts()
+	executions := w.chain(func(workflows.Input) { w.start = w.env.Now() })
+	require.Greater(t, executions, 1)
+	require.Equal(t, slices.Concat(startOfLibrary, []string{"project.ended library done"}, afterLibrary), w.projectStory())
+	waited := w.env.Now().Sub(startTime)
+	require.Greater(t, waited, (quiet-10)*30*time.Minute, "it reads every 30 minutes at most")
+	require.Less(t, waited, (quiet+10)*30*time.Minute)
+}
