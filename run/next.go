@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -27,6 +28,7 @@ type Situation struct {
 	Worker  []string // arguments of starter that start a worker
 	Unread  bool     // the run has written events, and none can be read
 	Damaged bool     // the journal records damage that is not repaired
+	Paused  []string // aliases of the projects that are paused
 }
 
 // NextCommands returns what to type next about a run, the likeliest first. It is pure, and the only place that decides
@@ -55,34 +57,40 @@ func commandsFor(s State, at Situation) []Command {
 		return []Command{watched(at.Dir)}
 	case !status.Known(), status == Unknown, status == Pending:
 		return []Command{{Steps: [][]string{{"server", "status"}, {"run", "--config", "FILE", "--output-dir", at.Dir}}}}
-	case status == Done && s.NotApproved():
+	case status == Done && s.NotApproved() && len(s.Projects) == 0:
 		return append(corrected(at.Dir), ended(s, at.Dir)[:1]...)
 	case status == Done:
 		return ended(s, at.Dir)
+	case status == Halted && len(s.Projects) > 0:
+		return []Command{reported(at.Dir), forced(Resume, "", at.Dir)}
 	case status == Halted:
 		return append(corrected(at.Dir), forced(Resume, "", at.Dir))
 	case status.Closed():
 		return append([]Command{{Operation: Diagnose, Steps: [][]string{{"diagnose", at.Dir}}}}, afterEnd(s, at.Dir)...)
 	case status.Class() == Live:
-		return append(undecided(s, at.Dir), live(at)...)
+		return slices.Concat(undecided(s, at.Dir), resumedProjects(at), live(at))
 	}
-	return pausing(s, status, at.Dir)
+	return append(blockedProjects(s, at.Dir), pausing(s, status, at.Dir)...)
+}
+
+func reported(dir string) Command {
+	return Command{Operation: Observe, Steps: [][]string{{"report", dir}}}
 }
 
 // corrected are the commands of a run whose work was not accepted: another task that corrects it, and the report.
 func corrected(dir string) []Command {
 	return []Command{{Operation: FollowUp, Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}},
-		{Operation: Observe, Steps: [][]string{{"report", dir}}}}
+		reported(dir)}
 }
 
 // ended are the commands of a finished run: inspect what it changed and what it did, or continue with another task.
 func ended(s State, dir string) []Command {
-	report := Command{Operation: Observe, Steps: [][]string{{"report", dir}}}
-	next := []Command{report, {Operation: FollowUp, Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}}}
+	if len(s.Projects) > 0 { // each has its own changes and its own result
+		return []Command{reported(dir)}
+	}
+	next := []Command{reported(dir), {Operation: FollowUp,
+		Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}}}
 	if s.Tree != nil {
-		if len(s.Projects) > 0 { // each has its own changes
-			return next
-		}
 		return append([]Command{{Operation: Observe, Steps: [][]string{{"diff", dir}}}}, next...)
 	}
 	return next

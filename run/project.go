@@ -106,7 +106,7 @@ var projectRules = []ProjectRule{
 	{ProjectInterrupted, true, true, AwaitingGateDecision, "its workflow ended without an end of the run",
 		"resume the project, or halt"},
 	{ProjectMissing, true, true, AwaitingGateDecision, "its directory has no meta.json",
-		"rebuild the project, then retry, or halt"},
+		"repair the project, or rebuild its folder, then retry, or halt"},
 	{ProjectUnreadable, true, true, AwaitingGateDecision, "its meta.json cannot be read",
 		"repair the project, then retry, or halt"},
 	{ProjectSkipped, true, true, AwaitingGateDecision, "a project that it needs is not done",

@@ -1,6 +1,8 @@
 package run_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -147,4 +149,33 @@ func TestCostOfProjects(t *testing.T) {
 	now := run.State{Spent: run.Totals{USD: 1}, Projects: []run.ProjectState{{ProjectRef: ref, USD: 2}}}
 	got := run.Checkpoint{State: before}.Reverted(now)
 	require.Equal(t, []any{1.0, 3.0}, []any{got.SunkUSD, got.Total()}, "a revert changes no cost")
+}
+
+// TestNextCommandsOfProjects has a row for each outcome of a project: what lets the run continue.
+func TestNextCommandsOfProjects(t *testing.T) {
+	var table strings.Builder
+	for _, rule := range run.ProjectRules() {
+		s := run.State{RunID: "r1", Status: rule.Parent, Projects: []run.ProjectState{
+			{ProjectRef: run.ProjectRef{Alias: "library"}, Outcome: rule.Outcome},
+		}}
+		at := run.Situation{EffectiveStatus: run.EffectiveStatus{Status: rule.Parent, Liveness: run.LiveOpen}, Dir: "DIR"}
+		switch rule.Outcome {
+		case run.ProjectAsks:
+			s.Questions = []run.Question{{Kind: run.QuestionHandoff, ID: "q1", Trigger: run.TriggerProject,
+				Actions: []string{run.ActionRetry, run.ActionHalt}}}
+		case run.ProjectPaused:
+			at.Paused = []string{"library"}
+		}
+		if rule.Blocks {
+			s.Questions = []run.Question{{Kind: run.QuestionGate, ID: "q1", Trigger: run.TriggerBlocked,
+				Actions: []string{run.ActionRetry, run.ActionHalt}}}
+		}
+		fmt.Fprintf(&table, "%-12s  %s\n", rule.Outcome, strings.Join(typed(run.NextCommands(s, at)), " | "))
+	}
+	for _, status := range []run.Status{run.Done, run.Halted, run.Failed} {
+		s := run.State{RunID: "r1", Status: status, Tree: &run.Blob{Digest: "all"}, Projects: []run.ProjectState{{}}}
+		at := run.Situation{EffectiveStatus: run.EffectiveStatus{Status: status, Liveness: run.LiveClosed}, Dir: "DIR"}
+		fmt.Fprintf(&table, "%-12s  %s\n", "run "+status, strings.Join(typed(run.NextCommands(s, at)), " | "))
+	}
+	golden(t, "next-commands-of-projects.txt", table.String())
 }

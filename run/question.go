@@ -3,6 +3,7 @@ package run
 import (
 	"cmp"
 	"slices"
+	"strings"
 )
 
 // Attached is a file that is shown with a question.
@@ -54,6 +55,15 @@ func (q Question) Words() string {
 	return cmp.Or(q.Text, q.Phase, q.Kind.Spec().Text)
 }
 
+// Line is the text of the question on one line. A question about projects has a line for each.
+func (q Question) Line() string {
+	text := q.Words()
+	if q.Trigger == TriggerBlocked || q.Trigger == TriggerUnprepared {
+		text = strings.NewReplacer(":\n- ", ": ", "\n- ", "; ", "\n", "; ").Replace(text)
+	}
+	return OneLine(text)
+}
+
 // inReplay is what the answers to a question of a replay do, where it is not what they do in other runs.
 var inReplay = map[QuestionKind]map[string]string{
 	QuestionGate: {
@@ -76,8 +86,17 @@ var ofActions = map[string]string{
 	TriggerUnrecorded: "execute it in this replay, with its effect outside the run",
 }
 
+// ofProjects is what the answers about the projects of a run do, where it is not what they do in other runs.
+var ofProjects = map[string]map[string]string{
+	TriggerBlocked:    {ActionRetry: "read the projects again"},
+	TriggerUnprepared: {ActionRetry: "check all projects again", ActionHalt: "end the run as failed"},
+}
+
 // Meaning describes what an action does.
 func (q Question) Meaning(action string) string {
+	if text := ofProjects[q.Trigger][action]; text != "" {
+		return text
+	}
 	inAction := ofActions[q.Trigger]
 	if action == ActionApprove && inAction != "" {
 		return inAction

@@ -32,3 +32,8 @@ func (p Project) Line() string {
 	}
 	return text
 }
+
+// Paused reports whether the project is paused. The run across projects records that it works.
+func (p Project) Paused() bool {
+	return p.Live != nil && p.Live.Status == run.Paused && !p.Outcome.Rule().Ends
+}

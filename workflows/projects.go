@@ -145,6 +145,9 @@ func (e *engine) journalProject(ctx workflow.Context, alias string, found contra
 		e.steps++
 		ev := run.ProjectEnd{Alias: alias, RunID: p.RunID, Outcome: now, Status: found.Status, Reason: found.Reason,
 			USD: found.USD, Unknown: found.Unknown}
+		if found.Found != run.Present {
+			ev.USD, ev.Unknown = p.USD, p.Unknown // what was paid stays paid
+		}
 		if now == run.ProjectDone {
 			ev.Tree, ev.Commit = found.Tree, found.Commit
 		}

@@ -218,3 +218,20 @@ func TestUnreportedEndIsRead(t *testing.T) {
 	require.Greater(t, waited, (quiet-10)*30*time.Minute, "it reads every 30 minutes at most")
 	require.Less(t, waited, (quiet+10)*30*time.Minute)
 }
+
+// TestCostOfLostProjectIsKept: a project whose record is lost has cost what its record said before.
+func TestCostOfLostProjectIsKept(t *testing.T) {
+	w := acrossProjects(t, twoProjects)
+	w.projects.leaves["library"] = contract.ProjectFound{Found: run.Present, Status: run.Failed, Closed: true, USD: 2,
+		Unknown: 1}
+	w.at(2*time.Hour, func() { w.becomes("library", contract.ProjectFound{Closed: true}) })
+	w.at(3*time.Hour, func() { w.becomes("library", doneProject("library")) })
+	w.at(150*time.Minute, func() {
+		s := w.status()
+		require.Equal(t, []any{2.0, 1}, []any{s.Total(), s.UnknownCalls()})
+		p, _ := s.Project("library")
+		require.Equal(t, run.ProjectMissing, p.Outcome)
+	})
+	w.accepts()
+	w.done()
+}

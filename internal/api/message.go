@@ -159,6 +159,12 @@ func (h Host) alreadyRunning(d rundir.Dir, verb string, err error) (string, erro
 	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
 		return "", err
 	}
+	for _, p := range d.Projects(m.State) {
+		if p.Paused() {
+			return fmt.Sprintf("Run %s is running. To resume its project %s: %s resume %s", m.RunID, p.Alias, h.Program,
+				shell.Quote(p.Directory)), nil
+		}
+	}
 	return fmt.Sprintf("Run %s is running: there is nothing to resume. To watch it: %s watch %s",
 		m.RunID, h.Program, shell.Quote(d.Root)), nil
 }

@@ -84,6 +84,9 @@ func (h Host) Definition(in StartInput) (def operations.Definition, dir string, 
 		if from, err = h.Find(parent); err != nil {
 			return def, "", err
 		}
+		if err = operations.MayFollow(from); err != nil {
+			return def, "", err
+		}
 	}
 	if def, err = h.definition(in.Config, from); err != nil {
 		return def, "", err

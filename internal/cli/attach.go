@@ -220,7 +220,7 @@ func nextAfter(d rundir.Dir, s run.State) string {
 	}
 	next := run.NextCommands(s, run.Situation{EffectiveStatus: run.EffectiveStatus{Status: s.Status}, Dir: d.Root})
 	c, asks := run.Offers(next, run.Decide)
-	if !asks && len(next) > 0 {
+	if q, _ := s.Asks(); len(next) > 0 && (!asks || q.Trigger == run.TriggerBlocked) {
 		c = next[0]
 	}
 	return strings.Join(shell.Next(program(), []run.Command{c}), "")

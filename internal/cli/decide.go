@@ -139,7 +139,7 @@ func (a *app) showQuestion(ctx context.Context, s inspection, printed bool) (run
 }
 
 func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q run.Question) {
-	a.row("Question", "%s", q.Words())
+	a.row("Question", "%s", q.Line())
 	a.row("Id", "%s", q.ID)
 	if q.Kind != run.QuestionDelivery {
 		a.row("Round", "%d", max(q.Round, 1))

@@ -174,10 +174,6 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 		Artifact: &run.ArtifactRef{File: def.Plan.Artifact.File, Seed: *stored.Seed},
 		Stages:   []run.StageRef{{Name: "build", Kind: "once"}},
 	}
-	type event struct {
-		kind    run.Kind
-		payload any
-	}
 	last := event{run.KindRunPaused, run.RunPaused{Reason: reason}}
 	if ended := run.Status(reason); ended.Closed() {
 		last = event{run.KindRunEnd, run.RunEnd{Status: ended}}

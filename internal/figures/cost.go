@@ -32,8 +32,10 @@ type Role struct {
 
 func costOf(s Source) Cost {
 	b := s.Records.Cost
+	own := run.Cents(b.TotalEstimatedCostUSD + s.Records.SunkCostUSD)
 	c := Cost{
-		Total: run.Cents(b.TotalEstimatedCostUSD + s.Records.SunkCostUSD), Sunk: s.Records.SunkCostUSD,
+		Total:     run.Cents(own + s.State.ProjectsUSD()),
+		Sunk:      s.Records.SunkCostUSD,
 		Estimated: s.State.Spent.EstimatedUSD, Unknown: s.State.UnknownCalls(),
 		Budget: b.BudgetHardCapUSD, Warn: b.BudgetWarningThresholdUSD, Roles: rolesOf(s), Projected: Projected(s),
 	}
@@ -68,7 +70,7 @@ func rolesOf(s Source) []Role {
 // Like [Remaining] it assumes that no loop ends early. Nil before the first call has settled.
 func Projected(s Source) *float64 {
 	b := s.Records.Cost
-	total, settled := run.Cents(b.TotalEstimatedCostUSD+s.Records.SunkCostUSD), 0
+	total, settled := run.Cents(b.TotalEstimatedCostUSD+s.Records.SunkCostUSD+s.State.ProjectsUSD()), 0
 	for _, r := range b.ByRole {
 		settled += r.PassCount
 	}

@@ -210,8 +210,12 @@ func TestCostsOfRuns(t *testing.T) {
 		figures.Of(s, noon).Cost, "two passes and a cycle of five calls may still come")
 	s.Records.Cost.BudgetHardCapUSD = 1000
 	require.Equal(t, 1, figures.Of(s, noon).Cost.Percent)
+	projects := s
+	projects.State.Projects = []run.ProjectState{{USD: 3, Unknown: 1}}
+	c := figures.Of(projects, noon).Cost
+	require.Equal(t, []any{10.0, 1}, []any{c.Total, c.Unknown}, "the projects of a run are part of its cost")
 	s.State.SunkUnknown = 2
-	c := figures.Of(s, noon).Cost
+	c = figures.Of(s, noon).Cost
 	require.Equal(t, []any{2, (*float64)(nil), (*float64)(nil)}, []any{c.Unknown, c.Mean, c.Projected})
 	s.Records.CompletedPACycles, s.Records.LastCompletedCorpusPass, s.State.Next.Stage = 9, 9, 1
 	require.Equal(t, 7.0, *figures.Projected(s))

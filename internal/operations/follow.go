@@ -37,6 +37,16 @@ type Follow struct {
 	Brief     string // of the run, for prompts
 }
 
+// MayFollow refuses to follow up a run across projects.
+func MayFollow(dir projector.Dir) error {
+	claim, err := dir.Claim()
+	if err != nil || len(claim.Projects) == 0 {
+		return err
+	}
+	return &RefusedError{Verb: "follow-up", Why: "the run has projects, and each has its own result: follow up " +
+		"the run of a project (RUN/PROJECT), or start the pipeline again"}
+}
+
 // FollowRun returns what a run of a definition takes over from an earlier run, which must have ended.
 func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) {
 	claim, err := dir.Claim()

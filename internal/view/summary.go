@@ -87,7 +87,7 @@ func (r Run) Described() string {
 func Waiting(s run.State) []Row {
 	var t table
 	if q, open := s.Asks(); open {
-		t.row("Waits for", "%s (%s)", q.Words(), strings.Join(q.Actions, ", "))
+		t.row("Waits for", "%s (%s)", q.Line(), strings.Join(q.Actions, ", "))
 	}
 	for _, i := range s.Pending() {
 		t.row("Instruction", "%s (%s)", i.Text, i.Words())

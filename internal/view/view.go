@@ -95,6 +95,16 @@ func (r Run) Next() []run.Command {
 	s.RunID = r.Claim.RunID
 	return run.NextCommands(s, run.Situation{
 		EffectiveStatus: r.Effective, Dir: r.Directory, Worker: r.Worker, Unread: r.Lost != nil,
-		Damaged: Unrepaired(r.Now.Damage),
+		Damaged: Unrepaired(r.Now.Damage), Paused: r.pausedProjects(),
 	})
+}
+
+// pausedProjects lists the aliases of the paused projects. The run records that they work.
+func (r Run) pausedProjects() (aliases []string) {
+	for _, p := range r.Members {
+		if p.Paused() {
+			aliases = append(aliases, p.Alias)
+		}
+	}
+	return aliases
 }

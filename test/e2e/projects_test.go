@@ -164,9 +164,23 @@ func (s shop) shown() {
 			require.Contains(s.t, text, part)
 		}
 	}
-	output, code := s.try("diff", s.dir)
-	require.NotZero(s.t, code)
-	require.Contains(s.t, output, "name one of them: "+metaOf(s.t, s.dir).RunID+"/")
+	of := metaOf(s.t, s.dir).RunID + "/"
+	for _, row := range []struct {
+		want string
+		args []string
+	}{
+		{"name one of them: " + of, []string{"diff", s.dir}},
+		{"name one of them: " + of, []string{"blame", s.dir}},
+		{"fork refused: the run has projects, and its copy would need copies of their runs: fork the run of a project " +
+			"(RUN/PROJECT)", []string{"fork", s.dir, "--from", "cp-1"}},
+		{"replay refused: the run has projects", []string{"replay", s.dir}},
+		{"follow-up refused: the run has projects, and each has its own result: follow up the run of a project " +
+			"(RUN/PROJECT)", []string{"run", "--follow-up", s.dir, "--task", "More"}},
+	} {
+		output, code := s.try(row.args...)
+		require.Equal(s.t, 2, code, output)
+		require.Contains(s.t, output, row.want)
+	}
 }
 
 // damages plants contradictions into a copy of the records.
@@ -215,8 +229,7 @@ func testProjectCancelled(t *testing.T, h *environment) {
 	h.starter("cancel", s.project("library"))
 	q := s.asked(run.QuestionGate, first)
 	require.Equal(t, []any{run.TriggerBlocked, []string{"retry", "halt"}}, []any{q.Trigger, q.Actions})
-	require.Equal(t, "These projects are not done:\n- service skipped (needs library)\n- library cancelled",
-		inOrder(q.Text))
+	require.Equal(t, "These projects are not done:\n- library cancelled\n- service skipped (needs library)", q.Text)
 	clean(t, s.dir)
 	parent, err := fsck.CrossParent(t.Context(), rundir.At(s.dir))
 	require.NoError(t, err)
@@ -248,15 +261,6 @@ func lastEvent(t *testing.T, dir string, kind run.Kind) (at time.Time) {
 	}
 	require.False(t, at.IsZero(), kind)
 	return at
-}
-
-// inOrder puts the lines of the blocked projects into one order.
-func inOrder(text string) string {
-	lines := strings.Split(text, "\n")
-	if len(lines) == 3 && strings.HasPrefix(lines[1], "- library") {
-		lines[1], lines[2] = lines[2], lines[1]
-	}
-	return strings.Join(lines, "\n")
 }
 
 // testContractAborted: a contract check that fails ends the run as requirement 001 wants. A revert makes the check
