@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -66,6 +68,9 @@ func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project
 	source := filepath.FromSlash(p.Source)
 	if !filepath.IsAbs(source) {
 		source = filepath.Join(def.Home, source)
+	}
+	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
+		return member{}, &SourceError{Source: source, Why: "it does not exist"}
 	}
 	task := p.Task
 	if task == "" {
@@ -252,6 +257,12 @@ func ProjectNames(runID string, aliases []string) string {
 		names[i] = runID + "/" + alias
 	}
 	return strings.Join(names, ", ")
+}
+
+// errOfProject refuses to start a run in the directory of a project.
+func errOfProject(dir projector.Dir, claim run.Claim) error {
+	return &RefusedError{Verb: "run", Why: fmt.Sprintf("%s is the directory of project %s of run %s; nothing was "+
+		"changed. Resume the project, or take another --output-dir", dir.Root, claim.MemberOf.Alias, claim.MemberOf.RunID)}
 }
 
 // errManyProjects refuses to copy a run across projects.

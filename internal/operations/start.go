@@ -125,6 +125,8 @@ func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) 
 		return o.fresh(ctx, def, dir)
 	case err != nil:
 		return Started{}, err
+	case claim.MemberOf != run.Membership{}:
+		return Started{}, errOfProject(dir, claim)
 	case def.Follow != nil && claim.ThreadID != def.Follow.Claim.ThreadID:
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a follow-up needs a separate directory"}
 	case def.Schedule != (run.Scheduled{}) && claim.Schedule != def.Schedule:
