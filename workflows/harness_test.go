@@ -45,7 +45,8 @@ type harness struct {
 	mu       sync.Mutex
 	trace    []string // what was asked of the world, in order
 
-	items []string // of a stage with lanes
+	items  []string    // of a stage with lanes
+	merges *fakeMerges // of their changes
 
 	projects *fakeProjects // of a run across projects
 

@@ -140,26 +140,6 @@ func TestRevertToEndOfLane(t *testing.T) {
 	require.InDelta(t, float64(len(w.agent.ids)), s.Total(), 1e-9)
 }
 
-// A run that comes of the end of a lane continues its list: lanes that had ended are not repeated.
-func TestForkContinuesLanes(t *testing.T) {
-	w := sixLanes(t, threeLanes)
-	w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-7", Seq: 7, Mode: run.ModeFork}
-	tree := run.Blob{Digest: "their tree"}
-	w.in.Start.State = &run.State{
-		Version: run.StateVersion, Next: run.Place{Round: 1}, Phase: "work", Round: 1, PhaseOpen: true, Tree: &tree,
-		Lanes: &run.Lanes{Count: 6, Digest: "list", Base: &tree, Begun: 4, Merged: 2, Done: 1, Failed: 1,
-			Active: []run.Lane{{Index: 2, Key: "c", Name: "c"}, {Index: 3, Key: "d", Name: "d",
-				Waiting: &run.LaneWait{Why: run.LaneFailed, Question: "it is broken"}}}},
-	}
-	asked := 0
-	answer := func() { asked++; w.signal("decide", message{"action": "retry"}) }
-	w.dir.when(run.KindGateRequested, answer)
-	w.done()
-	require.Equal(t, 1, asked, "the question of the lane that waits is asked anew")
-	require.Equal(t, []string{"c", "d", "e", "f"}, w.itemsCalled())
-	require.Equal(t, &run.LaneTotals{Count: 6, Failed: 1}, w.dir.state(t).LaneTotals)
-}
-
 // An amendment counts for the lanes that begin after it.
 func TestAmendmentCountsForLaterLanes(t *testing.T) {
 	one := strings.Replace(threeLanes, "at_once: 3", "at_once: 1", 1)

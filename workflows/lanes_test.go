@@ -46,6 +46,9 @@ func (w *harness) expand(_ context.Context, in contract.ExpandInput) (contract.E
 
 func (w *harness) registerLanes() {
 	w.env.RegisterActivityWithOptions(w.expand, activity.RegisterOptions{Name: contract.ExpandLanes})
+	if w.merges != nil {
+		w.env.RegisterActivityWithOptions(w.merges.merge, activity.RegisterOptions{Name: contract.MergeLane})
+	}
 }
 
 // laneCall is the id of the nth call in a lane.

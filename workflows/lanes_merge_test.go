@@ -1,0 +1,217 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// changingLanes are lanes of two steps that change files.
+var changingLanes = strings.NewReplacer("gives: report", "gives: changes", "steps: [{role: worker}]",
+	"steps: [{role: worker}, {run: make test, if_failing: ask}]", "attempts: 3", "attempts: 1").Replace(threeLanes)
+
+// fakeMerges merges trees by their names: "first tree" and lanes a and b become "first tree+a+b".
+type fakeMerges struct {
+	mu        sync.Mutex
+	conflicts map[string]int    // of the lanes of these items, so often
+	onto      []string          // the tree before each merge, and the item
+	lost      int               // so many merges are lost
+	merging   map[string]func() // called before the merge of an item, once
+}
+
+func (f *fakeMerges) merge(_ context.Context, in contract.MergeInput) (contract.MergeResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	item := strings.Split(in.Lane.Digest, ".")[3] // tree of run-1/g0.work/1.1.a.1
+	f.onto = append(f.onto, in.Tree.Tree.Digest+" "+item)
+	if before := f.merging[item]; before != nil {
+		delete(f.merging, item)
+		before()
+	}
+	if f.lost > 0 {
+		f.lost--
+		return contract.MergeResult{}, errors.New("the worker was killed")
+	}
+	if f.conflicts[item] > 0 {
+		f.conflicts[item]--
+		return contract.MergeResult{Conflicts: []string{"common.txt"}, Count: 1}, nil
+	}
+	tree := run.Blob{Digest: in.Tree.Tree.Digest + "+" + item}
+	return contract.MergeResult{Changes: &run.WorkspaceUpdated{Tree: tree, Commit: "commit of " + tree.Digest,
+		Changed: 1}}, nil
+}
+
+// merging is a harness with six lanes that change files.
+func merging(t *testing.T, src string) *harness {
+	t.Helper()
+	w := sixLanes(t, src)
+	w.merges = &fakeMerges{conflicts: map[string]int{}, merging: map[string]func(){}}
+	w.fresh()
+	return w
+}
+
+// TestFailedLanesAreLeftOut mixes lanes that are done, fail, fail their check and conflict. With if_failing: continue
+// only a conflict asks. What is left out is not in the tree, and the others are merged in the order of the list.
+func TestFailedLanesAreLeftOut(t *testing.T) {
+	w := merging(t, changingLanes)
+	w.agent.will(laneCall("b", "1"), goes(transient))
+	w.agent.will("g0.work/2.1.d.1", func(ok contract.PassResult) (contract.PassResult, error) {
+		ok.Value, ok.Validation.Passed, ok.ExitCode = "failed", false, 2
+		return ok, nil
+	})
+	w.merges.conflicts["e"] = 1
+	var asked []string
+	w.answering(func(_ int, q run.Question) {
+		asked = append(asked, q.Words())
+		w.signal("decide", message{"action": "continue_with_waiver", "feedback": "leave it out"})
+	})
+	w.done()
+	require.Equal(t, []string{"Lane 5, e: Its changes conflict with those of earlier lanes in common.txt. retry does " +
+		"the work again on top of theirs; continue_with_waiver leaves the lane out."}, asked)
+	require.Equal(t, []string{"a done", "b failed", "c done", "d failed", "e done", "e failed", "f done"}, w.ended())
+	s := w.dir.state(t)
+	require.Equal(t, "first tree+a+c+f", s.Tree.Digest)
+	require.Equal(t, "commit of first tree+a+c+f", s.Commit)
+	require.Equal(t, &run.LaneTotals{Count: 6, Failed: 3}, s.LaneTotals)
+	require.Len(t, payloads[run.LaneMerged](w, run.KindLaneMerged), 3)
+}
+
+// TestConflictIsRepeatedOnMergedTree: a retried lane begins with the merged tree, and is merged onto it.
+func TestConflictIsRepeatedOnMergedTree(t *testing.T) {
+	w := merging(t, changingLanes)
+	w.merges.conflicts["b"] = 1
+	w.answers(message{"action": "retry"})
+	w.done()
+	s := w.dir.state(t)
+	require.Equal(t, "first tree+a+b+c+d+e+f", s.Tree.Digest)
+	require.Equal(t, []string{"first tree a", "first tree+a b", "first tree+a b"}, w.merges.onto[:3])
+	for i, id := range w.agent.ids {
+		if id == laneCall("b", "r1-1") {
+			require.Equal(t, "first tree+a", w.agent.inputs[i].Tree.Tree.Digest)
+		}
+	}
+	require.Contains(t, w.agent.ids, laneCall("b", "r1-1"))
+}
+
+// TestRevertKeepsMergedTree: a run that is reverted to the end of a lane has the tree that was merged by then, and
+// merges the other lanes onto it.
+func TestRevertKeepsMergedTree(t *testing.T) {
+	w := merging(t, changingLanes)
+	w.merges.merging["c"] = func() { w.signal("pause", nil) }
+	var then run.State
+	w.onPause(func() {
+		var s run.State
+		for _, e := range w.dir.events(t) {
+			s = run.Apply(s, e)
+			if e.Kind == run.KindLaneMerged && s.Lanes.Merged == 2 {
+				then = s
+			}
+		}
+		w.signal("revert", message{"to": run.UnnamedID(then.Seq)})
+	})
+	w.done()
+	require.Equal(t, "first tree+a+b", then.Tree.Digest)
+	s := w.dir.state(t)
+	require.Equal(t, "first tree+a+b+c+d+e+f", s.Tree.Digest)
+	reverted := payloads[run.RunReverted](w, run.KindRunReverted)
+	require.Len(t, reverted, 1)
+	again := slices.Index(w.merges.onto, "first tree+a+b c")
+	require.Contains(t, w.merges.onto[again+1:], "first tree+a+b c", "lane c is merged again, onto the same tree")
+	merged := map[string]int{}
+	for _, onto := range w.merges.onto {
+		merged[onto[strings.LastIndex(onto, " ")+1:]]++
+	}
+	require.Equal(t, []int{1, 1, 2, 1}, []int{merged["a"], merged["b"], merged["c"], merged["f"]})
+}
+
+// TestLostMergeIsRepeated: a merge whose worker ends in the middle is made again on the same tree, and its result is
+// journaled once.
+func TestLostMergeIsRepeated(t *testing.T) {
+	w := merging(t, changingLanes)
+	w.merges.lost = 2
+	w.done()
+	require.Equal(t, []string{"first tree a", "first tree a", "first tree a", "first tree+a b"}, w.merges.onto[:4])
+	require.Equal(t, "first tree+a+b+c+d+e+f", w.dir.state(t).Tree.Digest)
+	require.Len(t, payloads[run.LaneMerged](w, run.KindLaneMerged), 6)
+}
+
+// TestOneLaneAtATime: with at_once: 1 a lane begins when the one before it has ended.
+func TestOneLaneAtATime(t *testing.T) {
+	w := merging(t, strings.Replace(changingLanes, "at_once: 3", "at_once: 1", 1))
+	w.done()
+	var order []string
+	for _, e := range w.dir.events(t) {
+		if e.Kind == run.KindLaneStarted || e.Kind == run.KindLaneEnded {
+			order = append(order, strings.TrimPrefix(string(e.Kind), "lane.")+" "+e.Lane)
+		}
+	}
+	var want []string
+	for _, item := range w.items {
+		want = append(want, "started "+item, "ended "+item)
+	}
+	require.Equal(t, want, order)
+	require.Equal(t, "first tree+a+b+c+d+e+f", w.dir.state(t).Tree.Digest)
+}
+
+// TestForkContinuesLanes: a fork from any checkpoint among lanes has the changes that were merged by then, repeats no
+// lane that had ended, and asks the question of a lane that waits anew.
+func TestForkContinuesLanes(t *testing.T) {
+	from := merging(t, changingLanes)
+	from.merges.conflicts["c"] = 1
+	waits := make(chan struct{})
+	from.merges.merging["c"] = func() { close(waits) }
+	from.agent.will(laneCall("f", "1"), after(func() { <-waits })) // f ends after that
+	from.answers(message{"action": "retry"})
+	from.done()
+	asked, checkpoints := map[int]bool{}, 0
+	var s run.State
+	for _, e := range from.dir.events(t) {
+		s = run.Apply(s, e)
+		c, ok := run.NewCheckpoint(s, "")
+		if !ok || s.Lanes == nil || e.Kind != run.KindLaneEnded && e.Kind != run.KindLaneMerged {
+			continue
+		}
+		checkpoints++
+		asked[s.Lanes.Waiting()] = true
+		state := c.Branched()
+		t.Run(c.ID, func(t *testing.T) { forkAmongLanes(t, state) })
+	}
+	require.Greater(t, checkpoints, 8)
+	require.Equal(t, map[int]bool{0: true, 1: true}, asked, "with and without a lane that waits")
+}
+
+func forkAmongLanes(t *testing.T, state run.State) {
+	w := merging(t, changingLanes)
+	w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-7", Seq: 7, Mode: run.ModeFork}
+	w.in.Start.State, w.in.Start.Workspace.Tree = &state, *state.Tree
+	questions := 0
+	w.answering(func(int, run.Question) { questions++; w.signal("decide", message{"action": "retry"}) })
+	w.done()
+	require.Equal(t, state.Lanes.Waiting(), questions)
+	s := w.dir.state(t)
+	require.Equal(t, "first tree+a+b+c+d+e+f", s.Tree.Digest)
+	require.Equal(t, &run.LaneTotals{Count: 6}, s.LaneTotals)
+	var called []string
+	for _, id := range w.agent.ids {
+		if parts := strings.Split(id, "."); strings.HasPrefix(id, "g0.work/1.") {
+			called = append(called, parts[3])
+		}
+	}
+	slices.Sort(called)
+	var want []string // lanes that had not begun, and active ones that had not done their first step
+	for i, item := range w.items {
+		l, active := state.Lane(item)
+		if i >= state.Lanes.Begun || active && (l.Step == 0 || l.Waiting != nil) {
+			want = append(want, item)
+		}
+	}
+	require.Equal(t, want, called)
+}
