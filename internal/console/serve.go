@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -53,7 +54,7 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base string)
 	if err != nil {
 		return invalid("listen on %s: %w; choose another address with --listen", at.Address, err)
 	}
-	base, err := at.base(l.Addr())
+	base, err := at.base(l.Addr(), names)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -144,8 +145,8 @@ func (at Listening) check() error {
 		"--tls-cert and --tls-key, or put it behind a proxy with TLS and name that: --behind-proxy https://HOST", at.Address)
 }
 
-// base is the URL of the server as clients see it.
-func (at Listening) base(actual net.Addr) (*url.URL, error) {
+// base is the URL of the server as clients see it. names are those of the certificate.
+func (at Listening) base(actual net.Addr, names []string) (*url.URL, error) {
 	if at.Proxy != "" {
 		u, err := url.Parse(at.Proxy)
 		if err != nil || u.Host == "" || u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.User != nil ||
@@ -170,6 +171,11 @@ func (at Listening) base(actual net.Addr) (*url.URL, error) {
 			return nil, fmt.Errorf("find the name of this machine: %w", err)
 		}
 		u.Host = net.JoinHostPort(name, port)
+	}
+	if whole := func(name string) bool { return !strings.Contains(name, "*") }; !slices.Contains(names, u.Hostname()) {
+		if i := slices.IndexFunc(names, whole); i >= 0 { // browsers accept the certificate for it
+			u.Host = net.JoinHostPort(names[i], u.Port())
+		}
 	}
 	return u, nil
 }
