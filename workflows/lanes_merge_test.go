@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -24,6 +26,7 @@ type fakeMerges struct {
 	conflicts map[string]int    // of the lanes of these items, so often
 	onto      []string          // the tree before each merge, and the item
 	lost      int               // so many merges are lost
+	broken    bool              // none can be made
 	merging   map[string]func() // called before the merge of an item, once
 }
 
@@ -35,6 +38,9 @@ func (f *fakeMerges) merge(_ context.Context, in contract.MergeInput) (contract.
 	if before := f.merging[item]; before != nil {
 		delete(f.merging, item)
 		before()
+	}
+	if f.broken {
+		return contract.MergeResult{}, temporal.NewNonRetryableApplicationError("the checkout is gone", "gone", nil)
 	}
 	if f.lost > 0 {
 		f.lost--
@@ -214,4 +220,38 @@ func forkAmongLanes(t *testing.T, state run.State) {
 		}
 	}
 	require.Equal(t, want, called)
+}
+
+// TestFailedMergePausesAfterTheLanes: a merge that fails pauses the run. The lanes beside it end their steps before the
+// run waits: a revert abandons them all, and a resume merges again.
+func TestFailedMergePausesAfterTheLanes(t *testing.T) {
+	for _, then := range []string{"resume", "revert"} {
+		t.Run(then, func(t *testing.T) {
+			w := merging(t, changingLanes)
+			w.merges.broken = true
+			decided := make(chan struct{})
+			w.agent.will(laneCall("b", "1"), after(func() { <-decided }))
+			w.onPause(func() {
+				w.merges.broken = false
+				w.signal(then, message{"to": "cp-1"})
+				time.AfterFunc(200*time.Millisecond, func() { close(decided) }) // a revert beside the call is made by then
+			})
+			w.done()
+			s := w.dir.state(t)
+			require.Empty(t, s.InvalidTransition)
+			require.Equal(t, "first tree+a+b+c+d+e+f", s.Tree.Digest)
+			paused := payloads[run.RunPaused](w, run.KindRunPaused)
+			require.Len(t, paused, 1)
+			require.Contains(t, paused[0].Detail, "merge the changes of a: the checkout is gone")
+			require.Len(t, payloads[run.LaneMerged](w, run.KindLaneMerged), 6)
+			reverted := false
+			for _, e := range w.dir.events(t) {
+				reverted = reverted || e.Kind == run.KindRunReverted
+				if reverted && e.Kind == run.KindPassEnd {
+					require.Contains(t, run.PayloadOf[run.PassEnd](e).Call, "/g1.", "of no lane that was abandoned")
+				}
+			}
+			require.Equal(t, then == "revert", reverted)
+		})
+	}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -117,7 +118,7 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 			return err
 		}
 		if e.merging { // the lanes end their steps before the run waits
-			return errBeginAgain
+			return cmp.Or(e.j.flush(ctx), errBeginAgain)
 		}
 		if err := e.pauseIfRequested(ctx, false); err != nil {
 			return err
