@@ -135,7 +135,6 @@ func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Res
 // becomes changes the record of a project, whose run reports it, and continues after that.
 func (w *harness) becomes(alias string, found contract.ProjectFound) {
 	w.projects.set(alias, found)
-	// workflowcheck:ignore the test's fake project tells its parent
 	w.env.SignalWorkflow(contract.ProjectChanged, contract.ProjectMessage{Alias: alias})
 }
 
