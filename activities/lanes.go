@@ -206,6 +206,7 @@ func (a *Activities) item(ctx context.Context, s *store.Store, use *contract.Ite
 
 // MergeLane merges the changes of a lane, and updates the checkout. Repeating it changes nothing.
 func (a *Activities) MergeLane(ctx context.Context, in contract.MergeInput) (contract.MergeResult, error) {
+	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return contract.MergeResult{}, err

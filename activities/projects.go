@@ -20,6 +20,7 @@ import (
 // ReadProject reads what a run across projects acts on: the project's own meta.json, and whether its workflow is open.
 // The workflow is asked first: an end is on disk before the workflow ends.
 func (a *Activities) ReadProject(ctx context.Context, in contract.ReadProjectInput) (contract.ProjectFound, error) {
+	defer a.keepAlive(ctx)()
 	var out contract.ProjectFound
 	if !filepath.IsLocal(in.Alias) || filepath.Base(in.Alias) != in.Alias {
 		return out, badInput("read the project: %q is not a folder of the run", in.Alias)
