@@ -71,9 +71,13 @@ func TestLanesAreKilled(t *testing.T) {
 	config, source := h.lanes(*laneItems, migrates, "{in: 'pages/*.txt', at_once: 16}")
 	dir := h.dir("run")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
+	progress := func() int {
+		started, _ := os.ReadFile(log)
+		return strings.Count(string(started), "\n") + lanesDone(dir) + lanesMerged(dir)
+	}
 	for kill := range *laneKills {
 		target := (kill + 1) * *laneItems / (*laneKills + 1)
-		until(t, "lanes end", func() bool { return lanesDone(dir) >= target })
+		whileFurther(t, "lanes end", func() bool { return lanesDone(dir) >= target }, progress)
 		if kill%3 == 2 {
 			h.kill(h.server())
 		} else {
@@ -81,7 +85,7 @@ func TestLanesAreKilled(t *testing.T) {
 		}
 		h.starter("server", "start")
 	}
-	untilDone(t, dir, func() int { return lanesDone(dir) + lanesMerged(dir) })
+	untilDone(t, dir, progress)
 	events := eventsOf(t, dir)
 	answers := map[string]int{}
 	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {

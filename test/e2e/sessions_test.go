@@ -217,10 +217,16 @@ func (a *realAgent) requireNearlyCounted(dir string, kills int) {
 // untilDone waits until a run is done, as long as it gets further.
 func untilDone(t *testing.T, dir string, progress func() int) {
 	t.Helper()
-	for !statusIs(dir, run.Done) {
+	whileFurther(t, "the run is done", func() bool { return statusIs(dir, run.Done) }, progress)
+}
+
+// whileFurther waits until something holds, as long as the progress grows.
+func whileFurther(t *testing.T, what string, holds func() bool, progress func() int) {
+	t.Helper()
+	for !holds() {
 		before := progress()
-		until(t, fmt.Sprintf("the run is done, or gets further than %d", before), func() bool {
-			return statusIs(dir, run.Done) || progress() > before
+		until(t, fmt.Sprintf("%s, or the progress is more than %d", what, before), func() bool {
+			return holds() || progress() > before
 		})
 	}
 }
