@@ -86,8 +86,9 @@ type rule struct {
 
 const (
 	hintRepair  = "starter repair-state RUN --apply"
-	hintRebuild = "starter repair-state RUN --apply, where the store has the lines; else starter rebuild, into " +
-		"another directory, then compare"
+	hintRebuild = "starter repair-state RUN --apply, where the store has the lines; else " + hintHistory
+	hintHistory = "starter rebuild RUN-ID --output-dir RUN adds those that are missing at the end, from Temporal's " +
+		"history; for changed lines, name another directory, then compare"
 	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
 	hintResume  = "starter resume RUN"
 	hintDecide  = "decide the hand-off"

@@ -250,8 +250,8 @@ func (x *examined) planOwn(p *repairPlan) {
 		return
 	}
 	if damaged {
-		p.hint = layout.EventsFile + " itself was changed, and nothing is derived from it before that is cleared: " +
-			hintRebuild
+		p.hint = layout.EventsFile + " itself was changed, and the store does not have its lines, so nothing is derived " +
+			"from it: " + x.commands(hintHistory)
 		return
 	}
 	why := x.keyCode()
