@@ -7,6 +7,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -43,7 +44,7 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 	q, open := now.State.Asks()
 	if !open {
 		if err := workflows.CheckDecision(now.State, m); err != nil {
-			return Decision{}, notDecided(now.State, effective, err)
+			return Decision{}, notDecided(now, effective, err)
 		}
 		return Decision{Said: "that was decided already"}, nil
 	}
@@ -66,11 +67,14 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 }
 
 // notDecided is the refusal of a decision without an open question.
-func notDecided(s run.State, effective run.EffectiveStatus, err error) error {
-	refused := refusalOf(s.RunID, workflows.VerbDecide, err)
+func notDecided(now rundir.Now, effective run.EffectiveStatus, err error) error {
+	refused := refusalOf(now.State.RunID, workflows.VerbDecide, err)
 	var r *RefusedError
 	if errors.As(refused, &r) && r.Conflict != nil {
 		r.Conflict = run.Conflict(effective.Status, run.Decide, run.Terms{})
+	}
+	if r != nil && now.Why != nil { // the question may be in a lost line
+		r.Why += ". But its directory is damaged: " + now.Why.Error()
 	}
 	return refused
 }

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -64,4 +66,21 @@ func TestMessageToARunThatCloses(t *testing.T) {
 			require.EqualError(t, err, "pause refused: "+conflict.Error())
 		})
 	}
+}
+
+// A question in a line that the directory has lost cannot be answered there: the refusal says so.
+func TestDecisionOnDamagedDirectory(t *testing.T) {
+	o, d := terminal(t, nil)
+	o.Client = &fakeTemporal{described: map[string]enumspb.WorkflowExecutionStatus{
+		"run-1": enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}}
+	_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+	var refused *RefusedError
+	require.ErrorAs(t, err, &refused)
+	require.NotContains(t, err.Error(), "damaged")
+	p, err := d.Meta()
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(d.Path(layout.EventsFile), p.Events.Size-20))
+	_, err = o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+	require.ErrorContains(t, err, "But its directory is damaged: "+d.Path(layout.EventsFile)+" is not the file that "+
+		"meta.json has seen (1 events, ")
 }
