@@ -77,8 +77,8 @@ func (r Run) Details() []Row {
 		t.row("Store", "%s", r.Claim.Store)
 		t.row("Host", "%s", r.Claim.Host)
 	}
-	t.row("Spent", "%d calls, %s; %d retries, %d warnings", s.Spent.Calls, s.CostText(), s.Passes.Retries,
-		s.Passes.Warnings)
+	t.row("Spent", "%s, %s; retries: %d, warnings: %d", run.Plural(s.Spent.Calls, "call"), s.CostText(),
+		s.Passes.Retries, s.Passes.Warnings)
 	if head := r.Now.Meta.SegmentHead; head != "" {
 		t.row("Segments", "%.12s", head)
 	}
