@@ -48,7 +48,7 @@ func TestPlantedFaultsAreDetected(t *testing.T) {
 	for f, row := range map[fault]struct {
 		want string
 		skip uint64 // runs that show it late or not at all
-	}{writtenTwice: {"invariant 3: ", 4}, askedAgain: {"invariant 4: ", 41}, metaLost: {"invariant 1: ", 0}} {
+	}{writtenTwice: {"invariant 3: ", 4}, askedAgain: {"invariant 4: ", 140}, metaLost: {"invariant 1: ", 0}} {
 		t.Run(string(f), func(t *testing.T) {
 			const most = 40
 			for s := *seed + row.skip; s < *seed+row.skip+most; s++ {
