@@ -14,6 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
 )
 
 // power knows what a power failure takes: what was written and not synced since.
@@ -46,7 +47,8 @@ func (p *power) before(s durable.Step) error {
 		}
 		if s.Op == durable.OpRename || s.Op == durable.OpLink {
 			for temp, size := range maps.All(p.sizes) {
-				if strings.HasPrefix(temp, s.Path+".tmp.") {
+				moved := temp == strings.Replace(s.Path, "~1/", "/", 1) // evidence that a revert supersedes
+				if moved || strings.HasPrefix(temp, s.Path+".tmp.") {
 					p.sizes[s.Path] = size
 					delete(p.sizes, temp)
 				}
@@ -71,7 +73,7 @@ func (p *power) before(s durable.Step) error {
 	return nil
 }
 
-// fail takes what is not on disk: the ends of files, and names. The system may have written some of it by itself.
+// fail removes what is not on disk: the ends of files, and names. written names what the system has written anyway.
 func (p *power) fail(t *testing.T, written func(name string) bool) (lost []string) {
 	t.Helper()
 	for name, size := range p.sizes {
@@ -109,19 +111,39 @@ func inPieces(s *story) (all []projector.Batch) {
 	return all
 }
 
+// reverted is a story with a pass that is made again after a revert.
+func reverted(t *testing.T) *story {
+	s := newStory(t)
+	s.start()
+	s.pass(1)
+	then := s.state
+	s.pass(2)
+	s.revert(then)
+	s.pass(2)
+	s.phase = ""
+	s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+	s.send()
+	return s
+}
+
 // TestPowerFailure stops the machine before a step of a run, and takes what was not synced. After the next boot the
 // run continues, and its directory is that of an undisturbed run, byte for byte.
 func TestPowerFailure(t *testing.T) {
-	s := whole(t)
-	batches := inPieces(s)
-	want := look(t, written(t, s))
-	for what, kept := range map[string]func(string) bool{
-		"all": func(string) bool { return false },
-		"but the logs": func(name string) bool {
-			return strings.HasSuffix(name, ".jsonl") || strings.Contains(name, "/logs")
-		},
+	all := func(string) bool { return false }
+	logs := func(name string) bool { return strings.HasSuffix(name, ".jsonl") || strings.Contains(name, "/logs") }
+	for what, row := range map[string]struct {
+		story *story
+		kept  func(string) bool
+		names []string // that are lost at some step
+	}{
+		"all":               {whole(t), all, []string{"prompt.md", "state-snapshot.json", "pass-001"}},
+		"but the logs":      {whole(t), logs, []string{"prompt.md", "state-snapshot.json", "pass-001"}},
+		"of a reverted run": {reverted(t), logs, []string{"prompt.md"}},
 	} {
 		t.Run(what, func(t *testing.T) {
+			s, kept := row.story, row.kept
+			batches := inPieces(s)
+			want := look(t, written(t, s))
 			taken := map[string]int{}
 			for k, done := 0, false; !done; k += 29 {
 				p := newPower(k)
@@ -144,7 +166,7 @@ func TestPowerFailure(t *testing.T) {
 				maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(filepath.Base(name)) })
 				same(t, want, got, fmt.Sprintf("power failure before step %d", k))
 			}
-			for _, name := range []string{"prompt.md", "state-snapshot.json", "pass-001"} {
+			for _, name := range row.names {
 				require.Positive(t, taken[name], "%s was never lost: %v", name, taken)
 			}
 			require.Zero(t, taken[filepath.Base(layout.UnsyncedFile)])
