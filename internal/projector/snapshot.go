@@ -16,7 +16,7 @@ func (p *Projector) snapshot(w *batchWriter, e run.Event, before run.State) erro
 		return nil
 	}
 	n := p.records.Turns + 1
-	if p.shadow == nil && p.meta.Workspace != nil && p.meta.Workspace.Snapshots == run.SnapshotsFull {
+	if p.shadow == nil && !w.evidenceOnly && p.meta.Workspace != nil && p.meta.Workspace.Snapshots == run.SnapshotsFull {
 		dir := p.Dir.Path(layout.SnapshotTree(n))
 		if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.SnapshotDir(n)), layout.DirPerm); err != nil {
 			return err
