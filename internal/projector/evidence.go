@@ -82,16 +82,17 @@ func (p *Projector) evidence(w *batchWriter, e run.Event, before run.State) erro
 
 // put queues a file whose bytes are a blob of the store.
 func (p *Projector) put(w *batchWriter, name, digest string) error {
-	if digest != "" && name != "" {
-		w.add(wholeFile{name: name, digest: digest})
-	}
-	return nil
+	return queue(w, wholeFile{name: name, digest: digest})
 }
 
 // exhibit is put for evidence of a pass or a checkpoint.
 func (p *Projector) exhibit(w *batchWriter, name, digest string) error {
-	if digest != "" && name != "" {
-		w.add(wholeFile{name: name, digest: digest, evidence: true})
+	return queue(w, wholeFile{name: name, digest: digest, evidence: true})
+}
+
+func queue(w *batchWriter, f wholeFile) error {
+	if f.digest != "" && f.name != "" {
+		w.add(f)
 	}
 	return nil
 }
