@@ -66,8 +66,7 @@ type Addition struct {
 }
 
 // AppendAll does what [Disk.Append] does for several files, and syncs them at the same time unless they may stay
-// unsynced. After an error some of
-// them may contain their addition.
+// unsynced. After an error some of them may contain their addition.
 func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
 	files := make([]*os.File, 0, len(all))
 	defer func() {

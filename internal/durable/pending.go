@@ -58,8 +58,8 @@ func (p *Pending) Commit() error {
 func (p *Pending) link(synced bool) (created bool, err error) {
 	if synced {
 		err = p.settle()
-	} else {
-		err = p.file.Close()
+	} else if err = p.file.Close(); err != nil {
+		p.Discard()
 	}
 	if err != nil {
 		return false, err
