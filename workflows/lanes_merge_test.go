@@ -25,7 +25,7 @@ type fakeMerges struct {
 	mu        sync.Mutex
 	conflicts map[string]int    // of the lanes of these items, so often
 	onto      []string          // the tree before each merge, and the item
-	lost      int               // so many merges are lost
+	lost      int               // number of merges that are lost
 	broken    bool              // none can be made
 	merging   map[string]func() // called before the merge of an item, once
 }

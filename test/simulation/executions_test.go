@@ -57,7 +57,7 @@ func (o *outbound) GetInfo(ctx workflow.Context) *workflow.Info {
 	return &info
 }
 
-// ExecuteActivity lets the environment repeat an activity as a server does: by itself it gives up after ten attempts.
+// ExecuteActivity repeats an activity as a server does. The environment's default is ten attempts.
 func (o *outbound) ExecuteActivity(ctx workflow.Context, activity string, args ...any) workflow.Future {
 	const asOften = 10_000
 	var policy temporal.RetryPolicy
