@@ -17,6 +17,9 @@ func TestParseReportsBrokenDefinitions(t *testing.T) {
 	folder := folderFor([]byte("prompts/writer.md prompts/judge.md seed.html world.md a.md b.md"))
 	folder["prompts/blank.md"] = file(" \n")
 	folder["prompts/bad.md"] = file("Judge.\n{{refrences}}\n{{with.focus}} {{content}}\n")
+	folder["schemas/list.json"] = file(`{"type": "array"}`)
+	folder["schemas/bad.json"] = file(`{"type": 5}`)
+	folder["schemas/elsewhere.json"] = file(`{"$ref": "https://example.com/list.json"}`)
 	for _, path := range paths {
 		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
 		t.Run(name, func(t *testing.T) {

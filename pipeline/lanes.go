@@ -76,7 +76,7 @@ func (d *decoder) checkLanes() {
 		at := location{"stages"}.item(si)
 		if s.Each == nil {
 			if s.Merge != nil {
-				d.wrong(at.key("merge"), "is of the lanes of a stage, and the stage has no each; write each, or leave it out")
+				d.wrong(at.key("merge"), "merges lanes, and the stage has no each; add each, or remove merge")
 			}
 			continue
 		}
@@ -96,12 +96,7 @@ func (d *decoder) checkLanes() {
 func (d *decoder) checkList(at location, stage int, in string) {
 	as, source, named := listStep(in)
 	if !named {
-		if d.def.Workspace == nil {
-			d.wrong(at, "is %q, and the pipeline has no workspace with such files; write NAME.items or NAME.lines of an "+
-				"earlier step, or add a workspace", in)
-		} else if err := CheckPath(in); err != nil {
-			d.wrong(at, "%v", err)
-		}
+		d.checkGlob(at, in)
 		return
 	}
 	var known []string
@@ -120,6 +115,8 @@ func (d *decoder) checkList(at location, stage int, in string) {
 				d.wrong(at, "is %q, a step that has not run by then; name one of an earlier stage", in)
 			case s.ForEach != "" || s.Each != nil:
 				d.wrong(at, "is %q, a step with a reply for each round; name a step that runs once", in)
+			case source == ItemsOfRole && p.Run != "":
+				d.wrong(at, "is %q, and its step runs a command; write %s.lines", in, as)
 			case source == ItemsOfRole && !gives[source]:
 				d.wrong(at, "is %q, and its step has no role that gives: list; write gives: list in the role", in)
 			case !gives[source]:
@@ -129,6 +126,33 @@ func (d *decoder) checkList(at location, stage int, in string) {
 		}
 	}
 	d.wrong(at, "is %q, and no step is called %q; %s", in, as, suggest(in, known))
+}
+
+// checkGlob checks a list that names no step.
+func (d *decoder) checkGlob(at location, in string) {
+	if strings.TrimSpace(in) == "" {
+		return // reported as a text
+	}
+	name, _, _ := strings.Cut(in, ".")
+	for _, s := range d.def.Stages {
+		for _, p := range s.Steps {
+			switch {
+			case p.As == "" || p.As != name:
+			case p.Run != "":
+				d.wrong(at, "is %q, and %q is a step; write %s.lines for the lines of its output", in, name, name)
+				return
+			case p.Role != "":
+				d.wrong(at, "is %q, and %q is a step; write %s.items for the list in its reply", in, name, name)
+				return
+			}
+		}
+	}
+	if d.def.Workspace == nil {
+		d.wrong(at, "is %q, and the pipeline has no workspace with such files; write NAME.items or NAME.lines of an "+
+			"earlier step, or add a workspace", in)
+	} else if err := CheckPath(in); err != nil {
+		d.wrong(at, "%v", err)
+	}
 }
 
 // checkLaneStep reports what a lane cannot do.
@@ -162,7 +186,7 @@ func (d *decoder) checkSchema(at location, r *Role) {
 		return
 	}
 	if r.Gives != GivesList {
-		d.wrong(at, "is of a list, and the role outputs %s; remove the schema, or write gives: list", r.Gives)
+		d.wrong(at, "describes a list, and the role outputs %s; remove the schema, or write gives: list", r.Gives)
 		return
 	}
 	clean, ok := d.existing(at)
@@ -174,8 +198,7 @@ func (d *decoder) checkSchema(at location, r *Role) {
 		_, err = listSchema(string(raw))
 	}
 	if err != nil {
-		d.wrong(at, "names %s, which is not a JSON Schema: %s; correct it", r.Schema,
-			strings.Join(strings.Fields(err.Error()), " "))
+		d.wrong(at, "names %s, which is not a JSON Schema: %s; correct it", r.Schema, schemaFault(err))
 		return
 	}
 	r.SchemaText = string(raw)
@@ -192,7 +215,7 @@ func CheckList(schema, list string) error {
 		return err
 	}
 	if err := compiled.Validate(value); err != nil {
-		return errors.New(strings.Join(strings.Fields(err.Error()), " "))
+		return errors.New(schemaFault(err))
 	}
 	return nil
 }
@@ -201,7 +224,7 @@ func CheckList(schema, list string) error {
 func listSchema(text string) (*jsonschema.Schema, error) {
 	source, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("read it: %w", err)
+		return nil, fmt.Errorf("it is not JSON: %w", err)
 	}
 	c := jsonschema.NewCompiler()
 	c.UseLoader(jsonschema.SchemeURLLoader{}) // it refers to nothing else
@@ -211,3 +234,32 @@ func listSchema(text string) (*jsonschema.Schema, error) {
 	}
 	return c.Compile(url)
 }
+
+// schemaFault is what a JSON Schema does not allow, with the place in the value, without the addresses of schemas.
+func schemaFault(err error) string {
+	if load := (*jsonschema.LoadURLError)(nil); errors.As(err, &load) {
+		return "it refers to " + load.URL + ", and a schema has all its parts in its own file"
+	}
+	if invalid := (*jsonschema.SchemaValidationError)(nil); errors.As(err, &invalid) {
+		err = invalid.Err
+	}
+	var faults []string
+	deeper := func(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	for i, l := range lines {
+		fault, place := strings.CutPrefix(strings.TrimSpace(l), "- ")
+		if place && (i+1 == len(lines) || deeper(lines[i+1]) <= deeper(l)) { // it has no causes
+			faults = append(faults, fault)
+		}
+	}
+	if len(faults) == 0 {
+		return strings.Join(strings.Fields(err.Error()), " ")
+	}
+	if more := len(faults) - maxFaults; more > 0 {
+		faults = append(faults[:maxFaults], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(faults, ", ")
+}
+
+// maxFaults is the maximum number of faults of a list that a message names.
+const maxFaults = 5

@@ -43,7 +43,7 @@ func TestParseLanes(t *testing.T) {
 			"plan.items", "plam.items",
 			`x.yaml:13:16: stage "work".each.in is "plam.items", and no step is called`,
 		},
-		"of a command": {"plan.items", "files.items", `"files.items", and its step has no role that gives: list`},
+		"of a command": {"plan.items", "files.items", `"files.items", and its step runs a command; write files.lines`},
 		"of a role": {
 			"plan.items", "plan.lines",
 			`"plan.lines", and its step runs no command; write plan.items`,
@@ -68,12 +68,12 @@ func TestParseLanes(t *testing.T) {
 		},
 		"no each": {
 			"    each: {in: plan.items, at_once: 8}\n", "",
-			"is of the lanes of a stage, and the stage has no each",
+			"merges lanes, and the stage has no each",
 		},
 		"a bad schema": {"list.json", "bad.json", "names bad.json, which is not a JSON Schema"},
 		"another schema": {
 			"gives: changes}", "gives: changes, schema: list.json}",
-			"is of a list, and the role outputs changes",
+			"describes a list, and the role outputs changes",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,4 +96,26 @@ func TestExpandLanes(t *testing.T) {
 	require.Equal(t, &Lanes{Each: Each{In: "plan.items", AtOnce: 8}, Source: ItemsOfRole, From: "001"}, work.Lanes)
 	require.Equal(t, 1, p.Total, "passes in lanes are not numbered: their number is not known")
 	require.Equal(t, "work/2", work.Rounds[0].Steps[1].Key)
+}
+
+// A list that its JSON Schema refuses is described by the places that are wrong.
+func TestCheckList(t *testing.T) {
+	const schema = `{"type": "array", "maxItems": 3,
+		"items": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}}`
+	for list, want := range map[string]string{
+		`[{"path": "a.go"}]`: "",
+		`[{"path": 1}, {}, "a.go"]`: "at '/0/path': got number, want string, at '/1': missing property 'path', " +
+			"at '/2': got string, want object",
+		`{"path": "a.go"}`: "at '': got object, want array",
+		`[1, 2, 3, 4, 5, 6]`: "at '': maxItems: got 6, want 3, at '/0': got number, want object, at '/1': got number, " +
+			"want object, at '/2': got number, want object, at '/3': got number, want object, and 2 more",
+	} {
+		err := CheckList(schema, list)
+		if want == "" {
+			require.NoError(t, err)
+			continue
+		}
+		require.EqualError(t, err, want)
+	}
+	require.ErrorContains(t, CheckList(schema, `[`), "EOF")
 }
