@@ -190,9 +190,8 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 	case !open:
 		return false, conflict(s, run.Decide, "the run is %s: no question is open", s.Status)
 	case m.ID != "" && m.ID != q.ID:
-		return false, refuse("the open question is %[2]s, not %[1]s: the decision was meant for another round or "+
-			"artifact",
-			m.ID, q.ID)
+		return false, refuse("the open question is %[2]s, not %[1]s; the decision was meant for another round, lane or "+
+			"artifact", m.ID, q.ID)
 	case q.Project != nil:
 		return false, refuse("the question is one of project %[1]s: decide it there, run \"starter decide %[2]s/%[1]s\"",
 			q.Project.Alias, s.RunID)

@@ -315,7 +315,7 @@ func TestStaleAndConflictingDecisions(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, run.Halted, r.Status)
 			require.ErrorContains(t, stale.refused,
-				", not work:1:2:12345678: the decision was meant for another round or artifact")
+				", not work:1:2:12345678; the decision was meant for another round, lane or artifact")
 			require.NoError(t, same.refused)
 			require.Equal(t, "already decided", same.ack.Message)
 			require.ErrorContains(t, other.refused,

@@ -37,7 +37,8 @@ func (c *control) validateRevert(m Message) error {
 	case c.Resume:
 		return unmet("the run is resuming: pause it first")
 	}
-	if err := run.May(s.Status, run.Revert, run.Terms{}); err != nil {
+	_, open := s.Asks()
+	if err := run.May(s.Status, run.Revert, run.Terms{Undecided: open}); err != nil {
 		return conflict(s, run.Revert, "%v. Pause it first", err)
 	}
 	return nil

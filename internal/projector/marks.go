@@ -99,14 +99,37 @@ func Marks(ctx context.Context, names Names, runID string) ([]Mark, error) {
 type NoCheckpointError struct {
 	RunID, ID string
 	Known     []string // the named checkpoints
+	Near      []string // those before and after the event that an unnamed ID names, such as one inside a lane
 }
 
 func (e *NoCheckpointError) Error() string {
-	if len(e.Known) == 0 {
-		return fmt.Sprintf("run %s has no checkpoint %s, and no named one at all", e.RunID, e.ID)
+	text := fmt.Sprintf("run %s has no checkpoint %s", e.RunID, e.ID)
+	switch {
+	case len(e.Near) == 1:
+		return text + "; the nearest one is " + e.Near[0]
+	case len(e.Near) > 0:
+		return text + "; the nearest ones are " + strings.Join(e.Near, " and ")
+	case len(e.Known) == 0:
+		return text + ", and no named one at all"
 	}
-	return fmt.Sprintf("run %s has no checkpoint %s: there are %s (and cp-<seq> after every step)", e.RunID, e.ID,
-		strings.Join(e.Known, ", "))
+	return text + ": there are " + strings.Join(e.Known, ", ") + " (and cp-<seq> after every step)"
+}
+
+// near returns the last checkpoint before the event that an unnamed ID names, and the first one after it.
+func near(marks []Mark, id string) (all []string) {
+	number, found := strings.CutPrefix(id, "cp-")
+	seq, err := strconv.ParseInt(number, 10, 64)
+	if !found || err != nil {
+		return nil
+	}
+	after := slices.IndexFunc(marks, func(m Mark) bool { return m.Seq > seq })
+	if after < 0 {
+		after = len(marks)
+	}
+	for _, m := range marks[max(0, after-1):min(after+1, len(marks))] {
+		all = append(all, m.ID)
+	}
+	return all
 }
 
 // LoadCheckpoint reads the newest checkpoint of that name from the store.
@@ -115,7 +138,7 @@ func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 	if err != nil {
 		return run.Checkpoint{}, err
 	}
-	missing := &NoCheckpointError{RunID: runID, ID: id}
+	missing := &NoCheckpointError{RunID: runID, ID: id, Near: near(marks, id)}
 	for _, m := range slices.Backward(marks) {
 		if m.ID == MarkID(id) {
 			return m.Load(ctx, names, runID, id)

@@ -120,6 +120,11 @@ func TestCheckpointsOfJournal(t *testing.T) {
 	}
 	_, err = FindCheckpoint(t.Context(), names, "r", "none")
 	require.EqualError(t, err, "run r has no checkpoint none: there are cp-S1 (and cp-<seq> after every step)")
+	_, err = FindCheckpoint(t.Context(), names, "r", run.UnnamedID(at["002"]))
+	require.EqualError(t, err, fmt.Sprintf("run r has no checkpoint cp-%d; the nearest ones are cp-%d and cp-%d",
+		at["002"], at["001"], at["artifact"]))
+	_, err = FindCheckpoint(t.Context(), names, "r", "cp-9000")
+	require.EqualError(t, err, fmt.Sprintf("run r has no checkpoint cp-9000; the nearest one is cp-%d", at["reverted"]))
 	_, err = FindCheckpoint(t.Context(), names, "other", "cp-1")
 	require.EqualError(t, err, "run other has no checkpoint cp-1, and no named one at all")
 	marks, err := Marks(t.Context(), names, "r")
