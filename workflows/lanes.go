@@ -94,6 +94,7 @@ func (e *engine) runLanes(ctx workflow.Context, at run.Place) error {
 // awaitLanes waits until there is something to do: a lane or a merge has ended a step, a question is decided or due, or
 // a limit has passed.
 func (e *engine) awaitLanes(ctx workflow.Context) error {
+	e.writeEnds()
 	seen := e.laneSteps
 	changed := func() bool {
 		_, decided := e.decidedLane()
@@ -122,6 +123,19 @@ func (e *engine) awaitLanes(ctx workflow.Context) error {
 	}
 	e.reminded = run.Time(workflow.Now(ctx))
 	return e.remindOrExpire(ctx, q, expired)
+}
+
+// writeEnds writes the ends of lanes to the directory, once, if only a merge works, which may be slow. Otherwise they
+// are written with the next call. The results of merges are written with what follows.
+func (e *engine) writeEnds() {
+	if !e.merging || e.working() > 0 {
+		return
+	}
+	for _, ev := range e.j.pending {
+		if (ev.Kind == run.KindLaneEnded || ev.Kind == run.KindLaneWaiting) && ev.Seq > e.endsWritten {
+			e.endsWritten, e.control.unflushed = ev.Seq, true
+		}
+	}
 }
 
 // besideSince is when a question was asked or last reminded of.
