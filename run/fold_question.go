@@ -40,7 +40,7 @@ func (f *folder) open(e *Event, p QuestionRequested) {
 		Kind: p.Kind, ID: p.ID, Text: p.Question, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger,
 		Actions: filledList(p.Actions), Artifacts: p.Artifacts, Type: p.Type, Verdict: p.Verdict, Approved: p.Approved,
 		LoopMaxRounds: p.LoopMaxRounds, LastOutput: p.LastOutput,
-		Project:     p.Project,
+		Project: p.Project, Of: f.placeOf(p),
 		RequestedAt: e.TS, Deadlines: p.Deadlines, Subject: p.Subject,
 	}
 	var open []Question

@@ -106,6 +106,9 @@ func TestHaltOfARunAcrossProjects(t *testing.T) {
 			var s run.State
 			for _, e := range append(append([]run.Event{first}, row.given...), event(t, spec.Requested, "", ask),
 				event(t, spec.Decided, "", answer)) {
+				if q, open := s.Asks(); open {
+					require.Equal(t, "end the run as "+string(row.status), q.Meaning(run.ActionHalt))
+				}
 				e.Seq, e.TS = s.Seq+1, "2026-11-20T10:00:02.000Z"
 				s = run.Apply(s, e)
 				require.Empty(t, s.InvalidTransition)

@@ -30,6 +30,7 @@ type Question struct {
 	LoopMaxRounds int          `json:"loop_max_rounds,omitempty"`
 	LastOutput    string       `json:"last_output,omitempty"` // digest
 	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
+	Of            string       `json:"of,omitempty"`          // why its lane waits (Lane…), or ofAcross
 	RequestedAt   string       `json:"requested_at"`
 	Deadlines
 	Subject
@@ -92,9 +93,42 @@ var ofProjects = map[string]map[string]string{
 	TriggerUnprepared: {ActionRetry: "check all projects again", ActionHalt: "end the run as failed"},
 }
 
+// ofAcross marks a check of a run across projects.
+const ofAcross = "projects"
+
+// ofPlaces is what the answers to a question about a lane, or to a check of a run across projects, do.
+var ofPlaces = map[string]map[string]string{
+	ofAcross:     {ActionHalt: "end the run as cancelled"},
+	LaneFailed:   {ActionRetry: "do the step of the lane again", ActionContinueWithWaiver: leftOut},
+	LaneConflict: {ActionRetry: "do the work of the lane again, on the merged tree", ActionContinueWithWaiver: leftOut},
+	LaneCheck: {
+		ActionContinueWithWaiver: "accept the lane as it is; your feedback is recorded and shown to later reviews",
+	},
+}
+
+const leftOut = "leave the lane out; your feedback is recorded and shown to later reviews"
+
+// placeOf is the key in ofPlaces of a question that is asked now.
+func (s *State) placeOf(q QuestionRequested) string {
+	if q.Kind != QuestionGate || q.Trigger != TriggerCheckFailed {
+		return ""
+	}
+	if len(s.Projects) > 0 {
+		return ofAcross
+	}
+	if s.Lanes != nil {
+		for _, l := range s.Lanes.Active {
+			if l.Waiting != nil && l.Index+1 == q.Round {
+				return l.Waiting.Why
+			}
+		}
+	}
+	return ""
+}
+
 // Meaning describes what an action does.
 func (q Question) Meaning(action string) string {
-	if text := ofProjects[q.Trigger][action]; text != "" {
+	if text := cmp.Or(ofProjects[q.Trigger][action], ofPlaces[q.Of][action]); text != "" {
 		return text
 	}
 	inAction := ofActions[q.Trigger]

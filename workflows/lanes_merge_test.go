@@ -76,12 +76,14 @@ func TestFailedLanesAreLeftOut(t *testing.T) {
 	w.merges.conflicts["e"] = 1
 	var asked []string
 	w.answering(func(_ int, q run.Question) {
-		asked = append(asked, q.Words())
+		asked = append(asked, q.Words(), q.Meaning("retry"), q.Meaning("continue_with_waiver"))
 		w.signal("decide", message{"action": "continue_with_waiver", "feedback": "leave it out"})
 	})
 	w.done()
 	require.Equal(t, []string{"Lane 5, e: Its changes conflict with those of earlier lanes in common.txt. retry does " +
-		"the work again on top of theirs; continue_with_waiver leaves the lane out."}, asked)
+		"the work again on top of theirs; continue_with_waiver leaves the lane out.",
+		"do the work of the lane again, on the merged tree",
+		"leave the lane out; your feedback is recorded and shown to later reviews"}, asked)
 	require.Equal(t, []string{"a done", "b failed", "c done", "d failed", "e done", "e failed", "f done"}, w.ended())
 	s := w.dir.state(t)
 	require.Equal(t, "first tree+a+c+f", s.Tree.Digest)
@@ -254,4 +256,44 @@ func TestFailedMergePausesAfterTheLanes(t *testing.T) {
 			require.Equal(t, then == "revert", reverted)
 		})
 	}
+}
+
+// TestEndsAreWrittenDuringMerge: the ends of lanes are in the directory while a slow merge is all that works. The
+// merges after it are written together, with the end of the stage.
+func TestEndsAreWrittenDuringMerge(t *testing.T) {
+	w := merging(t, changingLanes)
+	written := 0
+	w.merges.merging["d"] = func() {
+		for range 200 {
+			if written = len(w.dir.endsOfLanes()); written == len(w.items) {
+				return
+			}
+			time.Sleep(10 * time.Millisecond) // time of the test stands still beside an activity
+		}
+	}
+	w.done()
+	require.Equal(t, len(w.items), written)
+	after := slices.Clone(w.dir.batches)
+	for slices.ContainsFunc(after, func(b contract.ProjectInput) bool { return holds(b, run.KindLaneEnded) }) {
+		after = after[1:]
+	}
+	require.Len(t, after, 1)
+	require.True(t, holds(after[0], run.KindLaneMerged) && holds(after[0], run.KindPhaseEnd))
+}
+
+// holds reports whether a batch has an event of that kind.
+func holds(b contract.ProjectInput, kind run.Kind) bool {
+	return slices.ContainsFunc(b.Lines, func(l string) bool { return strings.Contains(l, `"`+string(kind)+`"`) })
+}
+
+// endsOfLanes lists the lanes whose ends are in the directory.
+func (d *fakeDirectory) endsOfLanes() (all []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, line := range d.lines {
+		if e, err := run.ParseEvent([]byte(line)); err == nil && e.Kind == run.KindLaneEnded {
+			all = append(all, e.Lane)
+		}
+	}
+	return all
 }

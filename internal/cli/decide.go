@@ -141,7 +141,7 @@ func (a *app) showQuestion(ctx context.Context, s inspection, printed bool) (run
 func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q run.Question) {
 	a.row("Question", "%s", q.Line())
 	a.row("Id", "%s", q.ID)
-	if q.Kind != run.QuestionDelivery {
+	if q.Kind != run.QuestionDelivery && q.Of == "" { // the text of such a question names its place
 		a.row("Round", "%d", max(q.Round, 1))
 	}
 	for _, f := range s.Facts(q) {
