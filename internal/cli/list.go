@@ -104,7 +104,8 @@ Columns to sort by: %s.
 	return cmd
 }
 
-// asTree moves the runs of projects below the run that they belong to. Without that run they stay where they are.
+// asTree moves the runs of projects below the run that they belong to, in the order of its definition. Without that
+// run they stay where they are.
 func asTree(runs []operations.Row) []operations.Row {
 	at := func(id string) bool {
 		return slices.ContainsFunc(runs, func(r operations.Row) bool { return r.RunID == id })
@@ -116,11 +117,11 @@ func asTree(runs []operations.Row) []operations.Row {
 		}
 		r.Alias = ""
 		out = append(out, r)
-		for _, p := range runs {
-			if p.Of == r.RunID && p.Of != "" {
-				out = append(out, p)
-			}
-		}
+		members := slices.DeleteFunc(slices.Clone(runs), func(p operations.Row) bool { return p.Of == "" || p.Of != r.RunID })
+		slices.SortStableFunc(members, func(a, b operations.Row) int {
+			return slices.Index(r.Projects, a.Alias) - slices.Index(r.Projects, b.Alias)
+		})
+		out = append(out, members...)
 	}
 	return out
 }

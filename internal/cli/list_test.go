@@ -50,18 +50,21 @@ func TestListSortsByEveryColumn(t *testing.T) {
 	}
 }
 
+// Projects are below their run, in the order of the definition.
 func TestListIndentsProjects(t *testing.T) {
 	rows := asTree([]operations.Row{
+		{RunID: "eeeeeeee-1", Alias: "billing", Of: "aaaaaaaa-1", Pipeline: "service"},
 		{RunID: "bbbbbbbb-1", Alias: "library", Of: "aaaaaaaa-1", Pipeline: "service"},
 		{RunID: "cccccccc-1", Pipeline: "other"},
-		{RunID: "aaaaaaaa-1", Pipeline: "shop"}, {RunID: "dddddddd-1", Alias: "left", Of: "removed", Pipeline: "alone"},
+		{RunID: "aaaaaaaa-1", Pipeline: "shop", Projects: []string{"library", "billing"}}, {RunID: "dddddddd-1", Alias: "left", Of: "removed", Pipeline: "alone"},
 	})
 	var got []string
 	for _, line := range table(rows, 0, true)[1:] {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
-		require.Equal(t, strings.Contains(line, "library"), strings.HasPrefix(line, "  "), line)
+		require.Equal(t, strings.Contains(line, "library") || strings.Contains(line, "billing"), strings.HasPrefix(line, "  "), line)
 	}
-	require.Equal(t, []string{"cccccccc other", "aaaaaaaa shop", "bbbbbbbb library", "dddddddd alone"}, got)
+	want := []string{"cccccccc other", "aaaaaaaa shop", "bbbbbbbb library", "eeeeeeee billing", "dddddddd alone"}
+	require.Equal(t, want, got)
 }
 
 func TestListPrintsTable(t *testing.T) {

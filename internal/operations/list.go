@@ -55,6 +55,8 @@ type Row struct {
 	Alias string `json:"project_alias,omitempty"` // of a project's run
 	Of    string `json:"parent_run_id,omitempty"` // the run that the project belongs to
 
+	Projects []string `json:"-"` // aliases of its projects, in the order of the definition
+
 	claim run.Claim
 	begun bool  // it has an event
 	why   error // of the damage
@@ -195,7 +197,7 @@ func read(d projector.Dir) (Row, rundir.Now, error) {
 		Directory: d.Root, claim: d.CurrentClaim(claim)}
 	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
 	r.Schedule = claim.Schedule.Name
-	r.Of, r.Alias = claim.MemberOf.RunID, claim.MemberOf.Alias
+	r.Of, r.Alias, r.Projects = claim.MemberOf.RunID, claim.MemberOf.Alias, claim.Projects
 	now, err := d.Now()
 	if r.why = err; err == nil {
 		r.why = now.Why
