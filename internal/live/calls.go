@@ -75,9 +75,9 @@ func (v View) Text(now time.Time) string {
 	if v.Requests > 0 {
 		parts = append(parts, run.Plural(v.Requests, "request"))
 	}
-	if u := v.Usage; v.Known != run.CostUnknown {
-		total := grouped(u.Input + u.Output + u.CacheRead + u.CacheWrite)
-		text := total + " tokens"
+	u := v.Usage
+	if n := u.Input + u.Output + u.CacheRead + u.CacheWrite; n > 0 && v.Known != run.CostUnknown {
+		text := grouped(n) + " tokens"
 		if v.Known == run.CostAtLeast {
 			text = "≥ " + text
 		}

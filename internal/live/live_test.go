@@ -108,6 +108,8 @@ func TestGrowingStream(t *testing.T) {
 		`"total_cost_usd":0.5,"usage":{"input_tokens":2000,"output_tokens":500}}` + "\n")
 	require.Zero(t, v.New, "the result repeats the text")
 	require.Equal(t, "2 requests · 2,500 tokens", v.Text(now))
+	v.Usage.Input, v.Usage.Output = 0, 0
+	require.Equal(t, "2 requests", v.Text(now), "of a command")
 }
 
 func TestOnlyTheEndIsKept(t *testing.T) {

@@ -89,7 +89,7 @@ func TestLiveEvents(t *testing.T) {
 	}
 	require.Equal(t, []string{"now", "changed"}, kinds, text.String())
 	require.Contains(t, text.String(), "builder")
-	require.Contains(t, text.String(), "not available here")
+	require.Contains(t, text.String(), "No output yet")
 
 	require.NoError(t, server.Config.Shutdown(ctx), "an open stream does not hold up the end of the server")
 }

@@ -64,7 +64,10 @@ func (s *site) working(sub subject, from *live.Calls) nowPart {
 	for _, o := range from.Read(figures.InFlight(state, plan, now)) {
 		c := call{Name: callName(o.InFlightCall), About: o.Description, Attempt: o.Attempt, Doing: o.Text(now),
 			Lines: o.Lines, Partial: o.Partial, Since: run.Time(o.InFlightCall.Since)}
-		if o.Err != nil {
+		switch {
+		case errors.Is(o.Err, calls.ErrNoOutput):
+			c.Problem = "No output yet: the call is being started, or it runs on another host."
+		case o.Err != nil:
 			c.Problem = "Its output is not available here: " + s.h.Secrets.Text(o.Err.Error())
 		}
 		part.Calls = append(part.Calls, c)
