@@ -106,7 +106,7 @@ func (s State) Progress() string {
 			Percent(s.Passes.LastSettled, s.Passes.Total), Plural(s.Rounds, "PA cycle"))
 	}
 	text := s.position()
-	if s.Verdict != "" {
+	if s.Verdict != "" && s.Lanes == nil { // lanes have a verdict each
 		text += ", verdict " + s.Verdict
 	}
 	return text

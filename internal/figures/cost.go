@@ -66,7 +66,8 @@ func rolesOf(s Source) []Role {
 }
 
 // Projected returns the projected total cost (TM-08): the cost so far, plus the mean of a call times the remaining
-// numbered passes and calls of cycles (five per cycle of the seed's pipeline: three auditors, weaver, refine).
+// numbered passes, calls of lanes and calls of cycles (five per cycle of the seed's pipeline: three auditors, weaver,
+// refine).
 // Like [Remaining] it assumes that no loop ends early. Nil before the first call has settled.
 func Projected(s Source) *float64 {
 	b := s.Records.Cost
@@ -80,7 +81,7 @@ func Projected(s Source) *float64 {
 	if !s.State.Status.Closed() {
 		passes, cycles := remainingPasses(s)
 		_, calls := cycleSize(s)
-		total = run.Cents(total + float64(passes+cycles*calls)*b.TotalEstimatedCostUSD/float64(settled))
+		total = run.Cents(total + float64(passes+cycles*calls+remainingInLanes(s))*b.TotalEstimatedCostUSD/float64(settled))
 	}
 	return &total
 }

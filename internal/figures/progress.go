@@ -32,6 +32,14 @@ type Progress struct {
 // 56 is 61.
 func Percent(done, total int) int { return run.Percent(done, total) }
 
+// StagesPercent returns the share of completed stages. A stage with lanes counts with those that have ended.
+func StagesPercent(s run.State, done, total int) int {
+	if l := s.Lanes; l != nil && l.Count > 0 {
+		return run.Percent(done*l.Count+l.Done+l.Failed, total*l.Count)
+	}
+	return run.Percent(done, total)
+}
+
 // Bar returns how many of width cells are filled at a percentage, rounded half up (requirement 002 §7.5): of 40 at
 // 61 percent, 24.
 func Bar(percent, width int) int { return (2*width*percent + 100) / 200 }

@@ -168,7 +168,12 @@ func cycleSize(s Source) (steps, calls int) {
 	if !ok {
 		return 4, 5
 	}
-	for _, step := range loop.Rounds[0].Steps {
+	return size(loop.Rounds[0].Steps)
+}
+
+// size returns the number of consecutive steps and of calls.
+func size(all []pipeline.PlanStep) (steps, calls int) {
+	for _, step := range all {
 		switch step.Kind {
 		case pipeline.KindTogether:
 			calls += len(step.Members)
@@ -180,6 +185,23 @@ func cycleSize(s Source) (steps, calls int) {
 		steps++
 	}
 	return steps, calls
+}
+
+// remainingInLanes returns the remaining calls of the lanes of the current stage, each step of which takes one.
+func remainingInLanes(s Source) (calls int) {
+	l := s.State.Lanes
+	stage, ok := s.stage()
+	if l == nil || !ok || len(stage.Rounds) == 0 {
+		return 0
+	}
+	steps := stage.Rounds[0].Steps
+	_, each := size(steps)
+	calls = (l.Count - l.Begun) * each
+	for _, a := range l.Active {
+		_, rest := size(steps[min(a.Step, len(steps)):])
+		calls += rest
+	}
+	return calls
 }
 
 // Duration formats a duration as 4h 23m, 4m 32s or 42s (TM-13).

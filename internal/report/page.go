@@ -241,7 +241,7 @@ func stagesFact(s source) fact {
 	}
 	f := fact{Name: "Stages", Value: fmt.Sprintf("%d/%d", done, len(s.figures.Stages)), Share: -1}
 	if len(s.figures.Stages) > 0 {
-		f.Share = figures.Percent(done, len(s.figures.Stages))
+		f.Share = figures.StagesPercent(s.state, done, len(s.figures.Stages))
 	}
 	f.Note = plural(s.state.Spent.Calls, "call")
 	if round == "" && s.state.Rounds > 0 {
@@ -250,7 +250,7 @@ func stagesFact(s source) fact {
 	if round != "" {
 		f.Note = round + ", " + f.Note
 	}
-	if s.state.Verdict != "" {
+	if s.state.Verdict != "" && s.state.Lanes == nil { // lanes have a verdict each
 		f.Note += ", verdict " + s.state.Verdict
 	}
 	return f

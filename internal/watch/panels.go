@@ -177,7 +177,7 @@ func (t theme) progress(s Scene, w int) []string {
 	}
 	if s.State.Wording == run.WordingStages {
 		done, total := stagesDone(s.Figures.Stages)
-		p.Done, p.Total, p.Percent = done, total, figures.Percent(done, total)
+		p.Done, p.Total, p.Percent = done, total, figures.StagesPercent(s.State, done, total)
 	}
 	if p.Total > 0 {
 		count := fmt.Sprintf("  %d/%d (%d%%)", p.Done, p.Total, p.Percent)
