@@ -53,6 +53,8 @@ type History struct {
 	Shots   []Shots
 	Backups map[string]string // digest of an artifact → its backup
 	Stages  map[string]Stage  // by name
+
+	LanesLeft int // items of the current stage whose lanes have not started
 }
 
 // Cost is an amount at a time of the journal: the total so far, or a budget.

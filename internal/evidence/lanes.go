@@ -127,6 +127,9 @@ func (c *collector) lanes(inForce run.Ranges) {
 		l := &c.Lanes[i]
 		l.CostKnown = run.KnownOf(l.USD, l.Unknown)
 	}
+	if l := c.fold.Current().Lanes; l != nil {
+		c.History.LanesLeft = l.Count - l.Begun
+	}
 	stages := map[string]int{} // in the order of the run
 	for _, l := range c.Lanes {
 		if _, ok := stages[l.Stage]; !ok {
@@ -153,9 +156,10 @@ func (l Lane) Result() string {
 	return text
 }
 
-// LaneTotals counts the lanes of a list: 60 lanes: 57 merged, 2 failed, 1 active.
-func LaneTotals(all []Lane) string {
-	text := run.Plural(len(all), "lane") + ":"
+// LaneTotals counts the lanes of a list: 60 lanes: 27 merged, 2 failed, 1 active, 30 not started. left are those that
+// have not started.
+func LaneTotals(all []Lane, left int) string {
+	text := run.Plural(len(all)+left, "lane") + ":"
 	for _, outcome := range []string{LaneMerged, run.LaneOutcomeDone, run.LaneOutcomeFailed, LaneWaiting, LaneActive} {
 		n := 0
 		for _, l := range all {
@@ -167,6 +171,9 @@ func LaneTotals(all []Lane) string {
 			text += fmt.Sprintf(" %d %s,", n, outcome)
 		}
 	}
+	if left > 0 {
+		text += fmt.Sprintf(" %d not started,", left)
+	}
 	return text[:len(text)-1]
 }
 
@@ -175,7 +182,7 @@ func (e Evidence) lanes(p *page) {
 	if len(e.Lanes) == 0 {
 		return
 	}
-	p.line("%s.\n", LaneTotals(e.Lanes))
+	p.line("%s.\n", LaneTotals(e.Lanes, e.History.LanesLeft))
 	p.table("lane", "item", "outcome", "calls", "cost", "commit")
 	for _, l := range e.Lanes {
 		p.row(fmt.Sprint(l.Number), l.Item, l.Result(), fmt.Sprint(l.Calls), run.ShortCost(l.USD, l.Unknown), short(l.Commit))

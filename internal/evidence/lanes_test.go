@@ -53,7 +53,9 @@ func TestEvidenceListsLanes(t *testing.T) {
 	j.add(run.KindRunReverted, run.RunReverted{To: kept, State: &run.State{RunID: "r-1"}})
 	e, err := evidence.Read(j.dir())
 	require.NoError(t, err)
-	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", evidence.LaneTotals(e.Lanes))
+	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", evidence.LaneTotals(e.Lanes, e.History.LanesLeft))
+	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", evidence.LaneTotals(e.Lanes, 0))
+	require.Equal(t, "9 lanes: 2 merged, 1 failed, 1 active, 5 not started", evidence.LaneTotals(e.Lanes, 5))
 	var results []string
 	for _, l := range e.Lanes {
 		results = append(results, l.Item+" "+l.Result())

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"fmt"
 	"html"
 	"net/http"
 	"net/url"
@@ -266,6 +267,38 @@ func TestAddressesLeadOnlyToRuns(t *testing.T) {
 	}
 	code, _ := d.get("/runs/" + first[:8])
 	require.Equal(t, http.StatusOK, code, "the beginning of an id")
+}
+
+// Of many lanes, the overview lists those that were not merged at once, also the first ones.
+func TestOverviewOfManyLanes(t *testing.T) {
+	d := newDesk(t)
+	s := begin(t, first, morning)
+	s.add(run.KindStageExpanded, run.StageExpanded{Stage: "write", Count: 300, Digest: s.blobs.keep("[]").Digest})
+	for i := range 200 {
+		s.lane = fmt.Sprintf("%012d", i)
+		s.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: fmt.Sprintf("file-%03d.go", i+1)})
+		end := run.LaneEnded{Index: i, Name: fmt.Sprintf("file-%03d.go", i+1), Outcome: run.LaneOutcomeDone}
+		if i == 2 {
+			end.Outcome, end.Reason = run.LaneOutcomeFailed, "it is broken"
+		}
+		s.add(run.KindLaneEnded, end)
+		if i != 2 {
+			s.add(run.KindLaneMerged, run.LaneMerged{Index: i, Name: end.Name, Changed: 1})
+		}
+	}
+	s.write(d.root)
+	code, page := d.get("/runs/" + first)
+	require.Equal(t, http.StatusOK, code)
+	shown := shownText(page)
+	require.Contains(t, shown, "300 lanes: 199 merged, 1 failed, 100 not started")
+	require.Contains(t, shown, "1 of 200, without those that were merged at once")
+	require.Contains(t, shown, "failed: it is broken")
+	require.NotContains(t, shown, "merged as")
+	_, page = d.get("/runs/" + first + "?all")
+	require.Equal(t, 199, strings.Count(shownText(page), "merged as"))
+	_, page = d.get("/runs/" + first + "/checkpoints")
+	require.Regexp(t, `Show \d+ more`, shownText(page))
+	require.Equal(t, 120, strings.Count(page, "Fork…"))
 }
 
 func TestOverviewListsLanes(t *testing.T) {

@@ -216,9 +216,10 @@ func (s *site) checkpoints(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	for _, l := range slices.Backward(list.Checkpoints) {
+	named := slices.ContainsFunc(list.Checkpoints, func(l projector.Listed) bool { return l.ID != run.UnnamedID(l.Seq) })
+	for _, l := range slices.Backward(list.Checkpoints) { // without the unnamed ones, unless there are no others
 		m := mark{Listed: l, Named: l.ID != run.UnnamedID(l.Seq)}
-		if !m.Named && !p.All {
+		if !p.All && (!m.Named && named || len(p.Marks) >= maxPasses) {
 			p.Hidden++
 			continue
 		}
@@ -228,10 +229,6 @@ func (s *site) checkpoints(r *http.Request) (view, error) {
 			}
 		}
 		p.Marks = append(p.Marks, m)
-	}
-	if len(p.Marks) == 0 && p.Hidden > 0 { // a pipeline that names none
-		r.URL.RawQuery = "all"
-		return s.checkpoints(r)
 	}
 	return p.view("checkpoints"), nil
 }

@@ -198,7 +198,7 @@ func (p *runPage) timeline() error {
 
 // lanes lists the lanes: of many only those that are not simply merged, unless all are asked for.
 func (p *runPage) lanes(active []figures.Lane) {
-	p.Active, p.Lanes = active, p.Report.LaneRows
+	p.Active, p.Lanes = active, p.Report.Lanes
 	if p.All || len(p.Lanes) <= maxPasses {
 		return
 	}
