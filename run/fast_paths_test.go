@@ -89,5 +89,5 @@ func TestPositionOfARun(t *testing.T) {
 	}
 	s := State{Status: Running, Phase: "work", Wording: WordingStages, Stages: stages, Round: 1, Verdict: "approved",
 		Lanes: &Lanes{Count: 3, Done: 1}}
-	require.Equal(t, "stage 2 of 2 (work), round 1 of at most 3, 1 of 3 lanes done", s.Progress(), "lanes have a verdict each")
+	require.Equal(t, "stage 2 of 2 (work), round 1 of at most 3, 1 of 3 lanes done", s.Progress())
 }

@@ -56,12 +56,14 @@ func TestListIndentsProjects(t *testing.T) {
 		{RunID: "eeeeeeee-1", Alias: "billing", Of: "aaaaaaaa-1", Pipeline: "service"},
 		{RunID: "bbbbbbbb-1", Alias: "library", Of: "aaaaaaaa-1", Pipeline: "service"},
 		{RunID: "cccccccc-1", Pipeline: "other"},
-		{RunID: "aaaaaaaa-1", Pipeline: "shop", Projects: []string{"library", "billing"}}, {RunID: "dddddddd-1", Alias: "left", Of: "removed", Pipeline: "alone"},
+		{RunID: "aaaaaaaa-1", Pipeline: "shop", Projects: []string{"library", "billing"}},
+		{RunID: "dddddddd-1", Alias: "left", Of: "removed", Pipeline: "alone"},
 	})
 	var got []string
 	for _, line := range table(rows, 0, true)[1:] {
 		got = append(got, strings.Join(strings.Fields(line)[:2], " "))
-		require.Equal(t, strings.Contains(line, "library") || strings.Contains(line, "billing"), strings.HasPrefix(line, "  "), line)
+		project := strings.Contains(line, "library") || strings.Contains(line, "billing")
+		require.Equal(t, project, strings.HasPrefix(line, "  "), line)
 	}
 	want := []string{"cccccccc other", "aaaaaaaa shop", "bbbbbbbb library", "eeeeeeee billing", "dddddddd alone"}
 	require.Equal(t, want, got)

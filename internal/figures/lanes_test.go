@@ -17,7 +17,7 @@ func TestFiguresCountLanes(t *testing.T) {
 		{Kind: pipeline.KindTogether, Members: []string{"a", "b"}}}
 	plan := &pipeline.Plan{Stages: []pipeline.PlanStage{{Kind: pipeline.StageLanes,
 		Rounds: []pipeline.PlanRound{{Steps: steps}}}, {}}}
-	lanes := &run.Lanes{Count: 10, Begun: 4, Done: 1, Failed: 1, Active: []run.Lane{{Index: 2, Step: 2}, {Index: 3, Step: 0}}}
+	lanes := &run.Lanes{Count: 10, Begun: 4, Done: 1, Failed: 1, Active: []run.Lane{{Index: 2, Step: 2}, {Index: 3}}}
 	s := figures.Source{Plan: plan, State: run.State{Status: run.Running, Wording: run.WordingStages, Lanes: lanes},
 		Records: rundir.PipelineState{Cost: rundir.CostTracker{TotalEstimatedCostUSD: 5,
 			ByRole: map[string]rundir.RoleCost{"implementer": {CostUSD: 5, PassCount: 10}}}}}
