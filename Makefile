@@ -5,7 +5,7 @@
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -tags=disable_grpc_modules)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench lint check release-dry release-try clean
+.PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench bench-peers lint check release-dry release-try clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -83,6 +83,9 @@ mutants: server ## plant faults and count those that the tests detect; N=600 SEE
 
 bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./test/bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
+
+bench-peers: server ## compare with a shell loop, the Temporal SDK, DBOS, go-workflows and Restate (docs/peers.md); REPS=3, QUICK=1 to try it, ONLY="Passbook;bash loop"
+	@go run ./test/bench -peers $(if $(QUICK),-quick) $(if $(REPS),-reps $(REPS)) $(if $(ONLY),-only "$(ONLY)")
 
 release-dry: ## build the archives and packages of a release into dist/, and try them (docs/releases.md); takes about half an hour
 	@scripts/release dry

@@ -56,7 +56,7 @@ func (m goMod) holder(pkg string) (path string) {
 func TestEveryDependencyHasItsReason(t *testing.T) {
 	page := read(t, "docs/dependencies.md")
 	for heading, dir := range map[string]string{"Passbook": ".", "devserver": "devserver", "tools": "tools",
-		"tools/vale": "tools/vale", "tools/release": "tools/release"} {
+		"tools/vale": "tools/vale", "tools/release": "tools/release", "tools/peers": "tools/peers"} {
 		t.Run(heading, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "mod", "edit", "-json").Output()
 			require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -29,6 +30,10 @@ type settings struct {
 	Temp  string // parent of the temporary folder
 	Reps  int
 	Sizes []size
+
+	Peers bool     // compare with other engines
+	Quick bool     // with few steps and workflows, to try the command
+	Only  []string // these columns; empty: all
 }
 
 func main() {
@@ -44,6 +49,9 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 	s, err := parse(args)
 	if err != nil {
 		return err
+	}
+	if s.Peers {
+		return compare(ctx, s, out)
 	}
 	h, err := open(ctx, s)
 	if err != nil {
@@ -88,13 +96,22 @@ func parse(args []string) (settings, error) {
 	flags.StringVar(&s.Temp, "temp", "", "parent of the temporary folder; it should be on a disk, not in memory")
 	flags.IntVar(&s.Reps, "reps", 3, "number of measurements of each row; the table has medians")
 	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
+	flags.BoolVar(&s.Peers, "peers", false, "compare with other engines instead (docs/peers.md)")
+	flags.BoolVar(&s.Quick, "quick", false, "compare with few steps and workflows, to try the command")
+	only := flags.String("only", "", "compare these columns, separated by semicolons; empty: all")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
 	if s.Reps < 1 {
 		return s, fmt.Errorf("-reps is %d; it must be at least 1", s.Reps)
 	}
+	if *only != "" {
+		s.Only = strings.Split(*only, ";")
+	}
 	var err error
+	if s.Root, err = filepath.Abs(s.Root); err != nil {
+		return s, err
+	}
 	s.Sizes, err = parseSizes(*sizes)
 	return s, err
 }

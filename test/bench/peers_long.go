@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/test/bench/peer"
+)
+
+// measureLong executes many steps in a workflow that then waits. It measures the bytes on disk, and the time until the
+// next step begins: after a revert by one set, after a restart of the worker, and of a fork.
+func measureLong(ctx context.Context, s *session) {
+	empty, err := s.weighed(ctx)
+	if err != nil {
+		s.record(figBytes, 0, err)
+		return
+	}
+	name, err := s.begin(ctx, "long", peer.Work{Steps: s.Steps + 1, Wait: s.Steps, Agent: s.calls(0)})
+	if err == nil {
+		err = s.waits(ctx, s.Steps)
+	}
+	if err != nil {
+		s.record(figBytes, 0, err)
+		return
+	}
+	full, err := s.weighed(ctx)
+	s.record(figBytes, float64(full-empty)/float64(s.Steps), err)
+	if err != nil {
+		return
+	}
+	begun, calls := s.Steps-perSet+1, s.Steps
+	next, err := s.next(ctx, calls, func() error {
+		_, err := s.one(ctx, peer.DoRevert, name, begun)
+		return err
+	})
+	s.record(figRevert, next.Seconds(), err)
+	if err == nil {
+		calls += perSet
+		err = s.waits(ctx, calls)
+	}
+	if err != nil && !errors.Is(err, peer.ErrNotOffered) {
+		return
+	}
+	next, err = s.next(ctx, calls, func() error {
+		if err := errors.Join(s.kill(), s.rework(ctx)); err != nil {
+			return err
+		}
+		_, err := s.one(ctx, peer.DoWake, name, 0)
+		return err
+	})
+	s.record(figRestart, next.Seconds(), err)
+	if err != nil {
+		return
+	}
+	s.forked(ctx, name, begun, calls+1)
+}
+
+// forked measures a fork of a completed workflow.
+func (s *session) forked(ctx context.Context, name string, step, calls int) {
+	r, err := s.do(ctx, peer.Request{Do: peer.DoAwait, Names: []string{name}})
+	if err == nil && r.Answers < s.Steps+1 {
+		err = fmt.Errorf("the workflow has %d answers; %d were expected", r.Answers, s.Steps+1)
+	}
+	if err != nil {
+		s.record(figFork, 0, err)
+		return
+	}
+	next, err := s.next(ctx, calls, func() error {
+		_, err := s.one(ctx, peer.DoFork, name, step)
+		return err
+	})
+	if err == nil {
+		err = s.waits(ctx, calls+perSet)
+	}
+	s.record(figFork, next.Seconds(), err)
+}
+
+// settle is how long a workflow that waits must not start a call.
+const settle = 300 * time.Millisecond
+
+// waits waits until a number of calls has started, and checks that no other follows.
+func (s *session) waits(ctx context.Context, calls int) error {
+	if _, err := s.log.await(ctx, calls); err != nil {
+		return err
+	}
+	select {
+	case <-time.After(settle):
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return s.log.exactly(calls)
+}
+
+// next is the time from an action until the next call begins.
+func (s *session) next(ctx context.Context, calls int, act func() error) (time.Duration, error) {
+	begun := time.Now()
+	if err := act(); err != nil {
+		return 0, err
+	}
+	at, err := s.log.await(ctx, calls+1)
+	return at.Sub(begun), err
+}
+
+// weighed stops the engine, so that its files are complete, and starts it again.
+func (s *session) weighed(ctx context.Context) (sum int64, err error) {
+	if err := s.stop(ctx); err != nil {
+		return 0, err
+	}
+	parts, err := s.stored()
+	for _, n := range parts {
+		sum += n
+	}
+	return sum, errors.Join(err, s.start(ctx))
+}
+
+// measureWaiting measures the memory of the engine alone, and with workflows that wait.
+func measureWaiting(ctx context.Context, s *session) {
+	idle, err := memory(s.processes())
+	if s.name == bashName {
+		idle, err = 0, nil // nothing runs
+	}
+	s.record(figIdle, float64(idle)/(1<<20), err)
+	if err != nil {
+		return
+	}
+	w := peer.Work{Steps: 2, Wait: 1, Agent: s.calls(0)}
+	_, err = s.do(ctx, peer.Request{Do: peer.DoStart, Names: names("waits", s.Waiting), Work: w, Parallel: atOnce})
+	if err == nil {
+		err = s.waits(ctx, s.Waiting)
+	}
+	if err != nil {
+		s.record(figWaiting, 0, err)
+		return
+	}
+	used, err := memory(s.processes())
+	s.record(figWaiting, float64(used)/(1<<20), err)
+}

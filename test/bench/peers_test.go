@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/test/bench/peer"
+)
+
+func TestPipelineHasOnePassForEachStep(t *testing.T) {
+	for _, w := range []peer.Work{{Steps: 1}, {Steps: 5}, {Steps: 56}, {Steps: 2, Wait: 1}, {Steps: 25, Wait: 24},
+		{Steps: 1001, Wait: 1000}} {
+		w.Agent = []string{"/bin/agent", "-log=/tmp/log"}
+		def, err := pipelineFor(t.TempDir(), w)
+		require.NoError(t, err, w)
+		require.Equal(t, w.Steps, def.Plan.Total, w)
+		require.Empty(t, def.Warnings, w)
+	}
+}
+
+func TestCheckpointEndsASet(t *testing.T) {
+	got, err := checkpointOf(993)
+	require.NoError(t, err)
+	require.Equal(t, "cp-S124", got)
+	for _, step := range []int{1, 8, 10} {
+		_, err := checkpointOf(step)
+		require.ErrorContains(t, err, "no set ends before step", step)
+	}
+}
+
+func TestStartsAreRead(t *testing.T) {
+	log := starts(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, log.exactly(0))
+	require.NoError(t, os.WriteFile(string(log), []byte("0000000000000000007\n0000000000000000009\n00"), 0o600))
+	require.NoError(t, log.exactly(2))
+	require.ErrorContains(t, log.exactly(3), "2 calls were started; 3 were expected")
+	at, err := log.await(t.Context(), 2)
+	require.NoError(t, err)
+	require.Equal(t, int64(9), at.UnixNano())
+	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errors.New("too long"))
+	defer cancel()
+	_, err = log.await(ctx, 3)
+	require.ErrorContains(t, err, "wait for 3 calls, 2 have started: too long")
+}
+
+// The loop of the table is the one engine without a server: it shows that the measurements work.
+func TestLoopIsMeasured(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash")
+	}
+	agent := filepath.Join(t.TempDir(), "agent")
+	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", agent, "./agent").CombinedOutput()
+	require.NoError(t, err, string(out))
+	m := trial{amounts: amounts{Latency: 1, Many: 2, Passes: 3, Steps: 8, Waiting: 2, Patience: time.Minute},
+		contender: contender{name: bashName, open: newBashLoop}, agent: agent, dir: t.TempDir(),
+		readings: map[figure]reading{}}
+	require.NoError(t, m.open(t.Context(), "short", measureShort))
+	for _, f := range []figure{figStart, figOne, figMany, figLoop} {
+		require.NoError(t, m.readings[f].err, f)
+		require.Positive(t, m.readings[f].value, f)
+	}
+	require.NoError(t, m.open(t.Context(), "long", measureLong))
+	require.NoError(t, m.readings[figRestart].err)
+	require.ErrorIs(t, m.readings[figRevert].err, peer.ErrNotOffered)
+	require.ErrorIs(t, m.readings[figFork].err, peer.ErrNotOffered)
+	require.InDelta(t, 300, m.readings[figBytes].value, 100)
+}
+
+// lazyEngine reports answers that nothing has computed.
+type lazyEngine struct{ engine }
+
+func (l lazyEngine) do(_ context.Context, q peer.Request) (peer.Reply, error) {
+	return peer.Reply{Answers: len(q.Names) * q.Work.Steps, Each: make([]time.Duration, len(q.Names))}, nil
+}
+
+func TestStepsThatAreNotExecutedAreAnError(t *testing.T) {
+	s := &session{trial: &trial{amounts: amounts{Passes: 3}, contender: contender{agents: true}}, engine: lazyEngine{},
+		log: starts(filepath.Join(t.TempDir(), "log"))}
+	_, err := s.five(t.Context(), "x", 2, 1)
+	require.ErrorContains(t, err, "0 calls were started; 10 were expected")
+	_, err = s.loop(t.Context())
+	require.ErrorContains(t, err, "0 calls were started; 3 were expected")
+	s.agents = false
+	_, err = s.five(t.Context(), "x", 2, 1)
+	require.ErrorContains(t, err, "0 steps were executed; 10 were expected")
+}
+
+func TestTableShowsValuesAndReasons(t *testing.T) {
+	tab := &table{reps: 3, contenders: []contender{{name: passbookName}, {name: "A"},
+		{name: "B", missing: errors.New("not installed")}}, readings: map[string]map[figure][]reading{}}
+	for _, n := range []float64{0.03, 0.01, 0.02} {
+		tab.add(passbookName, map[figure]reading{figOne: {n, nil}, figFork: {2, nil}, figRepeats: {3, nil}})
+		tab.add("A", map[figure]reading{figOne: {n / 2, nil}, figFork: {0, peer.ErrNotOffered}, figRepeats: {4, nil},
+			figKill: {n, nil}})
+	}
+	tab.add("A", map[figure]reading{figKill: {0, errors.New("lost\nconnection")}})
+	var out strings.Builder
+	tab.write(&out)
+	for _, line := range []string{
+		"| | Passbook | A | B |",
+		"| five empty steps, one workflow | 20.0 ms | 10.0 ms (0.50) | none (1) |",
+		"until its first step | 2 s | not offered | none (1) |",
+		"| calls started for three passes | 3 | 4 | none (1) |",
+		"the next call begins | none (2) | none (4) | none (1) |",
+		"1. B: not installed\n2. Passbook: not measured\n3. A: not measured\n4. A: lost connection\n",
+	} {
+		require.Contains(t, out.String(), line)
+	}
+}
+
+func TestNumbersAreShort(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 3: "3", 0.0314: "0.031", 0.00001: "<0.001", 0.5: "0.50", 12.34: "12.3",
+		5978.4: "5978", 1.5: "1.50"} {
+		require.Equal(t, want, plain(n))
+	}
+	require.Equal(t, "1.20 s", seconds(1.2))
+	require.Equal(t, "31.0 ms", seconds(0.031))
+}
+
+func TestMemoryOfAFamily(t *testing.T) {
+	require.Equal(t, []int{7, 8, 9}, family([]int{7}, map[int]int{1: 0, 5: 1, 7: 1, 8: 7, 9: 8, 10: 5}))
+	kb, err := pss("Rss:  900 kB\nPss:                1234 kB\nPss_Dirty: 5 kB\n")
+	require.NoError(t, err)
+	require.Equal(t, int64(1234), kb)
+	_, err = pss("Rss: 1 kB\n")
+	require.Error(t, err)
+}
+
+func TestOnlySelectsColumns(t *testing.T) {
+	s, err := parse([]string{"-peers", "-quick", "-only", "Passbook;DBOS, SQLite"})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Passbook", "DBOS, SQLite"}, s.Only)
+	require.True(t, s.Peers && s.Quick)
+}
+
+// The plain SDK is a peer at the version that Passbook uses.
+func TestPeersUseTheSameSDK(t *testing.T) {
+	version := func(dir string) string {
+		out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "list", "-m", "-f", "{{.Version}}",
+			"go.temporal.io/sdk").Output()
+		require.NoError(t, err)
+		return string(out)
+	}
+	require.Equal(t, version("../.."), version("../../tools/peers"))
+}
