@@ -39,5 +39,9 @@ func available(s Status, allowed func(Operation) bool) []Operation {
 // Available lists the operations that the status of the run allows; see [Terms.Available].
 func (s State) Available(effective Status) []Operation {
 	_, open := s.Asks()
-	return Terms{Undecided: open}.Available(effective)
+	all := Terms{Undecided: open}.Available(effective)
+	if len(s.Projects) > 0 { // a copy would need copies of the runs of its projects
+		all = slices.DeleteFunc(all, func(op Operation) bool { return op == Fork || op == Replay })
+	}
+	return all
 }

@@ -90,6 +90,7 @@ var ofActions = map[string]string{
 // ofProjects is what the answers about the projects of a run do, where it is not what they do in other runs.
 var ofProjects = map[string]map[string]string{
 	TriggerBlocked:    {ActionRetry: "read the projects again"},
+	TriggerAcceptance: {ActionContinue: "deliver the changes of all projects"},
 	TriggerUnprepared: {ActionRetry: "check all projects again", ActionHalt: "end the run as failed"},
 }
 

@@ -288,12 +288,13 @@ func (s State) Facts(q Question) []Fact {
 			facts = append(facts, Fact{name, OneLine(text)})
 		}
 	}
+	across := len(s.Projects) > 0 && q.Project == nil // its projects have verdicts and changes
 	switch {
 	case q.Judged != nil:
 		add("Verdict", q.Judged.Text())
 	case q.Verdict != "":
 		add("Verdict", q.Verdict)
-	default:
+	case !across:
 		add("Verdict", "none on the work as it is")
 	}
 	var checks []string
@@ -306,7 +307,7 @@ func (s State) Facts(q Question) []Fact {
 	for _, f := range guardFacts(q.Tampered, q.Found) {
 		add(f.Name, f.Text)
 	}
-	if q.Change != nil {
+	if q.Change != nil && !across {
 		add("Changed", q.Change.Text())
 	}
 	if cost := CostText(q.USD, q.Unknown); q.USD > 0 || q.Unknown > 0 {

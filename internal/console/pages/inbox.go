@@ -161,7 +161,8 @@ func (s *site) question(ctx context.Context, sub subject) (*question, error) {
 	for _, at := range found.About {
 		s.attach(q, at)
 	}
-	if sub.Asks.Change != nil || state.Tree != nil || state.Artifact != nil {
+	own := len(state.Projects) == 0 // projects have their own changes
+	if own && (sub.Asks.Change != nil || state.Tree != nil || state.Artifact != nil) {
 		s.attachChanges(ctx, q)
 	}
 	if sub.Asks.Pictures != "" {
