@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"syscall"
 
 	"github.com/passbook-run/passbook/test/bench/peer"
 )
@@ -95,8 +94,7 @@ func (p *peerProgram) receive(ctx context.Context) (peer.Reply, error) {
 		return r, r.Err()
 	case <-ctx.Done():
 		err := p.worker.cmd.Process.Kill()
-		<-received
-		return peer.Reply{}, errors.Join(context.Cause(ctx), err)
+		return peer.Reply{}, errors.Join(context.Cause(ctx), err, <-received)
 	}
 }
 
@@ -149,9 +147,8 @@ func endInput(ctx context.Context, w *process) error {
 		}
 		return errors.Join(err, failed)
 	case <-ctx.Done():
-		err = errors.Join(err, errors.New("the worker did not end"), w.cmd.Process.Signal(syscall.SIGKILL))
-		<-ended
-		return err
+		err = errors.Join(err, errors.New("the worker did not end"), w.cmd.Process.Kill())
+		return errors.Join(err, <-ended)
 	}
 }
 

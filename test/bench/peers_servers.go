@@ -49,7 +49,7 @@ func (t *temporalServer) stored() (int64, error) { return bytesIn(filepath.Join(
 type daemon struct {
 	cmd     *exec.Cmd
 	printed bytes.Buffer
-	ended   chan error
+	ended   chan error // other than how it exited
 }
 
 func launch(ctx context.Context, cmd *exec.Cmd, ready func() error) (*daemon, error) {
@@ -58,7 +58,7 @@ func launch(ctx context.Context, cmd *exec.Cmd, ready func() error) (*daemon, er
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { d.ended <- cmd.Wait() }()
+	go func() { d.ended <- waited(cmd) }()
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	for {
@@ -67,9 +67,10 @@ func launch(ctx context.Context, cmd *exec.Cmd, ready func() error) (*daemon, er
 			return d, nil
 		}
 		select {
-		case ended := <-d.ended:
+		case err := <-d.ended:
 			text := d.printed.Bytes()
-			return nil, fmt.Errorf("start %s: %w: %s", filepath.Base(cmd.Path), ended, text[max(0, len(text)-1000):])
+			return nil, errors.Join(err, fmt.Errorf("start %s: %s: %s", filepath.Base(cmd.Path), cmd.ProcessState,
+				text[max(0, len(text)-1000):]))
 		case <-ctx.Done():
 			return nil, errors.Join(fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err), d.stop(syscall.SIGKILL))
 		case <-time.After(5 * time.Millisecond):
@@ -83,12 +84,11 @@ func (d *daemon) stop(s syscall.Signal) error {
 		return err
 	}
 	select {
-	case <-d.ended: // it may report the signal
-		return nil
+	case err := <-d.ended:
+		return err
 	case <-time.After(readyTimeout):
 		err := errors.Join(fmt.Errorf("%s did not end", filepath.Base(d.cmd.Path)), d.cmd.Process.Kill())
-		<-d.ended
-		return err
+		return errors.Join(err, <-d.ended)
 	}
 }
 

@@ -27,6 +27,9 @@ func TestPipelineHasOnePassForEachStep(t *testing.T) {
 }
 
 func TestCheckpointEndsASet(t *testing.T) {
+	pipeline := workPipeline(peer.Work{Steps: 1001, Wait: 1000})
+	require.Contains(t, pipeline, "  S124: ")
+	require.NotContains(t, pipeline, "  S125: ") // the last set is the stage before the pause
 	got, err := checkpointOf(993)
 	require.NoError(t, err)
 	require.Equal(t, "cp-S124", got)
