@@ -25,8 +25,9 @@ const (
 
 // full and quick are the amounts of a measurement, and of a trial of the command.
 var (
-	full  = amounts{Latency: 20, Many: 200, Passes: 56, Steps: 1000, Waiting: 1000, Patience: 20 * time.Minute}
-	brief = amounts{Latency: 3, Many: 20, Passes: 8, Steps: 16, Waiting: 10, Patience: time.Minute}
+	full = amounts{Latency: 20, Many: 200, Passes: 56, Steps: 1000, Waiting: 1000, Call: 2 * time.Second,
+		Patience: 20 * time.Minute}
+	brief = amounts{Latency: 2, Many: 20, Passes: 8, Steps: 16, Waiting: 10, Call: time.Second / 2, Patience: time.Minute}
 )
 
 // compare measures Passbook and its peers in turn, and writes the table of docs/peers.md.

@@ -19,7 +19,7 @@ func measureLong(ctx context.Context, s *session) {
 	}
 	name, err := s.begin(ctx, "long", peer.Work{Steps: s.Steps + 1, Wait: s.Steps, Agent: s.calls(0)})
 	if err == nil {
-		err = s.waits(ctx, s.Steps)
+		err = s.waits(ctx, s.Steps, name)
 	}
 	if err != nil {
 		s.record(figBytes, 0, err)
@@ -38,7 +38,7 @@ func measureLong(ctx context.Context, s *session) {
 	s.record(figRevert, next.Seconds(), err)
 	if err == nil {
 		calls += perSet
-		err = s.waits(ctx, calls)
+		err = s.waits(ctx, calls, name)
 	}
 	if err != nil && !errors.Is(err, peer.ErrNotOffered) {
 		return
@@ -80,10 +80,22 @@ func (s *session) forked(ctx context.Context, name string, step, calls int) {
 // settle is how long a workflow that waits must not start a call.
 const settle = 300 * time.Millisecond
 
-// waits waits until a number of calls has started, and checks that no other follows.
-func (s *session) waits(ctx context.Context, calls int) error {
+// pauser is an engine that records when a workflow waits, and accepts some requests only then.
+type pauser interface {
+	paused(ctx context.Context, name string) error
+}
+
+// waits waits until a number of calls has started and the workflows wait, and checks that no other call follows.
+func (s *session) waits(ctx context.Context, calls int, names ...string) error {
 	if _, err := s.log.await(ctx, calls); err != nil {
 		return err
+	}
+	if p, records := s.engine.(pauser); records {
+		for _, name := range names {
+			if err := p.paused(ctx, name); err != nil {
+				return err
+			}
+		}
 	}
 	select {
 	case <-time.After(settle):
@@ -126,9 +138,9 @@ func measureWaiting(ctx context.Context, s *session) {
 		return
 	}
 	w := peer.Work{Steps: 2, Wait: 1, Agent: s.calls(0)}
-	_, err = s.do(ctx, peer.Request{Do: peer.DoStart, Names: names("waits", s.Waiting), Work: w, Parallel: atOnce})
+	r, err := s.do(ctx, peer.Request{Do: peer.DoStart, Names: names("waits", s.Waiting), Work: w, Parallel: atOnce})
 	if err == nil {
-		err = s.waits(ctx, s.Waiting)
+		err = s.waits(ctx, s.Waiting, r.Names...)
 	}
 	if err != nil {
 		s.record(figWaiting, 0, err)

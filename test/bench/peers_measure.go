@@ -14,18 +14,18 @@ import (
 
 // amounts are the sizes of the measurements.
 type amounts struct {
-	Latency  int // workflows of five steps, one after another
-	Many     int // workflows of five steps, atOnce at a time
-	Passes   int // of the loop
-	Steps    int // before restart, revert and fork
-	Waiting  int // workflows that wait
+	Latency  int           // workflows of five steps, one after another
+	Many     int           // workflows of five steps, atOnce at a time
+	Passes   int           // of the loop
+	Steps    int           // before restart, revert and fork
+	Waiting  int           // workflows that wait
+	Call     time.Duration // of a call during which the worker is killed
 	Patience time.Duration
 }
 
 const (
 	fewSteps = 5
 	atOnce   = 50
-	callTime = 2 * time.Second // of a call during which the worker is killed
 )
 
 // figure is a row of the table.
@@ -154,7 +154,7 @@ func measureShort(ctx context.Context, s *session) {
 	if err != nil {
 		return
 	}
-	if _, err := s.five(ctx, "warm", 3, 1); err != nil { // caches and connections
+	if _, err := s.five(ctx, "warm", 2, 1); err != nil { // caches and connections
 		s.record(figOne, 0, err)
 		return
 	}
@@ -252,7 +252,7 @@ func (s *session) killed(ctx context.Context) (waited time.Duration, calls int, 
 		return 0, 0, fmt.Errorf("detects a killed worker after %s; this run waits for %s", s.detection, s.Patience)
 	}
 	const steps = 3
-	name, err := s.begin(ctx, "killed", peer.Work{Steps: steps, Agent: s.calls(callTime)})
+	name, err := s.begin(ctx, "killed", peer.Work{Steps: steps, Agent: s.calls(s.Call)})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -261,7 +261,7 @@ func (s *session) killed(ctx context.Context) (waited time.Duration, calls int, 
 		return 0, 0, err
 	}
 	select {
-	case <-time.After(time.Until(second.Add(callTime / 2))):
+	case <-time.After(time.Until(second.Add(s.Call / 2))):
 	case <-ctx.Done():
 		return 0, 0, context.Cause(ctx)
 	}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -144,6 +145,21 @@ func (p *passbook) Await(ctx context.Context, name string) (answers int, err err
 		}
 	}
 	return answers, nil
+}
+
+// paused waits until a run has recorded that it is paused.
+func (p *passbook) paused(ctx context.Context, name string) error {
+	for {
+		now, err := p.dir(name).Now()
+		if err != nil || now.State.Status == run.Paused {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("run %s is %s: %w", name, now.State.Status, context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 }
 
 func (p *passbook) Wake(ctx context.Context, name string) error {

@@ -96,6 +96,25 @@ func TestStepsThatAreNotExecutedAreAnError(t *testing.T) {
 	require.ErrorContains(t, err, "0 steps were executed; 10 were expected")
 }
 
+// fakePauser notes whom it is asked about.
+type fakePauser struct {
+	engine
+	asked []string
+}
+
+func (p *fakePauser) paused(_ context.Context, name string) error {
+	p.asked = append(p.asked, name)
+	return nil
+}
+
+func TestWorkflowsAreAwaitedUntilTheyWait(t *testing.T) {
+	p := &fakePauser{}
+	s := &session{trial: &trial{}, engine: p, log: starts(filepath.Join(t.TempDir(), "log"))}
+	require.NoError(t, os.WriteFile(string(s.log), []byte("0000000000000000007\n"), 0o600))
+	require.NoError(t, s.waits(t.Context(), 1, "a", "b"))
+	require.Equal(t, []string{"a", "b"}, p.asked)
+}
+
 func TestTableShowsValuesAndReasons(t *testing.T) {
 	tab := &table{reps: 3, contenders: []contender{{name: passbookName}, {name: "A"},
 		{name: "B", missing: errors.New("not installed")}}, readings: map[string]map[figure][]reading{}}
