@@ -21,6 +21,7 @@ type Concurrency struct {
 	Notices     int `mapstructure:"notices"`
 	Prompts     int `mapstructure:"prompts"`
 	Queues      int `mapstructure:"queues"`
+	Runs        int `mapstructure:"runs"`
 }
 
 // Bound is the limit of one kind of work.
@@ -78,6 +79,10 @@ func (c *Concurrency) bounds() []Bound {
 		{
 			"concurrency.queues", "poll queues of programs, browsers and stores that hosts share", "32",
 			"each keeps a request to the server open", &c.Queues, func(Host) int { return 32 },
+		},
+		{
+			"concurrency.runs", "keep a run in memory; others are read again from their history", "1000",
+			"each needs about 0.2 MB, also while it waits", &c.Runs, func(Host) int { return 1000 },
 		},
 	}
 }

@@ -13,12 +13,13 @@ func TestBoundsAreDerivedFromTheHost(t *testing.T) {
 		set  Concurrency
 		want Concurrency
 	}{
-		{"two cores", Host{2, 8 * gib, 100 * gib}, Concurrency{}, Concurrency{8, 2, 2, 2, 16, 8, 32}},
-		{"little memory and disk", Host{16, 3 * gib, 5 * gib}, Concurrency{}, Concurrency{64, 16, 5, 3, 16, 64, 32}},
-		{"hardly any", Host{1, gib / 4, gib / 2}, Concurrency{}, Concurrency{4, 1, 1, 1, 16, 4, 32}},
-		{"unknown memory and disk", Host{Cores: 4}, Concurrency{}, Concurrency{16, 4, 4, 4, 16, 16, 32}},
+		{"two cores", Host{2, 8 * gib, 100 * gib}, Concurrency{}, Concurrency{8, 2, 2, 2, 16, 8, 32, 1000}},
+		{"little memory and disk", Host{16, 3 * gib, 5 * gib}, Concurrency{},
+			Concurrency{64, 16, 5, 3, 16, 64, 32, 1000}},
+		{"hardly any", Host{1, gib / 4, gib / 2}, Concurrency{}, Concurrency{4, 1, 1, 1, 16, 4, 32, 1000}},
+		{"unknown memory and disk", Host{Cores: 4}, Concurrency{}, Concurrency{16, 4, 4, 4, 16, 16, 32, 1000}},
 		{"settings", Host{2, 8 * gib, 100 * gib}, Concurrency{Checkouts: 7, Notices: 1},
-			Concurrency{8, 2, 7, 2, 1, 8, 32}},
+			Concurrency{8, 2, 7, 2, 1, 8, 32, 1000}},
 	} {
 		t.Run(row.name, func(t *testing.T) { require.Equal(t, row.want, row.set.On(row.host)) })
 	}

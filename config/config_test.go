@@ -72,6 +72,7 @@ var every = map[string]struct {
 	"concurrency.notices":     {"15", func(s Settings) any { return s.Concurrency.Notices }, 15},
 	"concurrency.prompts":     {"17", func(s Settings) any { return s.Concurrency.Prompts }, 17},
 	"concurrency.queues":      {"18", func(s Settings) any { return s.Concurrency.Queues }, 18},
+	"concurrency.runs":        {"19", func(s Settings) any { return s.Concurrency.Runs }, 19},
 
 	"per_day.usd":    {"7.5", func(s Settings) any { return s.PerDay.USD }, 7.5},
 	"per_day.tokens": {"9000", func(s Settings) any { return s.PerDay.Tokens }, int64(9000)},

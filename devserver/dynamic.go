@@ -23,6 +23,8 @@ var dynamicDefaults = map[string]any{
 	// Nothing over 64 KiB belongs into a history: a run that is flooded with big signals can no longer be saved.
 	"limit.blobSize.error": 128 * 1024,
 	"limit.blobSize.warn":  64 * 1024,
+	// Runs that wait for days stay in the database only. The default keeps all of them in memory, 0.1 MB each.
+	"history.hostLevelCacheMaxSize": 1000,
 	// A page of the Web UI asks for several lists; the default, 10 a second, refuses those of the next pages.
 	"frontend.namespaceRPS.visibility": 200,
 	// No outbound call.

@@ -64,7 +64,7 @@ func Run(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	if err := limitCache(); err != nil {
+	if err := limitCache(o.bounds().Runs); err != nil {
 		return err
 	}
 	if o.versioned() {

@@ -229,6 +229,7 @@ var foreignArgs = []string{
 	"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 	"--dynamic-config-value", "limit.blobSize.error=131072",
 	"--dynamic-config-value", "limit.blobSize.warn=65536",
+	"--dynamic-config-value", "history.hostLevelCacheMaxSize=1000",
 	"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
 }
 

@@ -43,7 +43,7 @@ func (h *env) batch(ctx context.Context, def operations.Definition, n int) ([]st
 	if err != nil {
 		return nil, 0, err
 	}
-	cpu, err := h.worked(ctx, func(ctx context.Context) error { return h.await(ctx, runs) })
+	cpu, err := h.worked(ctx, func(ctx context.Context, _ int) error { return h.await(ctx, runs) })
 	return runs, cpu, err
 }
 
@@ -51,15 +51,20 @@ func (h *env) launch(ctx context.Context, def operations.Definition, n int, disk
 	h.batches++
 	var runs []started
 	for i := range n {
-		dir := projector.Dir{Dir: rundir.At(filepath.Join(h.temp, "runs", fmt.Sprintf("%d-%d", h.batches, i))),
-			Disk: disk}
-		st, err := h.op.Start(ctx, def, dir)
+		r, err := h.start(ctx, def, fmt.Sprintf("%d-%d", h.batches, i), disk)
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, started{st.RunID, dir})
+		runs = append(runs, r)
 	}
 	return runs, nil
+}
+
+// start starts a run in a directory of that name.
+func (h *env) start(ctx context.Context, def operations.Definition, name string, disk durable.Disk) (started, error) {
+	dir := projector.Dir{Dir: rundir.At(filepath.Join(h.temp, "runs", name)), Disk: disk}
+	st, err := h.op.Start(ctx, def, dir)
+	return started{st.RunID, dir}, err
 }
 
 func (h *env) await(ctx context.Context, runs []started) error {

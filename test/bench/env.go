@@ -29,6 +29,7 @@ type env struct {
 	temp     string
 	op       operations.Operator
 	embedded bool
+	server   int // process id of the embedded server
 	batches  int
 }
 
@@ -79,7 +80,7 @@ func (h *env) connect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		address = server.Address
+		address, h.server = server.Address, server.Process.PID
 	}
 	c, err := conn.Dial(ctx, address, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
@@ -115,7 +116,7 @@ func (h *env) close() error {
 
 // worked runs the real worker until work returns, and returns the CPU time of the worker and its agents. If the worker
 // ends first, work is cancelled.
-func (h *env) worked(ctx context.Context, work func(context.Context) error) (time.Duration, error) {
+func (h *env) worked(ctx context.Context, work func(ctx context.Context, worker int) error) (time.Duration, error) {
 	var output bytes.Buffer
 	cmd := exec.CommandContext(ctx, filepath.Join(h.temp, "worker"))
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = h.environment(), h.temp, &output, &output
@@ -126,7 +127,7 @@ func (h *env) worked(ctx context.Context, work func(context.Context) error) (tim
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait(); cancel() }()
-	err := work(ctx)
+	err := work(ctx, cmd.Process.Pid)
 	stopped := cmd.Process.Signal(syscall.SIGTERM)
 	if err = errors.Join(err, <-ended, stopped); err != nil {
 		return 0, fmt.Errorf("the worker: %w\n%s", err, output.Bytes()[max(0, output.Len()-2000):])

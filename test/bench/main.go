@@ -34,6 +34,9 @@ type settings struct {
 	Peers bool     // compare with other engines
 	Quick bool     // with few steps and workflows, to try the command
 	Only  []string // these columns; empty: all
+
+	Long    int // passes of one long run, instead of the table
+	Waiting int // runs that wait for an operator, instead of the table
 }
 
 func main() {
@@ -58,18 +61,29 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, h.close()) }()
+	switch {
+	case s.Long > 0:
+		return h.long(ctx, out, s.Long)
+	case s.Waiting > 0:
+		return h.waiting(ctx, out, s.Waiting)
+	}
+	return h.compare(ctx, out)
+}
+
+// compare measures the engine beside a plain loop.
+func (h *env) compare(ctx context.Context, out io.Writer) error {
 	bare, err := h.bare(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s, medians of %d. The agent alone takes %s from start to end.\n", h.where(), s.Reps, ms(bare))
+	fmt.Fprintf(out, "%s, medians of %d. The agent alone takes %s from start to end.\n", h.where(), h.Reps, ms(bare))
 	rows, err := h.table(ctx, out)
 	histories(out, rows) // also for an interrupted measurement
 	if err != nil {
 		return err
 	}
 	synced(out, rows[0].steps, rows[0].Passes)
-	return h.dissect(ctx, out, s.Sizes[0].Passes)
+	return h.dissect(ctx, out, h.Sizes[0].Passes)
 }
 
 // table measures all rows, and writes each row when it is measured.
@@ -99,8 +113,14 @@ func parse(args []string) (settings, error) {
 	flags.BoolVar(&s.Peers, "peers", false, "compare with other engines instead (docs/peers.md)")
 	flags.BoolVar(&s.Quick, "quick", false, "compare with few steps and workflows, to try the command")
 	only := flags.String("only", "", "compare these columns, separated by semicolons; empty: all")
+
+	flags.IntVar(&s.Long, "long", 0, "measure one run of that many passes instead: whether a pass becomes more expensive")
+	flags.IntVar(&s.Waiting, "waiting", 0, "measure that many runs that wait for an operator instead")
 	if err := flags.Parse(args); err != nil {
 		return s, err
+	}
+	if s.Long%perSet != 0 {
+		return s, fmt.Errorf("-long is %d; passes are in sets of %d", s.Long, perSet)
 	}
 	if s.Reps < 1 {
 		return s, fmt.Errorf("-reps is %d; it must be at least 1", s.Reps)
