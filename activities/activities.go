@@ -56,6 +56,7 @@ type Config struct {
 	Converter     converter.DataConverter               // of the client; nil: payloads are not encrypted
 	Sandbox       config.Sandbox                        // what restricts agents and commands
 	PerDay        config.PerDay                         // what all calls of the host may use on one day
+	AtOnce        config.AtOnce                         // how many calls of the host run at the same time
 	Prices        config.Lines                          // of models, which precede the list prices
 	Concurrency   config.Concurrency                    // slots of each kind of work; 0: default for the host
 	Needs         func(store string, programs []string) // called with the store and programs of a run; may be nil
@@ -128,6 +129,7 @@ type Activities struct {
 	inFlight     agent.InFlightCalls
 	handover     chan struct{} // closed when this worker leaves its calls to the next one
 	handoverOnce sync.Once
+	ended        chan struct{} // a call has ended, so others may have their turn
 	mu           sync.Mutex
 	stores       map[string]*store.Store
 	plans        map[string]*pipeline.Plan
@@ -178,7 +180,7 @@ func New(cfg Config) (*Activities, error) {
 		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
 		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} },
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
-		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
+		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
 	}

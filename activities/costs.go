@@ -35,8 +35,8 @@ func (a *Activities) newCosts(disk durable.Disk) *costs.Ledger {
 		}})
 }
 
-// admit decides whether the next delivery of a call may be claimed: its account is not shut, and the budget of the day
-// covers it. It is then reserved in the ledger of this host.
+// admit decides whether the next delivery of a call may be claimed: its account is not shut, it is its turn, and the
+// budget of the day covers it. It is then reserved in the ledger of this host.
 func (a *Activities) admit(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
 	role pipeline.Role, ag pipeline.Agent, cmd agent.Command) error {
 	if a.costs == nil || st.command {
@@ -55,9 +55,15 @@ func (a *Activities) admit(ctx context.Context, st *runningCall, in contract.Pas
 	if err := a.askAccount(ctx, st, in); err != nil {
 		return err
 	}
-	most := costs.Budget{USD: plan.Budget.PerPass.USD, Tokens: plan.Budget.PerPass.Tokens}
-	short, err := a.costs.Reserve(ctx, st.paid, costs.Budget(a.cfg.PerDay), most)
-	if short != nil {
+	full, short, err := a.costs.Reserve(ctx, st.paid, costs.Terms{
+		PerDay:  costs.Budget(a.cfg.PerDay),
+		PerCall: costs.Budget{USD: plan.Budget.PerPass.USD, Tokens: plan.Budget.PerPass.Tokens},
+		AtOnce:  a.atOnce(st.paid.Name, plan), First: in.Probe == contract.ProbeNow,
+	})
+	switch {
+	case full != nil:
+		err = newTurnError(st.paid, *full)
+	case short != nil:
 		err = &shortError{*short}
 	}
 	if err != nil && st.probe {

@@ -60,8 +60,8 @@ func TestCallIsRecordedInTheLedgerOfTheHost(t *testing.T) {
 func TestNextDeliverySettlesTheCallOfADeadWorker(t *testing.T) {
 	h := counting(t, "answer")
 	dead := gone(t)
-	_, err := h.acts.costs.Reserve(t.Context(), costs.Call{ID: callID(h.in), Delivery: 1, Run: "run-1", Worker: dead,
-		Store: h.in.Store}, costs.Budget{}, costs.Budget{})
+	_, _, err := h.acts.costs.Reserve(t.Context(), costs.Call{ID: callID(h.in), Delivery: 1, Run: "run-1", Worker: dead,
+		Store: h.in.Store}, costs.Terms{})
 	require.NoError(t, err)
 	h.leave(dead, dead, envelopeOf("From beyond.")+"\n")
 	_, err = h.pass(t.Context())

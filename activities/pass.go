@@ -24,6 +24,7 @@ func (a *Activities) RunPass(ctx context.Context, in contract.PassInput) (contra
 	in.Call = callID(in)
 	res, err := a.runPass(ctx, in)
 	a.settleCosts(ctx, in)
+	a.callEnded()
 	if err != nil {
 		a.releaseProbe(ctx, in)
 	}
@@ -57,6 +58,9 @@ func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contra
 	ans, joined, err := a.obtain(ctx, l, in)
 	if short := (*shortError)(nil); errors.As(err, &short) {
 		return short.result(), nil
+	}
+	if turn := (*turnError)(nil); errors.As(err, &turn) {
+		return turn.result(), nil
 	}
 	if unknown := (*unknownEffectError)(nil); errors.As(err, &unknown) {
 		return unknown.result(), nil

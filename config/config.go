@@ -54,6 +54,7 @@ type Settings struct {
 	Prices Lines `mapstructure:"prices"`
 
 	PerDay PerDay `mapstructure:"per_day"` // budget of all runs of this host
+	AtOnce AtOnce `mapstructure:"at_once"` // calls of agents at the same time on this host
 
 	Policy  Policy  `mapstructure:"policy"`  // restrictions of runs on this host
 	Sandbox Sandbox `mapstructure:"sandbox"` // restrictions of agents and commands on this host
@@ -181,6 +182,7 @@ func defaults() map[string]any {
 		"keep_awake": true, "prices": []string{},
 		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
 		"per_day.usd": 0.0, "per_day.tokens": int64(0), "per_day.calls": 0,
+		"at_once.host": 0, "at_once.account": 0, "at_once.accounts": []string{},
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
@@ -394,7 +396,8 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.PerDay.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check(), s.Metrics.check(),
+	errs = append(errs, s.PerDay.check(), s.AtOnce.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check(),
+		s.Metrics.check(),
 		s.Deployment.check())
 	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)

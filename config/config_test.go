@@ -74,9 +74,12 @@ var every = map[string]struct {
 	"concurrency.queues":      {"18", func(s Settings) any { return s.Concurrency.Queues }, 18},
 	"concurrency.runs":        {"19", func(s Settings) any { return s.Concurrency.Runs }, 19},
 
-	"per_day.usd":    {"7.5", func(s Settings) any { return s.PerDay.USD }, 7.5},
-	"per_day.tokens": {"9000", func(s Settings) any { return s.PerDay.Tokens }, int64(9000)},
-	"per_day.calls":  {"40", func(s Settings) any { return s.PerDay.Calls }, 40},
+	"at_once.host":     {"8", func(s Settings) any { return s.AtOnce.Host }, 8},
+	"at_once.account":  {"2", func(s Settings) any { return s.AtOnce.Account }, 2},
+	"at_once.accounts": {"work=1,home=3", func(s Settings) any { return s.AtOnce.Accounts }, Words{"work=1", "home=3"}},
+	"per_day.usd":      {"7.5", func(s Settings) any { return s.PerDay.USD }, 7.5},
+	"per_day.tokens":   {"9000", func(s Settings) any { return s.PerDay.Tokens }, int64(9000)},
+	"per_day.calls":    {"40", func(s Settings) any { return s.PerDay.Calls }, 40},
 
 	"policy.agents":     {"claude,codex", func(s Settings) any { return s.Policy.Agents }, Words{"claude", "codex"}},
 	"policy.env":        {"A,B", func(s Settings) any { return s.Policy.Env }, Words{"A", "B"}},

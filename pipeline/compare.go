@@ -51,6 +51,7 @@ func Compare(old, next Version, at Position) []Difference {
 	c.values([]string{"kind"}, a.Kind, b.Kind)
 	c.values([]string{"budget"}, a.Budget, b.Budget)
 	c.values([]string{"limits", "time_scale"}, a.TimeScale, b.TimeScale)
+	c.values([]string{"limits", "at_once"}, a.AtOnce, b.AtOnce)
 	c.values([]string{"questions"}, a.Questions, b.Questions)
 	c.values([]string{"notify"}, a.Notify, b.Notify)
 	c.values([]string{"agents"}, a.Agents, b.Agents)

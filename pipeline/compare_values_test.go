@@ -52,6 +52,7 @@ func TestCompareFindsEachValue(t *testing.T) {
 		"kind:  => research" + fixed:      func(p *Plan) { p.Kind = KindResearch },
 		"budget.usd: 0 => 5":              func(p *Plan) { p.Budget.USD = 5 },
 		"budget.per_pass.tokens: 0 => 9":  func(p *Plan) { p.Budget.PerPass.Tokens = 9 },
+		"limits.at_once: 0 => 2":          func(p *Plan) { p.AtOnce = 2 },
 		"limits.time_scale: 1 => 0.5":     func(p *Plan) { p.TimeScale = 0.5 },
 		"questions.expires: 0s => 1h0m0s": func(p *Plan) { p.Questions.Expires = time.Hour },
 		"notify.0:  => {run: x y, on: end}": func(p *Plan) {

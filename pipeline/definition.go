@@ -100,6 +100,8 @@ type Limits struct {
 	// of stdout, of stderr and of the artifact file; 0: 32MB, see Complete
 	Output Bytes      `json:"output,omitempty"`
 	Tree   TreeLimits `json:"tree,omitzero"`
+	// calls of all runs of the pipeline on a host at the same time; 0: no bound. Of the pipeline only, as TimeScale.
+	AtOnce int `json:"-" yaml:"at_once"`
 	// multiplies real waits, not the logged waits; default 1, demos 0.01
 	TimeScale float64 `json:"time_scale" yaml:"time_scale"`
 }

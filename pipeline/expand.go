@@ -24,9 +24,9 @@ type expander struct {
 func Expand(d *Definition) *Plan {
 	e := &expander{def: d, plan: &Plan{
 		Version: PlanVersion, Pipeline: d.Name, Wording: d.Wording, ConfigHash: ConfigHash(d),
-		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, Artifact: d.Artifact, Workspace: d.Workspace,
-		Snapshots: d.Snapshots,
-		Kind:      d.Kind, Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
+		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, AtOnce: d.Limits.AtOnce,
+		Artifact: d.Artifact, Workspace: d.Workspace, Snapshots: d.Snapshots,
+		Kind: d.Kind, Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus,
 		Projects: d.ordered(), Stages: []PlanStage{},
 	}}

@@ -16,6 +16,7 @@ type Plan struct {
 	Agents     []Agent     `json:"agents"`
 	Budget     Budget      `json:"budget"`
 	TimeScale  float64     `json:"time_scale"`
+	AtOnce     int         `json:"at_once,omitempty"` // calls of all its runs on a host; 0: no bound
 	Artifact   *Artifact   `json:"artifact,omitempty"`
 	Workspace  *Workspace  `json:"workspace,omitempty"`
 	Snapshots  string      `json:"snapshots,omitempty"`

@@ -21,11 +21,22 @@ const (
 	LimitCredit      LimitKind = "credit"      // the account has no credit
 	LimitBudgetDay   LimitKind = "budget_day"  // the budget of the host for the day does not cover the call
 	LimitOutput      LimitKind = "output"      // the answer exceeded the maximum number of output tokens
+	LimitAtOnce      LimitKind = "at_once"     // as many calls run as may run at once: the call waits for its turn
+)
+
+// AtOnceBound is of what only some calls run at once.
+type AtOnceBound string
+
+// Bounds.
+const (
+	AtOnceHost     AtOnceBound = "host"
+	AtOnceAccount  AtOnceBound = "account"
+	AtOncePipeline AtOnceBound = "pipeline"
 )
 
 // Passes reports whether the provider answers again after a time: the run waits for it.
 func (k LimitKind) Passes() bool {
-	return k == LimitPlan || k == LimitBudgetDay || k.Temporary()
+	return k == LimitPlan || k == LimitBudgetDay || k == LimitAtOnce || k.Temporary()
 }
 
 // Temporary reports whether the provider is expected to answer again soon. A run waits only for a maximum time.
@@ -43,20 +54,40 @@ type Limit struct {
 	Account string    `json:"account,omitempty"` // whose limit it is; empty: unknown
 	Agent   string    `json:"agent,omitempty"`   // for display: claude -p
 
-	// id of the account, and number of its limit, if the account wakes the run; 0: it does not
+	// at_once: of what only Most calls run at the same time
+	Bound AtOnceBound `json:"bound,omitempty"`
+	Most  int         `json:"most,omitempty"`
+
+	// id of the account, and number of its limit, if the account wakes the run; 0: it does not. Of at_once: id of the
+	// call in the queue, and number of its request.
 	AccountID string `json:"account_id,omitempty"`
 	Number    int64  `json:"number,omitempty"`
 }
 
 // Whose names the account of the limit, or the agent.
 func (l Limit) Whose() string {
-	if l.Kind == LimitBudgetDay {
+	switch l.Kind {
+	case LimitBudgetDay:
 		return "the budget of the next day"
+	case LimitAtOnce:
+		return "its turn"
 	}
 	if l.Account != "" {
 		return "account " + l.Account
 	}
 	return cmp.Or(l.Agent, "the agent")
+}
+
+// AtOnce describes a limit of at_once: account work may make 2 calls at once.
+func (l Limit) AtOnce() string {
+	who := "this host"
+	switch l.Bound {
+	case AtOnceAccount:
+		who = "account " + l.Account
+	case AtOncePipeline:
+		who = "the pipeline"
+	}
+	return fmt.Sprintf("%s may make %s at once", who, Plural(l.Most, "call"))
 }
 
 // LimitedCall is a call that waits for a limit.
@@ -136,8 +167,11 @@ func (l *Limited) outside(key string, in *Limited) *Limited {
 	return NewLimited(append(others, in.Calls()...))
 }
 
-// Rest is the time until the call is made again.
+// Rest is the time until the call is made again; 0: it is not known.
 func (l *Limited) Rest(now time.Time) time.Duration {
+	if l.Kind == LimitAtOnce {
+		return 0
+	}
 	at, err := time.Parse(TimeFormat, l.Expected())
 	if err != nil {
 		return 0
@@ -159,12 +193,12 @@ func (l *Limited) without(member string) *Limited {
 	return NewLimited(slices.DeleteFunc(l.Calls(), func(c LimitedCall) bool { return c.Member == member }))
 }
 
-// Due is the limit after a wait: all calls are made again if all is set, else those of the account and those whose time
-// has come.
+// Due is the limit after a wait: all calls are made again if all is set, else those of the account (its name, or an id)
+// and those whose time has come.
 func (l *Limited) Due(now, account string, all bool) *Limited {
 	calls := l.Calls()
 	for i, c := range calls {
-		if all || account != "" && c.Account == account || c.Until <= now {
+		if all || account != "" && (c.Account == account || c.AccountID == account) || c.Until <= now {
 			calls[i].Until, calls[i].WaitedMS = "", max(0, c.WaitedMS-between(now, c.Until))
 		}
 	}
@@ -201,7 +235,7 @@ type RunUnlimited struct {
 	Auth    string     `json:"auth,omitempty"` // as of a decision; empty: there was no message
 	Note    string     `json:"note,omitempty"`
 	Cause   LimitCause `json:"cause"`
-	Account string     `json:"account,omitempty"` // that is open again
+	Account string     `json:"account,omitempty"` // that is open again; turn: id of the call in the queue
 }
 
 // LimitCause is why the wait for a limit ends.
@@ -213,6 +247,7 @@ const (
 	LimitOperator LimitCause = "resume"  // an operator asked for a call at once
 	LimitAccount  LimitCause = "account" // the account is open again
 	LimitProbe    LimitCause = "probe"   // the run makes the first call after the reset of the account
+	LimitTurn     LimitCause = "turn"    // it is the turn of a call that waited in the queue
 )
 
 func (p RunUnlimited) why() string {
@@ -223,6 +258,8 @@ func (p RunUnlimited) why() string {
 		return "it makes the first call after the reset of account " + p.Account
 	case LimitAccount:
 		return "account " + p.Account + " is open again"
+	case LimitTurn:
+		return "it is its turn"
 	}
 	return "the time was reached"
 }
@@ -242,7 +279,7 @@ const longWait = 15 * time.Minute
 // limitOccasion is set once for each limit: at a usage limit, and when the provider has not answered for long.
 func limitOccasion(after State) string {
 	l := after.Limited
-	if l == nil {
+	if l == nil || l.Kind == LimitAtOnce {
 		return ""
 	}
 	from, err1 := time.Parse(TimeFormat, after.TS)
@@ -321,7 +358,9 @@ func (s State) LimitText(c Clock) string {
 	}
 	at, whose, kind := s.Limited.Expected(), s.Limited.Whose(), s.Limited.Kind.noun()
 	text := fmt.Sprintf("waits until %s for %s (%s)", c.At(at), whose, kind)
-	if reset, err := time.Parse(TimeFormat, at); err == nil && !c.Now.IsZero() && reset.Before(c.Now) {
+	if s.Limited.Kind == LimitAtOnce {
+		text = "waits for its turn: " + s.Limited.AtOnce()
+	} else if reset, err := time.Parse(TimeFormat, at); err == nil && !c.Now.IsZero() && reset.Before(c.Now) {
 		text = fmt.Sprintf("waits for %s (%s): the reset at %s has passed", whose, kind, c.At(at))
 	}
 	if left := s.Passes.Total - s.Passes.LastSettled; left > 0 && s.Passes.Total > 0 {
@@ -347,6 +386,8 @@ func (k LimitKind) noun() string {
 		return "no connection"
 	case LimitBudgetDay:
 		return "per_day of the settings"
+	case LimitAtOnce:
+		return "calls at once"
 	}
 	return string(k)
 }

@@ -23,8 +23,16 @@ type EffectiveStatus struct {
 
 	// nil: workers poll the queues of the open workflow, or that is unknown
 	NoWorker *NoWorker `json:"no_worker,omitempty"`
+	// Turn is the place of its call in the queue of its host; nil: none waits there, or that is unknown
+	Turn *Turn `json:"turn,omitempty"`
 	// Pausing describes a pause that was requested and has not begun; empty: none, or that is unknown
 	Pausing string `json:"pausing,omitempty"`
+}
+
+// Turn is a place in the queue of the calls that wait until fewer calls run at once.
+type Turn struct {
+	Place int `json:"place"` // from 1
+	Of    int `json:"of"`
 }
 
 // Held is what an open workflow waits for without a request: a disk that cannot be written, or a worker with the

@@ -67,6 +67,11 @@ func (l *Log) attempted(e *Entry, p PassAttempt) {
 
 // limit is a call that met a limit. It does not count as an attempt.
 func (l *Log) limit(p PassAttempt) {
+	if p.Limit.Kind == LimitAtOnce {
+		l.info("  %s", p.Message)
+		l.decide(LogDecision{Decision: "wait-for-turn", Attempt: p.Attempt, Reason: p.Message}.about(p.Pass, l.wording))
+		return
+	}
 	then := "the attempt is not counted"
 	if p.Fallback != "" {
 		then += "; next: " + p.Fallback

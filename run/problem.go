@@ -46,10 +46,10 @@ func (t Wording) ShotsContext(dir string, round int) string {
 	return fmt.Sprintf("%s-%d-screenshot", t.Words().Context, round)
 }
 
-// Counts reports whether an attempt is one of the errors: a lost worker, an operator's decision and a second answer are
-// not.
+// Counts reports whether an attempt is one of the errors: a lost worker, an operator's decision, a second answer and a
+// call that waits for its turn are not.
 func (a PassAttempt) Counts() bool {
-	return a.Category.IsError()
+	return a.Category.IsError() && !(a.Limit != nil && a.Limit.Kind == LimitAtOnce)
 }
 
 // problem records an error. Without a context it is the stage's, or the whole run's.

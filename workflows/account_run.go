@@ -20,6 +20,9 @@ type lease struct {
 	number  int64
 }
 
+// maxOpened bounds the accounts and turns that a run remembers for calls that may wait for them later.
+const maxOpened = 1000
+
 // accountID is the form of ids of accounts.
 var accountID = regexp.MustCompile(`^[0-9a-f]{16}$`)
 
@@ -53,11 +56,15 @@ func (e *engine) woken(ctx workflow.Context, m contract.AccountMessage) {
 		return
 	case waits && e.j.state.Status == run.WaitingLimit && !e.control.Pause:
 		e.control.Wake, e.control.Probe = call.Account, 0
+		if call.Kind == run.LimitAtOnce {
+			e.control.Wake = call.AccountID
+		}
 		if m.Probe {
 			e.leased, e.control.Probe = &lease{m.Account, m.Number}, m.Number
 		}
 	case m.Probe:
 		e.leave(ctx, lease{m.Account, m.Number})
+	case len(e.accountsOpen) >= maxOpened: // its own timer wakes the call
 	default:
 		if e.accountsOpen == nil {
 			e.accountsOpen = map[string]int64{}
@@ -71,8 +78,18 @@ func (e *engine) woken(ctx workflow.Context, m contract.AccountMessage) {
 func (e *engine) openedMeanwhile(ctx workflow.Context, c run.LimitedCall) run.LimitedCall {
 	if n, ok := e.accountsOpen[c.AccountID]; ok && c.Number > 0 && n >= c.Number {
 		c.Until = run.Time(workflow.Now(ctx))
+		if c.Kind == run.LimitAtOnce {
+			delete(e.accountsOpen, c.AccountID) // it asks again now, under another number
+		}
 	}
 	return c
+}
+
+// turnTaken forgets that it was the turn of a call that has asked again.
+func (e *engine) turnTaken(c run.LimitedCall) {
+	if c.Kind == run.LimitAtOnce && e.accountsOpen[c.AccountID] <= c.Number {
+		delete(e.accountsOpen, c.AccountID)
+	}
 }
 
 // probe returns the number of the limit after which a pass makes the first call, or that an operator asks for it; 0:

@@ -67,6 +67,8 @@ func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 // amendedMessage describes from when an amendment counts.
 func amendedMessage(s run.State, id string) string {
 	switch {
+	case s.Status == run.WaitingLimit && s.Limited != nil && s.Limited.Kind == run.LimitAtOnce:
+		return "amended; in force for the next call, which waits for its turn"
 	case s.Status == run.WaitingLimit && s.Limited != nil:
 		return fmt.Sprintf("amended; in force for the next call. The run still waits until %s; to try at once, run "+
 			`"starter resume %s --now"`, s.Limited.Until, shell.Quote(id))

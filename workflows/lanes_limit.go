@@ -43,7 +43,11 @@ func (p *pass) forgetLimit() {
 		return
 	}
 	p.e.limits = slices.DeleteFunc(slices.Clone(p.e.limits), func(c run.LimitedCall) bool {
-		return c.Lane == p.e.lane.key && c.Member == p.member
+		mine := c.Lane == p.e.lane.key && c.Member == p.member
+		if mine {
+			p.e.turnTaken(c)
+		}
+		return mine
 	})
 }
 

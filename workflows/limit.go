@@ -53,6 +53,7 @@ func (p *pass) handleLimit(ctx workflow.Context, res *contract.PassResult) (agai
 	case next:
 		p.fallback++
 		return !p.e.control.Pause, nil
+	case limit.Kind == run.LimitAtOnce: // also in a replay, of a call that is made
 	case p.e.j.state.Status == run.Replaying, res.Source != "": // the record has the next answer
 		p.fallback, p.limits = 0, nil
 		return !p.e.control.Pause, nil
@@ -71,6 +72,12 @@ func (p *pass) handleLimit(ctx workflow.Context, res *contract.PassResult) (agai
 
 func scaled(d time.Duration, scale float64) time.Duration { return time.Duration(float64(d) * scale) }
 
+// turnAfter is how long a call waits for its turn before it asks again, if no worker wakes its run; it doubles.
+const (
+	turnAfter  = 5 * time.Minute
+	turnAtMost = time.Hour
+)
+
 // limitedCall returns the wait of a pass whose agents all met a limit: until the first of them answers again.
 func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 	now := workflow.Now(ctx)
@@ -82,9 +89,12 @@ func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 		if at, err := time.Parse(run.TimeFormat, limit.Reset); err == nil {
 			reset = max(at.Sub(now), time.Millisecond)
 		}
-		wait := p.role.Limits.LimitWait(limit.Kind.Temporary(), call.N, reset, random(ctx), e.in.Options.TimeScale)
-		if limit.Number > 0 { // the account wakes the run before
-			wait += scaled(selfWakeAfter, e.in.Options.TimeScale)
+		wait := min(turnAfter<<min(call.N-1, 10), turnAtMost) // of real calls, whatever the scale
+		if limit.Kind != run.LimitAtOnce {
+			wait = p.role.Limits.LimitWait(limit.Kind.Temporary(), call.N, reset, random(ctx), e.in.Options.TimeScale)
+			if limit.Number > 0 { // the account wakes the run before
+				wait += scaled(selfWakeAfter, e.in.Options.TimeScale)
+			}
 		}
 		call.Until, call.WaitedMS = run.Time(now.Add(wait)), call.WaitedMS+wait.Milliseconds()
 		call.AttemptsUsed = p.attempt
@@ -138,7 +148,7 @@ func (e *engine) waitForLimit(ctx workflow.Context) error {
 	if at, err := time.Parse(run.TimeFormat, l.Until); err == nil && at.After(workflow.Now(ctx)) {
 		opts := workflow.AwaitOptions{
 			Timeout:      at.Sub(workflow.Now(ctx)),
-			TimerOptions: workflow.TimerOptions{Summary: fmt.Sprintf("until %s: %s of %s", l.Until, l.Kind, l.Whose())},
+			TimerOptions: workflow.TimerOptions{Summary: limitSummary(l)},
 		}
 		if _, err := workflow.AwaitWithOptions(ctx, opts, due); err != nil {
 			return err
@@ -148,6 +158,14 @@ func (e *engine) waitForLimit(ctx workflow.Context) error {
 		}
 	}
 	return e.endLimit(ctx)
+}
+
+// limitSummary describes the timer of a wait.
+func limitSummary(l *run.Limited) string {
+	if l.Kind == run.LimitAtOnce {
+		return fmt.Sprintf("its turn, or until %s: %s", l.Until, l.AtOnce())
+	}
+	return fmt.Sprintf("until %s: %s of %s", l.Until, l.Kind, l.Whose())
 }
 
 // endLimit ends the wait for a limit as requested, or because the time has come.
@@ -166,6 +184,9 @@ func (e *engine) endLimit(ctx workflow.Context) error {
 		ev = run.RunUnlimited{Cause: run.LimitOperator, By: c.By, Auth: c.Auth, Note: c.Note}
 	case c.Wake != "":
 		ev = run.RunUnlimited{Cause: run.LimitAccount, Account: c.Wake}
+		if call, waits := e.j.state.Limited.Of(c.Wake); waits && call.Kind == run.LimitAtOnce {
+			ev.Cause = run.LimitTurn
+		}
 		if c.Probe > 0 {
 			ev.Cause = run.LimitProbe
 		}

@@ -6,12 +6,13 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Names of the queries.
 const (
-	QueryStatus      = "status"
+	QueryStatus      = contract.StatusQuery
 	QueryPlan        = "plan"
 	QueryCost        = "cost"
 	QueryCheckpoints = "checkpoints"

@@ -7,6 +7,9 @@ package contract
 // AccountWorkflow is the type of the workflow of an account.
 const AccountWorkflow = "Account"
 
+// StatusQuery is the query of a run's workflow whose answer is its folded state.
+const StatusQuery = "status"
+
 // AccountPrefix is the prefix of the ids of these workflows.
 const AccountPrefix = "account/"
 

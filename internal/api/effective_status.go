@@ -41,6 +41,7 @@ func (h Host) EffectiveStatus(ctx context.Context, d rundir.Dir, recorded run.St
 	s := o.EffectiveStatus(ctx, claim, recorded)
 	s.Held, s.NoWorker = o.Held(ctx, claim.RunID, s), o.NoWorker(ctx, claim, s)
 	s.Pausing = o.Pausing(ctx, claim.RunID, s)
+	s.Turn = operations.TurnOf(h.Settings.StateDir, claim.RunID, s.Recorded)
 	return s
 }
 

@@ -283,6 +283,12 @@ func listedStatus(r operations.Row) string {
 	s, until := r.EffectiveStatus, ""
 	if s.Status == run.WaitingLimit && r.Limited != nil {
 		until = " until " + clock(time.Now()).At(r.Limited.Expected())
+		if r.Limited.Kind == run.LimitAtOnce {
+			until = ", queued"
+		}
+		if t := s.Turn; t != nil {
+			until = fmt.Sprintf(", queued %d of %d", t.Place, t.Of)
+		}
 	}
 	return view.Brief(s, r.NotApproved, until)
 }

@@ -168,9 +168,17 @@ func (l *Ledger) needs(c *Call, most Budget) error {
 // known what a call needs.
 var ErrBusy = fmt.Errorf("another call of the same role is running, and what it needs is unknown")
 
-// Reserve reserves a call in a budget, or returns why the budget does not cover it. most is what one call may use.
-// Without a budget it only records the call.
-func (l *Ledger) Reserve(ctx context.Context, c Call, b, most Budget) (short *Short, err error) {
+// Terms are what a call must keep to.
+type Terms struct {
+	PerDay  Budget
+	PerCall Budget // what one call may use
+	AtOnce  AtOnce
+	First   bool // an operator asks for the call before those that wait for their turn
+}
+
+// Reserve reserves a call, or returns why it may not be made: it has to wait for its turn (*Full), or the budget of the
+// day does not cover it (*Short). Without bounds it only records the call.
+func (l *Ledger) Reserve(ctx context.Context, c Call, t Terms) (full *Full, short *Short, err error) {
 	err = l.locked(ctx, func() error {
 		d, err := l.whole(ctx, nameOf(l.opt.Now()), c.Store)
 		if err != nil {
@@ -179,14 +187,17 @@ func (l *Ledger) Reserve(ctx context.Context, c Call, b, most Budget) (short *Sh
 		if r := d.byKey[c.key()]; r != nil && r.open() && r.Worker == c.Worker {
 			return nil // an earlier attempt has reserved it
 		}
-		if b.Set() {
-			if short, err = l.cover(ctx, &c, b, most); short != nil || err != nil {
+		if full, err = l.turn(ctx, c, t.AtOnce, t.First); full != nil || err != nil {
+			return err
+		}
+		if t.PerDay.Set() {
+			if short, err = l.cover(ctx, &c, t.PerDay, t.PerCall); short != nil || err != nil {
 				return err
 			}
 		}
 		return l.add(d, row{At: run.Time(l.opt.Now()), Kind: kindReserved, Call: &c})
 	})
-	return short, err
+	return full, short, err
 }
 
 // cover sets what a call reserves, and checks that the budget covers it. Before it refuses a call, it settles those

@@ -6,6 +6,7 @@
 // only, and makes none.
 //
 //	<state>/costs/2026-11-25.jsonl    the calls that were reserved on that day in UTC, 0600
+//	<state>/costs/waiting.json        the calls that wait for their turn, see queue.go
 //	<state>/costs/lock                held while the ledger is written
 //	<state>/costs/damaged/            files that could not be read completely
 package costs

@@ -52,7 +52,7 @@ func (h *host) call(id string) Call {
 
 func (h *host) reserve(id string, b Budget) *Short {
 	h.t.Helper()
-	short, err := h.Reserve(h.t.Context(), h.call(id), b, Budget{})
+	_, short, err := h.Reserve(h.t.Context(), h.call(id), Terms{PerDay: b})
 	require.NoError(h.t, err)
 	return short
 }
@@ -126,7 +126,7 @@ func TestEndedAndSupersededDeliveriesCountOnce(t *testing.T) {
 	h.claim("r/1", 1, true)
 	cost := exact(0.5)
 	require.NoError(t, h.of("r/1").End(t.Context(), 1, calls.End{Spend: &cost}))
-	_, err := h.Reserve(t.Context(), two, Budget{}, Budget{})
+	_, _, err := h.Reserve(t.Context(), two, Terms{})
 	require.NoError(t, err)
 	h.claim("r/1", 2, true)
 	h.answer("r/1", 2, exact(1))
@@ -160,7 +160,7 @@ func TestNextReadSettlesCallsOfKilledWorkers(t *testing.T) {
 			h := newHost(t)
 			c := h.call("r/1")
 			c.Worker = dead
-			_, err := h.Reserve(t.Context(), c, Budget{}, Budget{})
+			_, _, err := h.Reserve(t.Context(), c, Terms{})
 			require.NoError(t, err)
 			row.leave(h)
 			reader := h.program()
@@ -206,7 +206,7 @@ func TestParallelCallsOvershootByWhatTheyDidNotReserve(t *testing.T) {
 			l := h.program()
 			for n := 1; ; n++ {
 				c := h.call("r" + string(rune('a'+i)) + "/" + string(rune('0'+n)))
-				short, err := l.Reserve(t.Context(), c, budget, Budget{})
+				_, short, err := l.Reserve(t.Context(), c, Terms{PerDay: budget})
 				if !assertNil(t, err) || short != nil {
 					return
 				}
@@ -265,9 +265,9 @@ func TestFirstCallOfRoleRunsAlone(t *testing.T) {
 	budget := Budget{USD: 10}
 	require.Nil(t, h.reserve("r/1", budget))
 	h.claim("r/1", 1, true)
-	_, err := h.Reserve(t.Context(), h.call("r/2"), budget, Budget{})
+	_, _, err := h.Reserve(t.Context(), h.call("r/2"), Terms{PerDay: budget})
 	require.ErrorIs(t, err, ErrBusy)
-	_, err = h.Reserve(t.Context(), h.call("r/2"), budget, Budget{USD: 3})
+	_, _, err = h.Reserve(t.Context(), h.call("r/2"), Terms{PerDay: budget, PerCall: Budget{USD: 3}})
 	require.NoError(t, err, "the maximum of one call is known")
 	require.InDelta(t, 3, h.used().Reserved.USD, 1e-9)
 	h.answer("r/1", 1, exact(2))
@@ -277,7 +277,7 @@ func TestFirstCallOfRoleRunsAlone(t *testing.T) {
 
 func TestUnknownCostCountsAsReserved(t *testing.T) {
 	h := newHost(t)
-	_, err := h.Reserve(t.Context(), h.call("r/1"), Budget{USD: 9}, Budget{USD: 4, Tokens: 100})
+	_, _, err := h.Reserve(t.Context(), h.call("r/1"), Terms{PerDay: Budget{USD: 9}, PerCall: Budget{USD: 4, Tokens: 100}})
 	require.NoError(t, err)
 	h.claim("r/1", 1, true)
 	h.answer("r/1", 1, run.Spend{Known: run.CostUnknown})

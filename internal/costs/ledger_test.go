@@ -49,15 +49,15 @@ func TestCallsOfUnknownNeed(t *testing.T) {
 		h := newHost(t)
 		require.Nil(t, h.reserve("r/1", row.budget))
 		h.claim("r/1", 1, true)
-		_, err := h.Reserve(t.Context(), h.call("r/2"), row.budget, Budget{})
+		_, _, err := h.Reserve(t.Context(), h.call("r/2"), Terms{PerDay: row.budget})
 		require.Equal(t, row.busy, errors.Is(err, ErrBusy), "%+v", row.budget)
 		other := h.call("r/3")
 		other.Role = "tester"
-		_, err = h.Reserve(t.Context(), other, row.budget, Budget{})
+		_, _, err = h.Reserve(t.Context(), other, Terms{PerDay: row.budget})
 		require.NoError(t, err, "another role does not wait")
 		other = h.call("r/4")
 		other.Pipeline = "q"
-		_, err = h.Reserve(t.Context(), other, row.budget, Budget{})
+		_, _, err = h.Reserve(t.Context(), other, Terms{PerDay: row.budget})
 		require.NoError(t, err, "another pipeline does not wait")
 	}
 }
@@ -254,7 +254,7 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := h.Reserve(t.Context(), h.call("r/2"), Budget{}, Budget{})
+	_, _, err := h.Reserve(t.Context(), h.call("r/2"), Terms{})
 	require.ErrorIs(t, err, full)
 	require.ErrorContains(t, err, "write the ledger of costs: ")
 	h.opt.Disk.Hook = nil

@@ -59,7 +59,7 @@ func TestTwoWorkersReserveOneDelivery(t *testing.T) {
 	var err error
 	other.Worker, err = process.Of(os.Getppid())
 	require.NoError(t, err)
-	_, err = h.Reserve(t.Context(), other, Budget{}, Budget{})
+	_, _, err = h.Reserve(t.Context(), other, Terms{})
 	require.NoError(t, err)
 	require.NoError(t, h.Settle(t.Context(), h.s, "r/1", 1))
 	require.Equal(t, 1, h.used().Reserved.Calls, "the second worker is about to claim it")
@@ -333,7 +333,7 @@ func TestSummaryOfReservations(t *testing.T) {
 	h.paid("r/1", exact(2))
 	h.paid("r/2", run.Spend{USD: 3, Known: run.CostAtLeast, Model: "n"})
 	for _, id := range []string{"r/3", "r/4"} {
-		_, err := h.Reserve(t.Context(), h.call(id), Budget{USD: 90}, Budget{})
+		_, _, err := h.Reserve(t.Context(), h.call(id), Terms{PerDay: Budget{USD: 90}})
 		require.NoError(t, err)
 		h.claim(id, 1, true)
 	}

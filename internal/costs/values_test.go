@@ -106,7 +106,7 @@ func TestNeedOfCalls(t *testing.T) {
 	add := func(id, pipeline, role string, s run.Spend) {
 		c := h.call(id)
 		c.Pipeline, c.Role = pipeline, role
-		_, err := h.Reserve(t.Context(), c, Budget{}, Budget{})
+		_, _, err := h.Reserve(t.Context(), c, Terms{})
 		require.NoError(t, err)
 		h.claim(id, 1, true)
 		h.answer(id, 1, s)
@@ -184,9 +184,9 @@ func TestFileHasWhatWasReserved(t *testing.T) {
 	h := newHost(t)
 	c := h.call("r/1")
 	c.Delivery = 3
-	_, err := h.Reserve(t.Context(), c, Budget{}, Budget{})
+	_, _, err := h.Reserve(t.Context(), c, Terms{})
 	require.NoError(t, err)
-	_, err = h.Reserve(t.Context(), c, Budget{USD: 0.01}, Budget{USD: 1})
+	_, _, err = h.Reserve(t.Context(), c, Terms{PerDay: Budget{USD: 0.01}, PerCall: Budget{USD: 1}})
 	require.NoError(t, err, "it is reserved already")
 	h.claim("r/1", 3, true)
 	cost := run.Spend{USD: 1.5, Known: run.CostExact, Model: "m", Prices: []run.ModelPrice{{Model: "m"}}}

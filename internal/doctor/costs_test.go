@@ -13,8 +13,8 @@ import (
 
 func TestBudgetOfTheDay(t *testing.T) {
 	state := t.TempDir()
-	_, err := costs.Open(state, "here", costs.Options{}).Reserve(t.Context(), costs.Call{ID: "r/1", Delivery: 1},
-		costs.Budget{}, costs.Budget{})
+	_, _, err := costs.Open(state, "here", costs.Options{}).Reserve(t.Context(), costs.Call{ID: "r/1", Delivery: 1},
+		costs.Terms{})
 	require.NoError(t, err)
 	checks := func(b config.PerDay) []Check {
 		e := examiner{Options: Options{Settings: config.Settings{StateDir: state, PerDay: b}, Program: "starter"}}

@@ -109,6 +109,7 @@ func Run(ctx context.Context, o Options) error {
 	checking, end := context.WithCancel(ctx)
 	var checks sync.WaitGroup
 	checks.Go(func() { host.keep(checking) })
+	checks.Go(func() { acts.KeepTurns(checking) })
 	unobserve := o.observe(checking, acts, host)
 	defer func() {
 		end()
@@ -165,6 +166,7 @@ func (o Options) activities() activities.Config {
 		Concurrency: o.Settings.Concurrency,
 		Prices:      o.Settings.Prices,
 		PerDay:      o.Settings.PerDay,
+		AtOnce:      o.Settings.AtOnce,
 		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +141,9 @@ func here(
 		}
 	}
 	lost = slices.DeleteFunc(lost, func(id string) bool { _, there := byID[id]; return there })
-	return slices.Collect(maps.Values(byID)), lost, nil
+	rows = slices.Collect(maps.Values(byID))
+	placed(rows, stateDir)
+	return rows, lost, nil
 }
 
 // indexed returns the directories that [Index] recorded, by run id.
@@ -178,6 +181,7 @@ func (o Operator) Describe(ctx context.Context, d projector.Dir) (Row, run.State
 		return Row{}, run.State{}, err
 	}
 	s.Held, s.NoWorker = o.Held(ctx, r.RunID, s), o.NoWorker(ctx, r.claim, s)
+	s.Turn = TurnOf(o.Settings.StateDir, r.RunID, s.Recorded)
 	r.setStatus(s)
 	return r, now.State, nil
 }
@@ -247,6 +251,7 @@ func Offline(rows []Row, lost []string, f Filter, why string) Listing {
 // setStatus sets the effective status of a row. A run that is only claimed is pending, whatever Temporal reports. If a
 // run is open, a missing meta.json is not damage: it is about to be written.
 func (r *Row) setStatus(s run.EffectiveStatus) {
+	s.Turn = cmp.Or(s.Turn, r.EffectiveStatus.Turn)
 	if r.EffectiveStatus = s; !r.begun {
 		r.EffectiveStatus.Status = run.Pending
 	}

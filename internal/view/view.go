@@ -4,6 +4,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/figures"
@@ -60,13 +61,17 @@ func (r Run) Limit() string {
 	if r.Effective.Status != run.WaitingLimit {
 		return ""
 	}
-	return r.Now.State.LimitText(r.Clock) + Countdown(r.Now.State.Limited, r.Clock)
+	text := r.Now.State.LimitText(r.Clock) + Countdown(r.Now.State.Limited, r.Clock)
+	if t := r.Effective.Turn; t != nil {
+		text += fmt.Sprintf("; number %d of %d in the queue", t.Place, t.Of)
+	}
+	return text
 }
 
 // Countdown is the rest of the wait for a limit: ", in 2h 13m". After the reset another run may make the first call;
 // then it is how long this one waits at most. A view that does not know the time shows none.
 func Countdown(l *run.Limited, c run.Clock) string {
-	if c.Now.IsZero() {
+	if c.Now.IsZero() || l.Kind == run.LimitAtOnce {
 		return ""
 	}
 	if rest := l.Rest(c.Now); rest > 0 {

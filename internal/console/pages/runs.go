@@ -2,6 +2,7 @@ package pages
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -154,6 +155,10 @@ func (l *runList) cut(rows []operations.Row, page int) {
 		one := listed{Row: row, Progress: progress(row)}
 		if q := waits(row); q != nil {
 			one.WaitsFor, one.Since = q.Words(), q.RequestedAt
+		} else if t := row.EffectiveStatus.Turn; t != nil {
+			one.WaitsFor = fmt.Sprintf("its turn: %d of %d in the queue", t.Place, t.Of)
+		} else if row.Limited != nil && row.Limited.Kind == run.LimitAtOnce {
+			one.WaitsFor = "its turn"
 		} else if row.Limited != nil {
 			one.WaitsFor = "a limit of the provider"
 		}

@@ -1,0 +1,50 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+const onePerPipeline = `pipeline: turns
+agent: {run: [sh, -c, "echo + >> %[1]s; sleep 0.7; echo - >> %[1]s; echo Done."], reply: text}
+limits: {at_once: 1}
+roles:
+  reader: {prompt: read.md, gives: report}
+stages:
+  - name: read
+    steps: [{role: reader}, {role: reader}]
+`
+
+// TestRunsTakeTurns starts runs of a pipeline that may make one call at once, and kills the worker while they wait.
+// Calls never overlap, each is made once, and the list shows the queue. It takes about 10 s.
+func TestRunsTakeTurns(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	folder := t.TempDir()
+	config, log := filepath.Join(folder, "turns.yaml"), filepath.Join(folder, "calls.log")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, onePerPipeline, log), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "read.md"), []byte("Read it.\n"), 0o600))
+	dirs := []string{h.dir("a"), h.dir("b"), h.dir("c"), h.dir("d")}
+	for _, dir := range dirs {
+		h.starter("run", "--config", config, "--output-dir", dir, "--detach")
+	}
+	queued := func(n int) func() bool {
+		return func() bool { return strings.Contains(h.starter("list", "--offline"), fmt.Sprintf("queued 1 of %d", n)) }
+	}
+	until(t, "three wait", queued(3))
+	h.kill(h.worker())
+	for _, dir := range dirs {
+		h.starter("run", "--config", config, "--output-dir", dir)
+		require.Equal(t, string(run.Done), metaOf(t, dir).Status)
+	}
+	raw, err := os.ReadFile(log)
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("+\n-\n", 2*len(dirs)), string(raw))
+}
