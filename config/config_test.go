@@ -296,3 +296,18 @@ func TestFlagOfVerbIsNotASetting(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, s.Calls)
 }
+
+func TestCallsAtOnceMustBeValid(t *testing.T) {
+	for value, message := range map[string]string{
+		"{host: -1}":          "settings: at_once.host and at_once.account must be at least 0",
+		"{accounts: [work]}":  `settings: at_once.accounts has "work"; write NAME=NUMBER`,
+		"{accounts: [a=-1]}":  `settings: at_once.accounts has "a=-1"; write NAME=NUMBER`,
+		"{accounts: [a=two]}": `settings: at_once.accounts has "a=two"; write NAME=NUMBER`,
+	} {
+		t.Run(value, func(t *testing.T) {
+			alone(t, "at_once: "+value+"\n")
+			_, err := Load(flags(t))
+			require.ErrorContains(t, err, message)
+		})
+	}
+}

@@ -179,3 +179,33 @@ func TestCutWaitDoesNotCount(t *testing.T) {
 		run.RunUnlimited{Cause: run.LimitOperator})
 	require.EqualValues(t, 4_000_000-3_599_000, s.Limited.WaitedMS)
 }
+
+func TestWaitForTurn(t *testing.T) {
+	for bound, text := range map[run.AtOnceBound]string{
+		run.AtOnceHost:     "waits for its turn: this host may make 2 calls at once",
+		run.AtOnceAccount:  "waits for its turn: account work may make 2 calls at once",
+		run.AtOncePipeline: "waits for its turn: the pipeline may make 2 calls at once",
+	} {
+		t.Run(string(bound), func(t *testing.T) {
+			limit := run.Limit{Kind: run.LimitAtOnce, Bound: bound, Most: 2, AccountID: "0123456789abcdef", Number: 7}
+			if bound == run.AtOnceAccount {
+				limit.Account = "work"
+			}
+			other := limit
+			other.AccountID = "fedcba9876543210"
+			calls := []run.LimitedCall{{Member: "a", Limit: limit, Until: "2026-11-25T09:05:00.000Z", N: 1},
+				{Member: "b", Limit: other, Until: "2026-11-25T09:06:00.000Z", N: 1}}
+			attempt := run.PassAttempt{Category: run.CategoryRateLimit, Limit: &limit, Message: "queued"}
+			waits := []any{run.RunStart{RunID: "r", Epoch: 1}, run.PassStart{Attempt: 1}, attempt,
+				run.RunLimited{Limited: *run.NewLimited(calls)}}
+			s := limitEvents(t, waits...)
+			require.Equal(t, text, s.LimitText(run.Clock{}))
+			require.Zero(t, s.Limited.Rest(time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)), "it is not known when")
+			require.Nil(t, s.Problem)
+			s = limitEvents(t, append(waits, run.RunUnlimited{Cause: run.LimitTurn, Account: other.AccountID})...)
+			require.Equal(t, run.Running, s.Status)
+			require.Empty(t, s.Limited.Call("b").Until, "it is the turn of this one")
+			require.NotEmpty(t, s.Limited.Call("a").Until)
+		})
+	}
+}
