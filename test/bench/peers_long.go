@@ -26,10 +26,16 @@ func measureLong(ctx context.Context, s *session) {
 		return
 	}
 	full, err := s.weighed(ctx)
-	s.record(figBytes, float64(full-empty)/float64(s.Steps), err)
 	if err != nil {
+		s.record(figBytes, 0, err)
 		return
 	}
+	var sum int64
+	for part, n := range full {
+		sum += n - empty[part]
+		s.record(figBytes+figure(" "+part), float64(n-empty[part])/float64(s.Steps), nil)
+	}
+	s.record(figBytes, float64(sum)/float64(s.Steps), nil)
 	begun, calls := s.Steps-perSet+1, s.Steps
 	next, err := s.next(ctx, calls, func() error {
 		_, err := s.one(ctx, peer.DoRevert, name, begun)
@@ -116,15 +122,12 @@ func (s *session) next(ctx context.Context, calls int, act func() error) (time.D
 }
 
 // weighed stops the engine, so that its files are complete, and starts it again.
-func (s *session) weighed(ctx context.Context) (sum int64, err error) {
+func (s *session) weighed(ctx context.Context) (map[string]int64, error) {
 	if err := s.stop(ctx); err != nil {
-		return 0, err
+		return nil, err
 	}
 	parts, err := s.stored()
-	for _, n := range parts {
-		sum += n
-	}
-	return sum, errors.Join(err, s.start(ctx))
+	return parts, errors.Join(err, s.start(ctx))
 }
 
 // measureWaiting measures the memory of the engine alone, and with workflows that wait.

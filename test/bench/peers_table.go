@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -74,9 +75,7 @@ func (t *table) write(out io.Writer) {
 		}
 		fmt.Fprintln(out)
 	}
-	if len(t.notes) > 0 {
-		fmt.Fprintln(out)
-	}
+	fmt.Fprintf(out, "\nStored bytes per step: %s.\n\n", strings.Join(t.parts(), "; "))
 	for i, text := range t.notes {
 		fmt.Fprintf(out, "%d. %s\n", i+1, text)
 	}
@@ -97,6 +96,23 @@ func (t *table) cell(c contender, r row) string {
 		text += fmt.Sprintf(" (%s)", plain(value/base))
 	}
 	return text
+}
+
+// parts lists what the stored bytes are.
+func (t *table) parts() (out []string) {
+	for _, c := range t.contenders {
+		var parts []string
+		for _, f := range slices.Sorted(maps.Keys(t.readings[c.name])) {
+			name, is := strings.CutPrefix(string(f), string(figBytes)+" ")
+			if n, err := t.value(c, f); is && err == nil {
+				parts = append(parts, name+" "+plain(n))
+			}
+		}
+		if len(parts) > 0 {
+			out = append(out, c.name+": "+strings.Join(parts, ", "))
+		}
+	}
+	return out
 }
 
 func (t *table) value(c contender, f figure) (float64, error) {

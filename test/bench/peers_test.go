@@ -124,6 +124,7 @@ func TestTableShowsValuesAndReasons(t *testing.T) {
 			figKill: {n, nil}})
 	}
 	tab.add("A", map[figure]reading{figKill: {0, errors.New("lost\nconnection")}})
+	tab.add("A", map[figure]reading{figBytes + " store": {200, nil}, figBytes + " database": {100, nil}})
 	var out strings.Builder
 	tab.write(&out)
 	for _, line := range []string{
@@ -132,6 +133,7 @@ func TestTableShowsValuesAndReasons(t *testing.T) {
 		"until its first step | 2 s | not offered | none (1) |",
 		"| calls started for three passes | 3 | 4 | none (1) |",
 		"the next call begins | none (2) | none (4) | none (1) |",
+		"Stored bytes per step: A: database 100, store 200.\n",
 		"1. B: not installed\n2. Passbook: not measured\n3. A: not measured\n4. A: lost connection\n",
 	} {
 		require.Contains(t, out.String(), line)
