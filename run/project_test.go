@@ -195,6 +195,9 @@ func TestAcceptanceOfARunAcrossProjects(t *testing.T) {
 	require.NotContains(t, s.Available(s.Status), run.Replay)
 	require.Contains(t, s.Available(s.Status), run.Decide)
 	s.Projects = nil
+	lane := run.Question{Kind: run.QuestionGate, Of: run.LaneFailed, Subject: q.Subject}
+	lane.Judged = &run.Judged{}
+	require.Equal(t, s.Facts(lane)[:1], []run.Fact{{Name: "Cost", Text: "$1.00"}}, "not the verdict of another lane")
 	require.Contains(t, s.Available(s.Status), run.Fork)
 	require.Len(t, s.Facts(q), 3)
 }

@@ -288,13 +288,14 @@ func (s State) Facts(q Question) []Fact {
 			facts = append(facts, Fact{name, OneLine(text)})
 		}
 	}
-	across := len(s.Projects) > 0 && q.Project == nil // its projects have verdicts and changes
+	inLane := q.Of != "" && q.Of != ofAcross // verdict and changes of the run are those of other lanes
+	others := inLane || len(s.Projects) > 0 && q.Project == nil
 	switch {
-	case q.Judged != nil:
+	case q.Judged != nil && !inLane:
 		add("Verdict", q.Judged.Text())
-	case q.Verdict != "":
+	case q.Verdict != "" && !inLane:
 		add("Verdict", q.Verdict)
-	case !across:
+	case !others:
 		add("Verdict", "none on the work as it is")
 	}
 	var checks []string
@@ -307,7 +308,7 @@ func (s State) Facts(q Question) []Fact {
 	for _, f := range guardFacts(q.Tampered, q.Found) {
 		add(f.Name, f.Text)
 	}
-	if q.Change != nil && !across {
+	if q.Change != nil && !others {
 		add("Changed", q.Change.Text())
 	}
 	if cost := CostText(q.USD, q.Unknown); q.USD > 0 || q.Unknown > 0 {
