@@ -125,16 +125,20 @@ func (e *engine) awaitLanes(ctx workflow.Context) error {
 	return e.remindOrExpire(ctx, q, expired)
 }
 
-// writeEnds writes the ends of lanes to the directory, once, if only a merge works, which may be slow. Otherwise they
-// are written with the next call. The results of merges are written with what follows.
+// writeEnds writes the ends of lanes to the directory, once, unless a lane begins after them: its call writes them too.
+// Otherwise nothing may be written for as long as the other lanes, or a merge, take. The results of merges are written
+// with what follows.
 func (e *engine) writeEnds() {
-	if !e.merging || e.working() > 0 {
-		return
-	}
+	end := int64(0)
 	for _, ev := range e.j.pending {
-		if (ev.Kind == run.KindLaneEnded || ev.Kind == run.KindLaneWaiting) && ev.Seq > e.endsWritten {
-			e.endsWritten, e.control.unflushed = ev.Seq, true
+		if ev.Kind == run.KindLaneEnded || ev.Kind == run.KindLaneWaiting {
+			end = ev.Seq
+		} else if ev.Kind == run.KindLaneStarted {
+			end = 0
 		}
+	}
+	if end > e.endsWritten {
+		e.endsWritten, e.control.unflushed = end, true
 	}
 }
 

@@ -112,7 +112,10 @@ func TestBudgetStopsLanes(t *testing.T) {
 // A revert to the end of a lane repeats the other lanes that had not ended by then, and no lane that had.
 func TestRevertToEndOfLane(t *testing.T) {
 	w := sixLanes(t, threeLanes)
-	w.agent.will(laneCall("d", "1"), after(func() { w.signal("pause", nil) }))
+	w.agent.will(laneCall("d", "1"), after(func() {
+		w.dir.awaitEnds(2)
+		w.signal("pause", nil)
+	}))
 	var kept []string
 	w.onPause(func() {
 		to := int64(0)

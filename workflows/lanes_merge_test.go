@@ -263,14 +263,7 @@ func TestFailedMergePausesAfterTheLanes(t *testing.T) {
 func TestEndsAreWrittenDuringMerge(t *testing.T) {
 	w := merging(t, changingLanes)
 	written := 0
-	w.merges.merging["d"] = func() {
-		for range 200 {
-			if written = len(w.dir.endsOfLanes()); written == len(w.items) {
-				return
-			}
-			time.Sleep(10 * time.Millisecond) // time of the test stands still beside an activity
-		}
-	}
+	w.merges.merging["d"] = func() { written = w.dir.awaitEnds(len(w.items)) }
 	w.done()
 	require.Equal(t, len(w.items), written)
 	after := slices.Clone(w.dir.batches)
@@ -281,19 +274,35 @@ func TestEndsAreWrittenDuringMerge(t *testing.T) {
 	require.True(t, holds(after[0], run.KindLaneMerged) && holds(after[0], run.KindPhaseEnd))
 }
 
+// TestEndsAreWrittenDuringLongLane: the ends of the last lanes are in the directory while another one works.
+func TestEndsAreWrittenDuringLongLane(t *testing.T) {
+	w := merging(t, changingLanes)
+	written := 0
+	w.agent.will(laneCall("d", "1"), after(func() { written = w.dir.awaitEnds(len(w.items) - 1) }))
+	w.done()
+	require.Equal(t, len(w.items)-1, written)
+}
+
 // holds reports whether a batch has an event of that kind.
 func holds(b contract.ProjectInput, kind run.Kind) bool {
 	return slices.ContainsFunc(b.Lines, func(l string) bool { return strings.Contains(l, `"`+string(kind)+`"`) })
 }
 
-// endsOfLanes lists the lanes whose ends are in the directory.
-func (d *fakeDirectory) endsOfLanes() (all []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, line := range d.lines {
-		if e, err := run.ParseEvent([]byte(line)); err == nil && e.Kind == run.KindLaneEnded {
-			all = append(all, e.Lane)
+// awaitEnds waits, for a few seconds, until the ends of n lanes are in the directory. It returns how many there are.
+func (d *fakeDirectory) awaitEnds(n int) (ends int) {
+	for range 500 {
+		d.mu.Lock()
+		ends = 0
+		for _, line := range d.lines {
+			if e, err := run.ParseEvent([]byte(line)); err == nil && e.Kind == run.KindLaneEnded {
+				ends++
+			}
 		}
+		d.mu.Unlock()
+		if ends >= n {
+			return ends
+		}
+		time.Sleep(10 * time.Millisecond) // time of the test stands still beside an activity
 	}
-	return all
+	return ends
 }

@@ -32,7 +32,7 @@ type execution struct {
 	root          *engine // of the run
 	lanes         []*engine
 	laneSteps     int                 // that lanes and merges have ended
-	endsWritten   int64               // event of the last end of a lane that was written beside a merge
+	endsWritten   int64               // event of the last end of a lane that was written beside others
 	paidSteps     int                 // those of lanes that the budget covered
 	limits        []run.LimitedCall   // of calls in lanes, that the state does not have
 	reminded      string              // time of the last reminder of a question that lanes are asked beside
