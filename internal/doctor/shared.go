@@ -41,7 +41,7 @@ func (e *examiner) capabilities() {
 // shared lists what runs on shared stores need and no worker has: the open runs, and the next one with these
 // settings.
 func (e *examiner) shared(ctx context.Context, o operations.Operator) {
-	needs, err := operations.OpenNeeds(ctx, o.Client, o.Converter)
+	needs, err := operations.OpenNeeds(ctx, o.Client, o.Converter, e.Settings.TaskQueue)
 	if err != nil {
 		e.add(Unchecked, "worker", "shared stores", "", "list the open runs: %v", err)
 		return

@@ -125,7 +125,7 @@ func (h *host) wanted(ctx context.Context) []need {
 	if url := h.o.Settings.Store; !operations.HostBound(url) {
 		own = []need{{url, append([]string{pipeline.Scripted, pipeline.Shell}, operations.WellKnown...)}}
 	}
-	open, err := operations.OpenNeeds(ctx, h.o.Client, h.o.Converter)
+	open, err := operations.OpenNeeds(ctx, h.o.Client, h.o.Converter, h.o.Settings.TaskQueue)
 	if err != nil {
 		if ctx.Err() == nil {
 			slog.Warn("open runs cannot be listed; the next check retries", "error", err)

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -41,13 +42,15 @@ func needs(ctx context.Context, in workflows.Input) (queue string, n *Needs, err
 	return n.Queue, n, nil
 }
 
-// OpenNeeds returns the needs of all open runs of the client's namespace.
-func OpenNeeds(ctx context.Context, c client.Client, conv converter.DataConverter) ([]Needs, error) {
+// OpenNeeds returns the needs of all open runs on shared stores of the client's namespace. The server leaves out those
+// that are bound to a host: there may be thousands, and every worker asks every few seconds.
+func OpenNeeds(ctx context.Context, c client.Client, conv converter.DataConverter, taskQueue string) ([]Needs, error) {
 	var out []Needs
 	var token []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-			Query: "WorkflowType = '" + workflows.Name + "' AND ExecutionStatus = 'Running'", NextPageToken: token,
+			Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND TaskQueue NOT STARTS_WITH %s",
+				workflows.Name, quoted(contract.HostQueues(taskQueue, "").Dir)), NextPageToken: token,
 		})
 		if err != nil {
 			return nil, err
