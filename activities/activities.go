@@ -57,6 +57,7 @@ type Config struct {
 	Sandbox       config.Sandbox                        // what restricts agents and commands
 	PerDay        config.PerDay                         // what all calls of the host may use on one day
 	AtOnce        config.AtOnce                         // how many calls of the host run at the same time
+	Server        string                                // of Client, with the namespace; for the host's queue of calls
 	Prices        config.Lines                          // of models, which precede the list prices
 	Concurrency   config.Concurrency                    // slots of each kind of work; 0: default for the host
 	Needs         func(store string, programs []string) // called with the store and programs of a run; may be nil

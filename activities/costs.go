@@ -58,7 +58,7 @@ func (a *Activities) admit(ctx context.Context, st *runningCall, in contract.Pas
 	full, short, err := a.costs.Reserve(ctx, st.paid, costs.Terms{
 		PerDay:  costs.Budget(a.cfg.PerDay),
 		PerCall: costs.Budget{USD: plan.Budget.PerPass.USD, Tokens: plan.Budget.PerPass.Tokens},
-		AtOnce:  a.atOnce(st.paid.Name, plan), First: in.Probe == contract.ProbeNow,
+		AtOnce:  a.atOnce(st.paid.Name, plan.AtOnce), First: in.Probe == contract.ProbeNow, Server: a.cfg.Server,
 	})
 	switch {
 	case full != nil:

@@ -12,7 +12,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -51,8 +50,8 @@ func turnID(call string) string {
 }
 
 // atOnce returns how many calls may run beside a call.
-func (a *Activities) atOnce(account string, plan *pipeline.Plan) costs.AtOnce {
-	return costs.AtOnce{Host: a.cfg.AtOnce.Host, Account: a.cfg.AtOnce.Of(account), Pipeline: plan.AtOnce}
+func (a *Activities) atOnce(account string, ofPipeline int) costs.AtOnce {
+	return costs.AtOnce{Host: a.cfg.AtOnce.Host, Account: a.cfg.AtOnce.Of(account), Pipeline: ofPipeline}
 }
 
 // callEnded has the worker look for calls whose turn it is.
@@ -87,7 +86,9 @@ func (a *Activities) OfferTurns(ctx context.Context) error {
 		return nil
 	}
 	for {
-		offered, err := a.costs.Next(ctx)
+		offered, err := a.costs.Next(ctx, a.cfg.Server, func(w costs.Waiting) costs.AtOnce {
+			return a.atOnce(w.Name, w.AtOnce.Pipeline)
+		})
 		if err != nil {
 			return err
 		}

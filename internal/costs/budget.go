@@ -173,7 +173,8 @@ type Terms struct {
 	PerDay  Budget
 	PerCall Budget // what one call may use
 	AtOnce  AtOnce
-	First   bool // an operator asks for the call before those that wait for their turn
+	First   bool   // an operator asks for the call before those that wait for their turn
+	Server  string // whose workers wake the run when it is the turn of its call
 }
 
 // Reserve reserves a call, or returns why it may not be made: it has to wait for its turn (*Full), or the budget of the
@@ -187,7 +188,7 @@ func (l *Ledger) Reserve(ctx context.Context, c Call, t Terms) (full *Full, shor
 		if r := d.byKey[c.key()]; r != nil && r.open() && r.Worker == c.Worker {
 			return nil // an earlier attempt has reserved it
 		}
-		if full, err = l.turn(ctx, c, t.AtOnce, t.First); full != nil || err != nil {
+		if full, err = l.turn(ctx, c, t); full != nil || err != nil {
 			return err
 		}
 		if t.PerDay.Set() {

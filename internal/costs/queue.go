@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/accounts"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -28,11 +29,12 @@ type AtOnce struct {
 type Waiting struct {
 	Call     string `json:"call"`
 	Run      string `json:"run"`
+	Server   string `json:"server,omitempty"` // of its workflow: only workers there wake the run
 	Pipeline string `json:"pipeline,omitempty"`
-	Account  string `json:"account,omitempty"` // id
-	AtOnce   AtOnce `json:"at_once"`
-	Since    string `json:"since"`
-	Number   int64  `json:"number"` // of its last request: later ones have greater numbers
+	accounts.Account
+	AtOnce AtOnce `json:"at_once"`
+	Since  string `json:"since"`
+	Number int64  `json:"number"` // of its last request: later ones have greater numbers
 	// how often, and when last, it was offered a place since that request
 	Offers  int    `json:"offers,omitempty"`
 	Offered string `json:"offered,omitempty"`
@@ -53,6 +55,8 @@ const (
 	OfferedFor = 2 * time.Minute
 	// maxOffers is the number of offers after which a call that does not come loses its place in the queue.
 	maxOffers = 3
+	// stays is how long a call stays in the queue after its last request: a run that waits asks at least every hour.
+	stays = 3 * time.Hour
 	// runFor is the longest time that a call runs: earlier ones count no longer.
 	runFor = 7 * 24 * time.Hour
 )
@@ -60,7 +64,7 @@ const (
 // queue is the content of the file.
 type queue struct {
 	Version int       `json:"version"`
-	Next    int64     `json:"next"` // number of the last request
+	Next    int64     `json:"next"` // number of the last request, no less than its time in milliseconds
 	Waiting []Waiting `json:"waiting"`
 }
 
@@ -85,6 +89,8 @@ func (l *Ledger) queue() (q queue, err error) {
 	if q.Version > version {
 		return q, fmt.Errorf("read the queue of calls %s: %w", filepath.Join(l.dir, queueFile), errNewer)
 	}
+	since := l.opt.Now().Add(-stays).UnixMilli()
+	q.Waiting = slices.DeleteFunc(q.Waiting, func(w Waiting) bool { return w.Number < since })
 	return q, nil
 }
 
@@ -133,26 +139,23 @@ func (l *Ledger) taken(except string) (taken, error) {
 	return t, err
 }
 
-// turn decides whether it is the turn of a call. first: an operator asks for it before all others.
-func (l *Ledger) turn(ctx context.Context, c Call, m AtOnce, first bool) (*Full, error) {
-	if m == (AtOnce{}) {
-		return nil, nil
-	}
+// turn decides whether it is the turn of a call.
+func (l *Ledger) turn(ctx context.Context, c Call, terms Terms) (*Full, error) {
+	m := terms.AtOnce
 	q, err := l.queue()
-	if err != nil {
+	if err != nil || m == (AtOnce{}) && len(q.Waiting) == 0 {
 		return nil, err
 	}
 	place := slices.IndexFunc(q.Waiting, func(w Waiting) bool { return w.Call == c.ID })
-	w := Waiting{Call: c.ID, Run: c.Run, Pipeline: c.Pipeline, Account: c.Account.ID, Since: run.Time(l.opt.Now())}
-	if place >= 0 {
+	waited := place >= 0
+	w := Waiting{Call: c.ID, Run: c.Run, Pipeline: c.Pipeline, Account: c.Account, Since: run.Time(l.opt.Now())}
+	if waited {
 		w = q.Waiting[place]
 		q.Waiting = slices.Delete(q.Waiting, place, place+1)
-	}
-	waited := place >= 0
-	if place < 0 {
+	} else {
 		place = len(q.Waiting)
 	}
-	if first {
+	if terms.First {
 		place = 0
 	}
 	var full *Full
@@ -162,8 +165,8 @@ func (l *Ledger) turn(ctx context.Context, c Call, m AtOnce, first bool) (*Full,
 			return nil, err
 		}
 		for _, before := range q.Waiting[:place] {
-			if _, most := t.full(before.AtOnce, before.Pipeline, before.Account); most == 0 {
-				t.add(before.Pipeline, before.Account)
+			if _, most := t.full(before.AtOnce, before.Pipeline, before.ID); most == 0 {
+				t.add(before.Pipeline, before.ID)
 			}
 		}
 		bound, most := t.full(m, c.Pipeline, c.Account.ID)
@@ -183,14 +186,15 @@ func (l *Ledger) turn(ctx context.Context, c Call, m AtOnce, first bool) (*Full,
 	}
 	q.Next = max(q.Next+1, l.opt.Now().UnixMilli()) // it grows even if the file was lost
 	full.Number = q.Next
-	w.Number, w.AtOnce, w.Offers, w.Offered = q.Next, m, 0, ""
+	w.Server, w.Number, w.AtOnce, w.Offers, w.Offered = terms.Server, q.Next, m, 0, ""
 	q.Waiting = slices.Insert(q.Waiting, place, w)
 	return full, l.saveQueue(q)
 }
 
-// Next returns the waiting calls whose turn it is, in order, and offers each of them its place for a time. A call that
-// was offered a place and did not come is offered it again, and loses it after some offers.
-func (l *Ledger) Next(ctx context.Context) (offered []Waiting, err error) {
+// Next returns the waiting calls of a server whose turn it is, in order, and offers each of them its place for a time.
+// A call that was offered a place and did not come is offered it again, and loses it after some offers. bounds are
+// those in force for a call, whose own are those of its last request.
+func (l *Ledger) Next(ctx context.Context, server string, bounds func(Waiting) AtOnce) (offered []Waiting, err error) {
 	if q, err := l.queue(); err != nil || len(q.Waiting) == 0 {
 		return nil, err
 	}
@@ -206,8 +210,13 @@ func (l *Ledger) Next(ctx context.Context) (offered []Waiting, err error) {
 		if err != nil {
 			return err
 		}
+		for i, w := range q.Waiting {
+			if w.Server == server {
+				q.Waiting[i].AtOnce = bounds(w)
+			}
+		}
 		changed := false
-		if offered, changed = q.offer(t, l.opt.Now()); !changed {
+		if offered, changed = q.offer(server, t, l.opt.Now()); !changed {
 			return nil
 		}
 		return l.saveQueue(q)
@@ -216,16 +225,16 @@ func (l *Ledger) Next(ctx context.Context) (offered []Waiting, err error) {
 }
 
 // offer offers free places in order. changed reports whether the queue is another one now.
-func (q *queue) offer(t taken, now time.Time) (offered []Waiting, changed bool) {
+func (q *queue) offer(server string, t taken, now time.Time) (offered []Waiting, changed bool) {
 	kept := q.Waiting[:0]
 	for _, w := range q.Waiting {
-		if _, most := t.full(w.AtOnce, w.Pipeline, w.Account); most > 0 {
+		if _, most := t.full(w.AtOnce, w.Pipeline, w.ID); most > 0 {
 			kept = append(kept, w)
 			continue
 		}
 		at, err := time.Parse(run.TimeFormat, w.Offered)
 		pending := err == nil && now.Before(at.Add(OfferedFor))
-		if !pending {
+		if !pending && w.Server == server {
 			changed = true
 			if w.Offers >= maxOffers {
 				continue
@@ -233,7 +242,7 @@ func (q *queue) offer(t taken, now time.Time) (offered []Waiting, changed bool) 
 			w.Offers, w.Offered = w.Offers+1, run.Time(now)
 			offered = append(offered, w)
 		}
-		t.add(w.Pipeline, w.Account)
+		t.add(w.Pipeline, w.ID)
 		kept = append(kept, w)
 	}
 	q.Waiting = kept

@@ -44,7 +44,7 @@ func (h *host) ends(id string) {
 // next are the calls whose turn it is.
 func (h *host) next() (ids []string) {
 	h.t.Helper()
-	offered, err := h.program().Next(h.t.Context())
+	offered, err := h.program().Next(h.t.Context(), "", func(w Waiting) AtOnce { return w.AtOnce })
 	require.NoError(h.t, err)
 	for _, w := range offered {
 		ids = append(ids, w.Call)
@@ -128,6 +128,44 @@ func TestCallThatDoesNotFitHoldsUpNoOther(t *testing.T) {
 	h.runs(h.by("d/1", "z", "p"), most)
 	h.ends("a/1")
 	require.Equal(t, []string{"c/1"}, h.next())
+}
+
+// TestOtherServersCallKeepsItsPlace: only a worker of its server can wake its run.
+func TestOtherServersCallKeepsItsPlace(t *testing.T) {
+	h, one := newHost(t), AtOnce{Host: 1}
+	h.runs(h.call("a/1"), one)
+	full, _, err := h.Reserve(t.Context(), h.call("b/1"), Terms{AtOnce: one, Server: "other"})
+	require.NoError(t, err)
+	require.NotNil(t, full)
+	require.NotNil(t, h.asks(h.call("c/1"), one))
+	h.ends("a/1")
+	require.Nil(t, h.next())
+	offered, err := h.Next(t.Context(), "other", func(w Waiting) AtOnce { return w.AtOnce })
+	require.NoError(t, err)
+	require.Equal(t, "b/1", offered[0].Call)
+}
+
+func TestCallThatNeverAsksAgainLeavesTheQueue(t *testing.T) {
+	h, one := newHost(t), AtOnce{Host: 1}
+	h.runs(h.call("a/1"), one)
+	require.NotNil(t, h.asks(h.call("b/1"), one))
+	h.now = h.now.Add(stays - time.Minute)
+	require.Equal(t, []string{"b/1"}, h.queued())
+	h.now = h.now.Add(2 * time.Minute)
+	require.Empty(t, h.queued())
+}
+
+// TestBoundsInForceCount: more calls may run at once since the calls asked, or no bound is left.
+func TestBoundsInForceCount(t *testing.T) {
+	h, one := newHost(t), AtOnce{Host: 1}
+	h.runs(h.call("a/1"), one)
+	require.NotNil(t, h.asks(h.call("b/1"), one))
+	require.NotNil(t, h.asks(h.call("c/1"), one))
+	offered, err := h.Next(t.Context(), "", func(Waiting) AtOnce { return AtOnce{Host: 2} })
+	require.NoError(t, err)
+	require.Len(t, offered, 1)
+	require.Nil(t, h.asks(h.call("c/1"), AtOnce{}))
+	require.Equal(t, []string{"b/1"}, h.queued())
 }
 
 func TestPlaceIsOfferedForATime(t *testing.T) {

@@ -167,6 +167,7 @@ func (o Options) activities() activities.Config {
 		Prices:      o.Settings.Prices,
 		PerDay:      o.Settings.PerDay,
 		AtOnce:      o.Settings.AtOnce,
+		Server:      o.server(),
 		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,
@@ -182,6 +183,14 @@ func (o Options) activities() activities.Config {
 		o.Adjust(&c)
 	}
 	return c
+}
+
+// server identifies the server in the queue of calls. The embedded one may change its port.
+func (o Options) server() string {
+	if o.Operator.Embedded {
+		return "embedded " + o.Operator.Namespace
+	}
+	return o.Operator.Address + " " + o.Operator.Namespace
 }
 
 // workers returns the workers of the host's own queues.
