@@ -35,8 +35,10 @@ type settings struct {
 	Quick bool     // with few steps and workflows, to try the command
 	Only  []string // these columns; empty: all
 
-	Long    int // passes of one long run, instead of the table
-	Waiting int // runs that wait for an operator, instead of the table
+	Long    int   // passes of one long run, instead of the table
+	Waiting int   // runs that wait for an operator, instead of the table
+	Lanes   []int // numbers of lanes, instead of the table
+	Start   int   // runs that start together, instead of the table
 }
 
 func main() {
@@ -66,6 +68,10 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 		return h.long(ctx, out, s.Long)
 	case s.Waiting > 0:
 		return h.waiting(ctx, out, s.Waiting)
+	case s.Start > 0:
+		return h.together(ctx, out, s.Start)
+	case len(s.Lanes) > 0:
+		return h.lanes(ctx, out, s.Lanes)
 	}
 	return h.compare(ctx, out)
 }
@@ -116,6 +122,17 @@ func parse(args []string) (settings, error) {
 
 	flags.IntVar(&s.Long, "long", 0, "measure one run of that many passes instead: whether a pass becomes more expensive")
 	flags.IntVar(&s.Waiting, "waiting", 0, "measure that many runs that wait for an operator instead")
+	flags.IntVar(&s.Start, "together", 0, "measure that many runs that start together instead")
+	flags.Func("lanes", "measure runs with these numbers of lanes instead, as in 10,100,1000", func(text string) error {
+		for part := range strings.SplitSeq(text, ",") {
+			n, err := strconv.Atoi(part)
+			if err != nil || n < 1 {
+				return fmt.Errorf("%q is not a number of lanes", part)
+			}
+			s.Lanes = append(s.Lanes, n)
+		}
+		return nil
+	})
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}

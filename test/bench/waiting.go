@@ -32,7 +32,7 @@ func (h *env) waiting(ctx context.Context, out io.Writer, n int) error {
 	fmt.Fprintf(out, "%s, %d runs that wait for an operator.\n\n", h.where(), n)
 	_, err = h.worked(ctx, func(ctx context.Context, worker int) error {
 		begun := time.Now()
-		if runs, err = h.launchBeside(ctx, def, n); err != nil {
+		if runs, err = h.launchBeside(ctx, def, n, "waiting-"); err != nil {
 			return err
 		}
 		if err := awaitQuestions(ctx, runs); err != nil {
@@ -121,7 +121,7 @@ func (h *env) restart(ctx context.Context, out io.Writer, runs []started) error 
 }
 
 // launchBeside starts runs, some at the same time.
-func (h *env) launchBeside(ctx context.Context, def operations.Definition, n int) ([]started, error) {
+func (h *env) launchBeside(ctx context.Context, def operations.Definition, n int, name string) ([]started, error) {
 	const beside = 8
 	runs, errs := make([]started, n), make(chan error, beside)
 	next := make(chan int)
@@ -138,7 +138,7 @@ func (h *env) launchBeside(ctx context.Context, def operations.Definition, n int
 				if err != nil {
 					continue
 				}
-				runs[i], err = h.start(ctx, def, fmt.Sprintf("waiting-%d", i), durable.Disk{})
+				runs[i], err = h.start(ctx, def, name+fmt.Sprint(i), durable.Disk{})
 			}
 			errs <- err
 		}()
@@ -185,14 +185,18 @@ stages:
   - name: review
     steps: [{role: builder}, {ask: "May it continue?"}]
 `, h.agent())
+	return written(folder, text)
+}
+
+// written writes a pipeline that changes a page, and reads it.
+func written(folder, text string) (operations.Definition, error) {
+	const file = "pipeline.yaml"
 	for name, text := range map[string]string{
-		"pipeline.yaml": text, "prompt.md": "Read the page.\n",
-		"seed.html": "<!DOCTYPE html>\n<html><body></body></html>\n",
+		file: text, "prompt.md": "Read the page.\n", "seed.html": "<!DOCTYPE html>\n<html><body></body></html>\n",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			return operations.Definition{}, err
 		}
 	}
-	const file = "pipeline.yaml"
 	return operations.Load(os.DirFS(folder), file, filepath.Join(folder, file))
 }

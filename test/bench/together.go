@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
+)
+
+// each run that starts together with others makes that many passes.
+const passesTogether = 3
+
+// together starts many runs, then the worker: with as many calls at once as a worker makes, which wait on the server,
+// and with fewer, which wait in the queue of the host. All must end, and none may be passes ahead of the others.
+func (h *env) together(ctx context.Context, out io.Writer, n int) error {
+	for _, row := range []struct{ name, settings string }{
+		{"4 calls of the worker", "{}\n"}, {"2 calls of the account", "at_once: {account: 2}\n"},
+	} {
+		if err := os.WriteFile(h.empty(), []byte(row.settings), 0o600); err != nil {
+			return err
+		}
+		if err := h.togetherWith(ctx, out, n, row.name); err != nil {
+			return fmt.Errorf("%s: %w", row.name, err)
+		}
+	}
+	return nil
+}
+
+func (h *env) togetherWith(ctx context.Context, out io.Writer, n int, name string) error {
+	def, err := h.shortRun()
+	if err != nil {
+		return err
+	}
+	runs, err := h.launchBeside(ctx, def, n, fmt.Sprintf("together-%d-", h.batches))
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	cpu, err := h.worked(ctx, func(ctx context.Context, _ int) error { return h.await(ctx, runs) })
+	if err != nil {
+		return err
+	}
+	took := time.Since(begun)
+	lead, err := leadOf(runs)
+	if err != nil {
+		return err
+	}
+	passes := n * passesTogether
+	fmt.Fprintf(out, "- %d runs of %d passes, %s at once: all done after %s (%s a pass, CPU of the worker with its agents "+
+		"%s); the first is at most %s ahead of the last\n", n, passesTogether, name, took.Round(time.Second),
+		ms(took/time.Duration(passes)), ms(cpu/time.Duration(passes)), run.Plural(lead, "pass"))
+	return nil
+}
+
+// leadOf returns by how many passes a run was ahead of another one at most. It refuses a run that did not end well.
+func leadOf(runs []started) (lead int, err error) {
+	type start struct {
+		at  time.Time
+		run int
+	}
+	var all []start
+	for i, r := range runs {
+		m, err := r.dir.Meta()
+		if err != nil {
+			return 0, err
+		}
+		if m.Status != string(run.Done) {
+			return 0, fmt.Errorf("run %s is %s", r.id, m.Status)
+		}
+		ends, err := passEnds(r.dir.Dir)
+		if err != nil {
+			return 0, err
+		}
+		if len(ends) != passesTogether {
+			return 0, fmt.Errorf("run %s has %d passes of %d", r.id, len(ends), passesTogether)
+		}
+		for _, at := range ends {
+			all = append(all, start{at, i})
+		}
+	}
+	slices.SortFunc(all, func(a, b start) int { return a.at.Compare(b.at) })
+	done := make([]int, len(runs))
+	for _, s := range all {
+		done[s.run]++
+		lead = max(lead, done[s.run]-slices.Min(done))
+	}
+	return lead, nil
+}
+
+// shortRun writes a pipeline of a few passes, and reads it.
+func (h *env) shortRun() (operations.Definition, error) {
+	h.batches++
+	folder := filepath.Join(h.temp, fmt.Sprintf("short-%d", h.batches))
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return operations.Definition{}, err
+	}
+	text := fmt.Sprintf(`pipeline: short
+agent: {run: [%q], reply: claude-json}
+artifact: {file: page.html, seed: seed.html}
+roles:
+  builder: {prompt: prompt.md, gives: artifact}
+stages:
+  - name: build
+    steps: [{role: builder}, {role: builder}, {role: builder}]
+`, h.agent())
+	return written(folder, text)
+}
