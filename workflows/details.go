@@ -64,7 +64,11 @@ func Details(s run.State, in Input) string {
 			run.OneLine(p.Message))
 	}
 	if s.Checkpoint != nil && s.Status != run.Done {
-		fmt.Fprintf(&b, "- continues from checkpoint %s, pass %d\n", s.Checkpoint.ID, s.Checkpoint.AtPass)
+		pass := ""
+		if s.Checkpoint.AtPass > 0 {
+			pass = fmt.Sprintf(", pass %d", s.Checkpoint.AtPass)
+		}
+		fmt.Fprintf(&b, "- continues from checkpoint %s%s\n", s.Checkpoint.ID, pass)
 	}
 	fmt.Fprintf(&b, "- available actions: %s\n", operations(s.Available(s.Status)))
 	fmt.Fprintf(&b, "- directory `%s`\n\n", in.Target.Dir)

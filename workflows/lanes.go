@@ -95,6 +95,7 @@ func (e *engine) runLanes(ctx workflow.Context, at run.Place) error {
 // a limit has passed.
 func (e *engine) awaitLanes(ctx workflow.Context) error {
 	e.writeEnds()
+	e.showDetails(ctx)
 	seen := e.laneSteps
 	changed := func() bool {
 		_, decided := e.decidedLane()
