@@ -19,13 +19,15 @@ const (
 	lanesAtOnce = 16
 	slowItems   = 48 // of the run with one or two workers
 	slowAgent   = 2  // seconds that its agent takes
+	treeFiles   = 1000
 )
 
-// lanes measures what a lane costs in runs of different sizes, each lane with one call that changes a file and one
-// merge, and how much faster two workers with four calls at once are than one.
+// lanes measures what a lane costs in runs of different sizes on the same tree, each lane with one call that changes a
+// file and one merge, and how much faster two workers with four calls at once are than one.
 func (h *env) lanes(ctx context.Context, out io.Writer, sizes []int) error {
-	fmt.Fprintf(out, "%s, %d lanes at once.\n\n| lanes | a lane | events | bytes | CPU: worker | server | memory: worker |\n"+
-		"|--:|--:|--:|--:|--:|--:|--:|\n", h.where(), lanesAtOnce)
+	fmt.Fprintf(out, "%s, %d lanes at once, a tree of %d files.\n\n", h.where(), lanesAtOnce, treeFiles)
+	fmt.Fprintln(out, "| lanes | a lane | events | bytes | CPU: worker | server | memory: worker |\n"+
+		"|--:|--:|--:|--:|--:|--:|--:|")
 	for _, n := range sizes {
 		if err := h.lanesOf(ctx, out, n); err != nil {
 			return fmt.Errorf("%d lanes: %w", n, err)
@@ -42,8 +44,8 @@ func (h *env) lanes(ctx context.Context, out io.Writer, sizes []int) error {
 		}
 	}
 	n := time.Duration(h.Reps)
-	fmt.Fprintf(out, "\n%d lanes whose agent takes %d s, four calls at once a worker: %s with one worker, %s with two, %.2f "+
-		"(means of %d).\n", slowItems, slowAgent, took[0]/n, took[1]/n, float64(took[0])/float64(took[1]), h.Reps)
+	fmt.Fprintf(out, "\n%d lanes whose agent takes %d s, four calls at once a worker: %s with one worker, %s with two, "+
+		"%.2f (means of %d).\n", slowItems, slowAgent, took[0]/n, took[1]/n, float64(took[0])/float64(took[1]), h.Reps)
 	return nil
 }
 
@@ -127,13 +129,15 @@ func (h *env) slowLanes(ctx context.Context, workers int) (took time.Duration, e
 	return took, err
 }
 
-// migration writes a pipeline that changes each of n files in a lane, and a repository with them.
+// migration writes a pipeline that changes each of n files in a lane, and a repository with them and others.
 func (h *env) migration(n, seconds int) (operations.Definition, error) {
 	h.batches++
 	folder := filepath.Join(h.temp, fmt.Sprintf("migration-%d", h.batches))
 	source := filepath.Join(folder, "source")
-	if err := os.MkdirAll(filepath.Join(source, "pages"), 0o755); err != nil {
-		return operations.Definition{}, err
+	for _, name := range []string{"pages", "others"} {
+		if err := os.MkdirAll(filepath.Join(source, name), 0o755); err != nil {
+			return operations.Definition{}, err
+		}
 	}
 	texts := map[string]string{
 		"work.md":  "Migrate {{item}}.\n",
@@ -149,8 +153,12 @@ stages:
     steps: [{role: worker}]
 `, filepath.Join(folder, "agent.sh"), lanesAtOnce),
 	}
-	for i := range n {
-		texts[fmt.Sprintf("source/pages/p%04d.txt", i)] = "old\n"
+	for i := range max(n, treeFiles) {
+		folder := "pages"
+		if i >= n {
+			folder = "others"
+		}
+		texts[fmt.Sprintf("source/%s/p%04d.txt", folder, i)] = "old\n"
 	}
 	var err error
 	for name, text := range texts {
