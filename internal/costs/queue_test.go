@@ -204,7 +204,7 @@ func TestOperatorsCallIsNext(t *testing.T) {
 	require.Equal(t, []string{"c/1", "b/1"}, h.queued())
 }
 
-// TestCallOfADeadWorkerLeavesItsPlace: nobody settled it.
+// TestCallOfADeadWorkerLeavesItsPlace: no program has settled it.
 func TestCallOfADeadWorkerLeavesItsPlace(t *testing.T) {
 	h, one := newHost(t), AtOnce{Host: 1}
 	require.Nil(t, h.asks(h.call("a/1"), one))

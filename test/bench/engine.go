@@ -98,24 +98,6 @@ func passTimes(dir rundir.Dir) (begun []time.Time, ended time.Time, err error) {
 	return begun, ended, nil
 }
 
-// passEnds returns the end of each pass of a run.
-func passEnds(dir rundir.Dir) (ends []time.Time, err error) {
-	for line, err := range dir.Lines(0) {
-		if err != nil {
-			return nil, err
-		}
-		if line.Event.Kind != run.KindPassEnd {
-			continue
-		}
-		at, err := time.Parse(run.TimeFormat, line.Event.TS)
-		if err != nil {
-			return nil, fmt.Errorf("event %d: %w", line.Event.Seq, err)
-		}
-		ends = append(ends, at)
-	}
-	return ends, nil
-}
-
 // engine measures one batch.
 func (h *env) engine(ctx context.Context, def operations.Definition, row size) (sample, error) {
 	runs, _, err := h.batch(ctx, def, row.Runs)

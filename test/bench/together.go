@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -32,7 +30,7 @@ func (h *env) together(ctx context.Context, out io.Writer, n int) error {
 }
 
 func (h *env) togetherWith(ctx context.Context, out io.Writer, n int, name string) error {
-	def, err := h.shortRun()
+	def, err := h.small("{role: builder}, {role: builder}, {role: builder}")
 	if err != nil {
 		return err
 	}
@@ -68,33 +66,14 @@ func firstEnd(runs []started) (first time.Time, err error) {
 		if m.Status != string(run.Done) {
 			return first, fmt.Errorf("run %s is %s", r.id, m.Status)
 		}
-		ends, err := passEnds(r.dir.Dir)
+		if n := m.State.Passes.LastSettled; n != passesTogether {
+			return first, fmt.Errorf("run %s has %d passes of %d", r.id, n, passesTogether)
+		}
+		_, end, err := passTimes(r.dir.Dir)
 		if err != nil {
 			return first, err
 		}
-		if len(ends) != passesTogether {
-			return first, fmt.Errorf("run %s has %d passes of %d", r.id, len(ends), passesTogether)
-		}
-		first = earlier(first, ends[passesTogether-1])
+		first = earlier(first, end)
 	}
 	return first, nil
-}
-
-// shortRun writes a pipeline of a few passes, and reads it.
-func (h *env) shortRun() (operations.Definition, error) {
-	h.batches++
-	folder := filepath.Join(h.temp, fmt.Sprintf("short-%d", h.batches))
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return operations.Definition{}, err
-	}
-	text := fmt.Sprintf(`pipeline: short
-agent: {run: [%q], reply: claude-json}
-artifact: {file: page.html, seed: seed.html}
-roles:
-  builder: {prompt: prompt.md, gives: artifact}
-stages:
-  - name: build
-    steps: [{role: builder}, {role: builder}, {role: builder}]
-`, h.agent())
-	return written(folder, text)
 }

@@ -24,7 +24,7 @@ const (
 // waiting measures many runs that wait for an operator: memory, CPU time, a restart of everything, and answers before
 // and after it.
 func (h *env) waiting(ctx context.Context, out io.Writer, n int) error {
-	def, err := h.question()
+	def, err := h.small(`{role: builder}, {ask: "May it continue?"}`)
 	if err != nil {
 		return err
 	}
@@ -170,29 +170,25 @@ func awaitQuestions(ctx context.Context, runs []started) error {
 	return nil
 }
 
-// question writes a pipeline that only asks, and reads it.
-func (h *env) question() (operations.Definition, error) {
-	folder := filepath.Join(h.temp, "question")
+// small writes a pipeline of one stage that changes a page, and reads it.
+func (h *env) small(steps string) (operations.Definition, error) {
+	h.batches++
+	folder := filepath.Join(h.temp, fmt.Sprintf("small-%d", h.batches))
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return operations.Definition{}, err
 	}
-	text := fmt.Sprintf(`pipeline: waiting
+	const file = "pipeline.yaml"
+	for name, text := range map[string]string{
+		file: fmt.Sprintf(`pipeline: small
 agent: {run: [%q], reply: claude-json}
 artifact: {file: page.html, seed: seed.html}
 roles:
   builder: {prompt: prompt.md, gives: artifact}
 stages:
-  - name: review
-    steps: [{role: builder}, {ask: "May it continue?"}]
-`, h.agent())
-	return written(folder, text)
-}
-
-// written writes a pipeline that changes a page, and reads it.
-func written(folder, text string) (operations.Definition, error) {
-	const file = "pipeline.yaml"
-	for name, text := range map[string]string{
-		file: text, "prompt.md": "Read the page.\n", "seed.html": "<!DOCTYPE html>\n<html><body></body></html>\n",
+  - name: build
+    steps: [%s]
+`, h.agent(), steps),
+		"prompt.md": "Read the page.\n", "seed.html": "<!DOCTYPE html>\n<html><body></body></html>\n",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
 			return operations.Definition{}, err
