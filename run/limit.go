@@ -264,9 +264,12 @@ func (p RunUnlimited) why() string {
 	return "the time was reached"
 }
 
+// limitReason is the reason of a run that waits for a limit.
+func limitReason(k LimitKind) string { return "limit-" + string(k) }
+
 func (f *folder) limit(e *Event) {
 	p := decoded[RunLimited](e)
-	if !f.become(WaitingLimit, "limit-"+string(p.Kind)) {
+	if !f.become(WaitingLimit, limitReason(p.Kind)) {
 		return
 	}
 	f.InFlight, f.Limited = nil, &p.Limited

@@ -200,6 +200,7 @@ func TestWaitForTurn(t *testing.T) {
 				run.RunLimited{Limited: *run.NewLimited(calls)}}
 			s := limitEvents(t, waits...)
 			require.Equal(t, text, s.LimitText(run.Clock{}))
+			require.Equal(t, "The run waits for the turn of its call.", run.Means(s.Status, s.Reason))
 			require.Zero(t, s.Limited.Rest(time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)), "it is not known when")
 			require.Nil(t, s.Problem)
 			s = limitEvents(t, append(waits, run.RunUnlimited{Cause: run.LimitTurn, Account: other.AccountID})...)

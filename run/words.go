@@ -6,6 +6,9 @@ func Means(s Status, reason string) string {
 	if s == Paused {
 		return r.means + pausedBy(reason) + "."
 	}
+	if s == WaitingLimit && reason == limitReason(LimitAtOnce) {
+		return "The run waits for the turn of its call."
+	}
 	return r.means
 }
 
