@@ -98,9 +98,7 @@ func (w *world) wake(r *rand.Rand) {
 // of the executions of its epoch.
 func (w *world) terminate(r *rand.Rand, resetTo int) {
 	w.note(fmt.Sprintf("terminate; reset to execution %d", resetTo))
-	if w.resetTo = resetTo; resetTo >= 0 {
-		clear(w.settled) // stages are done again, and their checkpoints replaced
-	}
+	w.resetTo = resetTo
 	w.env.SignalWorkflow(termination, nil)
 	stays := r.IntN(2) == 0
 	w.mu.Lock()
@@ -172,9 +170,6 @@ func (w *world) look(to execution) {
 		}
 		if w.quiets > 20 && action == run.ActionRetryFeedback && len(q.Actions) > 1 {
 			action = q.Actions[1] // of a verdict that stays as it is
-		}
-		if q.Kind == run.QuestionReview && action == run.ActionRetryFeedback {
-			clear(w.settled) // the last stage is done again, and its checkpoint replaced
 		}
 		w.send(to, workflows.VerbDecide, workflows.Message{Action: action, ID: q.ID, Feedback: "more", By: "ada"})
 		return

@@ -257,7 +257,6 @@ func (r *realRun) upset() error {
 		r.note(fmt.Sprintf("terminate: %v", err))
 	case reset:
 		r.note(fmt.Sprintf("reset: %v", r.resetNow()))
-		clear(r.settled)
 	}
 	return nil
 }
@@ -275,7 +274,7 @@ func (r *realRun) crashOne(place int) error {
 	r.crashed()
 	raw, err := os.ReadFile(r.dir.Path("events.jsonl"))
 	if err == nil {
-		r.journal = raw[:1+strings.LastIndexByte(string(raw), '\n')]
+		r.journal = completeLines(raw)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func newWorld(seed uint64, root string, p plan, f fault) *world {
 	w := &world{seed: seed, plan: p, random: r, count: map[disturbance]int{}, failed: map[string]int{},
 		faults: slices.Sorted(maps.Keys(agentFaults)), resetTo: -1,
 		answers: rand.New(rand.NewPCG(seed, 1)), root: root, fault: f, calls: newCallLog(),
-		settled:  map[string]string{},
+		settled:  map[string]settled{},
 		arrivals: make(chan struct{}, 1), over: make(chan struct{})}
 	w.dir, w.store = projector.At(filepath.Join(root, "run")), "file://"+filepath.Join(root, "store")
 	w.machine = &machine{w: w, boot: "boot of " + root}

@@ -65,7 +65,7 @@ type world struct {
 	stopped            bool            // it does not end
 	epochs, executions int             // beyond the first epoch; in all
 
-	settled map[string]string // digests of files that must not change any more
+	settled map[string]settled // files that must not change any more
 
 	meta    []byte // that a planted fault puts back
 	journal []byte // as the last projection left it
