@@ -40,8 +40,8 @@ func available(s Status, allowed func(Operation) bool) []Operation {
 func (s State) Available(effective Status) []Operation {
 	_, open := s.Asks()
 	all := Terms{Undecided: open}.Available(effective)
-	if len(s.Projects) > 0 { // a copy would need copies of the runs of its projects
-		all = slices.DeleteFunc(all, func(op Operation) bool { return op == Fork || op == Replay })
+	if len(s.Projects) > 0 { // its record does not have the deliveries of its projects
+		all = slices.DeleteFunc(all, func(op Operation) bool { return op == Replay })
 	}
 	return all
 }

@@ -97,6 +97,10 @@ func (f *folder) start(e *Event) {
 	} else {
 		f.Passes.Total = p.TotalPasses
 	}
+	f.Projects = nil // also of a copy: each has a new run
+	for _, ref := range p.Projects {
+		f.Projects = append(f.Projects, ProjectState{ProjectRef: ref, Outcome: ProjectPending})
+	}
 	if w := p.Workspace; w != nil {
 		tree := w.Tree
 		f.Tree, f.Commit = &tree, w.Base
@@ -116,10 +120,6 @@ func (f *folder) begin(p *RunStart) {
 	if p.Artifact != nil {
 		seed := p.Artifact.Seed
 		f.Artifact = &seed
-	}
-	f.Projects = nil
-	for _, ref := range p.Projects {
-		f.Projects = append(f.Projects, ProjectState{ProjectRef: ref, Outcome: ProjectPending})
 	}
 	f.Notes = nil
 	for _, n := range p.Notes {

@@ -183,7 +183,7 @@ func TestNextCommandsOfProjects(t *testing.T) {
 	golden(t, "next-commands-of-projects.txt", table.String())
 }
 
-// A run across projects offers no copy of itself, and its acceptance says what a yes does. Verdicts and changes are
+// A run across projects offers no replay of itself, and its acceptance says what a yes does. Verdicts and changes are
 // those of its projects.
 func TestAcceptanceOfARunAcrossProjects(t *testing.T) {
 	s := run.State{Status: run.AwaitingPhaseHandoff, Projects: []run.ProjectState{{}}}
@@ -191,7 +191,7 @@ func TestAcceptanceOfARunAcrossProjects(t *testing.T) {
 		Subject: run.Subject{USD: 1, Change: &run.Change{}}}
 	require.Equal(t, "deliver the changes of all projects", q.Meaning(run.ActionContinue))
 	require.Equal(t, []run.Fact{{Name: "Cost", Text: "$1.00"}}, s.Facts(q))
-	require.NotContains(t, s.Available(s.Status), run.Fork)
+	require.Contains(t, s.Available(s.Status), run.Fork)
 	require.NotContains(t, s.Available(s.Status), run.Replay)
 	require.Contains(t, s.Available(s.Status), run.Decide)
 	s.Projects = nil

@@ -7,14 +7,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/projector"
-
-	"github.com/google/uuid"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
@@ -140,7 +135,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 		return Started{}, err
 	}
 	defer s.Close()
-	c, source, err := o.branchPoint(ctx, s, from, b)
+	c, source, newest, err := o.branchPoint(ctx, s, from, b)
 	if err != nil {
 		return Started{}, err
 	}
@@ -157,7 +152,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	if err := sameBranch(ctx, s, dir, claim, start, b); err != nil {
 		return Started{}, begun.refused(ctx, err)
 	}
-	st, err := o.launchBranch(ctx, s, dir, claim, start, plan, c)
+	st, err := o.launchBranch(ctx, s, dir, b, branched{claim, start, plan, c, newest})
 	if err == nil && !st.New { // another start may have been faster
 		return st, sameBranch(ctx, s, dir, claim, start, b)
 	}
@@ -200,15 +195,15 @@ func (b Branching) sameWork() error {
 	return nil
 }
 
-// branchPoint finds the checkpoint and the source of the new run.
+// branchPoint finds the checkpoint and the source of the new run. now: it is the newest checkpoint.
 func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
-	b Branching) (run.Checkpoint, run.Source, error) {
+	b Branching) (c run.Checkpoint, src run.Source, now bool, err error) {
 	marks, newest, err := o.newest(ctx, s, from, branchOperation(b.Mode))
 	if err != nil {
-		return run.Checkpoint{}, run.Source{}, err
+		return c, src, false, err
 	}
 	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
-		return run.Checkpoint{}, run.Source{}, err
+		return c, src, false, err
 	}
 	id := b.From
 	switch {
@@ -217,26 +212,13 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 	case id == "":
 		id = newest.ID
 		if err := choose(ctx, s, from, marks, newest, b); err != nil {
-			return run.Checkpoint{}, run.Source{}, err
+			return c, src, false, err
 		}
 	}
-	c, warning, err := projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, from.RunID, id)
-	if err != nil {
-		return c, run.Source{}, err
+	if c, err = restored(ctx, s, from, marks, id, b); err != nil {
+		return c, src, false, err
 	}
-	if warning != "" && b.Warn != nil {
-		b.Warn(warning)
-	}
-	if err := from.complete(ctx, s, c); err != nil {
-		return c, run.Source{}, err
-	}
-	if c, err = blobs.Checkpoint(ctx, s, from.RunID, id); err != nil {
-		return c, run.Source{}, err
-	}
-	if err := warnOfActions(from, c.Seq, b); err != nil {
-		return c, run.Source{}, err
-	}
-	src := run.Source{
+	src = run.Source{
 		RunID: from.RunID, Checkpoint: c.ID, Seq: c.Seq, Chain: c.Chain, Mode: b.Mode,
 		Generation: newest.State.Generation, Delivered: newest.State.Delivery,
 	}
@@ -246,7 +228,26 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 			src.Replay = run.UseRecorded
 		}
 	}
-	return c, src, nil
+	return c, src, c.Seq == newest.Seq, nil
+}
+
+// restored returns a checkpoint with everything in the store that a new run needs to continue from it.
+func restored(ctx context.Context, s *store.Store, from Origin, marks projector.Names, id string,
+	b Branching) (run.Checkpoint, error) {
+	c, warning, err := projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, from.RunID, id)
+	if err != nil {
+		return c, err
+	}
+	if warning != "" && b.Warn != nil {
+		b.Warn(warning)
+	}
+	if err := from.complete(ctx, s, c); err != nil {
+		return c, err
+	}
+	if c, err = blobs.Checkpoint(ctx, s, from.RunID, id); err != nil {
+		return c, err
+	}
+	return c, warnOfActions(from, c.Seq, b)
 }
 
 // warnOfActions warns of external actions of the source that the new run executes again. A replay does so only with
@@ -327,9 +328,9 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 	c run.Checkpoint) (run.RunStart, *pipeline.Plan, error) {
 	var plan pipeline.Plan
 	start, err := o.startAt(ctx, s, from, c)
-	start.MemberOf = nil // a copy of a project's run stands alone
-	if err == nil && len(start.Projects) > 0 {
-		err = errManyProjects(branchOperation(b.Mode))
+	start.MemberOf = nil // a copy of a project's run stands alone, unless the run across projects is copied
+	if err == nil && len(start.Projects) > 0 && b.Mode == run.ModeReplay {
+		err = errReplayOfProjects()
 	}
 	if err != nil {
 		return start, nil, err
@@ -349,8 +350,12 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 			return start, nil,
 				errors.New("the other pipeline and the run must both work on a workspace, or neither of them")
 		}
+		if err := sameProjects(plan.Projects, b.Def.Plan.Projects); err != nil {
+			return start, nil, err
+		}
 		start, plan = startEvent(*b.Def, run.Claim{}, stored), *b.Def.Plan
 		start.Task, start.Workspace, start.Brief = from.Start.Task, from.Start.Workspace, from.Start.Brief
+		start.Projects, start.RunKind = from.Start.Projects, from.Start.RunKind
 	} else if len(b.Agent) > 0 || b.Model != "" {
 		plan.Agents = slices.Clone(plan.Agents)
 		for i := range plan.Agents {
@@ -384,6 +389,9 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 		err = o.recordAfter(ctx, s, from, c, &start)
 	}
 	state := c.Branched()
+	if len(start.Projects) > 0 {
+		state.Tree = nil // of its copies, when they are done
+	}
 	start.State, start.Parent, start.From, start.Replies, start.Found, start.Warnings = &state, nil, nil, nil, nil, nil
 	if start.Artifact != nil && state.Artifact != nil {
 		seed := *start.Artifact
@@ -391,99 +399,4 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 		start.Artifact = &seed
 	}
 	return start, &plan, err
-}
-
-// branchClaim claims the new run's directory. If the same request has claimed it already, begun is nil and the start
-// continues.
-func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source,
-	start *run.RunStart) (claim run.Claim, dir projector.Dir, begun *beginning, err error) {
-	id := uuid.New()
-	if b.Request != "" {
-		id = uuid.NewSHA1(uuid.NameSpaceOID,
-			[]byte(strings.Join([]string{from.RunID, src.Checkpoint, b.Mode, b.Request}, "\n")))
-	}
-	folder := b.Dir
-	if folder == "" {
-		folder = filepath.Join(o.Settings.RunRoot,
-			fmt.Sprintf("%s-%s-of-%.8s-%.8s", start.Pipeline, b.Mode, from.RunID, id))
-	}
-	abs, err := filepath.Abs(folder)
-	if err != nil {
-		return claim, dir, nil, err
-	}
-	dir = projector.At(abs)
-	if known, err := byID(o.Settings.StateDir,
-		id.String()); err == nil { // an earlier call of the same request, in its directory
-		if claim, err := known.Claim(); err == nil && claim.RunID == id.String() {
-			dir = known
-		}
-	}
-	cluster, err := o.cluster(ctx)
-	if err != nil {
-		return claim, dir, nil, fmt.Errorf("ask Temporal for its cluster: %w", err)
-	}
-	claim = run.Claim{
-		Version: run.ClaimVersion, RunID: id.String(), ThreadID: from.Start.ThreadID, CreatedAt: run.Time(time.Now()),
-		Pipeline:   start.Pipeline,
-		ConfigHash: start.ConfigHash, Store: from.Store, Host: o.Host, Namespace: o.Namespace,
-		TaskQueue: o.Settings.TaskQueue, Cluster: cluster,
-		Embedded: o.Embedded, Address: o.address(), SourceRun: from.RunID, SourceCheckpoint: src.Checkpoint,
-		Mode: b.Mode,
-	}
-	there, err := dir.Claim()
-	switch {
-	case err == nil && there.SourceRun == claim.SourceRun && there.SourceCheckpoint == claim.SourceCheckpoint &&
-		there.Mode == claim.Mode:
-		return there, dir, nil, nil
-	case err == nil:
-		return claim, dir, nil, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
-	case !errors.Is(err, rundir.ErrNoRun):
-		return claim, dir, nil, err
-	}
-	if begun, err = o.take(dir, claim); err != nil {
-		return claim, dir, nil, err
-	}
-	if w := start.Workspace; w != nil && w.Kind == run.WorkspaceGit {
-		begun.source = w.Source
-	}
-	return claim, dir, begun, nil
-}
-
-// identify adds the run's ids and host to its start.
-func (o Operator) identify(ctx context.Context, claim run.Claim, agents []pipeline.Agent, start *run.RunStart) {
-	start.RunID, start.ThreadID, start.Epoch, start.CreatedAt = claim.RunID, claim.ThreadID, 1, claim.CreatedAt
-	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
-	start.Agents = capabilities(ctx, agents, o.Build)
-}
-
-// launchBranch writes the workspace, if the run has one, and starts the workflow.
-func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir projector.Dir, claim run.Claim,
-	start run.RunStart, plan *pipeline.Plan, c run.Checkpoint) (Started, error) {
-	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
-		return Started{}, err
-	}
-	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true}
-	if tail, err := dir.Tail(); err == nil && tail.Seq > 0 { // created by an earlier call of the same request
-		now, err := dir.Now()
-		st.New, st.Status = false, now.State.Status
-		return st, err
-	}
-	if start.Workspace != nil && c.State.Tree != nil {
-		w, err := branchWorkspace(ctx, s, plan, dir, claim, *start.Workspace, c.State)
-		if err != nil {
-			return st, err
-		}
-		start.Workspace = w
-	}
-	err := ofRequest(ctx,
-		o.execute(ctx, o.target(dir, claim, start, plan.TimeScale),
-			enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY))
-	var already *serviceerror.WorkflowExecutionAlreadyStarted
-	if errors.As(err, &already) {
-		st.New, err = false, nil
-	}
-	if err != nil {
-		return st, fmt.Errorf("start run %s: %w", claim.RunID, err)
-	}
-	return st, nil
 }

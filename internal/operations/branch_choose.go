@@ -63,8 +63,8 @@ func choose(ctx context.Context, s *store.Store, from Origin, names projector.Na
 	if err := s.GetJSON(ctx, store.Digest(ref.Plan), &old); err != nil {
 		return fmt.Errorf("read the plan of run %s: %w", from.RunID, err)
 	}
-	if newest.State.Status != run.Done && newest.State.Next.Stage < len(old.Stages) {
-		return nil
+	if newest.State.Status != run.Done && (newest.State.Next.Stage < len(old.Stages) || len(newest.State.Projects) > 0) {
+		return nil // a run with projects still has to deliver
 	}
 	if names == nil { // without a directory
 		names = blobs.Of(s)
@@ -97,6 +97,9 @@ func (b Branching) plan(old *pipeline.Plan) *pipeline.Plan {
 func (b Branching) continues(old *pipeline.Plan, c run.Checkpoint) bool {
 	stages := b.plan(old).Stages
 	at := c.State.Next
+	if len(c.State.Blocked()) > 0 {
+		return true
+	}
 	if at.Stage >= len(stages) || c.State.Status == run.Done && b.Def == nil {
 		return false
 	}
@@ -121,11 +124,14 @@ func before(all []run.Checkpoint, c run.Checkpoint) []run.Checkpoint {
 		return append(all, c)
 	}
 	last := &all[len(all)-1]
-	if c.State.Next.Before(last.State.Next) {
+	at, blocked := last.State.Next, len(last.State.Blocked())
+	switch {
+	case c.State.Next.Before(at), c.State.Next == at && len(c.State.Blocked()) > blocked:
 		return append(all, c)
+	case c.State.Next != at || len(c.State.Blocked()) < blocked:
+		return all
 	}
-	same := c.State.Next == last.State.Next && reflect.DeepEqual(c.State.Artifact, last.State.Artifact) &&
-		reflect.DeepEqual(c.State.Tree, last.State.Tree)
+	same := reflect.DeepEqual(c.State.Artifact, last.State.Artifact) && reflect.DeepEqual(c.State.Tree, last.State.Tree)
 	if same && last.ID == run.UnnamedID(last.Seq) {
 		*last = c
 	}
@@ -137,6 +143,10 @@ func points(plan *pipeline.Plan, all []run.Checkpoint) (out []BranchPoint) {
 		all = slices.DeleteFunc(all, func(c run.Checkpoint) bool { return c.State.Next.Step > 0 })
 	}
 	for _, c := range all {
+		if left := c.State.Blocked(); len(left) > 0 {
+			out = append(out, BranchPoint{ID: c.ID, Place: "from project " + left[0].Alias})
+			continue
+		}
 		at := c.State.Next
 		stage := plan.Stages[at.Stage]
 		place := "from stage " + stage.Name

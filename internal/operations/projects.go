@@ -26,6 +26,22 @@ import (
 // bounds.
 const maxProjectInputs = 60 << 10
 
+// projectSizes is the size of the inputs of a run's projects.
+type projectSizes struct{ bytes int }
+
+// add refuses an input that exceeds the bound.
+func (s *projectSizes) add(p workflows.ProjectInput) error {
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	if s.bytes += len(raw); s.bytes > maxProjectInputs {
+		return fmt.Errorf("project %s: the inputs of the projects have more than %d bytes; shorten their tasks, or run "+
+			"fewer projects", p.Alias, maxProjectInputs)
+	}
+	return nil
+}
+
 // member is the definition of a project's run.
 type member struct {
 	pipeline.Project
@@ -100,7 +116,7 @@ func (o Operator) withProjects(ctx context.Context, def *Definition, dir project
 	if err != nil {
 		return in, nil, err
 	}
-	size := 0
+	size := projectSizes{}
 	for _, m := range all {
 		b, ref, p, err := o.claimProject(ctx, m, projectDir(dir, m.Alias), claim, in.Start.CreatedAt)
 		if b != nil {
@@ -109,13 +125,8 @@ func (o Operator) withProjects(ctx context.Context, def *Definition, dir project
 		if err != nil {
 			return in, begun, fmt.Errorf("project %s: %w", m.Alias, err)
 		}
-		raw, err := json.Marshal(p)
-		if err != nil {
+		if err := size.add(p); err != nil {
 			return in, begun, err
-		}
-		if size += len(raw); size > maxProjectInputs {
-			return in, begun, fmt.Errorf("project %s: the inputs of the projects have more than %d bytes; shorten their "+
-				"tasks, or run fewer projects", m.Alias, maxProjectInputs)
 		}
 		in.Start.Projects, in.Projects = append(in.Start.Projects, ref), append(in.Projects, p)
 	}
@@ -127,47 +138,62 @@ func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir,
 	at string) (*beginning, run.ProjectRef, workflows.ProjectInput, error) {
 	ref := run.ProjectRef{Alias: m.Alias, Needs: m.Needs}
 	none := workflows.ProjectInput{}
-	of := run.Membership{RunID: parent.RunID, Alias: m.Alias}
 	stored, err := upload(ctx, m.Definition, dir, parent.Store)
 	if err != nil {
 		return nil, ref, none, err
 	}
-	claim, err := dir.Claim()
-	var begun *beginning
-	switch {
-	case errors.Is(err, rundir.ErrNoRun):
-		id, err := uuid.NewRandom()
-		if err != nil {
-			return nil, ref, none, err
-		}
-		claim = parent
-		claim.RunID, claim.ThreadID, claim.CreatedAt = id.String(), id.String(), at
-		claim.Pipeline, claim.ConfigHash, claim.MemberOf = m.Plan.Pipeline, m.Plan.ConfigHash, of
-		claim.Projects = nil
-		if begun, err = o.take(dir, claim); err != nil {
-			return nil, ref, none, err
-		}
-		begun.source = repositoryOf(m.Definition)
-	case err != nil:
-		return nil, ref, none, err
-	case claim.MemberOf != of:
-		return nil, ref, none, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a project needs a separate directory"}
-	}
-	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
+	claim := parent
+	claim.CreatedAt, claim.Pipeline, claim.ConfigHash = at, m.Plan.Pipeline, m.Plan.ConfigHash
+	claim, begun, err := o.takeForProject(dir, claim, run.Membership{RunID: parent.RunID, Alias: m.Alias},
+		repositoryOf(m.Definition))
+	if err != nil {
 		return begun, ref, none, err
 	}
 	if stored.Workspace, err = prepareIn(ctx, &m.Definition, dir, claim); err != nil {
 		return begun, ref, none, err
 	}
-	in := o.input(ctx, m.Definition, dir, claim, stored)
-	in.Start.MemberOf = &of
-	in = o.hiddenInput(in)
-	ref.RunID, ref.Source = claim.RunID, stored.Workspace.Source
-	if ref.Input, err = storeInput(ctx, in); err != nil {
-		return begun, ref, none, err
-	}
-	p, err := o.projectInput(ctx, m.Alias, in)
+	p, err := o.declared(ctx, &ref, o.input(ctx, m.Definition, dir, claim, stored))
 	return begun, ref, p, err
+}
+
+// takeForProject claims the directory of a project for a new run, or adopts what an earlier call has claimed.
+func (o Operator) takeForProject(dir projector.Dir, claim run.Claim, of run.Membership,
+	repository string) (run.Claim, *beginning, error) {
+	there, err := dir.Claim()
+	switch {
+	case err == nil && there.MemberOf != of:
+		return there, nil, &LiveError{Dir: dir.Root, RunID: there.RunID, What: "a project needs a separate directory"}
+	case err == nil:
+		return there, nil, index(dir.Disk, o.Settings.StateDir, there.RunID, dir.Root)
+	case !errors.Is(err, rundir.ErrNoRun):
+		return claim, nil, err
+	}
+	id, err := uuid.NewRandom()
+	if err != nil {
+		return claim, nil, err
+	}
+	claim.RunID, claim.MemberOf, claim.Projects = id.String(), of, nil
+	if claim.SourceRun == "" {
+		claim.ThreadID = claim.RunID
+	}
+	begun, err := o.take(dir, claim)
+	if err != nil {
+		return claim, nil, err
+	}
+	begun.source = repository
+	return claim, begun, index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root)
+}
+
+// declared completes the declaration of a project, and returns the input with which the run starts it.
+func (o Operator) declared(ctx context.Context, ref *run.ProjectRef,
+	in workflows.Input) (p workflows.ProjectInput, err error) {
+	in.Start.MemberOf = &in.Claim.MemberOf
+	in = o.hiddenInput(in)
+	ref.RunID, ref.Source = in.Claim.RunID, in.Start.Workspace.Source
+	if ref.Input, err = storeInput(ctx, in); err != nil {
+		return p, err
+	}
+	return o.projectInput(ctx, ref.Alias, in)
 }
 
 // storeInput stores the input of a project, without grants: a later epoch of the run signs new ones.
@@ -265,8 +291,8 @@ func errOfProject(dir projector.Dir, claim run.Claim) error {
 		"changed. Resume the project, or take another --output-dir", dir.Root, claim.MemberOf.Alias, claim.MemberOf.RunID)}
 }
 
-// errManyProjects refuses to copy a run across projects.
-func errManyProjects(op run.Operation) error {
-	return &RefusedError{Verb: string(op), Why: "the run has projects, and its copy would need copies of their runs: " +
-		"fork the run of a project (RUN/PROJECT), or start the pipeline again"}
+// errReplayOfProjects refuses to replay a run with projects.
+func errReplayOfProjects() error {
+	return &RefusedError{Verb: run.ModeReplay, Why: "the run has projects, which have deliveries of their own: fork it, " +
+		"or replay the run of a project (RUN/PROJECT)"}
 }

@@ -25,6 +25,7 @@ func TestProjects(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *environment){
 		"together": testProjectsTogether, "a cancelled project": testProjectCancelled, "contract": testContractAborted,
 		"all or none": testDeliveredToAllOrNone, "cancelled": testProjectsCancelled,
+		"forked": testProjectsForked,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,9 +172,8 @@ func (s shop) shown() {
 	}{
 		{"name one of them: " + of, []string{"diff", s.dir}},
 		{"name one of them: " + of, []string{"blame", s.dir}},
-		{"fork refused: the run has projects, and its copy would need copies of their runs: fork the run of a project " +
-			"(RUN/PROJECT)", []string{"fork", s.dir, "--from", "cp-1"}},
-		{"replay refused: the run has projects", []string{"replay", s.dir}},
+		{"replay refused: the run has projects, which have deliveries of their own: fork it, or replay the run of a " +
+			"project (RUN/PROJECT)", []string{"replay", s.dir}},
 		{"follow-up refused: the run has projects, and each has its own result: follow up the run of a project " +
 			"(RUN/PROJECT)", []string{"run", "--follow-up", s.dir, "--task", "More"}},
 	} {
