@@ -146,6 +146,9 @@ func (d *day) apply(r row) {
 // add writes rows to a day. The ledger is locked. After a power failure it may lack rows that are not reservations: the
 // next program that reads it finds them in the store again.
 func (l *Ledger) add(d *day, rows ...row) error {
+	if d.info == nil {
+		return l.rewrite(d, rows) // at once: an empty file is a damaged one
+	}
 	if d.torn {
 		if err := l.rewrite(d, d.rows); err != nil {
 			return err

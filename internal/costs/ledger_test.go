@@ -243,6 +243,25 @@ func TestOneByteOfAnInterruptedWrite(t *testing.T) {
 	}
 }
 
+// TestInterruptedFirstRowIsNoDamage: a program that is killed as it creates the file of a day leaves no empty file, which
+// would be reported as damaged.
+func TestInterruptedFirstRowIsNoDamage(t *testing.T) {
+	h := newHost(t)
+	h.opt.Disk.Hook = func(s durable.Step) error {
+		if s.Op == durable.OpWrite && strings.Contains(s.Path, suffix) {
+			return errors.New("killed")
+		}
+		return nil
+	}
+	_, _, err := h.Reserve(t.Context(), h.call("r/1"), Terms{})
+	require.ErrorContains(t, err, "killed")
+	require.NoFileExists(t, h.file())
+	h.Ledger = h.program()
+	h.opt.Disk.Hook = nil
+	require.Nil(t, h.reserve("r/1", Budget{}))
+	require.Empty(t, h.damages())
+}
+
 // TestFailedWriteIsRepeated: a line that was not written counts nowhere.
 func TestFailedWriteIsRepeated(t *testing.T) {
 	h := newHost(t)
@@ -271,7 +290,7 @@ func TestPowerFailureLosesNoCost(t *testing.T) {
 	h := newHost(t)
 	var synced int64 // size of the file that is on disk
 	h.opt.Disk.Hook = func(s durable.Step) error {
-		if s.Op == durable.OpSync && strings.HasSuffix(s.Path, suffix) {
+		if s.Op == durable.OpSync && strings.Contains(s.Path, suffix) { // the first row in a temporary file
 			info, err := os.Stat(s.Path)
 			require.NoError(t, err)
 			synced = info.Size()
