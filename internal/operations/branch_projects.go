@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// A fork of a run with projects has copies of the runs of its projects, in folders of its own directory. A copy has the
+// A fork of a run with projects has copies of the runs of its projects, in folders of its directory. A copy has the
 // work that its project had when the checkpoint was made: of a project that was done it makes no call, one that worked
 // continues at its newest checkpoint, and one that had not begun begins. The fork of the newest checkpoint copies the
 // projects as they are now.
@@ -128,7 +128,8 @@ func (o Operator) copyProject(ctx context.Context, s *store.Store, dir projector
 
 // projectAt returns the run of a project, with its newest checkpoint at the time of the copy. It has no ID if the run
 // had not begun then.
-func (o Operator) projectAt(ctx context.Context, s *store.Store, p *projectCopy) (from Origin, c run.Checkpoint, err error) {
+func (o Operator) projectAt(ctx context.Context, s *store.Store,
+	p *projectCopy) (from Origin, c run.Checkpoint, err error) {
 	var given workflows.Input
 	if err := s.GetJSON(ctx, store.Digest(p.ref.Input), &given); err != nil {
 		return from, c, fmt.Errorf("read the input of its run: %w", err)
@@ -151,7 +152,8 @@ func (o Operator) projectAt(ctx context.Context, s *store.Store, p *projectCopy)
 }
 
 // newestUntil returns the newest checkpoint of a run that was made until a time; without an ID: it had none.
-func newestUntil(ctx context.Context, s *store.Store, from Origin, b Branching, until string) (c run.Checkpoint, err error) {
+func newestUntil(ctx context.Context, s *store.Store, from Origin, b Branching,
+	until string) (c run.Checkpoint, err error) {
 	var names, journal projector.Names = blobs.Of(s), nil
 	if from.Dir != nil {
 		if journal, err = projector.Checkpoints(from.Dir.Dir); err != nil {

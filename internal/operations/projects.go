@@ -293,6 +293,6 @@ func errOfProject(dir projector.Dir, claim run.Claim) error {
 
 // errReplayOfProjects refuses to replay a run with projects.
 func errReplayOfProjects() error {
-	return &RefusedError{Verb: run.ModeReplay, Why: "the run has projects, which have deliveries of their own: fork it, " +
+	return &RefusedError{Verb: run.ModeReplay, Why: "the run has projects, which are delivered too: fork it, " +
 		"or replay the run of a project (RUN/PROJECT)"}
 }

@@ -172,7 +172,7 @@ func (s shop) shown() {
 	}{
 		{"name one of them: " + of, []string{"diff", s.dir}},
 		{"name one of them: " + of, []string{"blame", s.dir}},
-		{"replay refused: the run has projects, which have deliveries of their own: fork it, or replay the run of a " +
+		{"replay refused: the run has projects, which are delivered too: fork it, or replay the run of a " +
 			"project (RUN/PROJECT)", []string{"replay", s.dir}},
 		{"follow-up refused: the run has projects, and each has its own result: follow up the run of a project " +
 			"(RUN/PROJECT)", []string{"run", "--follow-up", s.dir, "--task", "More"}},
