@@ -26,7 +26,16 @@ func (a *Activities) ReadRound(ctx context.Context, in contract.RoundInput) (con
 		return contract.Round{}, badInput("the plan has %d stages, not %d", len(plan.Stages), in.Stage+1)
 	}
 	a.cfg.Needs(in.Store, plan.Programs())
-	return round(plan, in)
+	r, err := round(plan, in)
+	if err != nil || in.Known == 0 {
+		return r, err
+	}
+	in.Round = in.Known
+	known, err := round(plan, in)
+	if err != nil {
+		return r, err
+	}
+	return r, r.LeaveRoles(known)
 }
 
 func badInput(format string, args ...any) error {

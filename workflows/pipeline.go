@@ -265,13 +265,24 @@ func (e *engine) endedByAnswer() bool {
 func (e *engine) readRound(ctx workflow.Context, at run.Place) error {
 	place := run.Place{Stage: at.Stage, Round: at.Round}
 	for e.readAt != place || e.round.Stage == "" || e.readFrom != e.in.Start.Plan { // amended meanwhile
-		plan := e.in.Start.Plan
+		plan, known := e.in.Start.Plan, 0
+		if e.round.Stage != "" && e.readFrom == plan && e.readAt.Stage == at.Stage {
+			known = e.readAt.Round
+		}
 		in := func() any {
 			t := e.in.Target
-			return contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round}
+			in := contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round}
+			if e.in.Start.Plan == plan {
+				in.Known = known
+			}
+			return in
 		}
 		var r contract.Round
-		if err := e.readStore(ctx, contract.ReadRound, in, &r); err != nil {
+		err := e.readStore(ctx, contract.ReadRound, in, &r)
+		if err == nil {
+			err = r.Complete(e.round)
+		}
+		if err != nil {
 			return fmt.Errorf("read round %d of stage %d from the plan: %w", at.Round, at.Stage+1, err)
 		}
 		e.round, e.readAt, e.readFrom = r, place, plan

@@ -48,7 +48,8 @@ func turnOf(t *testing.T) TurnInput {
 		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, First: 4, Prev: "c",
 			Lines: Lines{line}},
 		Call: PassInput{RunID: "r", Store: "file:///s", Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
-			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7, Artifact: &run.Blob{Digest: "before", Size: 9}},
+			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7, HeartbeatMS: 10_000,
+			Artifact: &run.Blob{Digest: "before", Size: 9}},
 	}
 }
 
@@ -58,7 +59,7 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 	require.NoError(t, err)
 	var call struct{ Call map[string]any }
 	require.NoError(t, json.Unmarshal(raw, &call))
-	for _, name := range []string{"run_id", "store", "call", "attempt", "prompt", "heading"} {
+	for _, name := range []string{"run_id", "store", "call", "attempt", "prompt", "heading", "heartbeat_ms"} {
 		require.NotContains(t, call.Call, name)
 	}
 	require.EqualValues(t, 7, call.Call["timeout_ms"])
@@ -76,17 +77,19 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 	require.Equal(t, in, decoded(raw))
 
 	for name, change := range map[string]func(*TurnInput){
-		"another run":      func(in *TurnInput) { in.Call.RunID = "other" },
-		"another store":    func(in *TurnInput) { in.Call.Store = "s3://b" },
-		"another call":     func(in *TurnInput) { in.Call.Call = "r/g0.002.1.-.1" },
-		"another attempt":  func(in *TurnInput) { in.Call.Attempt = 3 },
-		"another prompt":   func(in *TurnInput) { in.Call.Prompt.Raw = "" },
-		"another heading":  func(in *TurnInput) { in.Call.Heading = "## Write, round 2 (builder)" },
-		"another artifact": func(in *TurnInput) { in.Call.Artifact = &run.Blob{Digest: "other"} },
-		"no artifact":      func(in *TurnInput) { in.Call.Artifact = nil },
-		"another event":    func(in *TurnInput) { in.Project.Lines = Lines{`{"kind":"pass.end","payload":{"call":"x"}}`} },
-		"no event":         func(in *TurnInput) { in.Project.Lines = nil },
-		"a damaged event":  func(in *TurnInput) { in.Project.Lines = Lines{"{"} },
+		"another run":       func(in *TurnInput) { in.Call.RunID = "other" },
+		"another store":     func(in *TurnInput) { in.Call.Store = "s3://b" },
+		"another call":      func(in *TurnInput) { in.Call.Call = "r/g0.002.1.-.1" },
+		"another attempt":   func(in *TurnInput) { in.Call.Attempt = 3 },
+		"another prompt":    func(in *TurnInput) { in.Call.Prompt.Raw = "" },
+		"another heartbeat": func(in *TurnInput) { in.Call.HeartbeatMS = 500 },
+		"another number":    func(in *TurnInput) { in.Project.First = 9 },
+		"another heading":   func(in *TurnInput) { in.Call.Heading = "## Write, round 2 (builder)" },
+		"another artifact":  func(in *TurnInput) { in.Call.Artifact = &run.Blob{Digest: "other"} },
+		"no artifact":       func(in *TurnInput) { in.Call.Artifact = nil },
+		"another event":     func(in *TurnInput) { in.Project.Lines = Lines{`{"kind":"pass.end","payload":{"call":"x"}}`} },
+		"no event":          func(in *TurnInput) { in.Project.Lines = nil },
+		"a damaged event":   func(in *TurnInput) { in.Project.Lines = Lines{"{"} },
 	} {
 		in := turnOf(t)
 		change(&in)
@@ -159,6 +162,25 @@ func TestRoundsStateEachRoleOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, json.Unmarshal(raw, &got))
 	require.Equal(t, in, got)
+	// A later round of the same stage leaves out the roles that the workflow has.
+	next := in
+	next.Steps = []Step{{PlanStep: pipeline.PlanStep{Key: "005"}, Roles: []Role{a}},
+		{PlanStep: pipeline.PlanStep{Key: "006"}, Roles: []Role{b}}, {PlanStep: pipeline.PlanStep{Key: "007"},
+			Roles: []Role{other, a}}}
+	want := next.Steps
+	require.NoError(t, next.LeaveRoles(in))
+	require.True(t, next.KnownRoles)
+	raw, err = json.Marshal(next)
+	require.NoError(t, err)
+	require.NotContains(t, string(raw), `"roles"`)
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.NoError(t, got.Complete(in))
+	require.Equal(t, want, got.Steps)
+	require.NoError(t, next.LeaveRoles(Round{Steps: in.Steps[:2]}))
+	require.False(t, next.KnownRoles, "the workflow lacks one of them")
+	require.NoError(t, json.Unmarshal(raw, &got))
+	require.ErrorContains(t, got.Complete(Round{Steps: in.Steps[:1]}), "step 006: the round has no role 1, only 1 roles")
+
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"steps":[{"key":"001","uses":[1]}],"roles":[{}]}`), &got),
 		"step 001: the round has no role 1, only 1 roles")
 	require.Error(t, json.Unmarshal([]byte(`{"steps":[{"uses":[-1]}]}`), &got))

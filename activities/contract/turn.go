@@ -16,6 +16,9 @@ type TurnInput struct {
 // Run returns the run id.
 func (in TurnInput) Run() string { return in.Project.RunID }
 
+// usualHeartbeat is the heartbeat timeout in milliseconds that a turn does not state.
+const usualHeartbeat = 10_000
+
 type turnInput TurnInput // with the usual encoding
 
 // MarshalJSON leaves out what the events state.
@@ -27,6 +30,8 @@ func (in TurnInput) MarshalJSON() ([]byte, error) {
 	leave(&in.Call.Attempt, start.Attempt)
 	leave(&in.Call.Prompt, start.Prompt)
 	leave(&in.Call.Heading, start.NoteHeading())
+	leave(&in.Call.HeartbeatMS, usualHeartbeat)
+	leave(&in.Project.First, in.first())
 	if a := in.Call.Artifact; a != nil {
 		short := *a
 		leave(&short.Digest, start.Before)
@@ -47,10 +52,21 @@ func (in *TurnInput) UnmarshalJSON(data []byte) error {
 	fill(&in.Call.Attempt, start.Attempt)
 	fill(&in.Call.Prompt, start.Prompt)
 	fill(&in.Call.Heading, start.NoteHeading())
+	fill(&in.Call.HeartbeatMS, usualHeartbeat)
+	fill(&in.Project.First, in.first())
 	if in.Call.Artifact != nil {
 		fill(&in.Call.Artifact.Digest, start.Before)
 	}
 	return nil
+}
+
+// first returns the number of the first event.
+func (in *TurnInput) first() int64 {
+	if len(in.Project.Lines) == 0 {
+		return 0
+	}
+	e, _ := run.ParseLine(in.Project.Lines[0]) // of a damaged line it is 0
+	return e.Seq
 }
 
 // start returns the start of the call, which is the last of the events.

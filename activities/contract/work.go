@@ -86,7 +86,7 @@ type RehomeResult struct {
 type ProjectInput struct {
 	Target
 	Epoch int       `json:"epoch"`
-	First int64     `json:"first"`
+	First int64     `json:"first,omitempty"`
 	Prev  run.Chain `json:"prev"`
 	Lines Lines     `json:"lines"`
 	Head  string    `json:"head,omitempty"` // newest segment
@@ -244,6 +244,7 @@ type RoundInput struct {
 	PlanUse
 	Stage int `json:"stage"`
 	Round int `json:"round"`
+	Known int `json:"known,omitempty"` // round of the same stage that the workflow has; 0: none
 }
 
 // Round is one round of a stage's steps, as the workflow needs it.
@@ -261,7 +262,10 @@ type Round struct {
 	Gate       string             `json:"quality_gate,omitempty"`
 	Threshold  *float64           `json:"threshold,omitempty"`
 	Lanes      *pipeline.Lanes    `json:"lanes,omitempty"`
+	KnownRoles bool               `json:"known_roles,omitempty"` // its roles are those of RoundInput.Known: see Complete
 	Steps      []Step             `json:"steps"`
+
+	uses [][]int // of its steps, if the roles are known
 }
 
 // Step is one step with its role, or the members of a group.
@@ -338,7 +342,7 @@ type PassInput struct {
 	// of the role's previous call in the stage, if it continues its session
 	Session     *run.KeptSession `json:"session,omitempty"`
 	TimeoutMS   int64            `json:"timeout_ms"`
-	HeartbeatMS int64            `json:"heartbeat_ms"`
+	HeartbeatMS int64            `json:"heartbeat_ms,omitempty"`
 	BudgetUSD   float64          `json:"budget_usd,omitempty"` // what the call may spend; 0: no limit
 
 	// number of the limit of an account after which it is the first call, or ProbeNow; 0: neither
