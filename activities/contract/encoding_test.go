@@ -45,7 +45,7 @@ func turnOf(t *testing.T) TurnInput {
 	line, err := run.Event{Seq: 4, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindPassStart, Payload: payload}.Line()
 	require.NoError(t, err)
 	return TurnInput{
-		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, First: 4, Prev: "c",
+		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, Epoch: 1, First: 4, Prev: "c",
 			Lines: Lines{line}},
 		Call: PassInput{RunID: "r", Store: "file:///s", Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
 			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7, HeartbeatMS: 10_000,
@@ -83,6 +83,7 @@ func TestTurnsStateEachFactOnce(t *testing.T) {
 		"another attempt":   func(in *TurnInput) { in.Call.Attempt = 3 },
 		"another prompt":    func(in *TurnInput) { in.Call.Prompt.Raw = "" },
 		"another heartbeat": func(in *TurnInput) { in.Call.HeartbeatMS = 500 },
+		"another epoch":     func(in *TurnInput) { in.Project.Epoch = 2 },
 		"another number":    func(in *TurnInput) { in.Project.First = 9 },
 		"another heading":   func(in *TurnInput) { in.Call.Heading = "## Write, round 2 (builder)" },
 		"another artifact":  func(in *TurnInput) { in.Call.Artifact = &run.Blob{Digest: "other"} },
@@ -145,14 +146,17 @@ func TestRoundsStateEachRoleOnce(t *testing.T) {
 	other := a
 	other.Limits.Attempts = 5
 	in := Round{Stage: "write", Title: "Write", Rounds: 2, Steps: []Step{
-		{PlanStep: pipeline.PlanStep{Key: "001", Role: "builder"}, Roles: []Role{a}},
-		{PlanStep: pipeline.PlanStep{Key: "002"}, Roles: []Role{a, b}},
-		{PlanStep: pipeline.PlanStep{Key: "003"}, Roles: []Role{other}},
+		{PlanStep: pipeline.PlanStep{Key: "001", Kind: pipeline.KindRole, Role: "builder"}, Roles: []Role{a}},
+		{PlanStep: pipeline.PlanStep{Key: "001b", Kind: pipeline.KindRole, Role: "verifier"}, Roles: []Role{b}},
+		{PlanStep: pipeline.PlanStep{Key: "002", Kind: pipeline.KindTogether}, Roles: []Role{a, b}},
+		{PlanStep: pipeline.PlanStep{Key: "003", Kind: pipeline.KindRole, Role: "builder"}, Roles: []Role{other}},
 		{PlanStep: pipeline.PlanStep{Key: "004", Kind: pipeline.KindAsk}},
 	}}
 	raw, err := json.Marshal(in)
 	require.NoError(t, err)
 	require.Equal(t, 2, strings.Count(string(raw), `"name":"builder"`), string(raw))
+	require.Contains(t, string(raw), `{"key":"001b","in_round":0,"role":"verifier","description":""`, "no kind")
+	require.Equal(t, 3, strings.Count(string(raw), `"uses"`), "the name names the only verifier")
 	var got Round
 	require.NoError(t, json.Unmarshal(raw, &got))
 	require.Equal(t, in, got)
@@ -164,9 +168,11 @@ func TestRoundsStateEachRoleOnce(t *testing.T) {
 	require.Equal(t, in, got)
 	// A later round of the same stage leaves out the roles that the workflow has.
 	next := in
-	next.Steps = []Step{{PlanStep: pipeline.PlanStep{Key: "005"}, Roles: []Role{a}},
-		{PlanStep: pipeline.PlanStep{Key: "006"}, Roles: []Role{b}}, {PlanStep: pipeline.PlanStep{Key: "007"},
-			Roles: []Role{other, a}}}
+	next.Steps = []Step{
+		{PlanStep: pipeline.PlanStep{Key: "005"}, Roles: []Role{a}},
+		{PlanStep: pipeline.PlanStep{Key: "006", Kind: pipeline.KindRole, Role: "verifier"}, Roles: []Role{b}},
+		{PlanStep: pipeline.PlanStep{Key: "007"}, Roles: []Role{other, a}},
+	}
 	want := next.Steps
 	require.NoError(t, next.LeaveRoles(in))
 	require.True(t, next.KnownRoles)
@@ -179,7 +185,7 @@ func TestRoundsStateEachRoleOnce(t *testing.T) {
 	require.NoError(t, next.LeaveRoles(Round{Steps: in.Steps[:2]}))
 	require.False(t, next.KnownRoles, "the workflow lacks one of them")
 	require.NoError(t, json.Unmarshal(raw, &got))
-	require.ErrorContains(t, got.Complete(Round{Steps: in.Steps[:1]}), "step 006: the round has no role 1, only 1 roles")
+	require.ErrorContains(t, got.Complete(Round{Steps: in.Steps[:1]}), "step 006: the round has no role verifier")
 
 	require.ErrorContains(t, json.Unmarshal([]byte(`{"steps":[{"key":"001","uses":[1]}],"roles":[{}]}`), &got),
 		"step 001: the round has no role 1, only 1 roles")

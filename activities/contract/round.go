@@ -19,8 +19,46 @@ type encodedRound struct {
 
 type encodedStep struct {
 	pipeline.PlanStep
-	Uses  []int  `json:"uses,omitempty"` // indices of its roles
-	Roles []Role `json:"roles,omitempty"`
+	Kind  pipeline.StepKind `json:"kind,omitempty"` // empty: role
+	Uses  []int             `json:"uses,omitempty"` // indices of its roles; empty: the only role with the name of the step's
+	Roles []Role            `json:"roles,omitempty"`
+}
+
+// encoded returns a step in JSON.
+func encoded(s Step, uses []int, roles []Role) encodedStep {
+	out := encodedStep{PlanStep: s.PlanStep, Kind: s.Kind, Uses: uses}
+	if out.Kind == pipeline.KindRole {
+		out.Kind = ""
+	}
+	if slices.Equal(uses, named(roles, s.Role)) {
+		out.Uses = nil
+	}
+	return out
+}
+
+// decoded returns a step, which has the roles of an earlier release, and the indices of its roles.
+func (s encodedStep) decoded(roles []Role) (step Step, uses []int) {
+	step, uses = Step{PlanStep: s.PlanStep, Roles: s.Roles}, s.Uses
+	if step.Kind = s.Kind; s.Kind == "" && s.Role != "" {
+		step.Kind = pipeline.KindRole
+	}
+	if len(uses)+len(s.Roles) == 0 {
+		uses = named(roles, s.Role)
+	}
+	return step, uses
+}
+
+// named returns the index of the only role with a name; nil: it has no name, or several roles have it.
+func named(roles []Role, name string) (uses []int) {
+	for i, r := range roles {
+		if name != "" && r.Name == name {
+			uses = append(uses, i)
+		}
+	}
+	if len(uses) != 1 {
+		return nil
+	}
+	return uses
 }
 
 // MarshalJSON encodes the round.
@@ -34,7 +72,7 @@ func (r Round) MarshalJSON() ([]byte, error) {
 		out.Roles = roles.all
 	}
 	for i, s := range r.Steps {
-		out.Steps = append(out.Steps, encodedStep{PlanStep: s.PlanStep, Uses: roles.uses[i]})
+		out.Steps = append(out.Steps, encoded(s, roles.uses[i], roles.all))
 	}
 	return json.Marshal(out)
 }
@@ -85,8 +123,12 @@ func (r *Round) Complete(known Round) error {
 	if err != nil {
 		return err
 	}
-	for i := range r.Steps {
-		if r.Steps[i].Roles, err = used(roles.all, r.uses[i], r.Steps[i].Key); err != nil {
+	for i, s := range r.Steps {
+		uses := r.uses[i]
+		if len(uses) == 0 {
+			uses = named(roles.all, s.Role)
+		}
+		if r.Steps[i].Roles, err = used(roles.all, uses, s.PlanStep); err != nil {
 			return err
 		}
 	}
@@ -95,33 +137,34 @@ func (r *Round) Complete(known Round) error {
 }
 
 // used returns the roles that a step uses.
-func used(all []Role, uses []int, key string) (roles []Role, err error) {
+func used(all []Role, uses []int, s pipeline.PlanStep) (roles []Role, err error) {
 	for _, at := range uses {
 		if at < 0 || at >= len(all) {
-			return nil, fmt.Errorf("step %s: the round has no role %d, only %d roles", key, at, len(all))
+			return nil, fmt.Errorf("step %s: the round has no role %d, only %d roles", s.Key, at, len(all))
 		}
 		roles = append(roles, all[at])
+	}
+	if s.Role != "" && len(roles) == 0 {
+		return nil, fmt.Errorf("step %s: the round has no role %s", s.Key, s.Role)
 	}
 	return roles, nil
 }
 
 // UnmarshalJSON decodes the round of any release.
-func (r *Round) UnmarshalJSON(data []byte) error {
+func (r *Round) UnmarshalJSON(data []byte) (err error) {
 	*r = Round{}
 	in := encodedRound{roundFields: (*roundFields)(r)}
 	if err := json.Unmarshal(data, &in); err != nil {
 		return err
 	}
 	for _, s := range in.Steps {
-		step := Step{PlanStep: s.PlanStep, Roles: s.Roles}
+		step, uses := s.decoded(in.Roles)
 		if r.KnownRoles {
-			r.uses = append(r.uses, s.Uses)
-		} else if len(s.Uses) > 0 {
-			roles, err := used(in.Roles, s.Uses, s.Key)
-			if err != nil {
+			r.uses = append(r.uses, uses)
+		} else if len(s.Roles) == 0 {
+			if step.Roles, err = used(in.Roles, uses, s.PlanStep); err != nil {
 				return err
 			}
-			step.Roles = append(step.Roles, roles...)
 		}
 		r.Steps = append(r.Steps, step)
 	}

@@ -16,8 +16,11 @@ type TurnInput struct {
 // Run returns the run id.
 func (in TurnInput) Run() string { return in.Project.RunID }
 
-// usualHeartbeat is the heartbeat timeout in milliseconds that a turn does not state.
-const usualHeartbeat = 10_000
+// What a turn does not state: the usual heartbeat timeout in milliseconds, and the first epoch.
+const (
+	usualHeartbeat = 10_000
+	firstEpoch     = 1
+)
 
 type turnInput TurnInput // with the usual encoding
 
@@ -31,6 +34,7 @@ func (in TurnInput) MarshalJSON() ([]byte, error) {
 	leave(&in.Call.Prompt, start.Prompt)
 	leave(&in.Call.Heading, start.NoteHeading())
 	leave(&in.Call.HeartbeatMS, usualHeartbeat)
+	leave(&in.Project.Epoch, firstEpoch)
 	leave(&in.Project.First, in.first())
 	if a := in.Call.Artifact; a != nil {
 		short := *a
@@ -53,6 +57,7 @@ func (in *TurnInput) UnmarshalJSON(data []byte) error {
 	fill(&in.Call.Prompt, start.Prompt)
 	fill(&in.Call.Heading, start.NoteHeading())
 	fill(&in.Call.HeartbeatMS, usualHeartbeat)
+	fill(&in.Project.Epoch, firstEpoch)
 	fill(&in.Project.First, in.first())
 	if in.Call.Artifact != nil {
 		fill(&in.Call.Artifact.Digest, start.Before)

@@ -85,7 +85,7 @@ type RehomeResult struct {
 // ProjectInput is a batch of the journal. These bytes, as scheduled, are the record.
 type ProjectInput struct {
 	Target
-	Epoch int       `json:"epoch"`
+	Epoch int       `json:"epoch,omitempty"`
 	First int64     `json:"first,omitempty"`
 	Prev  run.Chain `json:"prev"`
 	Lines Lines     `json:"lines"`

@@ -243,8 +243,8 @@ func TestOneByteOfAnInterruptedWrite(t *testing.T) {
 	}
 }
 
-// TestInterruptedFirstRowIsNoDamage: a program that is killed as it creates the file of a day leaves no empty file, which
-// would be reported as damaged.
+// TestInterruptedFirstRowIsNoDamage: a program that is killed as it creates the file of a day leaves no empty file,
+// which would be reported as damaged.
 func TestInterruptedFirstRowIsNoDamage(t *testing.T) {
 	h := newHost(t)
 	h.opt.Disk.Hook = func(s durable.Step) error {
