@@ -20,7 +20,7 @@ type encodedRound struct {
 type encodedStep struct {
 	pipeline.PlanStep
 	Kind  pipeline.StepKind `json:"kind,omitempty"` // empty: role
-	Uses  []int             `json:"uses,omitempty"` // indices of its roles; empty: the only role with the name of the step's
+	Uses  []int             `json:"uses,omitempty"` // indices of its roles; empty: the only one with its role name
 	Roles []Role            `json:"roles,omitempty"`
 }
 
