@@ -27,15 +27,10 @@ func (a *Activities) ReadRound(ctx context.Context, in contract.RoundInput) (con
 	}
 	a.cfg.Needs(in.Store, plan.Programs())
 	r, err := round(plan, in)
-	if err != nil || in.Known == 0 {
-		return r, err
-	}
-	in.Round = in.Known
-	known, err := round(plan, in)
 	if err != nil {
 		return r, err
 	}
-	return r, r.LeaveRoles(known)
+	return r, r.LeaveRoles(in.Known)
 }
 
 func badInput(format string, args ...any) error {

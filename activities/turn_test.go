@@ -57,7 +57,7 @@ func TestTurnCallsNothingUnlessItWrites(t *testing.T) {
 	}{
 		"lost events":      {func(_ *harness, in *contract.ProjectInput) { in.First = 5 }, "gap"},
 		"other events":     {func(_ *harness, in *contract.ProjectInput) { in.Lines[0] += " " }, "diverged"},
-		"a later epoch":    {func(_ *harness, in *contract.ProjectInput) { in.Epoch = 0 }, "stale"},
+		"a later epoch":    {func(_ *harness, in *contract.ProjectInput) { in.Epoch = -1 }, "stale"},
 		"an unknown store": {func(_ *harness, in *contract.ProjectInput) { in.Store = "gopher://bucket" }, ""},
 		"a file in the way": {func(h *harness, in *contract.ProjectInput) {
 			in.Dir = filepath.Join(h.dir, "file")

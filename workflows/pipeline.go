@@ -265,21 +265,18 @@ func (e *engine) endedByAnswer() bool {
 func (e *engine) readRound(ctx workflow.Context, at run.Place) error {
 	place := run.Place{Stage: at.Stage, Round: at.Round}
 	for e.readAt != place || e.round.Stage == "" || e.readFrom != e.in.Start.Plan { // amended meanwhile
-		plan, known := e.in.Start.Plan, 0
-		if e.round.Stage != "" && e.readFrom == plan && e.readAt.Stage == at.Stage {
-			known = e.readAt.Round
+		plan := e.in.Start.Plan
+		known, err := e.round.EncodedRoles()
+		if err != nil {
+			return err
 		}
 		in := func() any {
 			t := e.in.Target
-			in := contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round}
-			if e.in.Start.Plan == plan {
-				in.Known = known
-			}
-			return in
+			return contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round,
+				Known: known}
 		}
 		var r contract.Round
-		err := e.readStore(ctx, contract.ReadRound, in, &r)
-		if err == nil {
+		if err = e.readStore(ctx, contract.ReadRound, in, &r); err == nil {
 			err = r.Complete(e.round)
 		}
 		if err != nil {

@@ -174,7 +174,9 @@ func TestRoundsStateEachRoleOnce(t *testing.T) {
 		{PlanStep: pipeline.PlanStep{Key: "007"}, Roles: []Role{other, a}},
 	}
 	want := next.Steps
-	require.NoError(t, next.LeaveRoles(in))
+	known, err := in.EncodedRoles()
+	require.NoError(t, err)
+	require.NoError(t, next.LeaveRoles(known))
 	require.True(t, next.KnownRoles)
 	raw, err = json.Marshal(next)
 	require.NoError(t, err)
@@ -182,7 +184,7 @@ func TestRoundsStateEachRoleOnce(t *testing.T) {
 	require.NoError(t, json.Unmarshal(raw, &got))
 	require.NoError(t, got.Complete(in))
 	require.Equal(t, want, got.Steps)
-	require.NoError(t, next.LeaveRoles(Round{Steps: in.Steps[:2]}))
+	require.NoError(t, next.LeaveRoles(known[:2]))
 	require.False(t, next.KnownRoles, "the workflow lacks one of them")
 	require.NoError(t, json.Unmarshal(raw, &got))
 	require.ErrorContains(t, got.Complete(Round{Steps: in.Steps[:1]}), "step 006: the round has no role verifier")

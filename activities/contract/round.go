@@ -103,18 +103,20 @@ func (r Round) roles() (out rolesOf, err error) {
 	return out, nil
 }
 
-// LeaveRoles marks the roles as known if they are those of a round that the workflow has. The JSON lacks them then.
-func (r *Round) LeaveRoles(known Round) error {
-	mine, err := r.roles()
-	if err != nil {
-		return err
-	}
-	others, err := known.roles()
-	r.KnownRoles = len(mine.all) > 0 && slices.Equal(mine.encoded, others.encoded)
+// EncodedRoles lists the roles of the round, for [RoundInput].
+func (r Round) EncodedRoles() ([]string, error) {
+	roles, err := r.roles()
+	return roles.encoded, err
+}
+
+// LeaveRoles marks the roles as known if they are those that the workflow has. The JSON lacks them then.
+func (r *Round) LeaveRoles(known []string) error {
+	mine, err := r.EncodedRoles()
+	r.KnownRoles = len(mine) > 0 && slices.Equal(mine, known)
 	return err
 }
 
-// Complete adds the roles that the JSON lacked, from the round that RoundInput.Known names.
+// Complete adds the roles that the JSON lacked, from the round whose roles the input had.
 func (r *Round) Complete(known Round) error {
 	if !r.KnownRoles {
 		return nil

@@ -65,12 +65,15 @@ func (in *TurnInput) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// first returns the number of the first event.
+// first returns the number of the first event; 0: there is none, or its line is damaged.
 func (in *TurnInput) first() int64 {
 	if len(in.Project.Lines) == 0 {
 		return 0
 	}
-	e, _ := run.ParseLine(in.Project.Lines[0]) // of a damaged line it is 0
+	e, err := run.ParseLine(in.Project.Lines[0])
+	if err != nil {
+		return 0
+	}
 	return e.Seq
 }
 

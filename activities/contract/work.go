@@ -244,7 +244,8 @@ type RoundInput struct {
 	PlanUse
 	Stage int `json:"stage"`
 	Round int `json:"round"`
-	Known int `json:"known,omitempty"` // round of the same stage that the workflow has; 0: none
+
+	Known []string `json:"known,omitempty"` // roles that the workflow has, from Round.EncodedRoles
 }
 
 // Round is one round of a stage's steps, as the workflow needs it.
@@ -262,7 +263,7 @@ type Round struct {
 	Gate       string             `json:"quality_gate,omitempty"`
 	Threshold  *float64           `json:"threshold,omitempty"`
 	Lanes      *pipeline.Lanes    `json:"lanes,omitempty"`
-	KnownRoles bool               `json:"known_roles,omitempty"` // its roles are those of RoundInput.Known: see Complete
+	KnownRoles bool               `json:"known_roles,omitempty"` // its roles are RoundInput.Known: see Complete
 	Steps      []Step             `json:"steps"`
 
 	uses [][]int // of its steps, if the roles are known

@@ -52,7 +52,8 @@ func (b Branching) CheckDir(runRoot string) error {
 	if err := projector.Usable(d.Dir); err != nil {
 		return err
 	}
-	if holder, err := d.Claim(); err == nil && (holder.SourceRun == "" || holder.Mode != b.Mode) {
+	holder, err := d.Claim()
+	if err == nil && (holder.SourceRun == "" || holder.Mode != b.Mode || holder.MemberOf != run.Membership{}) {
 		return &rundir.ClaimedError{Dir: d.Root, Holder: holder}
 	}
 	return nil
@@ -135,7 +136,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 		return Started{}, err
 	}
 	defer s.Close()
-	c, source, newest, err := o.branchPoint(ctx, s, from, b)
+	c, source, err := o.branchPoint(ctx, s, from, b)
 	if err != nil {
 		return Started{}, err
 	}
@@ -152,7 +153,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	if err := sameBranch(ctx, s, dir, claim, start, b); err != nil {
 		return Started{}, begun.refused(ctx, err)
 	}
-	st, err := o.launchBranch(ctx, s, dir, b, branched{claim, start, plan, c, newest})
+	st, err := o.launchBranch(ctx, s, dir, b, branched{claim, start, plan, c, from})
 	if err == nil && !st.New { // another start may have been faster
 		return st, sameBranch(ctx, s, dir, claim, start, b)
 	}
@@ -195,15 +196,15 @@ func (b Branching) sameWork() error {
 	return nil
 }
 
-// branchPoint finds the checkpoint and the source of the new run. now: it is the newest checkpoint.
+// branchPoint finds the checkpoint and the source of the new run.
 func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
-	b Branching) (c run.Checkpoint, src run.Source, now bool, err error) {
+	b Branching) (c run.Checkpoint, src run.Source, err error) {
 	marks, newest, err := o.newest(ctx, s, from, branchOperation(b.Mode))
 	if err != nil {
-		return c, src, false, err
+		return c, src, err
 	}
 	if err := run.May(newest.State.Status, branchOperation(b.Mode), run.Terms{}); err != nil {
-		return c, src, false, err
+		return c, src, err
 	}
 	id := b.From
 	switch {
@@ -212,11 +213,11 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 	case id == "":
 		id = newest.ID
 		if err := choose(ctx, s, from, marks, newest, b); err != nil {
-			return c, src, false, err
+			return c, src, err
 		}
 	}
 	if c, err = restored(ctx, s, from, marks, id, b); err != nil {
-		return c, src, false, err
+		return c, src, err
 	}
 	src = run.Source{
 		RunID: from.RunID, Checkpoint: c.ID, Seq: c.Seq, Chain: c.Chain, Mode: b.Mode,
@@ -228,7 +229,7 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 			src.Replay = run.UseRecorded
 		}
 	}
-	return c, src, c.Seq == newest.Seq, nil
+	return c, src, nil
 }
 
 // restored returns a checkpoint with everything in the store that a new run needs to continue from it.

@@ -98,7 +98,7 @@ func (b Branching) continues(old *pipeline.Plan, c run.Checkpoint) bool {
 	stages := b.plan(old).Stages
 	at := c.State.Next
 	if len(c.State.Blocked()) > 0 {
-		return true
+		return b.Def == nil || sameUpTo(old, b.Def.Plan, at) == nil
 	}
 	if at.Stage >= len(stages) || c.State.Status == run.Done && b.Def == nil {
 		return false

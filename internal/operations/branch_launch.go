@@ -61,8 +61,8 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	}
 	there, err := dir.Claim()
 	switch {
-	case err == nil && there.SourceRun == claim.SourceRun && there.SourceCheckpoint == claim.SourceCheckpoint &&
-		there.Mode == claim.Mode:
+	case err == nil && there.MemberOf == claim.MemberOf && there.SourceRun == claim.SourceRun &&
+		there.SourceCheckpoint == claim.SourceCheckpoint && there.Mode == claim.Mode:
 		return there, dir, nil, nil
 	case err == nil:
 		return claim, dir, nil, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
@@ -91,7 +91,7 @@ type branched struct {
 	start run.RunStart
 	plan  *pipeline.Plan
 	at    run.Checkpoint // of the other run
-	now   bool           // its newest one
+	from  Origin         // the other run
 }
 
 // launchBranch writes the workspace, if the run has one, copies the runs of its projects, and starts the workflow.

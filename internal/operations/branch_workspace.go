@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -34,7 +35,7 @@ func branchWorkspace(ctx context.Context, s *store.Store, plan *pipeline.Plan, d
 	}
 	r, err := repo.Open(ctx, was.Source)
 	if err != nil {
-		return nil, fmt.Errorf("the repository that run %s works on: %w", claim.SourceRun, err)
+		return nil, fmt.Errorf("the repository that run %s works on: %w", cmp.Or(claim.SourceRun, claim.RunID), err)
 	}
 	if err := hide(dir, r.Root()); err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ import (
 
 // maxProjectInputs bounds the inputs of all projects: they are part of the input of the run, whose payload Temporal
 // bounds.
-const maxProjectInputs = 60 << 10
+const maxProjectInputs = 400 << 10
 
 // projectSizes is the size of the inputs of a run's projects.
 type projectSizes struct{ bytes int }
@@ -52,7 +52,10 @@ type member struct {
 func (o Operator) members(ctx context.Context, def Definition, dir projector.Dir) ([]member, error) {
 	var all []member
 	for _, p := range def.Plan.Projects {
-		m, err := o.member(ctx, def, p, projectDir(dir, p.Alias))
+		m, err := o.member(def, p)
+		if err == nil {
+			err = CheckSource(ctx, m.Definition, projectDir(dir, p.Alias))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("project %s: %w", p.Alias, err)
 		}
@@ -61,7 +64,8 @@ func (o Operator) members(ctx context.Context, def Definition, dir projector.Dir
 	return all, nil
 }
 
-func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project, dir projector.Dir) (member, error) {
+// member loads the definition of a project. Its source is checked by [CheckSource].
+func (o Operator) member(def Definition, p pipeline.Project) (member, error) {
 	if def.Home == "" {
 		return member{}, &SourceError{Source: p.Source, Why: "the definition lies in no folder, and its projects do"}
 	}
@@ -99,7 +103,7 @@ func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project
 		d.Plan.Budget.USD); err != nil {
 		return member{}, err
 	}
-	return member{p, d}, CheckSource(ctx, d, dir)
+	return member{p, d}, nil
 }
 
 // projectDir is the directory of a project's run.
@@ -156,7 +160,7 @@ func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir,
 	return begun, ref, p, err
 }
 
-// takeForProject claims the directory of a project for a new run, or adopts what an earlier call has claimed.
+// takeForProject claims the directory of a project for a new run, or adopts the claim of an earlier call.
 func (o Operator) takeForProject(dir projector.Dir, claim run.Claim, of run.Membership,
 	repository string) (run.Claim, *beginning, error) {
 	there, err := dir.Claim()

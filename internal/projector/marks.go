@@ -132,7 +132,7 @@ func near(marks []Mark, id string) (all []string) {
 	return all
 }
 
-// LoadCheckpoint reads the newest checkpoint of that name from the store.
+// LoadCheckpoint reads the newest checkpoint of that name from the store. A named one also has the name of its event.
 func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Checkpoint, error) {
 	marks, err := Marks(ctx, names, runID)
 	if err != nil {
@@ -140,7 +140,7 @@ func LoadCheckpoint(ctx context.Context, names Names, runID, id string) (run.Che
 	}
 	missing := &NoCheckpointError{RunID: runID, ID: id, Near: near(marks, id)}
 	for _, m := range slices.Backward(marks) {
-		if m.ID == MarkID(id) {
+		if m.ID == MarkID(id) || run.UnnamedID(m.Seq) == id {
 			return m.Load(ctx, names, runID, id)
 		}
 		if m.ID != run.UnnamedID(m.Seq) && !slices.Contains(missing.Known, m.ID) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -42,6 +43,7 @@ func testProjectsForked(t *testing.T, h *environment) {
 	s.asked(run.QuestionHandoff)
 	before := read(t, filepath.Join(s.dir, "events.jsonl"))
 
+	require.NoError(t, os.RemoveAll(s.project("service")), "it has not begun: the store has its input")
 	working := s.forked("working", "--request", "one")
 	q := working.asked(run.QuestionHandoff)
 	require.Equal(t, []any{run.TriggerProject, "library"}, []any{q.Trigger, q.Project.Alias})
@@ -71,15 +73,48 @@ func testProjectsForked(t *testing.T, h *environment) {
 		require.Equal(t, name == "library", start.Source != nil, "the copy names its source")
 	}
 
-	output, code := s.try("fork", again.dir)
+	copied, err := projector.At(again.project("library")).Claim()
+	require.NoError(t, err)
+	output, code := s.try("fork", copied.SourceRun, "--from", copied.SourceCheckpoint, "--output-dir",
+		again.project("library"))
+	require.Equal(t, 2, code, output)
+	require.Contains(t, output, again.project("library")+" belongs to run ", "a project's directory")
+	output, code = s.try("fork", again.dir)
 	require.Equal(t, 2, code, output)
 	for _, place := range []string{"from project library: ", "from project service: ", "from stage contract: "} {
 		require.Contains(t, output, place)
 	}
-	other := filepath.Join(s.folder, "definition", "shop.yaml")
-	raw := strings.Replace(string(read(t, other)), ", needs: [library]", "", 1)
-	require.NoError(t, os.WriteFile(other, []byte(raw), 0o600))
-	output, code = s.try("fork", again.dir, "--from", "cp-1", "--config", other)
+
+	s.defined(", needs: [library]", "")
+	output, code = s.try("fork", again.dir, "--from", "cp-1", "--config", s.config())
 	require.Equal(t, 1, code, output)
 	require.Contains(t, output, "the other pipeline must have the same projects, with the same sources and needs")
+	s.defined("source: ../service", "source: ../library")
+	output, code = s.try("fork", again.dir, "--from", "cp-1", "--config", s.config())
+	require.Equal(t, 1, code, output)
+	require.Contains(t, output, "project service: the other pipeline works on "+filepath.Join(s.folder, "library"))
+	s.defined("needs: [library]", `needs: [library], task: "Own, steer=`+s.steer+`"`)
+	s.at("library").write("name.txt", "a change that is not committed\n")
+	third := again.forked("third", "--from", "cp-1", "--config", s.config())
+	third.asked(run.QuestionHandoff)
+	require.Equal(t, "library service service service", s.calls(), "the copy of a copy has its work")
+	for name, task := range map[string]string{"library": "Otherwise", "service": "Own"} {
+		start := of[run.RunStart](eventsOf(t, third.project(name)), run.KindRunStart)[0]
+		require.Equal(t, task+", steer="+s.steer, start.Task, name)
+	}
+
+	begins := s.forked("begins", "--from", "cp-1")
+	begins.asked(run.QuestionHandoff)
+	require.Equal(t, "library service service service library service", s.calls(), "no project had begun then")
+}
+
+func (s shop) config() string { return filepath.Join(s.folder, "definition", "shop.yaml") }
+
+// defined writes the definition with another text.
+func (s shop) defined(old, text string) {
+	s.t.Helper()
+	path := filepath.Join(project, "test", "e2e", "testdata", "projects", "shop.yaml")
+	raw := strings.ReplaceAll(string(read(s.t, path)), "STEER", s.steer)
+	require.Contains(s.t, raw, old)
+	require.NoError(s.t, os.WriteFile(s.config(), []byte(strings.Replace(raw, old, text, 1)), 0o600))
 }
