@@ -149,7 +149,11 @@ func resolved(path string) (string, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return real, err
 	}
-	if _, err := os.Lstat(path); err == nil {
+	info, err := os.Lstat(path)
+	if err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return resolved(path) // it has been created meanwhile
+	}
+	if err == nil {
 		return "", &projector.TargetError{Path: path, Why: "it is a symbolic link that leads nowhere",
 			Next: "Name another path"}
 	}

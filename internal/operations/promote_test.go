@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -410,4 +411,32 @@ func TestPromoteCanBeRepeatedAfterEveryStep(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestPathThatIsCreatedMeanwhileIsResolved: a folder that another program creates is not taken for a link.
+func TestPathThatIsCreatedMeanwhileIsResolved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	want, err := resolved(path)
+	require.NoError(t, err)
+	over := make(chan struct{})
+	var other sync.WaitGroup
+	other.Go(func() {
+		for {
+			select {
+			case <-over:
+				return
+			default:
+				_, _ = os.Mkdir(path, 0o700), os.Remove(path)
+			}
+		}
+	})
+	for range 20_000 {
+		if got, rerr := resolved(path); rerr != nil || got != want {
+			err = fmt.Errorf("%q: %w", got, rerr)
+			break
+		}
+	}
+	close(over)
+	other.Wait()
+	require.NoError(t, err)
 }
