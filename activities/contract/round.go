@@ -36,16 +36,13 @@ func encoded(s Step, uses []int, roles []Role) encodedStep {
 	return out
 }
 
-// decoded returns a step, which has the roles of an earlier release, and the indices of its roles.
-func (s encodedStep) decoded(roles []Role) (step Step, uses []int) {
-	step, uses = Step{PlanStep: s.PlanStep, Roles: s.Roles}, s.Uses
+// decoded returns a step, with its roles if an earlier release encoded them in it.
+func (s encodedStep) decoded() Step {
+	step := Step{PlanStep: s.PlanStep, Roles: s.Roles}
 	if step.Kind = s.Kind; s.Kind == "" && s.Role != "" {
 		step.Kind = pipeline.KindRole
 	}
-	if len(uses)+len(s.Roles) == 0 {
-		uses = named(roles, s.Role)
-	}
-	return step, uses
+	return step
 }
 
 // named returns the index of the only role with a name; nil: it has no name, or several roles have it.
@@ -126,11 +123,7 @@ func (r *Round) Complete(known Round) error {
 		return err
 	}
 	for i, s := range r.Steps {
-		uses := r.uses[i]
-		if len(uses) == 0 {
-			uses = named(roles.all, s.Role)
-		}
-		if r.Steps[i].Roles, err = used(roles.all, uses, s.PlanStep); err != nil {
+		if r.Steps[i].Roles, err = used(roles.all, r.uses[i], s.PlanStep); err != nil {
 			return err
 		}
 	}
@@ -140,6 +133,9 @@ func (r *Round) Complete(known Round) error {
 
 // used returns the roles that a step uses.
 func used(all []Role, uses []int, s pipeline.PlanStep) (roles []Role, err error) {
+	if len(uses) == 0 {
+		uses = named(all, s.Role)
+	}
 	for _, at := range uses {
 		if at < 0 || at >= len(all) {
 			return nil, fmt.Errorf("step %s: the round has no role %d, only %d roles", s.Key, at, len(all))
@@ -160,11 +156,11 @@ func (r *Round) UnmarshalJSON(data []byte) (err error) {
 		return err
 	}
 	for _, s := range in.Steps {
-		step, uses := s.decoded(in.Roles)
+		step := s.decoded()
 		if r.KnownRoles {
-			r.uses = append(r.uses, uses)
+			r.uses = append(r.uses, s.Uses)
 		} else if len(s.Roles) == 0 {
-			if step.Roles, err = used(in.Roles, uses, s.PlanStep); err != nil {
+			if step.Roles, err = used(in.Roles, s.Uses, s.PlanStep); err != nil {
 				return err
 			}
 		}

@@ -24,13 +24,15 @@ import (
 // continues at its newest checkpoint, and one that had not begun begins. Without a named checkpoint, the fork copies
 // the projects as they are now.
 
+var errOtherProjects = errors.New("the other pipeline must have the same projects, with the same sources and needs")
+
 // sameProjects refuses a definition with other projects than those of the run.
 func sameProjects(old, other []pipeline.Project) error {
 	same := func(a, b pipeline.Project) bool { return a.Alias == b.Alias && slices.Equal(a.Needs, b.Needs) }
 	if slices.EqualFunc(old, other, same) {
 		return nil
 	}
-	return errors.New("the other pipeline must have the same projects, with the same sources and needs")
+	return errOtherProjects
 }
 
 // sameSource refuses a definition of a project that works on something else than the run's project does.
@@ -115,7 +117,7 @@ type projectCopy struct {
 func (o Operator) adopts(ctx context.Context, def Definition, p *projectCopy) error {
 	i := slices.IndexFunc(def.Plan.Projects, func(d pipeline.Project) bool { return d.Alias == p.ref.Alias })
 	if i < 0 {
-		return sameProjects(nil, def.Plan.Projects)
+		return errOtherProjects
 	}
 	m, err := o.member(def, def.Plan.Projects[i])
 	if err == nil {
