@@ -23,7 +23,7 @@ func (h *harness) inhibitor() (count func(word string) int) {
 	script := "#!/bin/sh\nfor last; do :; done\necho started >>'" + log + "'\n\"$last\"\necho ended >>'" + log + "'\n"
 	require.NoError(h.t, os.WriteFile(filepath.Join(bin, awake.Program()), []byte(script), 0o700))
 	h.t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
-	h.acts.cfg.KeepAwake = awake.New(func(err error) { h.t.Error(err) }).Hold
+	h.acts.cfg.KeepAwake = awake.New(func(err error) { h.t.Error(err) }, time.Millisecond).Hold
 	return func(word string) int {
 		raw, err := os.ReadFile(log)
 		if err != nil {

@@ -1,8 +1,8 @@
 // Package awake keeps the machine from sleeping while calls run, with systemd-inhibit on Linux and caffeinate on macOS.
 //
 // One inhibitor runs for all calls of a worker. It ends when a pipe is closed that the worker and the supervisors of
-// its calls hold open: a killed worker does not end it, because its calls continue, and it never outlives them. An
-// inhibitor that cannot run is a warning; no call fails.
+// its calls hold open: a killed worker does not end it, because its calls continue, and without a worker it does not
+// outlive them. An inhibitor that cannot run is a warning; no call fails.
 package awake
 
 import (
@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // programs are the inhibitors by operating system. A command follows the arguments; the inhibitor ends with it.
@@ -34,26 +35,45 @@ func Program() string {
 	return ""
 }
 
+// Linger is how long the inhibitor stays after the last call, so that calls one after the other share one.
+const Linger = 10 * time.Second
+
+// retry is how long no inhibitor is started after one that could not run: a host without logind would start one in vain
+// for each call.
+const retry = time.Minute
+
 // Inhibitor keeps the machine awake while it is held.
 type Inhibitor struct {
-	warn func(error)
+	warn   func(error)
+	linger time.Duration
 
 	mu     sync.Mutex
 	holds  int
-	pipe   *os.File // the write end; nil: no inhibitor was started
+	pipe   *os.File    // the write end; nil: no inhibitor was started
+	ended  bool        // the inhibitor of pipe has
+	idle   *time.Timer // ends the inhibitor; nil before the first release
+	failed time.Time
 	warned bool
 }
 
-// New returns an inhibitor. warn is called at most once, with the reason why the machine may sleep.
-func New(warn func(error)) *Inhibitor { return &Inhibitor{warn: warn} }
+// New returns an inhibitor that stays for a time after the last call; see [Linger]. warn is called at most once, with
+// the reason why the machine may sleep.
+func New(warn func(error), linger time.Duration) *Inhibitor {
+	return &Inhibitor{warn: warn, linger: linger}
+}
 
 // Hold keeps the machine awake until release is called and every process that inherited the file has ended. The file is
 // nil if nothing keeps it awake, and valid until release.
 func (i *Inhibitor) Hold() (file *os.File, release func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.holds++; i.holds == 1 {
-		i.start()
+	if i.idle != nil {
+		i.idle.Stop()
+	}
+	if i.holds++; i.holds == 1 && i.pipe == nil && (i.failed.IsZero() || time.Since(i.failed) > retry) {
+		if err := i.start(); err != nil {
+			i.fail(err)
+		}
 	}
 	return i.pipe, sync.OnceFunc(i.release)
 }
@@ -61,9 +81,25 @@ func (i *Inhibitor) Hold() (file *os.File, release func()) {
 func (i *Inhibitor) release() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.holds--; i.holds > 0 || i.pipe == nil {
+	i.holds--
+	if i.holds > 0 || i.pipe == nil {
 		return
 	}
+	if i.ended {
+		i.close()
+		return
+	}
+	i.idle = time.AfterFunc(i.linger, func() {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		if i.holds == 0 && i.pipe != nil {
+			i.close()
+		}
+	})
+}
+
+// close ends the inhibitor once no supervisor has the pipe open. The caller holds the lock.
+func (i *Inhibitor) close() {
 	if err := i.pipe.Close(); err != nil {
 		i.report(err)
 	}
@@ -71,33 +107,44 @@ func (i *Inhibitor) release() {
 }
 
 // start starts the inhibitor. It ends at the end of its standard input. The caller holds the lock.
-func (i *Inhibitor) start() {
+func (i *Inhibitor) start() error {
 	cmd, err := command(context.Background(), "cat")
 	if err != nil {
-		i.report(err)
-		return
+		return err
 	}
 	r, w, err := os.Pipe()
 	if err != nil {
-		i.report(err)
-		return
+		return err
 	}
 	var output bytes.Buffer
 	cmd.Stdin, cmd.Stderr = r, &output
 	err = cmd.Start()
 	if closed := r.Close(); err != nil {
-		i.report(errors.Join(err, closed, w.Close()))
-		return
+		return errors.Join(err, closed, w.Close())
 	}
-	i.pipe = w
+	i.pipe, i.ended = w, false
 	go func() {
 		err := cmd.Wait()
 		i.mu.Lock()
 		defer i.mu.Unlock()
-		if err != nil || i.pipe == w {
-			i.report(explain(err, output.String()))
+		if err == nil && i.pipe != w {
+			return
+		}
+		i.fail(explain(err, output.String()))
+		if i.pipe != w {
+			return
+		}
+		if i.ended = true; i.holds == 0 {
+			i.close()
 		}
 	}()
+	return nil
+}
+
+// fail records that nothing keeps the machine awake. The caller holds the lock.
+func (i *Inhibitor) fail(err error) {
+	i.failed = time.Now()
+	i.report(err)
 }
 
 // report passes the first error on. The caller holds the lock.

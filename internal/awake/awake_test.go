@@ -43,7 +43,7 @@ func eventually(t *testing.T, want int, got func() int) {
 
 func TestOneInhibitorForParallelCalls(t *testing.T) {
 	started, ended := fake(t, "$last")
-	i := New(func(err error) { t.Error(err) })
+	i := New(func(err error) { t.Error(err) }, time.Millisecond)
 	file, first := i.Hold()
 	_, second := i.Hold()
 	eventually(t, 1, started)
@@ -65,7 +65,7 @@ func TestOneInhibitorForParallelCalls(t *testing.T) {
 // A process that inherited the file replaces the worker: the call outlives it.
 func TestInhibitorLivesAsLongAsCall(t *testing.T) {
 	started, ended := fake(t, "$last")
-	i := New(func(err error) { t.Error(err) })
+	i := New(func(err error) { t.Error(err) }, time.Millisecond)
 	file, release := i.Hold()
 	call := exec.Command("cat")
 	call.ExtraFiles = []*os.File{file}
@@ -80,6 +80,20 @@ func TestInhibitorLivesAsLongAsCall(t *testing.T) {
 	eventually(t, 1, ended)
 }
 
+// Each call begins after the one before it has ended.
+func TestOneInhibitorForSuccessiveCalls(t *testing.T) {
+	started, ended := fake(t, "$last")
+	i := New(func(err error) { t.Error(err) }, 500*time.Millisecond)
+	for range 5 {
+		_, release := i.Hold()
+		eventually(t, 1, started)
+		release()
+	}
+	require.Equal(t, []int{1, 0}, []int{started(), ended()})
+	eventually(t, 1, ended)
+}
+
+// An inhibitor that cannot run is not started again for each call, but a minute later.
 func TestOneWarning(t *testing.T) {
 	for _, row := range []struct{ name, script, want string }{
 		{"no logind", "echo Failed to inhibit: no bus >&2; exit 1", ": Failed to inhibit: no bus (exit status 1)"},
@@ -88,15 +102,17 @@ func TestOneWarning(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			started, _ := fake(t, row.script)
 			warnings := make(chan error, 3)
-			i := New(func(err error) { warnings <- err })
-			for n := range 2 {
-				_, release := i.Hold()
-				eventually(t, n+1, started)
-				if n == 0 {
-					require.EqualError(t, <-warnings, Program()+row.want)
-				}
-				release()
-			}
+			i := New(func(err error) { warnings <- err }, time.Millisecond)
+			_, release := i.Hold()
+			require.EqualError(t, <-warnings, Program()+row.want)
+			release()
+			file, release := i.Hold()
+			require.Nil(t, file, "an inhibitor was started again at once")
+			release()
+			i.failed = i.failed.Add(-2 * retry)
+			_, release = i.Hold()
+			eventually(t, 2, started)
+			release()
 			require.Empty(t, warnings)
 		})
 	}
@@ -105,7 +121,7 @@ func TestOneWarning(t *testing.T) {
 func TestMissingProgramIsOneWarning(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	warnings := 0
-	i := New(func(error) { warnings++ })
+	i := New(func(error) { warnings++ }, time.Millisecond)
 	for range 2 {
 		file, release := i.Hold()
 		require.Nil(t, file)

@@ -177,7 +177,7 @@ func (o Options) activities() activities.Config {
 	if o.Settings.KeepAwake {
 		c.KeepAwake = awake.New(func(err error) {
 			slog.Warn("the machine may sleep while calls run; keep_awake: false disables this warning", "error", err)
-		}).Hold
+		}, awake.Linger).Hold
 	}
 	if o.Adjust != nil {
 		o.Adjust(&c)

@@ -33,7 +33,7 @@ func TestWebUIShowsLanes(t *testing.T) {
 	for _, text := range []string{"lane 2, pages/p0001.txt: step 1, worker, since ", "lane 4, pages/p0003.txt: step 1"} {
 		require.Contains(t, page, text)
 	}
-	require.Contains(t, w.page(t, h.tab("run", "timeline"), "RunPass", ""), "pages/p0003.txt")
+	require.Contains(t, w.page(t, h.tab("run", "timeline"), "pages/p0003.txt", ""), "RunPass")
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	until(t, "the run is done", func() bool { return statusIs(h.dir("run"), run.Done) })
 	require.Equal(t, "new\n", string(read(t, filepath.Join(h.dir("run"), "workspace", "pages", "p0003.txt"))))
