@@ -34,7 +34,7 @@ type database struct {
 func openDatabase(ctx context.Context, o options) (*database, error) {
 	db := &database{sql: sqlConfig(o)}
 	if o.db != "" {
-		if err := db.prepare(ctx, o.db); err != nil {
+		if err := db.prepare(ctx, o); err != nil {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
@@ -62,20 +62,22 @@ func sqlConfig(o options) *config.SQL {
 		c.ConnectAttributes = map[string]string{"mode": "memory", "cache": "shared"}
 		return c
 	}
+	c.MaxConns = o.connections
 	c.ConnectAttributes = map[string]string{"mode": "rwc"}
 	maps.Copy(c.ConnectAttributes, durable)
 	maps.Copy(c.ConnectAttributes, o.pragmas)
 	return c
 }
 
-func (db *database) prepare(ctx context.Context, file string) error {
+func (db *database) prepare(ctx context.Context, o options) error {
+	file := o.db
 	if _, err := os.Stat(filepath.Dir(file)); err != nil {
 		return fmt.Errorf("open database %s: %w; create the folder first", file, err)
 	}
 	if err := db.acquire(file + ".lock"); err != nil {
 		return err
 	}
-	if err := ensureSchema(ctx, file); err != nil {
+	if err := ensureSchema(ctx, file, o.pragmas["page_size"]); err != nil {
 		return fmt.Errorf("open database %s: %w", file, err)
 	}
 	return nil
@@ -96,14 +98,23 @@ func (db *database) acquire(path string) error {
 }
 
 // ensureSchema creates the tables in an empty file, and refuses a file that another minor version made: nothing
-// migrates it.
-func ensureSchema(ctx context.Context, file string) (err error) {
-	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+
-		"?_pragma=busy_timeout(10000)&_pragma=journal_mode(wal)&_pragma=synchronous(full)")
+// migrates it. SQLite sets the size of pages with the first write, or never.
+func ensureSchema(ctx context.Context, file, pageSize string) (err error) {
+	conn, err := sql.Open("sqlite", "file:"+(&url.URL{Path: file}).EscapedPath()+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
+	conn.SetMaxOpenConns(1) // the settings are those of a connection
+	first := []string{"PRAGMA journal_mode = wal", "PRAGMA synchronous = full"}
+	if pageSize != "" {
+		first = append([]string{"PRAGMA page_size = " + pageSize}, first...)
+	}
+	for _, statement := range first {
+		if _, err := conn.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -6,11 +6,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -28,8 +25,6 @@ func startWorker(t *testing.T, c client.Client) worker.Worker {
 	t.Helper()
 	w := worker.New(c, "q", worker.Options{})
 	w.RegisterWorkflowWithOptions(waiting, workflow.RegisterOptions{Name: "waiting"})
-	w.RegisterWorkflowWithOptions(fiveActivities, workflow.RegisterOptions{Name: "five"})
-	w.RegisterActivityWithOptions(nothing, activity.RegisterOptions{Name: "nothing"})
 	require.NoError(t, w.Start())
 	return w
 }
@@ -112,36 +107,19 @@ func TestDatabaseIsRefused(t *testing.T) {
 	})
 }
 
-func nothing() error { return nil }
-
-func fiveActivities(ctx workflow.Context) error {
-	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
-	for range 5 {
-		if err := workflow.ExecuteActivity(ctx, "nothing").Get(ctx, nil); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// The measured time is logged; the limit is what the server's own settings cost (300 ms) and has room for a busy
-// machine.
-func TestFiveEmptyActivitiesAreQuick(t *testing.T) {
-	c, _ := fresh(t, "--headless")
-	cl := c.dial(t)
-	w := startWorker(t, cl)
-	defer w.Stop()
-	best := time.Hour
-	for range 10 {
-		began := time.Now()
-		run, err := cl.ExecuteWorkflow(testContext(t),
-			client.StartWorkflowOptions{TaskQueue: "q",
-				WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE}, "five")
+// A file that exists keeps the size of its pages.
+func TestPageSizeOfANewDatabase(t *testing.T) {
+	opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
+	for _, pageSize := range []string{"8192", "16384"} {
+		opts.pragmas = map[string]string{"page_size": pageSize}
+		db, err := openDatabase(t.Context(), opts)
 		require.NoError(t, err)
-		require.NoError(t, run.Get(testContext(t), nil))
-		took := time.Since(began)
-		t.Logf("%s", took)
-		best = min(best, took)
+		require.NoError(t, db.Close())
+		raw, err := sql.Open("sqlite", opts.db)
+		require.NoError(t, err)
+		var size int
+		require.NoError(t, raw.QueryRow("PRAGMA page_size").Scan(&size))
+		require.NoError(t, raw.Close())
+		require.Equal(t, 8192, size)
 	}
-	require.Less(t, best, 250*time.Millisecond)
 }

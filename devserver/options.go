@@ -28,6 +28,8 @@ type options struct {
 	attributes  map[string]enumspb.IndexedValueType
 	dynamic     map[string]any
 	pragmas     map[string]string
+	connections int // to the database file
+	shards      int // of a new database
 	retention   time.Duration
 	logLevel    string
 	logFormat   string
@@ -56,6 +58,8 @@ func parse(args []string, usage io.Writer) (options, error) {
 	fs.Var(&attributes, "search-attribute", "Name=Type; may be repeated")
 	fs.Var(&dynamic, "dynamic-config-value", "key=JSON; may be repeated")
 	fs.Var(&pragmas, "sqlite-pragma", "pragma=value; may be repeated")
+	fs.IntVar(&o.connections, "sqlite-connections", 1, "connections to the database file")
+	fs.IntVar(&o.shards, "history-shards", 1, "shards of a new database; an existing one keeps its number")
 	fs.DurationVar(&o.retention, "retention", retention, "how long closed runs are kept")
 	fs.StringVar(&o.logLevel, "log-level", "warn", "debug, info, warn, error or never")
 	fs.StringVar(&o.logFormat, "log-format", "text", "text (or pretty), or json")
@@ -103,6 +107,11 @@ func (o *options) settle() error {
 			*f.ip = "127.0.0.1"
 		}
 		errs = append(errs, o.reachable(f.name, *f.ip))
+	}
+	for name, n := range map[string]int{"--sqlite-connections": o.connections, "--history-shards": o.shards} {
+		if n < 1 {
+			errs = append(errs, fmt.Errorf("%s %d: it must be at least 1", name, n))
+		}
 	}
 	if o.retention < time.Hour {
 		errs = append(errs, fmt.Errorf("--retention %s: the server refuses less than 1h", o.retention))

@@ -17,8 +17,8 @@ func TestCommandLine(t *testing.T) {
 	o, err := parse([]string{"server", "start-dev", "--ip", "localhost", "--port=7000", "--namespace", "a",
 		"--namespace", "a",
 		"--search-attribute", "X=datetime", "--dynamic-config-value", `k=1`, "--dynamic-config-value", `s="t"`,
-		"--sqlite-pragma", "synchronous=extra", "--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format",
-		"pretty", "--log-level", "never", "--insecure"}, io.Discard)
+		"--sqlite-pragma", "synchronous=extra", "--history-shards", "4", "--sqlite-connections", "2",
+		"--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format", "pretty", "--log-level", "never", "--insecure"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", o.ip)
 	require.Equal(t, 8000, uiPort(o))
@@ -27,6 +27,7 @@ func TestCommandLine(t *testing.T) {
 	require.Equal(t, enumspb.INDEXED_VALUE_TYPE_DATETIME, o.attributes["X"])
 	require.Equal(t, map[string]any{"k": 1, "s": "t"}, o.dynamic)
 	require.Equal(t, map[string]string{"synchronous": "extra"}, o.pragmas)
+	require.Equal(t, []int{2, 4}, []int{o.connections, o.shards})
 }
 
 func TestBadCommandLine(t *testing.T) {
@@ -44,6 +45,8 @@ func TestBadCommandLine(t *testing.T) {
 		"level":             {[]string{"--log-level", "loud"}, `--log-level "loud"`},
 		"format":            {[]string{"--log-format", "xml"}, `--log-format "xml"`},
 		"retention":         {[]string{"--retention", "1m"}, "refuses less than 1h"},
+		"no connection":     {[]string{"--sqlite-connections", "0"}, "--sqlite-connections 0: it must be at least 1"},
+		"no shard":          {[]string{"--history-shards", "-1"}, "--history-shards -1: it must be at least 1"},
 		"left over":         {[]string{"stop"}, `unexpected argument "stop"`},
 		"a verb but no dev": {[]string{"server", "start"}, `unexpected argument "server"`},
 	} {

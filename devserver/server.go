@@ -109,7 +109,7 @@ func serverConfig(o options, db *config.SQL, p ports) *config.Config {
 	c.Persistence = config.Persistence{
 		DefaultStore:     storeName,
 		VisibilityStore:  storeName,
-		NumHistoryShards: 1,
+		NumHistoryShards: int32(o.shards),
 		DataStores:       map[string]config.DataStore{storeName: {SQL: db}},
 	}
 	c.ClusterMetadata = &cluster.Config{

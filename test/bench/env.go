@@ -43,11 +43,9 @@ func open(ctx context.Context, s settings) (*env, error) {
 	if err := os.WriteFile(h.empty(), []byte("{}\n"), 0o600); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", temp+string(filepath.Separator),
-		"./worker", "./internal/supervisor/passbook-call", "./test/bench/agent")
-	build.Dir = s.Root
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("build the programs: %w\n%s", err, output), h.close())
+	err = build(ctx, s.Root, temp, "./worker", "./internal/supervisor/passbook-call", "./test/bench/agent")
+	if err != nil {
+		return nil, errors.Join(err, h.close())
 	}
 	if err := h.connect(ctx); err != nil {
 		return nil, errors.Join(err, h.close())

@@ -31,9 +31,10 @@ type settings struct {
 	Reps  int
 	Sizes []size
 
-	Peers bool     // compare with other engines
-	Quick bool     // with few steps and workflows, to try the command
-	Only  []string // these columns; empty: all
+	Server bool     // compare settings of the embedded server
+	Peers  bool     // compare with other engines
+	Quick  bool     // with few steps and workflows, to try the command
+	Only   []string // these columns; empty: all
 
 	Long    int   // passes of one long run, instead of the table
 	Waiting int   // runs that wait for an operator, instead of the table
@@ -55,8 +56,11 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Peers {
+	switch {
+	case s.Peers:
 		return compare(ctx, s, out)
+	case s.Server:
+		return vary(ctx, s, out)
 	}
 	h, err := open(ctx, s)
 	if err != nil {
@@ -117,6 +121,7 @@ func parse(args []string) (settings, error) {
 	flags.IntVar(&s.Reps, "reps", 3, "number of measurements of each row; the table has medians")
 	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
 	flags.BoolVar(&s.Peers, "peers", false, "compare with other engines instead (docs/peers.md)")
+	flags.BoolVar(&s.Server, "server", false, "compare settings of the embedded server instead")
 	flags.BoolVar(&s.Quick, "quick", false, "compare with few steps and workflows, to try the command")
 	only := flags.String("only", "", "compare these columns, separated by semicolons; empty: all")
 

@@ -78,12 +78,20 @@ func buildPeers(ctx context.Context, s settings, programs string) error {
 	for module, packages := range map[string][]string{
 		".": {"./worker", "./internal/supervisor/passbook-call", "./test/bench/agent"}, "tools/peers": {"./..."},
 	} {
-		args := append([]string{"build", "-buildvcs=false", "-o", programs + string(filepath.Separator)}, packages...)
-		build := exec.CommandContext(ctx, "go", args...)
-		build.Dir = filepath.Join(s.Root, module)
-		if output, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("build the programs of %s: %w\n%s", module, err, output)
+		if err := build(ctx, filepath.Join(s.Root, module), programs, packages...); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// build builds programs of a module into a folder.
+func build(ctx context.Context, module, programs string, packages ...string) error {
+	args := append([]string{"build", "-buildvcs=false", "-o", programs + string(filepath.Separator)}, packages...)
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = module
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build the programs of %s: %w\n%s", module, err, output)
 	}
 	return nil
 }

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"github.com/passbook-run/passbook/internal/local"
+)
+
+// variant is a start of the embedded server with other settings than its own.
+type variant struct {
+	name string
+	args []string
+}
+
+func dynamic(pairs ...string) (args []string) {
+	for _, pair := range pairs {
+		args = append(args, "--dynamic-config-value", pair)
+	}
+	return args
+}
+
+// variants are measured one by one beside the first, which changes nothing.
+var variants = []variant{
+	{"as Passbook starts it", nil},
+	{"20 polls of a queue a second (Temporal's default)",
+		dynamic("history.transferProcessorMaxPollRPS=20", "history.timerProcessorMaxPollRPS=20")},
+	{"4 partitions of a task queue (Temporal's default)",
+		dynamic("matching.numTaskqueueReadPartitions=4", "matching.numTaskqueueWritePartitions=4")},
+	{"timers rounded to a second (Temporal's default)", dynamic(`history.timerProcessorMaxTimeShift="1s"`)},
+	{"no eager activities", dynamic("system.enableActivityEagerExecution=false")},
+	{"no persistence rate limits", dynamic("frontend.persistenceMaxQPS=0", "history.persistenceMaxQPS=0",
+		"matching.persistenceMaxQPS=0")},
+	{"4 shards", []string{"--history-shards", "4"}},
+	{"4 connections to SQLite", []string{"--sqlite-connections", "4"}},
+	{"pages of 8 KB", []string{"--sqlite-pragma", "page_size=8192"}},
+	{"pages of 16 KB", []string{"--sqlite-pragma", "page_size=16384"}},
+	{"cache of 64 MB", []string{"--sqlite-pragma", "cache_size=-65536"}},
+	{"memory map of 256 MB", []string{"--sqlite-pragma", "mmap_size=268435456"}},
+	{"WAL checkpoint at 100 pages (1,000)", []string{"--sqlite-pragma", "wal_autocheckpoint=100"}},
+	{"WAL checkpoint at 10,000 pages", []string{"--sqlite-pragma", "wal_autocheckpoint=10000"}},
+	{"synchronous=normal: a power failure can lose commits", []string{"--sqlite-pragma", "synchronous=normal"}},
+}
+
+// vary measures workflows of five empty steps, with the plain SDK, on servers with other settings.
+func vary(ctx context.Context, s settings, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp(s.Temp, "passbook-settings-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	programs := filepath.Join(dir, "bin")
+	if err := build(ctx, filepath.Join(s.Root, "tools/peers"), programs, "./temporal"); err != nil {
+		return err
+	}
+	server, err := local.Build(ctx, local.Options{StateDir: filepath.Join(dir, "state"), SourceDir: s.Root},
+		func(line string) { fmt.Fprintln(os.Stderr, line) })
+	if err != nil {
+		return err
+	}
+	amount := full
+	if s.Quick {
+		amount = brief
+	}
+	before := load()
+	readings := make([]map[figure][]float64, len(variants))
+	for rep := range s.Reps {
+		for i, v := range variants {
+			fmt.Fprintf(os.Stderr, "bench: %s, repetition %d of %d\n", v.name, rep+1, s.Reps)
+			c := contender{name: v.name, open: func(dir, _ string) engine {
+				return &peerProgram{path: filepath.Join(programs, "temporal"), dir: dir,
+					server: &variedServer{path: server, dir: dir, args: v.args}}
+			}}
+			m := trial{amounts: amount, contender: c, dir: filepath.Join(dir, fmt.Sprintf("%d-%d", rep, i)),
+				readings: map[figure]reading{}}
+			if err := m.open(ctx, "five", measureFive); err != nil {
+				return fmt.Errorf("%s: %w", v.name, err)
+			}
+			if readings[i] == nil {
+				readings[i] = map[figure][]float64{}
+			}
+			for f, r := range m.readings {
+				if r.err != nil {
+					return fmt.Errorf("%s: %w", v.name, r.err)
+				}
+				readings[i][f] = append(readings[i][f], r.value)
+			}
+		}
+	}
+	fmt.Fprintf(out, "%s; medians of %d, in turn; load average %s before, %s after. In brackets: divided by the first "+
+		"row.\n\n", where(), s.Reps, before, load())
+	writeVariants(out, readings)
+	return nil
+}
+
+func writeVariants(out io.Writer, readings []map[figure][]float64) {
+	fmt.Fprintf(out, "| settings of the server | five empty steps | %d workflows at once: workflows a second | bytes of a "+
+		"workflow |\n|---|--:|--:|--:|\n", atOnce)
+	for i, v := range variants {
+		fmt.Fprintf(out, "| %s |", v.name)
+		for _, column := range []row{{figure: figOne, format: seconds}, {figure: figMany, format: plain},
+			{figure: figBytes, format: plain}} {
+			value, base := median(readings[i][column.figure]), median(readings[0][column.figure])
+			fmt.Fprintf(out, " %s (%s) |", column.format(value), plain(value/base))
+		}
+		fmt.Fprintln(out)
+	}
+}
+
+// measureFive measures workflows of five empty steps, and what they leave in the files of the stopped server.
+func measureFive(ctx context.Context, s *session) {
+	if _, err := s.five(ctx, "warm", 2, 1); err != nil {
+		s.record(figOne, 0, err)
+		return
+	}
+	r, err := s.five(ctx, "one", s.Latency, 1)
+	s.record(figOne, median(r.Each).Seconds(), err)
+	r, err = s.five(ctx, "many", s.Many, atOnce)
+	s.record(figMany, float64(s.Many)/r.Wall.Seconds(), err)
+	if err := s.stop(ctx); err != nil {
+		s.record(figBytes, 0, err)
+		return
+	}
+	stored, err := s.stored()
+	s.record(figBytes, float64(stored["database"])/float64(2+s.Latency+s.Many), err)
+}
+
+// variedServer is the embedded server with further arguments, for the plain SDK.
+type variedServer struct {
+	path, dir string
+	args      []string
+	d         *daemon
+}
+
+func (v *variedServer) start(ctx context.Context) (string, []string, error) {
+	port, err := freePort()
+	if err != nil {
+		return "", nil, err
+	}
+	address := "127.0.0.1:" + port
+	v.d, err = launch(ctx, exec.Command(v.path, append([]string{"--insecure", "--headless", "--port", port,
+		"--db-filename", filepath.Join(v.dir, "temporal.db")}, v.args...)...),
+		func() error { return reachable(ctx, address) })
+	return address, []string{"TEMPORAL_ADDRESS=" + address}, err
+}
+
+func (v *variedServer) stop(context.Context) error {
+	if v.d == nil {
+		return nil
+	}
+	err := v.d.stop(syscall.SIGTERM)
+	v.d = nil
+	return err
+}
+
+func (v *variedServer) processes() []int { return []int{v.d.cmd.Process.Pid} }
+
+func (v *variedServer) stored() (int64, error) { return bytesIn(v.dir) }
+
+// reachable returns nil once a server answers.
+func reachable(ctx context.Context, address string) error {
+	c, err := client.NewLazyClient(client.Options{HostPort: address, Logger: log.NewStructuredLogger(
+		slog.New(slog.DiscardHandler))})
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err = c.CheckHealth(ctx, nil)
+	return err
+}
