@@ -18,7 +18,8 @@ func TestCommandLine(t *testing.T) {
 		"--namespace", "a",
 		"--search-attribute", "X=datetime", "--dynamic-config-value", `k=1`, "--dynamic-config-value", `s="t"`,
 		"--sqlite-pragma", "synchronous=extra", "--history-shards", "4", "--sqlite-connections", "2",
-		"--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format", "pretty", "--log-level", "never", "--insecure"}, io.Discard)
+		"--ui-codec-endpoint", "http://127.0.0.1:8234", "--log-format", "pretty", "--log-level", "never",
+		"--insecure"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", o.ip)
 	require.Equal(t, 8000, uiPort(o))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -174,4 +175,17 @@ func TestPeersUseTheSameSDK(t *testing.T) {
 		return string(out)
 	}
 	require.Equal(t, version("../.."), version("../../tools/peers"))
+}
+
+func TestServerSettingsAreDividedByTheFirst(t *testing.T) {
+	readings := make([]map[figure][]float64, len(variants))
+	for i := range readings {
+		n := float64(i + 1)
+		readings[i] = map[figure][]float64{figOne: {n, 9 * n, 0.05 * n}, figMany: {20 / n}, figBytes: {1000 * n}}
+	}
+	var out bytes.Buffer
+	writeVariants(&out, readings)
+	lines := strings.Split(out.String(), "\n")
+	require.Equal(t, "| as Passbook starts it | 1 s (1) | 20.0 (1) | 1000 (1) |", lines[2])
+	require.Equal(t, "| "+variants[3].name+" | 4 s (4) | 5 (0.25) | 4000 (4) |", lines[5])
 }

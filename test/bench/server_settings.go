@@ -105,8 +105,8 @@ func vary(ctx context.Context, s settings, out io.Writer) (err error) {
 }
 
 func writeVariants(out io.Writer, readings []map[figure][]float64) {
-	fmt.Fprintf(out, "| settings of the server | five empty steps | %d workflows at once: workflows a second | bytes of a "+
-		"workflow |\n|---|--:|--:|--:|\n", atOnce)
+	fmt.Fprintf(out, "| settings of the server | five empty steps | %d workflows at once: workflows a second | bytes "+
+		"of a workflow |\n|---|--:|--:|--:|\n", atOnce)
 	for i, v := range variants {
 		fmt.Fprintf(out, "| %s |", v.name)
 		for _, column := range []row{{figure: figOne, format: seconds}, {figure: figMany, format: plain},
