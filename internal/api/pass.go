@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -31,6 +32,13 @@ type PassRecord struct {
 	Truncated  bool              `json:"truncated" jsonschema:"a text is longer than 60000 bytes and is cut"`
 }
 
+// MissingPassError reports a pass that a run does not have.
+type MissingPassError struct{ Pass int64 }
+
+func (e *MissingPassError) Error() string {
+	return fmt.Sprintf("read pass %d: the run has no such pass; the list of passes has its seq", e.Pass)
+}
+
 // maxFrames is the maximum number of frames of a pass in an output.
 const maxFrames = 500
 
@@ -46,7 +54,7 @@ func Pass(ctx context.Context, h Host, in PassInput) (PassRecord, error) {
 	}
 	i := slices.IndexFunc(e.Passes, func(p evidence.Pass) bool { return p.Seq == in.Pass })
 	if i < 0 {
-		return PassRecord{}, invalid("read pass %d: the run has no such pass; the list of passes has its seq", in.Pass)
+		return PassRecord{}, &MissingPassError{in.Pass}
 	}
 	p := e.Passes[i]
 	out := PassRecord{PassLine: passLine(p), Frames: []json.RawMessage{}}

@@ -25,7 +25,7 @@ type Code string
 // The codes of problems.
 const (
 	CodeInvalid     Code = "invalid_input" // the request is wrong, or its input was refused
-	CodeNotFound    Code = "not_found"     // no run, or several, have that name
+	CodeNotFound    Code = "not_found"     // no run, or several, have that name; the run has no such pass
 	CodeNotAllowed  Code = "not_allowed"   // the request is valid, but not in the run's current status
 	CodeUndecided   Code = "undecided"     // an operator must decide a question first
 	CodeDamaged     Code = "damaged"       // the run directory is damaged
@@ -69,7 +69,8 @@ func CodeOf(err error) Code {
 		return CodeUndecided
 	case notInStatus(err):
 		return CodeNotAllowed
-	case is[*operations.NameError](err), is[*operations.MissingError](err), errors.Is(err, rundir.ErrNoRun):
+	case is[*operations.NameError](err), is[*operations.MissingError](err), is[*MissingPassError](err),
+		errors.Is(err, rundir.ErrNoRun):
 		return CodeNotFound
 	case isInvalid(err):
 		return CodeInvalid

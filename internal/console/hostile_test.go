@@ -88,6 +88,7 @@ func hostileRows() []hostileRow {
 		{"file of the run as a picture", "GET", aRun + "/screenshots/1/meta.json", "TOKEN", "", 404},
 		{"no number of a pass", "GET", aRun + "/passes/x", "TOKEN", "", 422},
 		{"page of a path", "GET", "/static/..%2fsession.key", "TOKEN", "", 404},
+		{"missing pass", "GET", aRun + "/passes/999", "TOKEN", "", 404},
 		{"run in the body", "POST", aRun + "/pause", "TOKEN" + inJSON, `{"run":"/etc"}`, 422},
 		{"run in the query", "GET", aRun + "/diff?run=/etc", "TOKEN", "", 422},
 		{"array for MCP", "POST", "/mcp", "TOKEN\nAccept: application/json, text/event-stream" + inJSON, `[]`, 400},
