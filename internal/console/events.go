@@ -26,7 +26,15 @@ type eventList struct {
 	Events []json.RawMessage `json:"events" jsonschema:"lines of events.jsonl: seq, ts, kind, phase, payload"`
 	Last   int64             `json:"last" jsonschema:"seq of the last one; ask for those after it"`
 	More   bool              `json:"more" jsonschema:"there are more already"`
-	Closed bool              `json:"closed" jsonschema:"the run has ended; a later start may continue it"`
+	// lines after the event that the client has
+	Damaged []damagedLine `json:"damaged,omitempty" jsonschema:"lines that are no events; starter check explains them"`
+	Closed  bool          `json:"closed" jsonschema:"the run has ended; a later start may continue it"`
+}
+
+// damagedLine is a line of the journal that is not an event.
+type damagedLine struct {
+	Line   int64  `json:"line" jsonschema:"number of the line in events.jsonl"`
+	Detail string `json:"detail" jsonschema:"why it is not an event"`
 }
 
 // events sends the journal of a run, from its directory alone: as JSON, or as a stream that follows it.
@@ -49,6 +57,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	list := eventList{Events: []json.RawMessage{}}
 	size := 0
 	list.More, err = j.read(func(line *line) bool {
+		if line.damaged != nil {
+			list.Damaged = append(list.Damaged, *line.damaged)
+			return len(list.Damaged) < maxEvents
+		}
 		if len(list.Events) >= maxEvents || size > 0 && size+len(line.text) > maxAnswer {
 			return false
 		}
@@ -118,6 +130,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, j *journal) {
 	for {
 		ends := closed(j.dir) // before the read: what was written meanwhile belongs to it
 		more, err := j.read(func(line *line) bool {
+			if line.damaged != nil {
+				return flush("event: damaged\ndata: " + oneLine(line.damaged) + "\n\n")
+			}
 			return flush(fmt.Sprintf("id: %d\nevent: journal\ndata: %s\n\n", line.seq, line.text))
 		})
 		switch {
@@ -159,22 +174,26 @@ func closed(d rundir.Dir) bool {
 	return err == nil && m.State.Status.Closed()
 }
 
-// journal reads the events of a run that follow one.
+// journal reads the lines of a run's journal that follow an event.
 type journal struct {
 	dir    rundir.Dir
 	last   int64 // seq of the last event that was read
 	offset int64 // after it, in the file; 0: the file was not read yet
+	number int64 // of the line that ends there
+	passed bool  // the event that was the last one at first
 }
 
-// line is an event with its number.
+// line is an event with its number, or a damaged line.
 type line struct {
-	seq  int64
-	text []byte
+	seq     int64
+	text    []byte
+	damaged *damagedLine
 }
 
 // behind reports whether the journal has events after the last one.
 func (j *journal) behind() bool {
-	more, err := j.read(func(*line) bool { return false })
+	at := *j
+	more, err := at.read(func(l *line) bool { return l.damaged != nil })
 	return more || err != nil
 }
 
@@ -183,19 +202,26 @@ func (j *journal) behind() bool {
 func (j *journal) read(visit func(*line) bool) (more bool, err error) {
 	fi, err := j.dir.Stat("events.jsonl")
 	if err == nil && fi.Size() < j.offset {
-		j.offset = 0
+		j.offset, j.number = 0, 0
 	}
+	first := j.number
 	for l, err := range j.dir.Lines(j.offset) {
 		if err != nil {
 			return false, err
 		}
-		if l.Err == nil && l.Event.Seq > j.last {
-			if !visit(&line{l.Event.Seq, l.Bytes}) {
-				return true, nil
-			}
-			j.last = l.Event.Seq
+		next := &line{seq: l.Event.Seq, text: l.Bytes}
+		if l.Err != nil {
+			next.damaged = &damagedLine{Line: first + l.Number, Detail: l.Err.Error()}
 		}
-		j.offset = l.End
+		fresh := l.Err == nil && l.Event.Seq > j.last || l.Err != nil && (j.passed || j.last == 0)
+		if fresh && !visit(next) {
+			return true, nil
+		}
+		if l.Err == nil {
+			j.passed = j.passed || l.Event.Seq >= j.last
+			j.last = max(j.last, l.Event.Seq)
+		}
+		j.offset, j.number = l.End, first+l.Number
 	}
 	return false, nil
 }

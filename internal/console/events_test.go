@@ -2,6 +2,7 @@ package console
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -59,6 +60,7 @@ func TestStreamsFollowARun(t *testing.T) {
 	d.appendEvent("damaged")
 	d.appendEvent(anEvent(8, "c.d"))
 	d.end()
+	require.Contains(t, next(), "event: damaged\ndata: {\"line\":8,")
 	require.Contains(t, next(), "id: 8\n")
 	require.Equal(t, "event: end\ndata: {}\n", next())
 	require.Equal(t, "EOF", next())
@@ -69,6 +71,7 @@ func TestStreamsFollowARun(t *testing.T) {
 	_, next, end = d.stream("Last-Event-ID: 7")
 	defer end()
 	require.Equal(t, "retry: 2000\n", next())
+	require.Contains(t, next(), "event: damaged\n")
 	require.Contains(t, next(), "id: 8\n")
 	require.Equal(t, "event: end\ndata: {}\n", next())
 }
@@ -97,6 +100,39 @@ func TestJournalIsReadOnAfterARebuild(t *testing.T) {
 	require.Equal(t, []int64{7}, read(), "and not the piece of a line that is being written")
 	require.NoError(t, os.Remove(d.journal()))
 	require.Empty(t, read())
+}
+
+// TestDamagedLinesAreNamed: a line that is no event is not left out in silence. Those before the event that the client
+// has were named before.
+func TestDamagedLinesAreNamed(t *testing.T) {
+	d := newDesk(t)
+	raw, err := os.ReadFile(d.journal())
+	require.NoError(t, err)
+	lines := strings.SplitAfter(string(raw), "\n")
+	broken := strings.Join(lines[:3], "") + "no JSON\n" + strings.Join(lines[3:], "") + "[]\n" + anEvent(7, "a.b") + "\n"
+	require.NoError(t, os.WriteFile(d.journal(), []byte(broken), 0o600))
+	for after, want := range map[string][]int64{"0": {4, 8}, "2": {4, 8}, "3": {4, 8}, "4": {8}, "6": {8}, "7": nil} {
+		answer, body := d.get("/v1/runs/" + letter + "/events?after=" + after)
+		require.Equal(t, 200, answer.StatusCode)
+		var list eventList
+		require.NoError(t, json.Unmarshal([]byte(body), &list))
+		var got []int64
+		for _, l := range list.Damaged {
+			require.NotEmpty(t, l.Detail)
+			got = append(got, l.Line)
+		}
+		require.Equal(t, want, got, "after %s", after)
+	}
+
+	run, err := d.s.host.Find(letter)
+	require.NoError(t, err)
+	at := journal{dir: run.Dir, last: 7}
+	require.False(t, at.behind())
+	_, next, end := d.stream("Last-Event-ID: 6")
+	defer end()
+	require.Equal(t, "retry: 2000\n", next())
+	require.Contains(t, next(), "event: damaged\ndata: {\"line\":8,\"detail\":")
+	require.Contains(t, next(), "id: 7\n")
 }
 
 // TestSlowReadersAreDropped: a client that reads nothing does not hold its stream.
