@@ -1,0 +1,213 @@
+package projector
+
+import (
+	"encoding/json"
+	"io/fs"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// keep stores a text and returns its reference.
+func (b blobStore) keep(t *testing.T, text string) run.Blob {
+	t.Helper()
+	digest, err := b.Put(t.Context(), []byte(text))
+	require.NoError(t, err)
+	return run.Blob{Digest: digest, Size: int64(len(text))}
+}
+
+// event is one event outside of a journal.
+func event(t *testing.T, seq int64, kind run.Kind, payload any) run.Event {
+	t.Helper()
+	raw, err := run.Payload(payload)
+	require.NoError(t, err)
+	return run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}
+}
+
+// queued are the queued files by name, with the digest of a blob, or the tree of a manifest.
+func queued(w *batchWriter) map[string]string {
+	files := map[string]string{}
+	for _, f := range w.files {
+		files[f.name] = f.digest + f.tree
+	}
+	return files
+}
+
+func blob(digest string) *run.Blob { return &run.Blob{Digest: digest} }
+
+// TestFilesOfEvents: which files follow from an event, with the digests of their contents.
+func TestFilesOfEvents(t *testing.T) {
+	store := blobStore{}
+	inputs := store.keep(t, `{"version":1,"files":[{"path":"in/a.md","digest":"a"},{"path":"b.md","digest":"b"}]}`).Digest
+	shots := store.keep(t, `[{"name":"one.png","digest":"1"},{"name":"two.png","digest":"2"}]`).Digest
+	numbered := run.Pass{Step: "007", Number: 7, Gives: "artifact"}
+	report := run.Pass{Step: "008", Number: 8, Gives: "report"}
+	noted := []run.Notes{{Name: "log", File: "log.md", Whole: run.Blob{Digest: "note"}}, {Name: "new", File: "new.md"}}
+	const pass7, pass8 = layout.PassesDir + "/pass-007", layout.PassesDir + "/pass-008"
+	for name, row := range map[string]struct {
+		kind          run.Kind
+		payload       any
+		before, after run.State
+		want          map[string]string
+	}{
+		"a start": {kind: run.KindRunStart, payload: run.RunStart{Definition: "d", Plan: "p", Policy: "o", Inputs: inputs,
+			Brief: blob("brief"), Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
+			Workspace: &run.Workspace{Tree: run.Blob{Digest: "tree"}}},
+			after: run.State{Artifact: blob("other")},
+			want: map[string]string{layout.DefinitionFile: "d", layout.PlanFile: "p", layout.PolicyFile: "o",
+				layout.InputsFile: inputs, layout.InputsDir + "/in/a.md": "a", layout.InputsDir + "/b.md": "b",
+				layout.ParentFile: "brief", "page.html": "seed", layout.SnapshotManifest(0): "tree"}},
+		"a start without anything": {kind: run.KindRunStart, payload: run.RunStart{}, want: map[string]string{}},
+		"a start from the state of another run": {kind: run.KindRunStart, payload: run.RunStart{Plan: "p",
+			Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}}, State: &run.State{}},
+			after: run.State{Artifact: blob("carried"), Notes: noted},
+			want: map[string]string{layout.PlanFile: "p", "page.html": "carried", layout.Orchestrator + "/log.md": "note",
+				layout.Orchestrator + "/new.md": ""}},
+		"an amendment": {kind: run.KindRunAmended, payload: run.RunAmended{New: run.PlanRef{Definition: "d", Plan: "p",
+			Policy: "o", Inputs: inputs}},
+			want: map[string]string{layout.AmendedDir(9) + "/pipeline.yaml": "d", layout.AmendedDir(9) + "/plan.json": "p",
+				layout.AmendedDir(9) + "/policy.json": "o", layout.AmendedDir(9) + "/inputs.json": inputs,
+				layout.AmendedDir(9) + "/inputs/in/a.md": "a", layout.AmendedDir(9) + "/inputs/b.md": "b"}},
+		"a pass with an artifact": {kind: run.KindPassStart, payload: run.PassStart{Pass: numbered,
+			Prompt: run.Blob{Digest: "prompt"}, Before: "page"},
+			want: map[string]string{pass7 + "/prompt.md": "prompt", pass7 + "/artifact-backup.html": "page"}},
+		"a pass with a report": {kind: run.KindPassStart, payload: run.PassStart{Pass: report,
+			Prompt: run.Blob{Digest: "prompt"}, Before: "page"}, want: map[string]string{pass8 + "/prompt.md": "prompt"}},
+		"a failed attempt, the third": {kind: run.KindPassAttempt, payload: run.PassAttempt{Pass: numbered,
+			Category: run.CategoryOutputTruncated, Output: blob("out"), Prompt: blob("asked"), Envelope: blob("meta")},
+			want: map[string]string{pass7 + "/raw-output-FAILED-3.txt": "out", pass7 + "/prompt-FAILED-3.md": "asked",
+				pass7 + "/agent-FAILED-3.jsonl": "meta"}},
+		"an attempt without output": {kind: run.KindPassAttempt, payload: run.PassAttempt{Pass: numbered,
+			Category: run.CategoryAgentTimeout}, after: run.State{Artifact: blob("page")}, want: map[string]string{}},
+		"a lost worker": {kind: run.KindPassAttempt, payload: run.PassAttempt{Pass: numbered, Category: run.CategoryLost,
+			Output: blob("out")}, after: run.State{Artifact: blob("page")}, want: map[string]string{"page.html": "page"}},
+		"a lost worker of a run without an artifact": {kind: run.KindPassAttempt, payload: run.PassAttempt{
+			Category: run.CategoryLost}, want: map[string]string{}},
+		"a reply": {kind: run.KindPassEnd, payload: run.PassEnd{Pass: report, Outcome: run.CategoryOK,
+			Reply: blob("reply"), Envelope: blob("meta"), Findings: &run.Findings{Digest: "verdict"},
+			Found: &run.Found{Findings: run.Findings{Digest: "found"}}},
+			want: map[string]string{pass8 + "/raw-output.txt": "reply", pass8 + "/agent.jsonl": "meta",
+				pass8 + "/verdict.json": "verdict", pass8 + "/findings.json": "found"}},
+		"a reply of a turn": {kind: run.KindPassEnd, payload: run.PassEnd{Pass: run.Pass{Number: 8, Gives: "changes"},
+			Outcome: run.CategoryOK, Reply: blob("reply"), Tree: blob("after")}, before: run.State{Tree: blob("before")},
+			want: map[string]string{pass8 + "/raw-output.txt": "reply", layout.SnapshotManifest(5): "after"}},
+		"a failed pass": {kind: run.KindPassEnd, payload: run.PassEnd{Pass: report, Outcome: run.CategoryAgentTimeout,
+			Reply: blob("reply")}, want: map[string]string{}},
+		"an artifact": {kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{Artifact: run.Blob{Digest: "new"}},
+			before: run.State{Artifact: blob("old")}, want: map[string]string{"page.html": "new"}},
+		"an edit": {kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{Cause: "edited",
+			Artifact: run.Blob{Digest: "new"}}, before: run.State{Artifact: blob("old")},
+			want: map[string]string{"page.html": "new", layout.EditsDir + "/before-9.html": "old"}},
+		"an edit of a run without an artifact": {kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{
+			Cause: "edited", Artifact: run.Blob{Digest: "new"}}, want: map[string]string{"page.html": "new"}},
+		"a note": {kind: run.KindNoteAppended, payload: run.NoteAppended{File: "log.md", Entry: run.Blob{Digest: "entry"},
+			Whole: run.Blob{Digest: "whole"}}, want: map[string]string{layout.Orchestrator + "/log.md": "whole"}},
+		"pictures": {kind: run.KindScreenshots, payload: run.Screenshots{Dir: "shots/cycle-1", Redo: 2, Count: 2,
+			Manifest: run.Blob{Digest: shots}},
+			want: map[string]string{layout.Orchestrator + "/shots/cycle-1-redo-2/manifest.json": shots,
+				layout.Orchestrator + "/shots/cycle-1-redo-2/one.png": "1",
+				layout.Orchestrator + "/shots/cycle-1-redo-2/two.png": "2"}},
+		"no pictures": {kind: run.KindScreenshots, payload: run.Screenshots{Manifest: run.Blob{Digest: "gone"}},
+			want: map[string]string{}},
+		"an interruption of a call": {kind: run.KindRunInterrupted, payload: run.RunInterrupted{},
+			before: run.State{InFlight: []run.InFlightCall{{Step: "007"}}}, after: run.State{Artifact: blob("page")},
+			want: map[string]string{"page.html": "page"}},
+		"an interruption between calls": {kind: run.KindRunInterrupted, payload: run.RunInterrupted{},
+			after: run.State{Artifact: blob("page")}, want: map[string]string{}},
+		"a question about a delivery": {kind: run.KindDeliveryRequested, payload: run.Question{Digest: "patch"},
+			want: map[string]string{layout.DeliveryPatch: "patch"}},
+		"a delivery": {kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{Diff: "patch"},
+			want: map[string]string{layout.DeliveryPatch: "patch"}},
+		"a delivery without changes": {kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{},
+			want: map[string]string{}},
+		"a revert": {kind: run.KindRunReverted, payload: run.RunReverted{}, before: run.State{Artifact: blob("new")},
+			after: run.State{Artifact: blob("then"), Notes: noted}, want: map[string]string{"page.html": "then",
+				layout.Orchestrator + "/log.md": "note", layout.Orchestrator + "/new.md": ""}},
+		"a pause": {kind: run.KindRunPaused, payload: run.RunPaused{}, after: run.State{Artifact: blob("page")},
+			want: map[string]string{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, w := &Projector{Ctx: t.Context(), Blobs: store}, &batchWriter{}
+			p.meta.State, p.records.CurrentArtifactPath, p.records.Turns = row.after, "page.html", 4
+			p.records.FailedOutputs = map[string]int{records.FailedKey(numbered): 2}
+			require.NoError(t, p.evidence(w, event(t, 9, row.kind, row.payload), row.before))
+			require.Equal(t, row.want, queued(w))
+		})
+	}
+}
+
+// TestListsOfFilesThatAreLost: a list that the store lacks is an error with its digest, except where lost files stay as
+// they are.
+func TestListsOfFilesThatAreLost(t *testing.T) {
+	store := blobStore{}
+	bad := store.keep(t, "{").Digest
+	for kind, row := range map[run.Kind]struct {
+		payload func(list string) any
+		damaged string
+		rest    map[string]string
+	}{
+		run.KindRunStart: {func(list string) any { return run.RunStart{Inputs: list, Plan: "p"} },
+			"manifest of inputs " + bad + ": unexpected end", map[string]string{layout.PlanFile: "p", layout.InputsFile: "gone"}},
+		run.KindScreenshots: {func(list string) any {
+			return run.Screenshots{Count: 1, Dir: "shots", Manifest: run.Blob{Digest: list}}
+		}, "manifest of pictures " + bad + ": unexpected end", map[string]string{}},
+	} {
+		p, w := &Projector{Ctx: t.Context(), Blobs: store}, &batchWriter{}
+		require.ErrorIs(t, p.evidence(w, event(t, 1, kind, row.payload("gone")), run.State{}), fs.ErrNotExist)
+		require.ErrorContains(t, p.evidence(w, event(t, 1, kind, row.payload(bad)), run.State{}), row.damaged)
+		p.Spares, w.files, w.index = true, nil, nil
+		require.NoError(t, p.evidence(w, event(t, 1, kind, row.payload("gone")), run.State{}))
+		require.Equal(t, row.rest, queued(w))
+		require.ErrorContains(t, p.evidence(w, event(t, 1, kind, row.payload(bad)), run.State{}), row.damaged)
+	}
+}
+
+// TestFilesOfStates: files that follow from the state after an event, and not from its payload.
+func TestFilesOfStates(t *testing.T) {
+	p, w := &Projector{}, &batchWriter{}
+	p.meta.State.Projects = []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "web"}, Outcome: run.ProjectDone}}
+	require.NoError(t, p.evidence(w, event(t, 3, run.KindRunPaused, run.RunPaused{}), run.State{}))
+	require.Len(t, w.files, 1)
+	require.Equal(t, layout.CrossFile, w.files[0].name)
+	require.NotNil(t, w.files[0].verify, "programs of others read it")
+	var cross rundir.CrossCheckpoint
+	require.NoError(t, json.Unmarshal(w.files[0].data, &cross))
+	require.Equal(t, map[string]string{"web": string(run.ProjectDone)}, cross.SubStatus)
+
+	p, w = &Projector{last: 7, chains: []run.Chain{"six", "seven"}}, &batchWriter{}
+	p.records.CurrentArtifactPath = "page.html"
+	end := event(t, 7, run.KindRunEnd, run.RunEnd{Status: run.Failed})
+	p.meta.State = run.State{RunID: "r", Status: run.Failed, Seq: 7, Artifact: blob("page")}
+	require.NoError(t, p.evidence(w, end, run.State{}))
+	require.Empty(t, w.files, "only a run that is done has a result")
+	p.meta.State.Status = run.Done
+	require.NoError(t, p.evidence(w, end, run.State{}))
+	require.Len(t, w.files, 1)
+	require.Equal(t, layout.ResultFile, w.files[0].name)
+	var got rundir.Result
+	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
+	require.Equal(t, "page.html", got.Name)
+	require.Equal(t, run.Chain("seven"), got.Chain)
+	p.meta.State.Seq = 6
+	require.NoError(t, p.evidence(w, end, run.State{}))
+	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
+	require.Equal(t, run.Chain("six"), got.Chain, "the chain of an earlier event of the batch")
+}
+
+// TestDecisionsWithoutFile: only an accepted decision has one.
+func TestDecisionsWithoutFile(t *testing.T) {
+	p, w := &Projector{}, &batchWriter{}
+	decided := event(t, 4, run.KindHandoffDecided, map[string]string{})
+	require.NoError(t, p.evidence(w, decided, run.State{}))
+	p.meta.State.Decided, p.meta.State.InvalidTransition = &run.Decided{ID: "h"}, "handoff.decided while running"
+	require.NoError(t, p.evidence(w, decided, run.State{}))
+	require.Empty(t, w.files)
+	p.meta.State.InvalidTransition = ""
+	require.NoError(t, p.evidence(w, decided, run.State{}))
+	require.Equal(t, map[string]string{layout.DecisionFile("h"): ""}, queued(w))
+}
