@@ -152,7 +152,8 @@ func TestListsOfFilesThatAreLost(t *testing.T) {
 		rest    map[string]string
 	}{
 		run.KindRunStart: {func(list string) any { return run.RunStart{Inputs: list, Plan: "p"} },
-			"manifest of inputs " + bad + ": unexpected end", map[string]string{layout.PlanFile: "p", layout.InputsFile: "gone"}},
+			"manifest of inputs " + bad + ": unexpected end",
+			map[string]string{layout.PlanFile: "p", layout.InputsFile: "gone"}},
 		run.KindScreenshots: {func(list string) any {
 			return run.Screenshots{Count: 1, Dir: "shots", Manifest: run.Blob{Digest: list}}
 		}, "manifest of pictures " + bad + ": unexpected end", map[string]string{}},

@@ -19,6 +19,7 @@ type writer struct {
 	t     *testing.T
 	lines []string
 	phase string
+	store blobStore // nil: no test reads blobs
 }
 
 func (w *writer) add(kind run.Kind, payload any) int64 {

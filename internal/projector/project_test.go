@@ -1,0 +1,342 @@
+package projector
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// told is a journal of a run with everything that leaves files: a failed attempt, an artifact, a note, a named
+// checkpoint, and a call in flight at its end. The store has every blob.
+func told(t *testing.T) *writer {
+	t.Helper()
+	w := &writer{t: t, store: blobStore{}}
+	w.add(run.KindRunStart, run.RunStart{RunID: "r", ThreadID: "r", Pipeline: "p", Epoch: 1, TotalPasses: 3,
+		CreatedAt: "2026-01-02T03:04:00.000Z", Wording: run.WordingStages,
+		Definition: w.store.keep(t, "stages: []\n").Digest, Plan: w.store.keep(t, "{}").Digest,
+		Artifact: &run.ArtifactRef{File: "page.html", Seed: w.store.keep(t, "seed")},
+		Notes:    []run.NoteRef{{Name: "log", File: "log.md"}}, Budget: run.Budget{CapUSD: 9},
+		Stages: []run.StageRef{{Name: "write", Kind: "each"}}})
+	w.phase = "write"
+	w.add(run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1})
+	w.begin(numbered(1, "artifact"), "seed")
+	w.fail(numbered(1, "artifact"))
+	w.begin(numbered(1, "artifact"), "seed")
+	w.settle(numbered(1, "artifact"), "page 1")
+	w.add(run.KindNoteAppended, run.NoteAppended{Note: "log", File: "log.md", Step: "001",
+		Entry: w.store.keep(t, "entry"), Whole: w.store.keep(t, "entry")})
+	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 1, USD: 1})
+	w.begin(numbered(2, "report"), "page 1")
+	return w
+}
+
+func numbered(n int, gives string) run.Pass {
+	return run.Pass{Step: fmt.Sprintf("%03d", n), Number: n, Round: 1, Role: "writer", Gives: gives, Title: "pass"}
+}
+
+// last is the number of the last event.
+func (w *writer) last() int64 { return int64(len(w.lines)) }
+
+func (w *writer) begin(p run.Pass, before string) {
+	w.add(run.KindPassStart, run.PassStart{Pass: p, Call: fmt.Sprintf("%s at %d", p.Step, w.last()), Attempt: 1,
+		Attempts: 3, Prompt: w.store.keep(w.t, "prompt of "+p.Step), Before: w.store.keep(w.t, before).Digest})
+}
+
+func (w *writer) fail(p run.Pass) {
+	out := w.store.keep(w.t, fmt.Sprintf("half of %s at %d", p.Step, w.last()))
+	w.add(run.KindPassAttempt, run.PassAttempt{Pass: p, Attempt: 1, Category: run.CategoryOutputTruncated, Message: "half",
+		Output: &out, Judged: true, RetryInMS: 1, Spend: &run.Spend{USD: 0.5, Known: run.CostExact}})
+}
+
+// settle ends a pass, with a new artifact unless page is empty.
+func (w *writer) settle(p run.Pass, page string) {
+	reply := w.store.keep(w.t, fmt.Sprintf("reply of %s at %d", p.Step, w.last()))
+	end := run.PassEnd{Pass: p, Outcome: run.CategoryOK, Attempts: 1, Reply: &reply,
+		Validation: run.Validation{Passed: true}, Spend: run.Spend{USD: 1, Known: run.CostExact},
+		Next: &run.Place{Round: 1, Step: p.Number}}
+	if page != "" {
+		a := w.store.keep(w.t, page)
+		end.Artifact, end.Modified = &a, true
+	}
+	w.add(run.KindPassEnd, end)
+	if page != "" {
+		w.add(run.KindArtifactUpdated, run.ArtifactUpdated{Step: p.Step, Artifact: *end.Artifact})
+	}
+}
+
+// batch is the part of the journal from one event to another, both included.
+func (w *writer) batch(first, last int64) Batch {
+	return Batch{Epoch: 1, First: first, Prev: run.Chain("").Over(w.lines[:first-1]), Lines: w.lines[first-1 : last]}
+}
+
+func (w *writer) tail(last int64) run.Tail {
+	return run.Tail{Seq: last, Chain: run.Chain("").Over(w.lines[:last])}
+}
+
+// claimed is an empty directory with the claim of the run.
+func claimed(t *testing.T) Dir {
+	t.Helper()
+	d := At(t.TempDir() + "/run")
+	d.Boot = func() string { return "" }
+	require.NoError(t, d.Take(run.Claim{Version: run.ClaimVersion, RunID: "r", Pipeline: "p"}))
+	return d
+}
+
+// project writes events up to last, from the end of the directory on.
+func (w *writer) project(d Dir, last int64) Projected {
+	w.t.Helper()
+	tail, err := d.Tail()
+	require.NoError(w.t, err)
+	p, err := d.Project(w.t.Context(), w.store, w.batch(tail.Seq+1, last))
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.ProjectionWritten, p.Outcome)
+	require.Equal(w.t, w.tail(last), p.Tail)
+	w.consistent(d, last)
+	return p
+}
+
+// projected is a directory with the events up to last, which one batch has written.
+func (w *writer) projected(last int64) Dir {
+	w.t.Helper()
+	d := claimed(w.t)
+	w.project(d, last)
+	return d
+}
+
+// consistent checks what is true of a directory after every batch.
+func (w *writer) consistent(d Dir, last int64) {
+	t := w.t
+	t.Helper()
+	read := func(name string) string {
+		raw, err := d.ReadFile(name)
+		require.NoError(t, err)
+		return string(raw)
+	}
+	events := strings.Join(w.lines[:last], "\n") + "\n"
+	require.Equal(t, events, read(layout.EventsFile))
+	meta, err := d.Meta()
+	require.NoError(t, err)
+	require.Equal(t, rundir.EventsMark{Seq: last, Chain: w.tail(last).Chain, Size: int64(len(events))}, meta.Events)
+	require.Equal(t, last, meta.State.Seq)
+	require.Equal(t, []any{"r", 1}, []any{meta.RunID, meta.Epoch})
+	var files []string
+	for _, m := range meta.Derived {
+		files = append(files, m.File)
+		text := read(m.File)
+		require.Equal(t, rundir.DerivedMark{File: m.File, Size: int64(len(text)), Seq: last,
+			Chain: run.Chain("").Over(journal.Split([]byte(text), 0).Lines)}, m)
+	}
+	require.Equal(t, records.Growing(), files)
+	link, err := os.Readlink(d.Path(layout.SpendFile))
+	require.NoError(t, err)
+	require.Equal(t, layout.CostLog, link)
+	state, err := d.State()
+	require.NoError(t, err)
+	require.Equal(t, rundir.MarkOf([]byte(read(layout.StateFile))), meta.Records)
+	if meta.Behind == nil {
+		require.Equal(t, last, state.LastSeq)
+	} else {
+		require.Equal(t, meta.Behind.Seq, state.LastSeq)
+		require.Equal(t, last, meta.Behind.Records.LastSeq)
+		require.Equal(t, meta.Behind.Seq, meta.Behind.State.Seq)
+		require.Equal(t, int64(len(strings.Join(w.lines[:meta.Behind.Seq], "\n"))+1), meta.Behind.Size)
+	}
+	require.Equal(t, layout.Digest([]byte(read(layout.ClaimFile))), meta.Digests[layout.ClaimFile])
+	sealed, digest, found := strings.Cut(read(layout.MetaFile), ",\n  \"digest\": ")
+	require.True(t, found)
+	require.Equal(t, fmt.Sprintf("%q\n}\n", layout.Digest([]byte(sealed+"\n}\n"))), digest)
+}
+
+// contents are all files of a directory by name.
+func contents(t *testing.T, d Dir) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	require.NoError(t, d.Walk(".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || name == layout.LockFile {
+			return err
+		}
+		raw, err := os.ReadFile(d.Path(name))
+		files[name] = string(raw)
+		return err
+	}))
+	return files
+}
+
+func write(t *testing.T, d Dir, name, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(path.Dir(d.Path(name)), 0o700))
+	require.NoError(t, os.WriteFile(d.Path(name), []byte(text), 0o600))
+}
+
+// TestBatchesLeaveTheSameDirectory however the journal is divided, and the directory has what follows from its events.
+func TestBatchesLeaveTheSameDirectory(t *testing.T) {
+	w := told(t)
+	want := contents(t, w.projected(w.last()))
+	const pass1 = layout.PassesDir + "/pass-001"
+	for name, text := range map[string]string{
+		layout.DefinitionFile: "stages: []\n", layout.PlanFile: "{}", "page.html": "page 1",
+		layout.Orchestrator + "/log.md": "entry", pass1 + "/prompt.md": "prompt of 001",
+		pass1 + "/artifact-backup.html": "seed", pass1 + "/raw-output-FAILED.txt": "half of 001 at 3",
+		pass1 + "/raw-output.txt": "reply of 001 at 5", layout.PassesDir + "/pass-002/prompt.md": "prompt of 002",
+		layout.CheckpointDir("cp-S1") + "/artifact.html": "page 1", layout.CheckpointDir("cp-S1") + "/log.md": "entry",
+	} {
+		require.Equal(t, text, want[name], name)
+	}
+	for name, full := range map[string]int{"state.json at once": 0, "state.json at checkpoints": 1} {
+		d := claimed(t)
+		d.FullRecords = full
+		for last := int64(1); last <= w.last(); last++ {
+			p := w.project(d, last)
+			require.Equal(t, []any{1, "p", 0}, []any{p.Added, p.Pipeline, len(p.Healed)})
+		}
+		if full == 0 {
+			require.Equal(t, want, contents(t, d), name)
+		}
+		got := contents(t, d)
+		got[layout.MetaFile], got[layout.StateFile] = want[layout.MetaFile], want[layout.StateFile]
+		require.Equal(t, want, got, name)
+	}
+}
+
+// TestAnswersToBatches: what a projection answers to each batch, and that it writes nothing else.
+func TestAnswersToBatches(t *testing.T) {
+	w := told(t)
+	other := &writer{t: t, lines: slices.Clone(w.lines)}
+	other.lines[4] = `{"seq":5,"kind":"other"}`
+	epoch := func(b Batch, n int) Batch { b.Epoch = n; return b }
+	prev := func(b Batch, c run.Chain) Batch { b.Prev = c; return b }
+	for name, row := range map[string]struct {
+		disk  int64
+		batch Batch
+		want  run.Projection
+		last  int64
+		added int
+	}{
+		"the next lines":              {6, w.batch(7, 9), run.ProjectionWritten, 9, 3},
+		"lines that are there":        {6, w.batch(4, 6), run.ProjectionWritten, 6, 0},
+		"lines of which some are new": {6, w.batch(4, 8), run.ProjectionWritten, 8, 2},
+		"the first line again":        {6, w.batch(1, 7), run.ProjectionWritten, 7, 1},
+		"no lines":                    {6, w.batch(7, 6), run.ProjectionWritten, 6, 0},
+		"lines after a gap":           {6, w.batch(8, 9), run.ProjectionGap, 6, 0},
+		"another line":                {6, other.batch(5, 7), run.ProjectionDiverged, 6, 0},
+		"another line before":         {6, other.batch(7, 8), run.ProjectionDiverged, 6, 0},
+		"another line before, partly": {6, other.batch(6, 8), run.ProjectionDiverged, 6, 0},
+		"fewer lines than are there":  {6, w.batch(4, 5), run.ProjectionDiverged, 6, 0},
+		"another chain before":        {6, prev(w.batch(7, 8), "x"), run.ProjectionDiverged, 6, 0},
+		"an earlier epoch":            {6, epoch(w.batch(7, 8), 0), run.ProjectionStale, 6, 0},
+		"a later epoch":               {6, epoch(w.batch(7, 8), 2), run.ProjectionWritten, 8, 2},
+	} {
+		d := w.projected(row.disk)
+		before := contents(t, d)
+		got, err := d.Project(t.Context(), w.store, row.batch)
+		require.NoError(t, err, name)
+		require.Equal(t, []any{row.want, w.tail(row.last), row.added}, []any{got.Outcome, got.Tail, got.Added}, name)
+		if row.want != run.ProjectionWritten {
+			require.Equal(t, before, contents(t, d), name)
+		}
+		w.consistent(d, row.last)
+	}
+	d := w.projected(6)
+	_, err := d.Project(t.Context(), w.store, Batch{Epoch: 1})
+	require.EqualError(t, err, "project events from 0 on: the first event of a run is 1")
+	write(t, d, layout.OwnerFile, `{"run_id":"r","epoch":2}`)
+	got, err := d.Project(t.Context(), w.store, w.batch(7, 8))
+	require.NoError(t, err)
+	require.Equal(t, Projected{Outcome: run.ProjectionStale, Tail: w.tail(6)}, got)
+	b := epoch(w.batch(7, 8), 2)
+	b.Head = "newest"
+	_, err = d.Project(t.Context(), w.store, b)
+	require.NoError(t, err)
+	meta, err := d.Meta()
+	require.NoError(t, err)
+	require.Equal(t, "newest", meta.SegmentHead)
+	require.NoError(t, os.Remove(d.Path(layout.OwnerFile)))
+	w.project(d, 9)
+	meta, err = d.Meta()
+	require.NoError(t, err)
+	require.Equal(t, "newest", meta.SegmentHead, "a batch without a segment keeps the newest one")
+}
+
+// TestTornLines: a piece of the next line is completed, and anything else is moved.
+func TestTornLines(t *testing.T) {
+	w := told(t)
+	for name, row := range map[string]struct {
+		torn string
+		last int64
+		kept bool
+	}{
+		"the beginning of the next line": {w.lines[6][:20], 9, false},
+		"the next line":                  {w.lines[6], 9, false},
+		"something else":                 {`{"who`, 9, true},
+		"a batch without lines":          {w.lines[6][:20], 6, true},
+	} {
+		d := w.projected(6)
+		write(t, d, layout.EventsFile, strings.Join(w.lines[:6], "\n")+"\n"+row.torn)
+		w.project(d, row.last)
+		got := contents(t, d)
+		moved := fmt.Sprintf("%s/events-after-6-%s.txt", layout.TornDir, layout.Digest([]byte(row.torn))[:8])
+		text, there := got[moved]
+		require.Equal(t, row.kept, there, name)
+		if row.kept {
+			require.Equal(t, row.torn, text, name)
+			delete(got, moved)
+		}
+		require.Equal(t, contents(t, w.projected(row.last)), got, name)
+	}
+	d := w.projected(6)
+	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpWrite && path.Base(s.Path) == layout.EventsFile {
+			return fs.ErrPermission
+		}
+		return nil
+	}}
+	_, err := d.Project(t.Context(), w.store, w.batch(7, 9))
+	require.ErrorIs(t, err, fs.ErrPermission)
+	require.ErrorContains(t, err, "append events 7 to 9: ")
+}
+
+// TestOccasionsOfVerification: the journal is compared with its chain after every pause, and at the end of a run.
+func TestOccasionsOfVerification(t *testing.T) {
+	for kind, row := range map[run.Kind]struct {
+		payload any
+		found   bool
+	}{
+		run.KindRunResumed: {run.RunResumed{Epoch: 1}, true}, run.KindRunEnd: {run.RunEnd{Status: run.Failed}, true},
+		run.KindPassEnd: {run.PassEnd{Pass: numbered(2, "report")}, false},
+	} {
+		w := told(t)
+		n := w.last()
+		w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+		w.add(kind, row.payload)
+		for _, verified := range []bool{false, true} {
+			d := w.projected(n + 1)
+			hurt := slices.Clone(w.lines)
+			hurt[2] = strings.Replace(hurt[2], "pass", "pasS", 1)
+			write(t, d, layout.EventsFile, strings.Join(hurt[:n+1], "\n")+"\n")
+			b := w.batch(n+2, n+2)
+			b.Verified = verified
+			got, err := d.Project(t.Context(), w.store, b)
+			require.NoError(t, err)
+			if !row.found || verified {
+				require.Equal(t, run.ProjectionWritten, got.Outcome, kind)
+				continue
+			}
+			require.Equal(t, Projected{Outcome: run.ProjectionDamaged, Tail: w.tail(n + 1),
+				Damage: []run.JournalDamage{{File: layout.EventsFile, Expected: string(w.tail(n + 1).Chain),
+					Found: string(run.Chain("").Over(hurt[:n+1]))}}}, got, kind)
+		}
+	}
+}

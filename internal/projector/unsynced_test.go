@@ -1,0 +1,243 @@
+package projector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+)
+
+// namedStore is a store in memory that has names too, and notes how they are written.
+type namedStore struct {
+	blobStore
+	names map[string][]byte
+	calls *[]string
+}
+
+func newNamedStore(w *writer) namedStore {
+	return namedStore{w.store, map[string][]byte{}, &[]string{}}
+}
+
+func (s namedStore) write(how, name string, data []byte) error {
+	*s.calls = append(*s.calls, how)
+	s.names[name] = data
+	return nil
+}
+
+func (s namedStore) Name(_ context.Context, name string, data []byte) error {
+	return s.write("name", name, data)
+}
+func (s namedStore) NameUnsynced(_ context.Context, name string, data []byte) error {
+	return s.write("unsynced", name, data)
+}
+
+func (s namedStore) Replace(_ context.Context, name string, data []byte) error {
+	return s.write("replace", name, data)
+}
+
+func (s namedStore) Sync() error {
+	*s.calls = append(*s.calls, "sync")
+	return nil
+}
+
+func (s namedStore) ReadName(_ context.Context, name string) ([]byte, error) {
+	if raw, ok := s.names[name]; ok {
+		return raw, nil
+	}
+	return nil, os.ErrNotExist
+}
+
+func (s namedStore) ListNames(_ context.Context, prefix string) (out []string, err error) {
+	for name := range s.names {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	return out, nil
+}
+
+// taken are the calls since the last time.
+func (s namedStore) taken() []string {
+	all := slices.Compact(*s.calls)
+	*s.calls = nil
+	return all
+}
+
+// booted sets the boot of the machine, and notes the operations on files by name.
+func booted(d Dir, boot string, ops map[durable.Op][]string) Dir {
+	d.Boot = func() string { return boot }
+	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		name, _, _ := strings.Cut(path.Base(s.Path), ".tmp.")
+		ops[s.Op] = append(ops[s.Op], name)
+		return nil
+	}}
+	return d
+}
+
+// TestUnsyncedFiles: evidence and logs of a run that works are synced when it pauses, and are made again if the machine
+// was started again before.
+func TestUnsyncedFiles(t *testing.T) {
+	w := told(t)
+	store := newNamedStore(w)
+	project := func(d Dir, first, last int64) Projected {
+		p, err := d.Project(t.Context(), store, w.batch(first, last))
+		require.NoError(t, err)
+		require.Equal(t, run.ProjectionWritten, p.Outcome)
+		w.consistent(d, last)
+		return p
+	}
+	unsynced := func(d Dir) string {
+		raw, err := d.ReadFile(layout.UnsyncedFile)
+		require.NoError(t, err)
+		return string(raw)
+	}
+	evidence := []string{"prompt.md", "artifact-backup.html", "raw-output.txt", "cost.jsonl", "state-snapshot.json"}
+	d, ops := claimed(t), map[durable.Op][]string{}
+	project(booted(d, "one", ops), 1, 9)
+	require.Equal(t, "one\n", unsynced(d))
+	require.Less(t, slices.Index(ops[durable.OpWrite], path.Base(layout.UnsyncedFile)),
+		slices.Index(ops[durable.OpWrite], "prompt.md"), "the boot is named first")
+	for _, name := range evidence[:4] {
+		require.Contains(t, ops[durable.OpWrite], name)
+		require.NotContains(t, ops[durable.OpSync], name)
+	}
+	for _, name := range []string{"page.html", "log.md", "events.jsonl", "state.json", "meta.json", "plan.json"} {
+		require.Contains(t, ops[durable.OpSync], name)
+	}
+	require.Equal(t, []string{"unsynced"}, store.taken())
+	clear(ops)
+	require.Empty(t, project(booted(d, "one", ops), 10, 10).Healed)
+	require.NotContains(t, ops[durable.OpWrite], path.Base(layout.UnsyncedFile), "it names this boot already")
+	require.NotContains(t, ops, durable.OpSyncSystem)
+	store.taken()
+
+	// the machine loses evidence, an operator edits a file, and the store loses the blob of another
+	const pass1 = layout.PassesDir + "/pass-001"
+	for _, name := range []string{pass1 + "/prompt.md", pass1 + "/raw-output.txt", layout.CostLog} {
+		require.NoError(t, os.Remove(d.Path(name)))
+	}
+	write(t, d, "page.html", "an edit")
+	delete(w.store, layout.Digest([]byte("reply of 001 at 5")))
+	lost := w.marks(store)[0]
+	delete(store.names, lost)
+	clear(ops)
+	next := w.last() + 1
+	w.settle(numbered(2, "report"), "")
+	p := project(booted(d, "two", ops), next, next)
+	require.Equal(t, "the machine was started again before all files were on disk: made again from events.jsonl",
+		p.Healed[0])
+	require.Equal(t, "two\n", unsynced(d))
+	require.Contains(t, ops[durable.OpSyncSystem], path.Base(d.Root))
+	for _, name := range evidence[:1] {
+		require.NotContains(t, ops[durable.OpSync], name)
+	}
+	got := contents(t, d)
+	require.Equal(t, "prompt of 001", got[pass1+"/prompt.md"])
+	require.Equal(t, "an edit", got["page.html"])
+	require.NotContains(t, got, pass1+"/raw-output.txt")
+	require.Contains(t, store.names, lost)
+	require.Equal(t, []string{"replace", "sync", "unsynced"}, store.taken())
+
+	clear(ops)
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	require.Empty(t, project(booted(d, "two", ops), next+1, next+1).Healed)
+	require.Empty(t, unsynced(d))
+	require.Contains(t, ops[durable.OpSyncSystem], path.Base(d.Root))
+	require.Equal(t, []string{"name", "sync"}, store.taken())
+	clear(ops)
+	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
+	require.Empty(t, project(booted(d, "three", ops), next+2, next+2).Healed, "everything was on disk")
+	require.Equal(t, "three\n", unsynced(d))
+}
+
+// marks are the names of the checkpoints in a store, oldest first.
+func (w *writer) marks(s namedStore) (names []string) {
+	w.t.Helper()
+	marks, err := Marks(w.t.Context(), s, "r")
+	require.NoError(w.t, err)
+	for _, m := range marks {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// TestEverythingIsSyncedWithoutBoot: the machine has no boot id, or the run does not work.
+func TestEverythingIsSyncedWithoutBoot(t *testing.T) {
+	w := told(t)
+	store := newNamedStore(w)
+	d, ops := claimed(t), map[durable.Op][]string{}
+	_, err := booted(d, "", ops).Project(t.Context(), store, w.batch(1, 9))
+	require.NoError(t, err)
+	require.Contains(t, ops[durable.OpSync], "prompt.md")
+	require.Contains(t, ops[durable.OpSync], "cost.jsonl")
+	require.NoFileExists(t, d.Path(layout.UnsyncedFile))
+	require.NotContains(t, ops, durable.OpSyncSystem)
+	require.Equal(t, []string{"name"}, store.taken())
+	require.Equal(t, durable.Boot(), At(t.TempDir()).boot())
+	for status, want := range map[run.Status]bool{run.Running: true, run.Replaying: true, run.Paused: false,
+		run.Done: false} {
+		p := &Projector{boot: "one"}
+		p.meta.State.Status = status
+		require.Equal(t, want, p.defers(), status)
+		p.boot = ""
+		require.False(t, p.defers(), status)
+	}
+}
+
+// TestCheckpointsAfterRestart: after another boot, a checkpoint that the store has with other bytes is replaced.
+func TestCheckpointsAfterRestart(t *testing.T) {
+	c := run.Checkpoint{RunID: "r", ID: "cp-S1", Seq: 3}
+	raw, err := json.Marshal(c)
+	require.NoError(t, err)
+	name := checkpointName(c, raw)
+	for was, want := range map[string][]string{"": {"replace"}, "torn": {"replace"}, string(raw): {}} {
+		store := newNamedStore(&writer{t: t})
+		if was != "" {
+			store.names[name] = []byte(was)
+		}
+		require.NoError(t, (&Projector{Ctx: t.Context(), Blobs: store, restarted: true}).keepMark(c, false))
+		require.Equal(t, want, store.taken())
+		require.Equal(t, string(raw), string(store.names[name]))
+	}
+	broken := failingNames{newNamedStore(&writer{t: t})}
+	err = (&Projector{Ctx: t.Context(), Blobs: broken}).keepMarks([]run.Checkpoint{c}, false)
+	require.EqualError(t, err, "store checkpoint cp-S1: the store is full")
+}
+
+// failingNames is a store that is full.
+type failingNames struct{ namedStore }
+
+func (failingNames) Name(context.Context, string, []byte) error {
+	return errors.New("the store is full")
+}
+
+// TestFilesThatCannotBeMadeAgain: a directory whose files cannot be made again after a restart is not continued.
+func TestFilesThatCannotBeMadeAgain(t *testing.T) {
+	w := told(t)
+	d := claimed(t)
+	_, err := booted(d, "one", map[durable.Op][]string{}).Project(t.Context(), w.store, w.batch(1, 9))
+	require.NoError(t, err)
+	d = booted(d, "two", map[durable.Op][]string{})
+	d.Disk.Hook = func(s durable.Step) error {
+		if s.Op == durable.OpSyncSystem {
+			return os.ErrPermission
+		}
+		return nil
+	}
+	_, err = d.Project(t.Context(), w.store, w.batch(10, 9))
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "make files again that the machine may have lost: ")
+	raw, err := d.ReadFile(layout.UnsyncedFile)
+	require.NoError(t, err)
+	require.Equal(t, "one\n", string(raw))
+}
