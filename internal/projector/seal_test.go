@@ -1,0 +1,201 @@
+package projector
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/journal"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+)
+
+// hurt replaces a line of the journal on disk by one of the same length.
+func (w *writer) hurt(d Dir, seq, last int64) []string {
+	w.t.Helper()
+	lines := slices.Clone(w.lines[:last])
+	lines[seq-1] = strings.Replace(lines[seq-1], `"ts":"2026`, `"ts":"1999`, 1)
+	require.NotEqual(w.t, w.lines[seq-1], lines[seq-1])
+	write(w.t, d, layout.EventsFile, strings.Join(lines, "\n")+"\n")
+	return lines
+}
+
+func truth(lines []string, err error) journal.Truth {
+	return func(context.Context) ([]string, error) { return lines, err }
+}
+
+// seal stores the events from first to last.
+func (w *writer) seal(d Dir, head string, first, last int64, truth journal.Truth) (Sealed, error) {
+	return d.Seal(w.t.Context(), w.store, Sealing{RunID: "r", Head: head, First: first, Tail: w.tail(last), Truth: truth})
+}
+
+func (w *writer) stored(head string) (s journal.Segment) {
+	w.t.Helper()
+	require.NoError(w.t, json.Unmarshal(w.store[head], &s))
+	return s
+}
+
+// TestSegments: each has the lines as they were written, and is linked to the one before.
+func TestSegments(t *testing.T) {
+	w := told(t)
+	d := w.projected(9)
+	one, err := w.seal(d, "", 1, 4, nil)
+	require.NoError(t, err)
+	require.Equal(t, Sealed{Head: one.Head, Last: 4}, one)
+	want := journal.Segment{Version: 1, RunID: "r", First: 1, Last: 4, Chain: w.tail(4).Chain, Lines: w.lines[:4]}
+	require.Equal(t, want, w.stored(one.Head))
+	two, err := w.seal(d, one.Head, 5, 9, nil)
+	require.NoError(t, err)
+	require.Equal(t, Sealed{Head: two.Head, Last: 9}, two)
+	next := journal.Segment{Version: 1, RunID: "r", First: 5, Last: 9, Prev: w.tail(4).Chain, Chain: w.tail(9).Chain,
+		Previous: one.Head, Lines: w.lines[4:9]}
+	require.Equal(t, next, w.stored(two.Head))
+	head := func() string {
+		meta, err := d.Meta()
+		require.NoError(t, err)
+		return meta.SegmentHead
+	}
+	require.Equal(t, two.Head, head())
+	before := contents(t, d)
+	again, err := w.seal(d, one.Head, 5, 9, nil)
+	require.NoError(t, err)
+	require.Equal(t, two, again)
+	none, err := w.seal(d, two.Head, 10, 9, nil)
+	require.NoError(t, err)
+	require.Equal(t, Sealed{Head: two.Head, Last: 9}, none)
+	require.Equal(t, before, contents(t, d))
+
+	_, err = w.seal(d, two.Head, 10, 10, nil)
+	require.ErrorIs(t, err, journal.ErrShorter)
+	require.ErrorContains(t, err, d.Path(layout.EventsFile)+" ends at event 9, before 10: ")
+	_, err = w.seal(d, "", 0, 9, nil)
+	require.EqualError(t, err, "store events from 0 on: the first event of a run is 1")
+	other := run.Tail{Seq: 9, Chain: "other"}
+	lost, err := d.Seal(t.Context(), w.store, Sealing{RunID: "r", First: 1, Tail: other})
+	require.NoError(t, err)
+	require.Equal(t, Sealed{Last: 0, Damage: []run.JournalDamage{{File: layout.EventsFile, Expected: "other",
+		Found: string(w.tail(9).Chain)}}}, lost)
+	require.Equal(t, two.Head, head())
+	fresh := At(t.TempDir() + "/new")
+	_, err = w.seal(fresh, "", 1, 3, nil)
+	require.ErrorIs(t, err, journal.ErrShorter)
+}
+
+// TestSegmentsOfDamagedJournal: the lines come from the source that has them as they were written, and the damage is
+// reported.
+func TestSegmentsOfDamagedJournal(t *testing.T) {
+	w := told(t)
+	d := w.projected(9)
+	one, err := w.seal(d, "", 1, 4, nil)
+	require.NoError(t, err)
+	line := func(seq int64, lines []string) []run.JournalDamage {
+		return []run.JournalDamage{{File: layout.EventsFile, Line: seq, Expected: layout.Digest([]byte(w.lines[seq-1])),
+			Found: layout.Digest([]byte(lines[seq-1]))}}
+	}
+	of := func(lines []string) []run.JournalDamage {
+		return []run.JournalDamage{{File: layout.EventsFile, Expected: string(w.tail(9).Chain),
+			Found: string(run.Chain("").Over(lines))}}
+	}
+	gone := []run.JournalDamage{{File: run.SegmentFile + "gone", Expected: "gone", Found: run.Missing}}
+	broken := errors.New("no connection")
+	for name, row := range map[string]struct {
+		head   string
+		seq    int64 // of the line that is damaged; 0: none
+		truth  journal.Truth
+		damage func(lines []string) []run.JournalDamage
+		first  int64 // of the segment; 0: nothing is stored
+		err    error
+	}{
+		"a line of an earlier segment": {one.Head, 3, nil,
+			func(l []string) []run.JournalDamage { return line(3, l) }, 5, nil},
+		"a new line": {one.Head, 6, nil, of, 0, nil},
+		"a new line that history has": {one.Head, 6, truth(w.lines, nil),
+			func(l []string) []run.JournalDamage { return line(6, l) }, 5, nil},
+		"history is another":      {one.Head, 6, truth(slices.Repeat([]string{"{}"}, 9), nil), of, 0, nil},
+		"history has a gap":       {one.Head, 6, truth(nil, &journal.HistoryGapError{}), of, 0, nil},
+		"history lacks a segment": {one.Head, 6, truth(nil, fs.ErrNotExist), of, 0, nil},
+		"history cannot be read":  {one.Head, 6, truth(nil, broken), nil, 0, broken},
+		"the segment is lost":     {"gone", 0, nil, func([]string) []run.JournalDamage { return gone }, 1, nil},
+		"segment and line are lost": {"gone", 3, truth(w.lines, nil),
+			func(l []string) []run.JournalDamage { return append(slices.Clone(gone), line(3, l)...) }, 1, nil},
+	} {
+		d := w.projected(9)
+		lines := w.lines[:9]
+		if row.seq > 0 {
+			lines = w.hurt(d, row.seq, 9)
+		}
+		got, err := w.seal(d, row.head, 5, 9, row.truth)
+		if row.err != nil {
+			require.ErrorIs(t, err, row.err, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, row.damage(lines), got.Damage, name)
+		if row.first == 0 {
+			require.Equal(t, []any{row.head, int64(4)}, []any{got.Head, got.Last}, name)
+			continue
+		}
+		s := w.stored(got.Head)
+		require.Equal(t, []any{row.first, int64(9), int64(9)}, []any{s.First, s.Last, got.Last}, name)
+		require.Equal(t, w.lines[row.first-1:9], s.Lines, name)
+		require.Equal(t, w.tail(row.first-1).Chain, s.Prev, name)
+		require.Equal(t, row.first == 1, s.Previous == "", name)
+	}
+	two, err := w.seal(w.projected(9), one.Head, 3, 9, nil)
+	require.NoError(t, err)
+	require.Equal(t, int64(1), w.stored(two.Head).First, "the segment before does not end there")
+}
+
+// TestVerifiedBatches: before the run continues after a pause, the lines and segments are compared, and damage is
+// reported with the lines that differ.
+func TestVerifiedBatches(t *testing.T) {
+	w := told(t)
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	n := w.last()
+	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
+	d := w.projected(n)
+	sealed, err := w.seal(d, "", 1, n, nil)
+	require.NoError(t, err)
+	resume := func(head string, hurt int64, truth journal.Truth) (Projected, []string) {
+		d, lines := w.projected(n), w.lines[:n]
+		if hurt > 0 {
+			lines = w.hurt(d, hurt, n)
+		}
+		b := w.batch(n+1, n+1)
+		b.Head, b.Truth = head, truth
+		p, err := d.Project(t.Context(), w.store, b)
+		require.NoError(t, err)
+		return p, lines
+	}
+	p, _ := resume(sealed.Head, 0, nil)
+	require.Equal(t, run.ProjectionWritten, p.Outcome)
+	p, _ = resume("gone", 0, nil)
+	require.Equal(t, Projected{Outcome: run.ProjectionDamaged, Tail: w.tail(n), Damage: []run.JournalDamage{
+		{File: run.SegmentFile + "gone", Expected: "gone", Found: run.Missing}}}, p)
+	for _, from := range []struct {
+		head  string
+		truth journal.Truth
+	}{{sealed.Head, nil}, {"", truth(w.lines, nil)}} {
+		p, lines := resume(from.head, 3, from.truth)
+		require.Equal(t, Projected{Outcome: run.ProjectionDamaged, Tail: w.tail(n), Damage: []run.JournalDamage{
+			{File: layout.EventsFile, Line: 3, Expected: layout.Digest([]byte(w.lines[2])),
+				Found: layout.Digest([]byte(lines[2]))}}}, p)
+	}
+	d = w.projected(n)
+	w.hurt(d, 3, n)
+	b := w.batch(n+1, n+1)
+	b.Truth = truth(nil, fs.ErrPermission)
+	_, err = d.Project(t.Context(), w.store, b)
+	require.ErrorIs(t, err, fs.ErrPermission)
+	w.hurt(d, 3, n)
+	b.Verified = true
+	p, err = d.Project(t.Context(), w.store, b)
+	require.NoError(t, err)
+	require.Equal(t, run.ProjectionWritten, p.Outcome, "the damage is known")
+}
