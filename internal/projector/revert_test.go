@@ -128,7 +128,8 @@ func (w *writer) reverted(t *testing.T, before map[string]string, first, again i
 		require.Equal(t, below(before, strings.TrimSuffix(in, "~1")), below(got, in), folder)
 	}
 	require.Equal(t, "page 1", got["page.html"])
-	require.Equal(t, map[string]string{"prompt.md": "prompt of 002", "raw-output-FAILED.txt": half}, below(contents(t, w.projected(again)), layout.PassesDir+"/pass-002"))
+	require.Equal(t, map[string]string{"prompt.md": "prompt of 002", "raw-output-FAILED.txt": half},
+		below(contents(t, w.projected(again)), layout.PassesDir+"/pass-002"))
 }
 
 // TestRecordsOfRevert: a revert restores the records of its target, except for facts that it does not undo.
@@ -177,7 +178,8 @@ func TestFilesThatAreSuperseded(t *testing.T) {
 	store := blobStore{}
 	shots := store.keep(t, `[{"name":"a.png"},{"name":"b.png"}]`)
 	bad := store.keep(t, "{")
-	pass, group := numbered(7, "artifact"), run.Pass{Step: "audit", Member: "A", Role: "auditor", Gives: "report", Dir: "c1"}
+	pass := numbered(7, "artifact")
+	group := run.Pass{Step: "audit", Member: "A", Role: "auditor", Gives: "report", Dir: "c1"}
 	const dir, round = layout.PassesDir + "/pass-007/", layout.Orchestrator + "/c1/"
 	out := blob("out")
 	event := func(kind run.Kind, payload any) run.Event { return event(t, 1, kind, payload) }

@@ -1,0 +1,212 @@
+package projector
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// TestFolderOfCheckpoint: it has the state before the checkpoint, the artifact, the notes, and their hashes. The same
+// record is in state.json.
+func TestFolderOfCheckpoint(t *testing.T) {
+	w := told(t)
+	before := contents(t, w.projected(8))
+	files := below(contents(t, w.projected(9)), layout.CheckpointDir("cp-S1"))
+	require.Equal(t, before[layout.StateFile], files[layout.StateSnapshot])
+	require.Equal(t, []string{"page 1", "entry"}, []string{files["artifact.html"], files["log.md"]})
+	require.Len(t, files, 4)
+	var got rundir.CheckpointRecord
+	require.NoError(t, json.Unmarshal([]byte(files["manifest.json"]), &got))
+	want := rundir.CheckpointRecord{ID: "cp-S1", CreatedAt: "2026-01-02T03:04:09.000Z", AtPassNumber: 1,
+		CheckpointDir: layout.CheckpointDir("cp-S1"), ArtifactHash: layout.Digest([]byte("page 1")),
+		StateHash: layout.Digest([]byte(before[layout.StateFile])), CostAtCheckpoint: 1,
+		QualitySnapshot: rundir.QualitySnapshot{ConvictionEntries: 1}}
+	require.Equal(t, want, got)
+	for last := int64(9); last <= 10; last++ {
+		state, err := w.projected(last).State()
+		require.NoError(t, err)
+		require.Equal(t, []rundir.CheckpointRecord{want}, state.Checkpoints)
+	}
+
+	p, batch := &Projector{}, &batchWriter{}
+	score := 2.5
+	p.records.CurrentArtifactPath = "page.md"
+	created := event(t, 5, run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-x", AtPass: 3, AtRound: 2, USD: 7})
+	require.NoError(t, p.checkpoint(batch, created, run.State{Score: &score}))
+	require.Equal(t, []string{"state-snapshot.json", "manifest.json"}, []string{path.Base(batch.files[0].name),
+		path.Base(batch.files[1].name)}, "a run without an artifact")
+	require.True(t, batch.files[0].evidence && batch.files[1].evidence)
+	rec := p.records.Checkpoints[0]
+	require.Equal(t, []any{"cp-x", "2026-01-02T03:04:05.000Z", 3, 2, 7.0, &score, ""}, []any{rec.ID, rec.CreatedAt,
+		rec.AtPassNumber, rec.AtPACycle, rec.CostAtCheckpoint, rec.QualitySnapshot.LastPAScore, rec.ArtifactHash})
+}
+
+// TestStateBeforeCheckpoint: state.json is written for the events before a checkpoint of the same batch, and for the
+// batch. The first batch and a rebuild write it once.
+func TestStateBeforeCheckpoint(t *testing.T) {
+	w := told(t)
+	for _, row := range []struct {
+		first   int64
+		rebuild bool
+		want    []int64
+	}{{1, false, []int64{10}}, {8, false, []int64{8, 10}}, {9, false, []int64{10}}, {10, false, []int64{10}},
+		{8, true, []int64{10}}} {
+		d := claimed(t)
+		if row.first > 1 {
+			w.project(d, row.first-1)
+		}
+		if row.rebuild {
+			require.NoError(t, os.Remove(d.Path(layout.StateFile)))
+		}
+		var seqs []int64
+		d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+			if s.Op == durable.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)) {
+				var state rundir.PipelineState
+				require.NoError(t, json.Unmarshal(s.Data, &state))
+				seqs = append(seqs, state.LastSeq)
+			}
+			return nil
+		}}
+		w.project(d, 10)
+		require.Equal(t, row.want, seqs, "from event %d", row.first)
+	}
+}
+
+// TestFilesOfBatch: what is written of the queued files.
+func TestFilesOfBatch(t *testing.T) {
+	store := blobStore{}
+	old, page := store.keep(t, "old").Digest, store.keep(t, "page").Digest
+	d := At(t.TempDir())
+	write(t, d, "a.txt.tmp.left", "a leftover")
+	w := &batchWriter{dir: d, load: func(digest string) ([]byte, error) { return store.Get(t.Context(), digest) }}
+	w.add(wholeFile{name: "a.txt", digest: old})
+	w.add(wholeFile{name: "b/./c/../d.txt", data: []byte("data")})
+	w.add(wholeFile{name: "tree.json", tree: "t", load: func() ([]byte, error) { return []byte("tree"), nil }})
+	w.add(wholeFile{name: "a.txt", digest: page})
+	require.Len(t, w.files, 3)
+	require.NoError(t, w.flush())
+	require.Equal(t, map[string]string{"a.txt": "page", "b/d.txt": "data", "tree.json": "tree"}, contents(t, d))
+	for name, perm := range map[string]os.FileMode{"a.txt": layout.FilePerm, "b": layout.DirPerm} {
+		info, err := d.Stat(name)
+		require.NoError(t, err)
+		require.Equal(t, perm, info.Mode().Perm(), name)
+	}
+	require.Empty(t, w.files)
+	write(t, d, "a.txt", "later")
+	require.NoError(t, w.flush())
+	require.Equal(t, "later", contents(t, d)["a.txt"], "nothing is written twice")
+
+	w.add(wholeFile{name: "gone.txt", digest: "gone"})
+	require.ErrorContains(t, w.flush(), d.Path("gone.txt")+": ")
+	w.spares = true
+	w.add(wholeFile{name: "e.txt", digest: page})
+	require.NoError(t, w.flush())
+	require.Equal(t, []string{"a.txt", "b/d.txt", "e.txt", "tree.json"}, names(contents(t, d)))
+	w.add(wholeFile{name: "f.txt", load: func() ([]byte, error) { return nil, os.ErrPermission }})
+	require.ErrorIs(t, w.flush(), os.ErrPermission, "only lost files are spared")
+
+	w = &batchWriter{dir: d, evidenceOnly: true}
+	w.add(wholeFile{name: "page.html"})
+	w.add(wholeFile{name: "evidence.txt", evidence: true})
+	w.add(wholeFile{name: "state.json", verify: durable.VerifyState()})
+	require.Equal(t, map[string]string{"evidence.txt": "", "state.json": ""}, queued(w))
+	for _, deferred := range []bool{true, false} {
+		w.defers = deferred
+		files, err := w.read(append(slices.Clone(w.files), wholeFile{name: "page.html"}))
+		require.NoError(t, err)
+		require.Equal(t, []bool{deferred, false, false}, []bool{files[0].Unsynced, files[1].Unsynced, files[2].Unsynced})
+	}
+	failing := At(t.TempDir())
+	failing.Disk = durable.Disk{Hook: func(durable.Step) error { return os.ErrPermission }}
+	w = &batchWriter{dir: failing}
+	w.add(wholeFile{name: "a.txt"})
+	require.ErrorIs(t, w.flush(), os.ErrPermission)
+}
+
+func names(files map[string]string) (all []string) {
+	for name := range files {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestManyFilesOfBatch: no file is lost where they are written in several pieces.
+func TestManyFilesOfBatch(t *testing.T) {
+	w := &batchWriter{dir: At(t.TempDir())}
+	for i := range 130 {
+		w.add(wholeFile{name: "f" + strings.Repeat("x", i), data: []byte{byte(i)}})
+	}
+	require.NoError(t, w.flush())
+	require.Len(t, contents(t, w.dir), 130)
+}
+
+// TestDigestsOfFixedFiles: meta.json keeps the digest of run.json, and that of owner.json of its epoch.
+func TestDigestsOfFixedFiles(t *testing.T) {
+	digest := func(text string) string { return layout.Digest([]byte(text)) }
+	for name, row := range map[string]struct {
+		had            map[string]string
+		epoch, vouched int
+		want           map[string]string
+	}{
+		"the first time": {nil, 1, 1,
+			map[string]string{layout.ClaimFile: digest("claim"), layout.OwnerFile: digest("owner")}},
+		"files of the run": {map[string]string{layout.ClaimFile: "c", layout.OwnerFile: "o"}, 2, 2, nil},
+		"a new epoch": {map[string]string{layout.ClaimFile: "c", layout.OwnerFile: "o"}, 2, 1,
+			map[string]string{layout.ClaimFile: "c", layout.OwnerFile: digest("owner")}},
+		"a new file": {map[string]string{layout.ClaimFile: "c"}, 2, 2,
+			map[string]string{layout.ClaimFile: "c", layout.OwnerFile: digest("owner")}},
+	} {
+		d := At(t.TempDir())
+		write(t, d, layout.ClaimFile, "claim")
+		write(t, d, layout.OwnerFile, "owner")
+		p := &Projector{Dir: d, vouched: row.vouched}
+		p.meta.Digests, p.meta.Epoch = row.had, row.epoch
+		require.NoError(t, p.digestFixed(), name)
+		if row.want == nil {
+			row.want = row.had
+		}
+		require.Equal(t, row.want, p.meta.Digests, name)
+	}
+	p := &Projector{Dir: At(t.TempDir())}
+	require.NoError(t, p.digestFixed())
+	require.Nil(t, p.meta.Digests, "the key is missing without files")
+}
+
+// TestTurnsOfEarlierReleases: they did not count the turns of a run on an artifact, and each number is used once.
+func TestTurnsOfEarlierReleases(t *testing.T) {
+	w := detour(t)
+	d := w.projected(w.last())
+	page := blob("page")
+	for name, row := range map[string]struct {
+		s     run.State
+		turns int
+		seq   int64
+		want  int
+	}{
+		"none was counted":   {run.State{Artifact: page, Passes: run.PassCount{LastSettled: 3}}, 0, w.last(), 2},
+		"rounds":             {run.State{Artifact: page, Rounds: 1}, 0, w.last(), 2},
+		"up to an event":     {run.State{Artifact: page, Rounds: 1}, 0, 6, 1},
+		"before that":        {run.State{Artifact: page, Rounds: 1}, 0, 5, 0},
+		"they were counted":  {run.State{Artifact: page, Rounds: 1}, 1, w.last(), 1},
+		"a run on a tree":    {run.State{Tree: page, Rounds: 1}, 0, w.last(), 0},
+		"no pass has ended":  {run.State{Artifact: page}, 0, w.last(), 0},
+		"artifact of a tree": {run.State{Artifact: page, Tree: page, Rounds: 1}, 0, w.last(), 0},
+	} {
+		p := &Projector{Dir: d}
+		p.meta.State, p.records.Turns, p.meta.Events.Seq = row.s, row.turns, row.seq
+		require.NoError(t, p.countTurns(), name)
+		require.Equal(t, row.want, p.records.Turns, name)
+	}
+	require.Equal(t, []string{layout.ClaimFile, layout.OwnerFile}, fixedFiles())
+}
