@@ -1,0 +1,137 @@
+package projector
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+func startRow(seq int64, decision, reason string) records.StartRow {
+	return records.StartRow{TS: "2026-01-02T04:00:00.000Z", Seq: seq,
+		LogDecision: run.LogDecision{Decision: decision, Reason: reason}}
+}
+
+// TestRowsOfStarts: a start that found the run as it is adds one row for each state of the run, and a later batch and a
+// rebuild keep them in their places.
+func TestRowsOfStarts(t *testing.T) {
+	w := told(t)
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	d := w.projected(11)
+	decisions := func() string { return contents(t, d)[layout.DecisionsLog] }
+	before := decisions()
+	one, two := startRow(11, run.FoundPaused, "one"), startRow(11, run.FoundComplete, "two")
+	for _, row := range []records.StartRow{startRow(10, run.FoundPaused, "earlier"), one,
+		startRow(11, run.FoundPaused, "the same"), startRow(12, run.FoundPaused, "later"), two,
+		startRow(11, run.FoundComplete, "again")} {
+		require.NoError(t, d.RecordStart(t.Context(), row))
+	}
+	rows := one.Line() + "\n" + two.Line() + "\n"
+	require.Equal(t, before+rows, decisions())
+	w.project(d, 12)
+	after, is := strings.CutPrefix(decisions(), before+rows)
+	require.True(t, is)
+	require.NotEmpty(t, after)
+	three := startRow(12, run.FoundComplete, "three")
+	require.NoError(t, d.RecordStart(t.Context(), three))
+	require.Equal(t, before+rows+after+three.Line()+"\n", decisions())
+	w.project(d, 13)
+	whole := decisions()
+	require.True(t, strings.HasPrefix(whole, before+rows+after+three.Line()+"\n"))
+	four := startRow(13, run.FoundPaused, "four")
+	require.NoError(t, d.RecordStart(t.Context(), four))
+
+	for _, name := range []string{layout.StateFile, layout.MetaFile} {
+		require.NoError(t, os.Remove(d.Path(name)))
+		w.add(run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryUnknown, Recovered: true})
+		w.project(d, w.last())
+		require.True(t, strings.HasPrefix(decisions(), whole+four.Line()+"\n"), "%s is missing", name)
+		require.Equal(t, 1, strings.Count(decisions(), four.Line()))
+		require.NoDirExists(t, d.Path(layout.TornDir))
+	}
+}
+
+// TestStartsAreNotRecordedInDamagedLogs: nothing is written while a projection has not committed the log, or the log is
+// damaged.
+func TestStartsAreNotRecordedInDamagedLogs(t *testing.T) {
+	w := told(t)
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	one, row := startRow(11, run.FoundComplete, "one"), startRow(11, run.FoundPaused, "found")
+	whole := contents(t, w.projected(11))
+	log := whole[layout.DecisionsLog]
+	for name, hurt := range map[string]map[string]string{
+		"another row":          {layout.DecisionsLog: log + "{}\n"},
+		"a row, then another":  {layout.DecisionsLog: log + one.Line() + "\n{}\n"},
+		"half of a row":        {layout.DecisionsLog: log + one.Line()},
+		"the log is shorter":   {layout.DecisionsLog: log[:9]},
+		"no line ends there":   {layout.DecisionsLog: strings.TrimSuffix(log, "\n") + "x\n"},
+		"meta.json is damaged": {layout.MetaFile: "{"},
+		"nothing is committed": {layout.MetaFile: `{"version":1,"run_id":"r","events":{"seq":11}}`},
+	} {
+		d := w.projected(11)
+		for file, text := range hurt {
+			write(t, d, file, text)
+		}
+		before := contents(t, d)
+		require.NoError(t, d.RecordStart(t.Context(), row), name)
+		require.Equal(t, before, contents(t, d), name)
+	}
+}
+
+// TestRowsAfterOffset of the decision log.
+func TestRowsAfterOffset(t *testing.T) {
+	one, two := startRow(3, run.FoundPaused, "one"), startRow(3, run.FoundComplete, "two")
+	const event = `{"ts":"t","decision":"resume","seq":2}`
+	base := event + "\n"
+	after := int64(len(base))
+	first, second := one.Line()+"\n", two.Line()+"\n"
+	past := func(text string) int64 { return int64(len(text)) }
+	for name, row := range map[string]struct {
+		text  string
+		from  int64
+		rows  []records.StartRow
+		end   int64
+		clean bool
+	}{
+		"no rows":         {base, after, nil, after, true},
+		"rows":            {base + first + second, after, []records.StartRow{one, two}, past(base + first + second), true},
+		"another line":    {base + first + event + "\n", after, []records.StartRow{one}, past(base + first), false},
+		"half of a row":   {base + first + "{", after, []records.StartRow{one}, past(base + first), false},
+		"from the start":  {first, 0, nil, 0, false},
+		"in a line":       {base + first, 3, nil, 3, false},
+		"behind the end":  {base, after + 5, nil, after + 5, false},
+		"the log is gone": {"", 5, nil, 5, false},
+	} {
+		d := At(t.TempDir())
+		if row.text != "" {
+			write(t, d, layout.DecisionsLog, row.text)
+		}
+		rows, end, clean, err := startsAfter(d.Dir, row.from)
+		require.NoError(t, err, name)
+		require.Equal(t, row.rows, rows, name)
+		require.Equal(t, []any{row.end, row.clean}, []any{end, clean}, name)
+	}
+	d := At(t.TempDir())
+	write(t, d, layout.DecisionsLog, base+one.Line()+"\n")
+	for chain, want := range map[run.Chain]run.Chain{"": "", "c": run.Chain("c").Over([]string{one.Line()})} {
+		p := &Projector{Dir: d}
+		p.setMark(rundir.DerivedMark{File: layout.DecisionsLog, Size: int64(len(base)), Seq: 2, Chain: chain})
+		require.NoError(t, p.keepStarts())
+		require.Equal(t, rundir.DerivedMark{File: layout.DecisionsLog, Size: int64(len(base+one.Line()) + 1), Seq: 2,
+			Chain: want}, p.mark(layout.DecisionsLog))
+		none, err := p.startsBefore()
+		require.NoError(t, err)
+		require.Empty(t, none, "the log is not derived again")
+	}
+	all, err := (&Projector{Dir: d}).startsBefore()
+	require.NoError(t, err)
+	require.Equal(t, []records.StartRow{one}, all)
+}
