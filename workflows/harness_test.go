@@ -54,12 +54,15 @@ type harness struct {
 	away  []error // what opening the store fails with, before it can be opened
 
 	composing func(contract.ComposeInput)
-	secret    string // redacted as <hidden> where the workflow hides
+	prompt    run.Blob // that is composed
+	secret    string   // redacted as <hidden> where the workflow hides
 	start     time.Time
 	memo      map[string]any // as it was set last
 	key       *grants.Key
 	ungranted bool // inputs without a grant are allowed
 	signed    bool // only signed messages are accepted
+
+	server *fakeServer // what the workflow asks of it, if it is observed
 }
 
 type activityInfo = activity.Info
@@ -93,6 +96,7 @@ func newHarness(t *testing.T, src string) *harness {
 			found: contract.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1},
 		},
 	}
+	w.prompt = run.Blob{Digest: "prompt", Chars: 8}
 	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
 	w.store, w.in = url, input(plan, url, string(stored))
 	w.key, err = grants.Load(config.Settings{StateDir: t.TempDir()})
@@ -230,7 +234,7 @@ func (w *harness) compose(_ context.Context, in contract.ComposeInput) (contract
 	if w.composing != nil {
 		w.composing(in)
 	}
-	return contract.ComposeResult{Prompt: run.Blob{Digest: "prompt", Chars: 8}}, nil
+	return contract.ComposeResult{Prompt: w.prompt}, nil
 }
 
 func (w *harness) note(what string) {
