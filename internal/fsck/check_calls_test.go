@@ -107,6 +107,38 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 	require.Empty(t, check(t, d).Issues)
 }
 
+// TestRevertToAFailedAttemptKeepsThePromptAfterIt: the next attempt was asked something else after the revert. The
+// prompt of the failed attempt is in a file of its own, so prompt.md was that of the reverted one.
+func TestRevertToAFailedAttemptKeepsThePromptAfterIt(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.begin(about(1), 1)
+	s.fail(about(1), 1)
+	s.send()
+	to := s.state
+	s.begin(about(1), 2)
+	s.end(about(1), "ok", 2)
+	s.send()
+	s.revert(to)
+	s.salt = "edited: "
+	s.begin(about(1), 2)
+	s.end(about(1), "ok", 2)
+	s.send()
+	d := written(t, s)
+	files := look(t, d)
+	require.Equal(t, "edited: prompt of 0011, redo 0", files["_orchestrator/passes/pass-001/prompt.md"])
+	require.Equal(t, "prompt of 0011, redo 0", files["_orchestrator/passes/pass-001~1/prompt.md"])
+	require.Equal(t, "prompt of 0011, redo 0", files["_orchestrator/passes/pass-001/prompt-FAILED.md"])
+	require.Contains(t, files, "_orchestrator/passes/pass-001~1/artifact-backup.html")
+	require.Contains(t, files, "_orchestrator/passes/pass-001/artifact-backup.html")
+	require.Empty(t, check(t, d).Issues)
+
+	lost := projector.At(filepath.Join(t.TempDir(), "run"))
+	_, err := lost.Rebuild(t.Context(), s.blobs, projector.Source{Claim: claim(), Batches: s.batches})
+	require.NoError(t, err)
+	same(t, files, look(t, lost), "rebuilt")
+}
+
 // TestSharedCallsAreReported: a journal in which two answered calls have one id, or one folder, is named; an answer
 // that was used once more is not a second call.
 func TestSharedCallsAreReported(t *testing.T) {

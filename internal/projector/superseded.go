@@ -90,7 +90,7 @@ func (p *Projector) supersede(abandoned, kept []run.Event, then map[string]int) 
 	if err != nil {
 		return err
 	}
-	stay, err := p.evidenceFiles(kept, nil)
+	stay, err := p.evidenceFiles(lastStarts(kept), nil)
 	if err != nil {
 		return err
 	}
@@ -117,6 +117,28 @@ func (p *Projector) supersede(abandoned, kept []run.Event, then map[string]int) 
 		}
 	}
 	return nil
+}
+
+// lastStarts leaves out the starts of attempts that have failed: the prompt of such an attempt has a file of its own,
+// and what is in the file of its start belongs to the start after it.
+func lastStarts(events []run.Event) []run.Event {
+	failed := map[string]bool{}
+	for _, e := range events {
+		var a run.PassAttempt
+		if e.Kind == run.KindPassAttempt {
+			if e.Decode(&a); a.Output != nil && a.Late == 0 {
+				failed[a.Call] = true
+			}
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool {
+		var s run.PassStart
+		if e.Kind != run.KindPassStart {
+			return false
+		}
+		e.Decode(&s)
+		return failed[s.Call]
+	})
 }
 
 func (p *Projector) moveSuperseded(from, to string) error {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -142,7 +143,11 @@ func (r *realRun) epochsOf(def operations.Definition) error {
 		s := now.State.Status
 		r.running = !s.Closed()
 		r.note(fmt.Sprintf("the execution has closed; the run is %s", s))
-		again := r.running || s == run.Failed || s == run.Cancelled || s == run.Halted
+		ended, err := r.hasEnd()
+		if err != nil {
+			return err
+		}
+		again := r.running || s == run.Failed || s == run.Cancelled || s == run.Halted || !ended
 		if !again || r.epochs == maxEpochs-1 || r.stopped {
 			return nil
 		}
@@ -156,6 +161,21 @@ func (r *realRun) epochsOf(def operations.Definition) error {
 			return err
 		}
 	}
+}
+
+// hasEnd reports whether the journal has the end of the last epoch. The execution of an approved run may be terminated
+// before it has written it.
+func (r *realRun) hasEnd() (bool, error) {
+	events, _, err := r.dir.Events()
+	for _, e := range slices.Backward(events) {
+		switch e.Kind {
+		case run.KindRunEnd:
+			return true, err
+		case run.KindRunStart, run.KindRunResumed, run.KindRunReverted:
+			return false, err
+		}
+	}
+	return false, err
 }
 
 func (r *realRun) reopen(s run.State) error {
