@@ -27,6 +27,12 @@ while [ $# -gt 0 ]; do
 	shift 2
 done
 case $prefix in /*) ;; *) fail "--prefix $prefix: give an absolute path" ;; esac
+for dir in "$prefix/lib/passbook" "$prefix/bin"; do
+	while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done
+	if [ ! -d "$dir" ] || [ ! -w "$dir" ]; then
+		fail "--prefix $prefix: $dir is not a folder in which you may write: choose another --prefix, or install as its owner"
+	fi
+done
 
 case $(uname -s) in
 Linux) os=linux ;;
