@@ -16,7 +16,7 @@ import (
 // judgeCalls checks that each answered call has its own ID, row and files. With a changed stream there is nothing to
 // compare.
 func (x *examined) judgeCalls() error {
-	if x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
+	if x.has(streamDamage()...) {
 		return nil
 	}
 	x.judgeIDs()
@@ -113,15 +113,16 @@ func (x *examined) judgeEvidence(c *called, name, want string, holds bool) error
 			return err
 		}
 	}
-	message := fmt.Sprintf("call %s (event %d): %s ", c.id, c.seq, name)
-	if have == "" {
-		message += "is missing"
-	} else {
-		message += fmt.Sprintf("is not what the run recorded: its sha-256 is %s, not %s", have[:12],
-			want[:min(12, len(want))])
-	}
-	x.lags(EvidenceDamaged, name, message)
+	x.lags(EvidenceDamaged, name, fmt.Sprintf("call %s (event %d): %s", c.id, c.seq, notRecorded(name, have, want)))
 	return nil
+}
+
+// notRecorded describes a file without the recorded sha-256. have is empty: the file is missing.
+func notRecorded(name, have, want string) string {
+	if have == "" {
+		return name + " is missing"
+	}
+	return fmt.Sprintf("%s is not what the run recorded: its sha-256 is %.12s, not %.12s", name, have, want)
 }
 
 // supersededAs looks for a file in the superseded copies of its folder. numbered: under the name of any attempt.

@@ -150,6 +150,11 @@ func ownRules() []rule {
 	}
 }
 
+// streamDamage lists the findings of a changed events.jsonl: nothing can be compared with it or derived from it.
+func streamDamage() []Code {
+	return []Code{ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate}
+}
+
 func ruleOf(c Code) (rule, int) {
 	all := rules()
 	i := slices.IndexFunc(all, func(r rule) bool { return r.code == c })

@@ -37,11 +37,8 @@ func keyedIn(raw []byte) (all []keyed, ok bool) {
 	}
 	for dec.More() {
 		key, err := dec.Token()
-		if err != nil {
-			return nil, false
-		}
 		e := keyed{key: fmt.Sprint(key)}
-		if dec.Decode(&e.value) != nil {
+		if err != nil || dec.Decode(&e.value) != nil {
 			return nil, false
 		}
 		all = append(all, e)

@@ -127,7 +127,7 @@ func (x *examined) continued(ctx context.Context, blobs projector.Blobs, disk, k
 		return nil, projector.OtherEvents(x.dir, firstOther(disk, known))
 	}
 	i := slices.IndexFunc(x.found, func(i Issue) bool {
-		return slices.Contains([]Code{ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate}, i.Code)
+		return slices.Contains(streamDamage(), i.Code)
 	})
 	if i < 0 {
 		return disk, nil

@@ -109,10 +109,7 @@ func (m metaRead) handoff() (id string, there bool) {
 	if !m.good() || !bytes.HasPrefix(m.object.Values["phase_handoff"], []byte("{")) {
 		return "", false
 	}
-	h, err := object.ParseObject(m.object.Values["phase_handoff"])
-	if err != nil {
-		return "", false
-	}
+	h := object.ObjectIn(m.object, "phase_handoff")
 	if id = h.Text("id"); id == "" {
 		id = h.Text("handoff_id")
 	}

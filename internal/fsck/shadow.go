@@ -14,7 +14,7 @@ import (
 // judgeShadow compares the files of the directory with the list.
 func (x *examined) judgeShadow() error {
 	s := x.shadow
-	if s == nil || x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
+	if s == nil || x.has(streamDamage()...) {
 		return nil // nothing to compare with
 	}
 	if s.Err != nil {
@@ -56,12 +56,7 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 			return err
 		}
 	}
-	message := name + " is missing"
-	if have != "" {
-		message = name + " is not what the run recorded: its sha-256 is " + have[:12] + ", not " +
-			f.Digests[0][:min(12, len(f.Digests[0]))]
-	}
-	x.lags(codeOf(name), fileOf(name), message)
+	x.lags(codeOf(name), fileOf(name), notRecorded(name, have, f.Digests[0]))
 	return nil
 }
 
