@@ -33,14 +33,14 @@ func (x *examined) judgeFiles() error {
 		x.judgeShadow())
 }
 
-// judgeLeft finds a directory with files of a run but without journal and meta.json.
+// judgeLeft finds a directory with files of a run but without events and meta.json.
 func (x *examined) judgeLeft() {
-	if x.meta.raw != nil || x.stream.lines+x.stream.beyond+x.stream.torn > 0 {
+	if x.meta.raw != nil || x.stream.lines > 0 {
 		return
 	}
 	if name := projector.Remains(x.dir.Dir); name != "" {
 		x.lags(StreamMissing, "",
-			fmt.Sprintf("%s and %s are missing, and %s is there: the run has left more than its claim",
+			fmt.Sprintf("%s has no event and %s is missing, and %s is there: the run has left more than its claim",
 				layout.EventsFile, layout.MetaFile, name))
 	}
 }
@@ -97,15 +97,10 @@ func (x *examined) judgeArtifact() error {
 	if err != nil || have == want.Digest {
 		return err
 	}
-	if s.beyond > 0 && s.further.State.Artifact != nil && have == s.further.State.Artifact.Digest {
+	if later := s.further.State.Artifact; later != nil && have == later.Digest {
 		return nil
 	}
-	message := s.artifact + " is missing"
-	if have != "" {
-		message = fmt.Sprintf("%s is not what the run recorded: its sha-256 is %s, not %s", s.artifact, have[:12],
-			want.Digest[:min(12, len(want.Digest))])
-	}
-	x.lags(ArtifactHashMismatch, s.artifact, message)
+	x.lags(ArtifactHashMismatch, s.artifact, notRecorded(s.artifact, have, want.Digest))
 	return nil
 }
 
@@ -141,7 +136,7 @@ func (x *examined) judgeSnapshots() error {
 		case err != nil:
 			return err
 		case !json.Valid(raw) || !bytes.HasPrefix(raw, []byte(`{"version":1,`+"\n"+`"tree":"`+tree+`",`)):
-			x.lags(SnapshotDamaged, name, message+"is not of tree "+tree[:min(12, len(tree))])
+			x.lags(SnapshotDamaged, name, fmt.Sprintf("%sis not of tree %.12s", message, tree))
 		}
 	}
 	return nil

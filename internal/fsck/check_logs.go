@@ -72,16 +72,15 @@ func (x *examined) judgeLog(m rundir.DerivedMark) error {
 			bad.add(line.Number)
 		}
 	}
-	unreadable := ""
-	if bad.n > 0 {
-		unreadable = fmt.Sprintf(", not a JSON object: %s", bad)
-	}
 	switch torn := len(f.Torn()); {
 	case m.Chain != "" && chain != m.Chain:
-		x.lags(DerivedFileDamaged, m.File, fmt.Sprintf("%s is not what was written: a line of its first %d was changed%s",
-			m.File, known, unreadable))
-	case unreadable != "":
-		x.lags(LogRowUnreadable, m.File, m.File+unreadable[1:])
+		message := fmt.Sprintf("%s is not what was written: a line of its first %d was changed", m.File, known)
+		if bad.n > 0 {
+			message += fmt.Sprintf(", not a JSON object: %s", bad)
+		}
+		x.lags(DerivedFileDamaged, m.File, message)
+	case bad.n > 0:
+		x.lags(LogRowUnreadable, m.File, fmt.Sprintf("not a JSON object: %s of %s", bad, m.File))
 	case torn > 0:
 		x.lags(LogRowUnreadable, m.File, fmt.Sprintf("%s ends in %d bytes that are not a whole line", m.File, torn))
 	case rest > 0 && x.stream.beyond == 0:

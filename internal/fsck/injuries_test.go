@@ -32,7 +32,9 @@ type injury struct {
 	after  []fsck.Code // after the repair was applied
 }
 
-func injuries() []injury { return slices.Concat(ownInjuries(), rowInjuries(), foreignInjuries()) }
+func injuries() []injury {
+	return slices.Concat(ownInjuries(), rowInjuries(), statusInjuries(), moreInjuries(), foreignInjuries())
+}
 
 func ownInjuries() []injury {
 	type codes = []fsck.Code
@@ -379,13 +381,23 @@ func kept(t *testing.T, d projector.Dir, hurt map[string]string, done fsck.Repai
 		require.True(t, whole || inBackup || damaged, "%s is lost", name)
 	}
 	var audit struct {
+		Version int           `json:"version"`
+		RunID   string        `json:"run_id"`
 		By      string        `json:"by"`
 		At      string        `json:"at"`
 		Changes []fsck.Change `json:"changes"`
 		Codes   []fsck.Code   `json:"issue_codes"`
+		Backups []string      `json:"backups"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(now[done.AuditPath]), &audit))
+	require.Equal(t, 1, audit.Version)
+	require.Contains(t, []string{"run-1", "run"}, audit.RunID)
 	require.Equal(t, "tests", audit.By)
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(audit.Backups))), len(audit.Backups), "each once")
+	for _, name := range audit.Backups {
+		require.True(t, strings.HasPrefix(name, filepath.Dir(done.AuditPath)+"/"))
+		require.Contains(t, now, name)
+	}
 	require.Equal(t, "2026-01-03T12:00:00Z", audit.At)
 	require.Equal(t, done.IssueCodes, audit.Codes)
 	require.Len(t, audit.Changes, len(done.Changes))

@@ -24,7 +24,7 @@ type body struct {
 	codes []fsck.Code // of the healthy directory
 }
 
-func bodies() []body { return slices.Concat(ownBodies(), foreignBodies()) }
+func bodies() []body { return slices.Concat(ownBodies(), projectBodies(), foreignBodies()) }
 
 func ownBodies() []body {
 	info := []fsck.Code{fsck.ActiveHandoffWithoutDecision}

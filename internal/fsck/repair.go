@@ -244,7 +244,10 @@ func (x *examined) dropHandoff(p *repairPlan, c Code) {
 
 // planOwn changes the keys that differ from the events, and lets the projector do the rest.
 func (x *examined) planOwn(p *repairPlan) {
-	damaged := x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate)
+	if x.has(StreamMissing) {
+		return // nothing is derived from no event
+	}
+	damaged := x.has(streamDamage()...)
 	if damaged && x.whole != nil {
 		x.planLines(p)
 		return

@@ -18,8 +18,7 @@ func (x *examined) readWhole(ctx context.Context, blobs projector.Blobs) error {
 	if err := x.findLost(ctx, blobs); err != nil {
 		return err
 	}
-	if !x.own || blobs == nil || !x.meta.good() ||
-		!x.has(ChainMismatch, StreamLineUnreadable, StreamSeqGap, StreamSeqDuplicate) {
+	if !x.own || blobs == nil || !x.meta.good() || !x.has(streamDamage()...) {
 		return nil
 	}
 	stored, err := journal.Segments(ctx, blobs, x.meta.typed.SegmentHead)
@@ -36,7 +35,11 @@ func (x *examined) readWhole(ctx context.Context, blobs projector.Blobs) error {
 	if err != nil || whole == nil {
 		return err
 	}
-	x.whole = slices.Concat(whole, journal.NumberedBehind(disk.Lines, tail.Seq))
+	behind := disk.Lines
+	if begins(behind, whole) { // whatever numbers these lines have, none of them comes behind them
+		behind = behind[len(whole):]
+	}
+	x.whole = slices.Concat(whole, journal.NumberedBehind(behind, tail.Seq))
 	x.broken = journal.LineDamage(disk.Lines, x.whole, tail)
 	return nil
 }
