@@ -2,6 +2,7 @@ package fsck_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,7 +86,9 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 	s.begin(about(3), 1)
 	s.fail(about(3), 1)
 	s.begin(about(3), 2)
-	s.end(about(3), "ok", 2)
+	s.fail(about(3), 2)
+	s.begin(about(3), 3)
+	s.end(about(3), "ok", 3)
 	s.send()
 	s.revert(to)
 	s.begin(about(3), 1)
@@ -93,15 +96,28 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
-	for _, name := range []string{"prompt.md", "raw-output.txt", "agent.jsonl", "prompt-FAILED.md",
-		"raw-output-FAILED.txt", "agent-FAILED.jsonl"} {
-		aside := d.Path("_orchestrator/passes/pass-003~1/" + name)
+	const passes = "_orchestrator/passes/"
+	for name, lost := range map[string]bool{"prompt.md": false, "raw-output.txt": false, // asked, and gave, the same again
+		"artifact-backup.html": false, "agent.jsonl": true, "prompt-FAILED.md": true, "raw-output-FAILED.txt": true,
+		"agent-FAILED.jsonl": true, "prompt-FAILED-2.md": true, "raw-output-FAILED-2.txt": true,
+		"agent-FAILED-2.jsonl": true} {
+		aside := d.Path(passes + "pass-003~1/" + name)
 		raw, err := os.ReadFile(aside)
 		require.NoError(t, err)
 		require.NoError(t, os.Remove(aside))
-		if name != "prompt.md" && name != "raw-output.txt" { // the pass was asked, and gave, the same again
-			require.Equal(t, []fsck.Code{fsck.EvidenceDamaged}, codesOf(check(t, d)), name)
+		var want []fsck.Code
+		if lost {
+			want = []fsck.Code{fsck.EvidenceDamaged}
 		}
+		require.Equal(t, want, codesOf(check(t, d)), name)
+		for _, other := range []string{"pass-002/a " + name, "pass-003~1/a " + name, "pass-009/" + name} {
+			place(t, d, passes+other, string(raw))
+			require.Equal(t, want, codesOf(check(t, d)), "%s is not %s", other, name)
+			remove(t, d, passes+other)
+		}
+		place(t, d, passes+"pass-003~2/"+name, string(raw))
+		require.Empty(t, check(t, d).Issues, "%s is in another folder of what was reverted", name)
+		remove(t, d, passes+"pass-003~2/"+name)
 		require.NoError(t, os.WriteFile(aside, raw, 0o600))
 	}
 	require.Empty(t, check(t, d).Issues)
@@ -205,7 +221,35 @@ func TestLateAnswersKeepTheirEvidence(t *testing.T) {
 
 // TestDirectoriesOfEarlierReleases have neither envelopes nor prompts of failed attempts, and a row for each pass only.
 func TestDirectoriesOfEarlierReleases(t *testing.T) {
-	s := whole(t)
+	d := inEarlierRelease(t, whole(t))
+	require.Empty(t, check(t, d).Issues)
+	for name := range look(t, d) {
+		require.False(t, strings.HasSuffix(name, "agent.jsonl"), name)
+	}
+	rows, _, err := rundir.Rows[rundir.TraceRow](d.Dir, layout.TracesFile)
+	require.NoError(t, err)
+	require.Len(t, rows, 11)
+
+	s := newStory(t)
+	s.twoPasses()
+	to := s.state
+	s.begin(about(4), 1)
+	s.fail(about(4), 1)
+	s.end(about(4), "output-truncated", 1)
+	s.revert(to)
+	s.begin(about(4), 1)
+	s.end(about(4), "ok", 1)
+	s.send()
+	d = inEarlierRelease(t, s)
+	require.Empty(t, check(t, d).Issues)
+	lost := "_orchestrator/passes/pass-004~1/raw-output-FAILED.txt"
+	remove(t, d, lost)
+	require.Equal(t, []fsck.Code{fsck.EvidenceDamaged}, codesOf(check(t, d)))
+}
+
+// inEarlierRelease is a directory of a story that names no envelopes, no prompts of failed attempts, and no row of one.
+func inEarlierRelease(t *testing.T, s *story) projector.Dir {
+	t.Helper()
 	for i, line := range s.lines {
 		e, err := run.ParseEvent([]byte(line))
 		require.NoError(t, err)
@@ -224,13 +268,7 @@ func TestDirectoriesOfEarlierReleases(t *testing.T) {
 	d := projector.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, d.Take(claim()))
 	project(t, d, s, batch(s.lines, 1, len(s.lines)))
-	require.Empty(t, check(t, d).Issues)
-	for name := range look(t, d) {
-		require.False(t, strings.HasSuffix(name, "agent.jsonl"), name)
-	}
-	rows, _, err := rundir.Rows[rundir.TraceRow](d.Dir, layout.TracesFile)
-	require.NoError(t, err)
-	require.Len(t, rows, 11)
+	return d
 }
 
 // TestVerdictOfAPassIsEvidence: a lost or changed verdict.json is found as the reply would be.
@@ -246,14 +284,59 @@ func TestVerdictOfAPassIsEvidence(t *testing.T) {
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	name := layout.VerdictFile(about(2))
-	for _, hurt := range []func() error{
-		func() error { return os.WriteFile(d.Path(name), []byte("{}"), 0o644) },
-		func() error { return os.Remove(d.Path(name)) },
+	for message, hurt := range map[string]func() error{
+		fmt.Sprintf("%s is not what the run recorded: its sha-256 is %.12s, not %.12s", name, digestOf("{}"),
+			end.Findings.Digest): func() error { return os.WriteFile(d.Path(name), []byte("{}"), 0o644) },
+		name + " is missing": func() error { return os.Remove(d.Path(name)) },
 	} {
 		require.NoError(t, hurt())
 		found := check(t, d).Issues
 		require.Len(t, found, 1)
 		require.Equal(t, fsck.EvidenceDamaged, found[0].Code)
-		require.Contains(t, found[0].Message, name)
+		require.Equal(t, message, found[0].Message)
+	}
+}
+
+// TestResetRepeatsCalls: a call that a reset of the workflow abandoned keeps its id when it is made again. No other two
+// calls share one.
+func TestResetRepeatsCalls(t *testing.T) {
+	twice := []fsck.Code{fsck.CallIDDuplicate}
+	for name, row := range map[string]struct {
+		cause       string
+		first, last int64 // of the abandoned events, relative to the call
+		codes       []fsck.Code
+	}{
+		"the call alone":             {"reset", 0, 0, nil},
+		"the call, the first of two": {"reset", 0, 1, nil},
+		"the call, the last of two":  {"reset", -1, 0, nil},
+		"what is before the call":    {"reset", -2, -1, twice},
+		"what is behind the call":    {"reset", 1, 1, twice},
+		"a revert":                   {"revert", 0, 0, twice},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.start()
+			s.begin(about(2), 1)
+			to := s.state
+			end := run.PassEnd{Pass: about(2), Call: "a call", Outcome: run.CategoryOK, Attempts: 1, Spend: spend(),
+				Next: &run.Place{Round: 1, Step: 2}}
+			s.add(run.KindPassEnd, end)
+			call := s.state.Seq
+			s.add(run.KindErrorNoted, run.ErrorNoted{Category: "file-io", Message: "a disk", Recovered: true})
+			s.add(run.KindRunReverted, run.RunReverted{To: to.Seq, Cause: row.cause, State: &to,
+				Abandoned: run.Range{First: call + row.first, Last: call + row.last}})
+			end.Redo = 1
+			s.add(run.KindPassEnd, end)
+			s.send()
+			found := check(t, written(t, s)).Issues
+			require.Equal(t, row.codes, codesOf(fsck.Report{Issues: found}))
+			if row.codes != nil {
+				again := s.state.Seq
+				require.Equal(t, []string{
+					fmt.Sprintf("events %d and %d are of two calls with the id a call", call, again),
+					fmt.Sprintf("traces.jsonl has two rows of call a call, of events %d and %d", call, again),
+				}, []string{found[0].Message, found[1].Message})
+			}
+		})
 	}
 }

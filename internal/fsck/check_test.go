@@ -313,6 +313,9 @@ func TestCheckWithoutWorkflow(t *testing.T) {
 				return
 			}
 			require.Equal(t, []fsck.Code{fsck.RunningWithoutLiveWorkflow}, codesOf(r))
+			require.Equal(t, fmt.Sprintf("the run is recorded as %s, and its workflow is %s", row.body, row.live),
+				r.Issues[0].Message)
+			require.Equal(t, "starter resume "+d.Root, r.Issues[0].Hint)
 			before := look(t, d)
 			res, err := fsck.Repair(context.Background(), d,
 				fsck.RepairOptions{Apply: true, EffectiveStatus: stands, Blobs: blobs, Now: noon})

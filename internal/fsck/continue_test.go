@@ -1,12 +1,15 @@
 package fsck_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -56,14 +59,18 @@ func TestContinue(t *testing.T) {
 		unsealed int                         // lines that no segment has
 		hurt     func(lines []string) string // events.jsonl
 		gone     []string                    // files that are missing
+		files    map[string]string           // other texts of files
 		history  bool
 		refused  fsck.Code
-		broken   int64 // line that is written again; 0: none
+		why      string // in the error
+		broken   int64  // line that is written again; 0: none
 	}{
 		{name: "nothing is wrong", end: run.Failed},
 		{name: "a sealed line was changed", end: run.Failed, unsealed: 2, hurt: third, broken: 3},
 		{name: "a line was changed that no segment has", end: run.Failed, unsealed: 1, hurt: last,
-			refused: fsck.ChainMismatch},
+			refused: fsck.ChainMismatch, why: "events.jsonl holds other bytes there: a line was changed; nothing was changed. " +
+				"starter check DIR lists every finding; restore events.jsonl from a copy, or write the run into another " +
+				"directory (starter rebuild run-1 --output-dir OTHER)"},
 		{name: "a line was changed that the history has", end: run.Failed, unsealed: 1, hurt: last, history: true,
 			broken: -1},
 		{name: "the last line was cut, and a segment has it", end: run.Failed, hurt: cut, broken: -1},
@@ -82,7 +89,28 @@ func TestContinue(t *testing.T) {
 		{name: "done, says result.json", end: run.Done, hurt: cut, gone: []string{layout.MetaFile, layout.StateFile},
 			refused: fsck.ChainMismatch},
 		{name: "no line is an event", end: run.Failed, hurt: func([]string) string { return "x\ny\n" },
-			gone: []string{layout.MetaFile}, refused: fsck.StreamLineUnreadable},
+			gone: []string{layout.MetaFile}, refused: fsck.StreamLineUnreadable,
+			why: "not a JSON object: line 1, 2 of events.jsonl"},
+		{name: "done, says meta.json", end: run.Failed, files: map[string]string{layout.MetaFile: `"status": "done"`},
+			refused: fsck.TerminalMetaWithoutTerminalEvent,
+			why: "the run is done according to meta.json, but not according to the events; nothing was changed. " +
+				"starter check DIR lists every finding; starter repair-state DIR --apply repairs what follows from the events"},
+		{name: "meta.json is missing, and the history has every line", end: run.Failed, history: true,
+			gone: []string{layout.MetaFile}},
+		{name: "another run was done, says result.json", end: run.Failed,
+			files: map[string]string{layout.ResultFile: `{"version":1,"run_id":"run-9","seq":3}`}},
+		{name: "the same, meta.json is missing, and the last line was cut", end: run.Failed, hurt: cut,
+			gone:    []string{layout.MetaFile},
+			files:   map[string]string{layout.ResultFile: `{"version":1,"run_id":"run-9","seq":3}`},
+			refused: fsck.MetaMissing},
+		{name: "result.json names no event", end: run.Failed,
+			files: map[string]string{layout.ResultFile: `{"version":1,"run_id":"run-1"}`}},
+		{name: "result.json is of this run, and it has failed", end: run.Failed,
+			files:   map[string]string{layout.ResultFile: `{"version":1,"run_id":"run-1","seq":1}`},
+			refused: fsck.ChainMismatch, why: "result.json records that the run was done at event 1, but the events do not"},
+		{name: "result.json is half a file", end: run.Failed, files: map[string]string{layout.ResultFile: `{"ver`}},
+		{name: "meta.json and state.json are missing", end: run.Failed,
+			gone: []string{layout.MetaFile, layout.StateFile}},
 	}
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -92,6 +120,12 @@ func TestContinue(t *testing.T) {
 			}
 			for _, name := range r.gone {
 				remove(t, d, name)
+			}
+			for name, text := range r.files {
+				if name == layout.MetaFile {
+					text = regexp.MustCompile(`"status": "\w+"`).ReplaceAllString(look(t, d)[name], text)
+				}
+				write(t, d, name, text)
 			}
 			before, times := look(t, d), stamps(t, d)
 			var known []string
@@ -105,7 +139,8 @@ func TestContinue(t *testing.T) {
 				var damaged *fsck.DamagedError
 				require.ErrorAs(t, err, &damaged)
 				require.Equal(t, r.refused, damaged.Code)
-				require.ErrorContains(t, err, string(r.refused))
+				require.ErrorContains(t, err, "open run directory "+d.Root+": "+string(r.refused)+": ")
+				require.Contains(t, strings.ReplaceAll(err.Error(), d.Root, "DIR"), r.why)
 				return
 			}
 			require.NoError(t, err)
@@ -233,16 +268,28 @@ func TestInterruptedQuestion(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, run.Interrupted, r.EffectiveStatus.Status)
 			require.True(t, r.NeedsOperator(), "%v", r.Issues)
+			id := map[string]string{"hand-off": "h-1", "gate": "g-1"}[name]
+			messages := ""
 			for _, i := range r.Issues {
 				require.Equal(t, "starter decide "+d.Root, i.Hint, i.Code)
+				messages += i.Message + "\n"
 			}
+			require.Contains(t, messages, "the run was interrupted, and the question "+id+" is not decided\n")
+			require.Contains(t, messages, map[string]string{"hand-off": "no decision on hand-off h-1 is on disk\n",
+				"gate": "no decision on the question g-1 is in the journal\n"}[name])
 			before := look(t, d)
 			res, err := fsck.Repair(t.Context(), d,
 				fsck.RepairOptions{Apply: true, EffectiveStatus: gone, Blobs: blobs, Now: noon})
 			require.NoError(t, err)
 			require.True(t, res.NeedsOperatorDecision)
-			require.Contains(t, res.RepairHint, "starter decide")
+			require.Contains(t, res.RepairHint, "waits for a decision on "+id+": decide it (starter decide "+d.Root+")")
 			require.Equal(t, before, look(t, d))
+
+			place(t, d, "phase_handoff_decisions/"+id+".json", `{"handoff_id":"`+id+`","action":"continue"}`)
+			r, err = fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{EffectiveStatus: gone})
+			require.NoError(t, err)
+			require.Equal(t, []fsck.Code{fsck.RunningWithoutLiveWorkflow}, codesOf(r), "it is decided")
+			require.False(t, r.NeedsOperator())
 		})
 	}
 }
@@ -260,4 +307,75 @@ func TestContinueBehindMeta(t *testing.T) {
 	require.Equal(t, tailAt(s.lines, len(s.lines)), c.Tail)
 	require.Equal(t, run.Paused, c.State.Status)
 	require.EqualValues(t, 1, c.Lag)
+}
+
+// TestContinueReadsTheHistory: its lines count if the directory has the beginning of them, they are events in order,
+// and meta.json has seen no more.
+func TestContinueReadsTheHistory(t *testing.T) {
+	s, d := ended(t, run.Failed, 0)
+	onDisk(t, d, s.lines[:3])
+	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, s.lines[:5])
+	require.NoError(t, err, "the segments have more lines than the history")
+	require.Equal(t, s.state, c.State)
+	_, err = fsck.Continue(t.Context(), d.Dir, nil, s.lines[:5])
+	require.ErrorContains(t, err, "chain_mismatch", "without them, lines are lost")
+
+	remove(t, d, layout.MetaFile)
+	remove(t, d, layout.StateFile)
+	for name, last := range map[string]string{"another number": s.lines[2], "no event": "x"} {
+		_, err = fsck.Continue(t.Context(), d.Dir, s.blobs, append(s.lines[:3:3], last))
+		require.ErrorContains(t, err, "stream_line_unreadable: line 4 of events.jsonl is not event 4; ", name)
+	}
+}
+
+// TestContinueOfARunThatWentBack: the first start counts, and an interruption is an end until the run continues.
+func TestContinueOfARunThatWentBack(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	then := s.state
+	s.add(run.KindRunInterrupted, run.RunInterrupted{Reason: "gone", At: moment(99)})
+	s.send()
+	d := written(t, s)
+	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	require.True(t, c.Ended)
+
+	sent := len(s.batches)
+	s.revert(then)
+	s.send()
+	project(t, d, s, s.batches[sent:]...)
+	c, err = fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	require.False(t, c.Ended)
+
+	sent = len(s.batches)
+	s.revert(run.State{})
+	s.add(run.KindRunStart, run.RunStart{Task: "another", RunID: "run-1", Epoch: 1, CreatedAt: moment(0)})
+	s.send()
+	project(t, d, s, s.batches[sent:]...)
+	c, err = fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	require.Equal(t, "page", c.Start.Task)
+}
+
+// TestRefillWritesAnAudit of every finding, and refuses a directory that is being written to.
+func TestRefillWritesAnAudit(t *testing.T) {
+	s, d := ended(t, run.Failed, 0)
+	write(t, d, layout.EventsFile, strings.Join(s.lines[:len(s.lines)-1], "\n")+"\nx")
+	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("the worker", noon))
+	require.NoError(t, err)
+	o := fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}
+	require.ErrorAs(t, fsck.Refill(t.Context(), d, c, o), new(*fsck.LiveError))
+	require.NoError(t, lock.Unlock())
+	require.NoError(t, fsck.Refill(t.Context(), d, c, o))
+	var audit struct {
+		By    string      `json:"by"`
+		Codes []fsck.Code `json:"issue_codes"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(look(t, d)["run_state_repairs/20260103T120000.000Z/audit.json"]), &audit))
+	require.Equal(t, "ada", audit.By)
+	require.Contains(t, audit.Codes, fsck.ChainMismatch)
+	require.Contains(t, audit.Codes, fsck.StreamTornTail)
 }

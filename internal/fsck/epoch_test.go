@@ -54,6 +54,11 @@ func TestTakeOver(t *testing.T) {
 	rival.Execution = "e3"
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, rival, end), &stale)
 	require.ErrorContains(t, stale, "epoch 2 is that of execution e2")
+	require.False(t, stale.Done)
+	earlier := second()
+	earlier.Epoch = 1
+	require.ErrorAs(t, fsck.TakeOver(ctx, d, earlier, end), &stale)
+	require.ErrorContains(t, stale, "epoch 2 is that of execution e2")
 
 	claimed := claim()
 	claimed.Cluster, claimed.Embedded = "c1", true
@@ -79,8 +84,60 @@ func TestCompletedRunRefusesNewEpoch(t *testing.T) {
 	before := look(t, d)
 	var stale *fsck.StaleError
 	require.ErrorAs(t, fsck.TakeOver(t.Context(), d, second(), tailAt(s.lines, len(s.lines))), &stale)
-	require.ErrorContains(t, stale, "its run is done, and done is final")
+	require.EqualError(t, stale, d.Root+" is not this start's: its run is done, and done is final: fork it or follow it "+
+		"up. Run: starter status "+d.Root)
+	require.True(t, stale.Done)
 	require.Equal(t, before, look(t, d))
+}
+
+// TestOwnerOfNewEpochIsNotDamage: owner.json is written before the first event of its epoch. Afterwards it does not
+// change.
+func TestOwnerOfNewEpochIsNotDamage(t *testing.T) {
+	s := failed(t)
+	d := written(t, s)
+	require.NoError(t, fsck.TakeOver(t.Context(), d, second(), tailAt(s.lines, len(s.lines))))
+	require.Empty(t, check(t, d).Issues)
+
+	s.add(run.KindRunResumed, run.RunResumed{Epoch: 2, From: run.Failed})
+	b := batch(s.lines, len(s.lines), len(s.lines))
+	b.Epoch = 2
+	project(t, d, s, b)
+	require.Empty(t, check(t, d).Issues)
+	const changed = "owner.json was changed: its sha-256 is "
+	for _, row := range []struct{ text, message string }{
+		{`{"epoch": 1}`, changed}, {`{"epoch": 2}`, changed}, {"{", changed}, {"", "owner.json is missing"},
+	} {
+		if write(t, d, layout.OwnerFile, row.text); row.text == "" {
+			remove(t, d, layout.OwnerFile)
+		}
+		found := check(t, d).Issues
+		require.Len(t, found, 1, row.text)
+		require.Equal(t, fsck.ClaimDamaged, found[0].Code)
+		require.Contains(t, found[0].Message, row.message)
+	}
+}
+
+// TestMetaNamesALostClaim: a directory without run.json is one of Passbook if its meta.json has what no other program
+// writes.
+func TestMetaNamesALostClaim(t *testing.T) {
+	for meta, lost := range map[string]bool{
+		`{"status": "running", "version": 1, "run_id": "r-1", "events": {"chain": "x"}}`:                     true,
+		`{"status": "running", "version": 1, "run_id": "r-1", "thread_id": "r-2", "events": {"chain": "x"}}`: true,
+		`{"status": "running", "version": 1, "run_id": "r-1", "events": {}}`:                                 false,
+		`{"status": "running", "version": 1, "thread_id": "r-1", "events": {"chain": "x"}}`:                  false,
+		`{"status": "running", "epoch": 1, "run_id": "r-1", "events": {"chain": "x"}}`:                       false,
+		`{"status": "running", "version": "1", "run_id": "r-1", "events": {"chain": "x"}}`:                   false,
+	} {
+		d, _ := madeUp(linesOf(evStart), meta)(t)
+		if found := check(t, d).Issues; lost {
+			require.Len(t, found, 1, meta)
+			require.Equal(t, fsck.ClaimDamaged, found[0].Code)
+			require.Equal(t, "run.json of run r-1 is missing, or is not one of Passbook's", found[0].Message)
+			require.Contains(t, found[0].Hint, "starter rebuild RUN-ID ")
+		} else {
+			require.Empty(t, found, meta)
+		}
+	}
 }
 
 // TestImport takes the store away: the directory alone gives the run what it needs to go on.

@@ -242,6 +242,14 @@ func foreignInjuries() []injury {
 		same("a hand-off while a phase is open", asks,
 			events(evParent, evWeb, evDone, evAPI, `phase.start {"phase_key": "plan", "project_alias": "web"}`, evAsk, evPassOn),
 			info(parent(run.PendingWithActiveOperation))),
+		same("the hand-off names its project itself", asks, key("phase_handoff", `{"id": "project:api:h-1", "kind": `+
+			`"project", "project_alias": "api", "child_handoff_id": "h-1"}`), info(nil)),
+		same("the hand-off is of another kind", asks, key("phase_handoff", `{"id": "project:api:h-1", "kind": "cfa", `+
+			`"project_alias": "api", "child_handoff_id": "h-1"}`), info(parent(run.CheckpointKindConflict))),
+		same("the hand-off has another name for the parent", asks, key("phase_handoff", `{"id": "project:api:h-1", `+
+			`"parent_handoff_id": "h-7", "project_alias": "api", "child_handoff_id": "h-1"}`),
+			info(parent(run.CheckpointParentHandoffConflict))),
+		same("a copy of a project is null", work, copies(`{"api": {"status": "done"}, "web": null}`), nil),
 		same("done, and a project is not", done, all(file("web/meta.json", `{"status": "running"}`), copies("{}"),
 			cross("{}")), parent(run.TerminalParentContradiction)),
 		{"done, with a hand-off of several projects left over", done,
@@ -397,4 +405,29 @@ func TestCrossParentIsShown(t *testing.T) {
 	p, err = fsck.CrossParent(t.Context(), d.Dir)
 	require.NoError(t, err)
 	require.Nil(t, p)
+}
+
+// TestProjectsBlockTheirParent: a project whose work was rejected, that has no record in the directory, or whose name
+// is no folder of it.
+func TestProjectsBlockTheirParent(t *testing.T) {
+	d := projector.At(filepath.Join(t.TempDir(), "run"))
+	place(t, d, "../out/meta.json", `{"status": "done"}`)
+	place(t, d, layout.EventsFile, linesOf(evParent))
+	place(t, d, layout.MetaFile, `{"status": "running", "projects": {"rejected": 1, "no verdict": 1, "not judged": 1, `+
+		`"../out": 1, "": 1, "a folder": 1, "deep/er": 1}}`)
+	reason := `{"status": "halted", "halt_reason": "` + run.ReasonRejected + `", "phases": {"final_acceptance": `
+	place(t, d, "rejected/meta.json", reason+`{"verdict": "REJECTED", "ship_ready": false}}}`)
+	place(t, d, "no verdict/meta.json", reason+`{"ship_ready": false}}}`)
+	place(t, d, "not judged/meta.json", reason+`{"verdict": "REJECTED"}}}`)
+	place(t, d, "a folder/meta.json/x", "")
+	place(t, d, "deep/er/meta.json", `{"status": "done"}`)
+	p, err := fsck.CrossParent(t.Context(), d.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []run.CrossChild{
+		{Alias: "rejected", Status: "halted", Blocker: "release_rejected"},
+		{Alias: "no verdict", Status: "halted", Blocker: "status:halted"},
+		{Alias: "not judged", Status: "halted", Blocker: "status:halted"},
+		{Alias: "../out", Blocker: "child_missing"}, {Alias: "", Blocker: "child_missing"},
+		{Alias: "a folder", Blocker: "child_missing"}, {Alias: "deep/er", Blocker: "child_missing"},
+	}, p.Children)
 }

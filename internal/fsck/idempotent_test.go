@@ -157,8 +157,8 @@ func TestFailedRepairLeavesNothing(t *testing.T) {
 	for n := range 3 {
 		write(t, d, layout.SnapshotManifest(n), string(raw))
 	}
-	before := look(t, d)
 	for range 2 {
+		before := look(t, d)
 		res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: bad, Now: noon})
 		require.NoError(t, err)
 		require.False(t, res.Applied)
@@ -166,6 +166,7 @@ func TestFailedRepairLeavesNothing(t *testing.T) {
 		require.Empty(t, res.BackupPath)
 		require.Contains(t, res.RepairHint, "starter rebuild run-1 --output-dir OTHER")
 		require.Equal(t, before, look(t, d))
+		place(t, d, layout.RepairsDir+"/an earlier one/audit.json", "{}") // of the second time
 	}
 }
 

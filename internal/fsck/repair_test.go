@@ -33,6 +33,7 @@ func TestRepairChangesNothingElse(t *testing.T) {
 		Code: fsck.TerminalWithStaleHandoff,
 	}}, res.Changes)
 	require.Equal(t, before, look(t, d)[layout.MetaFile])
+	require.NotContains(t, look(t, d), layout.LockFile, "it is no file of another program")
 }
 
 // TestUnknownKeySurvivesRepair whichever way meta.json is written again.
@@ -93,6 +94,8 @@ func TestLiveRunIsNotRepaired(t *testing.T) {
 	_, err := fsck.Repair(context.Background(), d, o)
 	var live *fsck.LiveError
 	require.ErrorAs(t, err, &live)
+	require.EqualError(t, err, d.Root+" is live (its workflow is open): nothing was repaired. Its next event updates "+
+		"files that lag; for other findings, repair it after it has ended")
 	require.Equal(t, before, look(t, d))
 
 	o.EffectiveStatus = run.EffectiveStatus{}
@@ -100,7 +103,7 @@ func TestLiveRunIsNotRepaired(t *testing.T) {
 	require.NoError(t, err)
 	_, err = fsck.Repair(context.Background(), d, o)
 	require.ErrorAs(t, err, &live)
-	require.ErrorContains(t, err, "the worker")
+	require.ErrorContains(t, err, d.Root+" is live (the worker ")
 	require.NoError(t, lock.Unlock())
 	require.Equal(t, before, look(t, d))
 
@@ -109,6 +112,32 @@ func TestLiveRunIsNotRepaired(t *testing.T) {
 	require.NoError(t, err, "looking is always allowed")
 	require.Equal(t, "status", planned(res))
 	require.Contains(t, res.RepairHint, "its workflow is open")
+}
+
+// TestLockedDirectoryHasNoLag: what a writer may be about to write is no finding, and a dry repair changes nothing of
+// it. Another repair holds the lock of another program's directory.
+func TestLockedDirectoryHasNoLag(t *testing.T) {
+	d, blobs := bodyOf(t, "paused")
+	appendTo(t, d, layout.EventsFile, "x\n")
+	remove(t, d, "artifact.html")
+	remove(t, d, layout.ErrorsLog)
+	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("the worker", noon))
+	require.NoError(t, err)
+	require.Empty(t, check(t, d).Issues)
+	res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Blobs: blobs, Now: noon})
+	require.NoError(t, err)
+	require.Empty(t, res.Changes)
+	require.NoError(t, lock.Unlock())
+	require.Len(t, check(t, d).Issues, 4)
+
+	d, _ = bodyOf(t, "reference, done")
+	setKey(t, d, "status", `"running"`)
+	require.NoError(t, os.Mkdir(d.Path(layout.RepairsDir), 0o755))
+	lock, err = durable.TryLock(d.Path(layout.RepairsDir+"/repair.lock"), durable.Self("another repair", noon))
+	require.NoError(t, err)
+	_, err = fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Now: noon})
+	require.ErrorContains(t, err, "another repair ")
+	require.NoError(t, lock.Unlock())
 }
 
 // TestInterruptedRepair stops a repair before its steps. A reader always finds the old meta.json or the new one, the

@@ -22,7 +22,7 @@ import (
 // worksOn begins a run on a workspace.
 func (s *story) worksOn(snapshots string) {
 	s.add(run.KindRunStart, run.RunStart{
-		Task: "work", RunKind: "pipeline", Pipeline: "work", RunID: "run-1", ThreadID: "run-1", Epoch: 1,
+		Task: "work", RunKind: "pipeline", Pipeline: "work", RunID: "run-1", ThreadID: "thread-1", Epoch: 1,
 		CreatedAt: moment(0), Snapshots: snapshots,
 		Workspace: &run.Workspace{Kind: "dir", Source: "/elsewhere", Tree: s.blobs.keep("tree 0")},
 	})

@@ -167,7 +167,7 @@ func (s *story) start() {
 	require.NoError(s.t, err)
 	threshold := 3.5
 	s.add(run.KindRunStart, run.RunStart{
-		Task: "page", RunKind: "pipeline", Pipeline: "page", RunID: "run-1", ThreadID: "run-1", Epoch: 1,
+		Task: "page", RunKind: "pipeline", Pipeline: "page", RunID: "run-1", ThreadID: "thread-1", Epoch: 1,
 		CreatedAt: moment(0), ConfigHash: "0123456789abcdef",
 		Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep("{}").Digest,
 		Inputs:   s.blobs.keep(string(inputs)).Digest,
@@ -357,7 +357,7 @@ func written(t testing.TB, s *story) projector.Dir {
 }
 
 func claim() run.Claim {
-	return run.Claim{Version: 1, RunID: "run-1", ThreadID: "run-1", CreatedAt: moment(0), Pipeline: "page", Host: "h"}
+	return run.Claim{Version: 1, RunID: "run-1", ThreadID: "thread-1", CreatedAt: moment(0), Pipeline: "page", Host: "h"}
 }
 
 // look gives the content of every file, and every folder.

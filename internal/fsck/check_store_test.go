@@ -1,0 +1,211 @@
+package fsck_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+)
+
+// deep checks a directory with its store.
+func deep(t *testing.T, d projector.Dir, store projector.Blobs) []string {
+	t.Helper()
+	r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{Deep: store})
+	require.NoError(t, err)
+	var out []string
+	for _, i := range r.Issues {
+		out = append(out, string(i.Code)+": "+i.Message)
+	}
+	return out
+}
+
+// listedTrees is a store whose trees list files, as those of a workspace do.
+type listedTrees struct {
+	fakeBlobs
+	entries string
+}
+
+func (l listedTrees) Manifest(ctx context.Context, tree string) ([]byte, error) {
+	_, err := l.Get(ctx, tree)
+	return fmt.Appendf(nil, `{"version":1,"tree":"%s","entries":[%s]}`, tree, l.entries), err
+}
+
+// TestCheckDeepReadsTrees: the files of each tree, once, and the trees that turns share.
+func TestCheckDeepReadsTrees(t *testing.T) {
+	s := newStory(t)
+	s.worksOn("")
+	s.turn(1, "ok", "tree 1")
+	s.turn(2, "ok", "")
+	s.send()
+	d := written(t, s)
+	there, lost := s.blobs.keep("a file").Digest, digestOf("a lost file")
+	store := listedTrees{s.blobs, fmt.Sprintf(`{"path":"folder"},{"path":"a.txt","sha256":"%s"}`, there)}
+	require.Empty(t, deep(t, d, store))
+	store.entries += fmt.Sprintf(`,"another form",{"path":"b.txt","sha256":"%s"},{"path":"c.txt","sha256":"%[1]s"}`, lost)
+	require.Equal(t, []string{fmt.Sprintf("store_damaged: blob %.12s of b.txt in snapshots/turn-0/manifest.json is not "+
+		"in the store", lost)}, deep(t, d, store))
+
+	tree := digestOf("tree 1")
+	delete(s.blobs, tree)
+	require.Equal(t, []string{fmt.Sprintf("store_damaged: tree %.12s of snapshots/turn-1/manifest.json is not in the "+
+		"store", tree)}, deep(t, d, s.blobs))
+	store.entries = `{`
+	_, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{Deep: store})
+	require.ErrorContains(t, err, fmt.Sprintf("tree %.12s: ", digestOf("tree 0")))
+}
+
+// TestCheckDeepComparesTheJournal with the segments if meta.json can be read, and looks for checkpoints up to the last
+// event in it.
+func TestCheckDeepComparesTheJournal(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
+	d, n := written(t, s), len(s.lines)
+	sealed, err := d.Seal(t.Context(), s.blobs, projector.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, n)})
+	require.NoError(t, err)
+	require.Empty(t, deep(t, d, s.blobs))
+	require.Empty(t, deep(t, d, struct{ projector.Blobs }{s.blobs}), "a store without names")
+
+	healthy := look(t, d)
+	onDisk(t, d, changed(s.lines, n-1))
+	seen(t, d, 0)
+	require.Contains(t, deep(t, d, s.blobs), fmt.Sprintf(
+		"chain_mismatch: event %d of events.jsonl is not the one in the store", n-1))
+	write(t, d, layout.EventsFile, healthy[layout.EventsFile])
+	write(t, d, layout.MetaFile, healthy[layout.MetaFile])
+
+	for name := range s.blobs {
+		if strings.HasSuffix(name, ".cp-S1") || name == sealed.Head {
+			delete(s.blobs, name)
+		}
+	}
+	require.Equal(t, []string{"store_damaged: the journal is not in the store",
+		fmt.Sprintf("store_damaged: checkpoint cp-S1 of event %d is not in the store", n)}, deep(t, d, s.blobs))
+	setKey(t, d, "derived", "7")
+	require.Len(t, deep(t, d, s.blobs), 1, "what meta.json does not say is not missed")
+
+	write(t, d, layout.MetaFile, healthy[layout.MetaFile])
+	s.pass(4)
+	onDisk(t, d, s.lines)
+	for _, found := range deep(t, d, s.blobs) {
+		require.NotContains(t, found, "cp-S2", "it may not be stored yet")
+	}
+}
+
+// TestCheckReadsTheTreeOfATurn: a changed line of a manifest is found by a program that can read it.
+func TestCheckReadsTheTreeOfATurn(t *testing.T) {
+	d, blobs := bodyOf(t, "with turns")
+	healthy := look(t, d)
+	const name = "snapshots/turn-1/manifest.json"
+	write(t, d, name, strings.Replace(healthy[name], `"tree 1"`, `"tree 9"`, 1))
+	require.Empty(t, check(t, d).Issues)
+	r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{ReadTree: readTree})
+	require.NoError(t, err)
+	require.Len(t, r.Issues, 1)
+	require.Equal(t, fsck.SnapshotDamaged, r.Issues[0].Code)
+	require.Equal(t, name+" was changed: "+layout.ErrDamaged.Error(), r.Issues[0].Message)
+	_, err = fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon, ReadTree: readTree})
+	require.NoError(t, err)
+	require.Equal(t, healthy[name], look(t, d)[name])
+
+	write(t, d, name, strings.Replace(healthy[name], digestOf("tree 1"), strings.Repeat("0", 64), 1))
+	require.Equal(t, fmt.Sprintf("snapshot of turn 1: %s is not of tree %.12s", name, digestOf("tree 1")),
+		check(t, d).Issues[0].Message)
+}
+
+// TestStatusOfLinesBehindMeta: a run of which meta.json has seen a part, or nothing, has begun.
+func TestStatusOfLinesBehindMeta(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
+	half := len(s.lines) / 2
+	d := projector.At(t.TempDir())
+	require.NoError(t, d.Take(claim()))
+	project(t, d, s, batch(s.lines, 1, half))
+	onDisk(t, d, s.lines[:2*half])
+	r := check(t, d)
+	require.Equal(t, run.Running, r.EffectiveStatus.Status)
+	require.Equal(t, fmt.Sprintf("meta.json lacks the last %d of %d events", half, 2*half), r.Issues[0].Message)
+
+	setKey(t, d, "events", `{"seq":0,"chain":"","size":0}`)
+	require.NotEqual(t, run.Pending, check(t, d).EffectiveStatus.Status)
+}
+
+// TestEditBehindMetaIsFound: an artifact that neither the lines in meta.json nor later ones explain was edited. One
+// later line is enough.
+func TestEditBehindMetaIsFound(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.begin(about(3), 1)
+	s.end(about(3), "ok", 1)
+	s.send()
+	at := 0
+	for i, line := range s.lines {
+		if strings.Contains(line, `"kind":"artifact.updated"`) {
+			at = i
+		}
+	}
+	d := projector.At(t.TempDir())
+	require.NoError(t, d.Take(claim()))
+	project(t, d, s, batch(s.lines, 1, at))
+	onDisk(t, d, s.lines[:at+1])
+	write(t, d, "artifact.html", string(s.blobs[s.state.Artifact.Digest]))
+	require.Equal(t, []fsck.Code{fsck.DerivedFileBehind}, codesOf(check(t, d)))
+	write(t, d, "artifact.html", "mine")
+	r := check(t, d)
+	require.Equal(t, []fsck.Code{fsck.DerivedFileBehind, fsck.ArtifactHashMismatch}, codesOf(r))
+	was := digestOf("<html>0011</html>")
+	require.Equal(t, fmt.Sprintf("artifact.html is not what the run recorded: its sha-256 is %.12s, not %.12s",
+		digestOf("mine"), was), r.Issues[1].Message)
+}
+
+// TestLaggingStateIsNotDamage: meta.json says how far state.json is behind it.
+func TestLaggingStateIsNotDamage(t *testing.T) {
+	s := whole(t)
+	d, lagged := long(t), false
+	for _, b := range s.batches {
+		project(t, d, s, b)
+		require.Empty(t, check(t, d).Issues)
+		m, err := d.Meta()
+		require.NoError(t, err)
+		if m.Behind == nil || lagged {
+			continue
+		}
+		lagged = true
+		raw := look(t, d)[layout.StateFile]
+		setLastSeq := func(seq int64) string {
+			return strings.Replace(raw, fmt.Sprintf(`"lastSeq": %d`, m.Behind.Seq), fmt.Sprintf(`"lastSeq": %d`, seq), 1)
+		}
+		write(t, d, layout.StateFile, setLastSeq(m.Behind.Seq-1))
+		require.Equal(t, fmt.Sprintf("_orchestrator/state.json is at event %d, and meta.json records %d", m.Behind.Seq-1,
+			m.Behind.Seq), check(t, d).Issues[0].Message)
+		write(t, d, layout.StateFile, setLastSeq(m.Behind.Seq+1))
+		require.Equal(t, fmt.Sprintf("_orchestrator/state.json is at event %d already, and meta.json records %d",
+			m.Behind.Seq+1, m.Behind.Seq), check(t, d).Issues[0].Message)
+		write(t, d, layout.StateFile, raw)
+	}
+	require.True(t, lagged)
+}
+
+// TestFindingsAreInOrder of their files.
+func TestFindingsAreInOrder(t *testing.T) {
+	d, _ := bodyOf(t, "done")
+	want := []string{"_orchestrator/conviction-layer.md", "_orchestrator/inputs/corpus/a.md",
+		"_orchestrator/pipeline.yaml", "_orchestrator/plan.json"}
+	var found []string
+	for _, name := range want {
+		remove(t, d, name)
+	}
+	for _, i := range check(t, d).Issues {
+		require.Equal(t, fsck.DerivedFileDamaged, i.Code)
+		found = append(found, strings.TrimSuffix(i.Message, " is missing"))
+	}
+	require.Equal(t, want, found)
+}

@@ -1,0 +1,223 @@
+package fsck_test
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestRepairCopiesWhatItReplaces, and no other file. Two repairs at the same time have a folder each.
+func TestRepairCopiesWhatItReplaces(t *testing.T) {
+	const reply, cp = "_orchestrator/passes/pass-002/raw-output.txt", "_orchestrator/checkpoints/cp-S1/"
+	text := func(name, text string) func(*testing.T, projector.Dir) {
+		return func(t *testing.T, d projector.Dir) { write(t, d, name, text) }
+	}
+	gone := func(name string) func(*testing.T, projector.Dir) {
+		return func(t *testing.T, d projector.Dir) { remove(t, d, name) }
+	}
+	for name, row := range map[string]struct {
+		body   string
+		hurt   func(*testing.T, projector.Dir)
+		copies []string
+		stays  string // a file that is not written again
+	}{
+		"a key": {"paused", func(t *testing.T, d projector.Dir) { setKey(t, d, "status", `"done"`) },
+			[]string{"meta.json"}, layout.StateFile},
+		"half a line": {"paused", func(t *testing.T, d projector.Dir) { appendTo(t, d, layout.EventsFile, "{") },
+			[]string{"meta.json", "state.json"}, layout.TracesFile},
+		"state.json":   {"paused", gone(layout.StateFile), []string{"artifact.html", "meta.json"}, ""},
+		"a reply":      {"paused", text(reply, "x"), []string{reply, "artifact.html", "meta.json", "state.json"}, ""},
+		"a lost reply": {"paused", gone(reply), []string{"artifact.html", "meta.json", "state.json"}, ""},
+		"a log": {"paused", text(layout.CostLog, "x"),
+			[]string{layout.CostLog, "artifact.html", "meta.json", "state.json"}, ""},
+		"a checkpoint": {"paused", text(cp+"manifest.json", "{}"), []string{cp + "artifact.html",
+			cp + "conviction-layer.md", "artifact.html", "meta.json", "state.json"}, ""},
+		"the journal": {"stored", swapped(layout.EventsFile, "03:04", "03:05"), []string{"events.jsonl", "meta.json"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, blobs := bodyOf(t, row.body)
+			healthy := look(t, d)
+			for _, folder := range []string{"20260103T120000.000Z", "20260103T120000.000Z-2", "20260103T120000.000Z-3"} {
+				row.hurt(t, d)
+				hurt := look(t, d)
+				before, err := os.Stat(d.Path(row.stays))
+				require.NoError(t, err)
+				res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon})
+				require.NoError(t, err)
+				folder = layout.RepairsDir + "/" + folder + "/"
+				require.Equal(t, folder+"audit.json", res.AuditPath)
+				require.Equal(t, folder+"meta.json", res.BackupPath)
+				now := look(t, d)
+				var copies []string
+				for _, file := range slices.Sorted(maps.Keys(now)) {
+					if of, ok := strings.CutPrefix(file, folder); ok && !strings.HasSuffix(file, "/") && of != "audit.json" {
+						copies = append(copies, of)
+						require.Contains(t, []string{hurt[of], hurt["_orchestrator/"+of]}, now[file], of)
+					}
+				}
+				require.Equal(t, row.copies, copies)
+				if row.stays != "" {
+					after, err := os.Stat(d.Path(row.stays))
+					require.NoError(t, err)
+					require.True(t, os.SameFile(before, after), "%s was written again", row.stays)
+				}
+				for file, text := range healthy {
+					if file != layout.MetaFile { // the names of segments are in no event
+						require.Equal(t, text, now[file], file)
+					}
+				}
+				require.Empty(t, check(t, d).Issues)
+			}
+		})
+	}
+}
+
+// brokenBlobs is a store that fails to read one blob.
+type brokenBlobs struct {
+	fakeBlobs
+	digest string
+	err    error
+}
+
+func (b brokenBlobs) Get(ctx context.Context, digest string) ([]byte, error) {
+	if digest == b.digest {
+		return nil, b.err
+	}
+	return b.fakeBlobs.Get(ctx, digest)
+}
+
+// TestRepairNeedsTheContents: what the store has lost or has damaged is taken from another file of the directory. If
+// none has it, the repair leaves the file, or the whole checkpoint, and names it.
+func TestRepairNeedsTheContents(t *testing.T) {
+	const cp, reply = "_orchestrator/checkpoints/cp-", "_orchestrator/passes/pass-002/raw-output.txt"
+	failure := errors.New("the store does not answer")
+	for name, row := range map[string]struct {
+		body, file string
+		err        error // of the store
+		repaired   bool
+	}{
+		"lost, and a checkpoint has it":             {"done", "artifact.html", os.ErrNotExist, true},
+		"damaged, and a checkpoint has it":          {"done", "artifact.html", layout.ErrDamaged, true},
+		"lost, and the artifact has it":             {"done", cp + "PA-2/artifact.html", os.ErrNotExist, true},
+		"the reply is lost":                         {"done", reply, os.ErrNotExist, false},
+		"the reply is damaged":                      {"done", reply, layout.ErrDamaged, false},
+		"a note of a checkpoint is lost":            {"done", cp + "S1/conviction-layer.md", os.ErrNotExist, false},
+		"the store fails, and a checkpoint has it":  {"done", "artifact.html", failure, false},
+		"the tree of a turn is lost":                {"with turns", layout.SnapshotManifest(1), nil, false},
+		"the tree of a turn is lost, of the second": {"with turns", layout.SnapshotManifest(2), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, blobs := bodyOf(t, row.body)
+			healthy := look(t, d)
+			write(t, d, row.file, "x")
+			if row.file == "artifact.html" {
+				remove(t, d, row.file)
+			}
+			const other = "_orchestrator/state.json" // is rebuilt in any case
+			remove(t, d, other)
+			store := brokenBlobs{blobs, digestOf(healthy[row.file]), row.err}
+			if row.err == nil {
+				delete(blobs, digestOf(map[string]string{layout.SnapshotManifest(1): "tree 1",
+					layout.SnapshotManifest(2): "tree 2"}[row.file]))
+			}
+			res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: store, Now: noon})
+			if errors.Is(row.err, failure) {
+				require.ErrorIs(t, err, failure)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, healthy[other], look(t, d)[other])
+			if row.repaired {
+				require.Empty(t, res.RepairHint)
+				require.Equal(t, healthy[row.file], look(t, d)[row.file])
+				require.Empty(t, check(t, d).Issues)
+				return
+			}
+			require.Equal(t, other, planned(res))
+			require.Equal(t, row.file+" cannot be rebuilt: the store has lost its contents (run starter check --deep "+
+				d.Root+" for details)", res.RepairHint)
+			require.Equal(t, "x", look(t, d)[row.file])
+		})
+	}
+}
+
+// TestFilesOfEarlierReleases: a JSON file may lack a key that has no value, and no other; and it has no further key.
+func TestFilesOfEarlierReleases(t *testing.T) {
+	sc := sceneOf(t, "run-1", "")
+	name := ""
+	for file := range sc.files {
+		if strings.HasPrefix(file, layout.DecisionsDir+"/h-1") {
+			name = file
+		}
+	}
+	whole := sc.files[name]
+	damaged := []fsck.Code{fsck.DerivedFileDamaged}
+	lacked := map[bool]int{}
+	for line := range strings.Lines(whole) {
+		key, value, ok := strings.Cut(strings.TrimRight(line, ",\n"), ": ")
+		if !ok || strings.Contains("{[", value) {
+			continue
+		}
+		empty := slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"}, value)
+		lacked[empty]++
+		var want []fsck.Code
+		if !empty {
+			want = damaged
+		}
+		bare := strings.Replace(whole, line, "", 1)
+		if !strings.HasSuffix(line, ",\n") {
+			bare = strings.Replace(whole, ",\n"+line, "\n", 1)
+		}
+		write(t, sc.dir, name, bare)
+		require.Equal(t, want, codesOf(check(t, sc.dir)), "without %s", key)
+	}
+	require.Len(t, lacked, 2, "%s", whole)
+	for _, text := range []string{strings.Replace(whole, "{", `{"further": 0,`, 1), "[]", "{", whole + "x",
+		strings.Replace(whole, `"h-1"`, `"h-2"`, 1)} {
+		write(t, sc.dir, name, text)
+		require.Equal(t, damaged, codesOf(check(t, sc.dir)), text)
+	}
+	write(t, sc.dir, name, strings.ReplaceAll(whole, "\n", "\n "))
+	require.Empty(t, check(t, sc.dir).Issues, "in another form")
+}
+
+// TestRevertedCheckpointIsKept with its files, under another name.
+func TestRevertedCheckpointIsKept(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	first := s.state
+	s.pass(1)
+	s.pass(2)
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-REVERT-20260102T030405Z", AtPass: 2})
+	s.revert(first)
+	s.salt = "another "
+	s.pass(1)
+	s.pass(2)
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+	healthy := look(t, d)
+	for folder, name := range map[string]string{"cp-S1~1": "artifact.html", "cp-S1": "conviction-layer.md",
+		"cp-REVERT-20260102T030405Z": "artifact.html"} {
+		folder = layout.CheckpointsDir + "/" + folder
+		write(t, d, folder+"/"+name, "x")
+		found := check(t, d).Issues
+		require.Equal(t, []fsck.Code{fsck.CheckpointDamaged}, codesOf(check(t, d)))
+		require.Len(t, found, 1)
+		res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: s.blobs, Now: noon})
+		require.NoError(t, err)
+		require.Equal(t, folder, planned(res))
+		require.Equal(t, healthy[folder+"/"+name], look(t, d)[folder+"/"+name])
+	}
+}
