@@ -125,7 +125,14 @@ func (c *Contents) sort(d rundir.Dir, o ownNames, name string, e fs.DirEntry) {
 	}
 }
 
+// measure counts the files of an entry. A link is not followed: its target can be missing, and is counted elsewhere.
 func (c *Contents) measure(d rundir.Dir, root string) error {
+	if fi, err := d.Lstat(root); err != nil {
+		return err
+	} else if fi.Mode().Type() == fs.ModeSymlink {
+		c.Files++
+		return nil
+	}
 	return d.Walk(root, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err

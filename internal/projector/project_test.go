@@ -169,6 +169,9 @@ func contents(t *testing.T, d Dir) map[string]string {
 			return err
 		}
 		raw, err := os.ReadFile(d.Path(name))
+		if e.Type() == fs.ModeSymlink && err != nil {
+			return nil // its target is missing
+		}
 		files[name] = string(raw)
 		return err
 	}))

@@ -1,0 +1,300 @@
+package projector
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// TestOwnAndForeignFiles: which entries of a directory the run created.
+func TestOwnAndForeignFiles(t *testing.T) {
+	w := &writer{t: t}
+	w.add(run.KindRunStart, run.RunStart{RunID: "r", Artifact: &run.ArtifactRef{File: "page.html"},
+		Notes: []run.NoteRef{{Name: "log", File: "log.md"}}})
+	w.add(run.KindRunAmended, run.RunAmended{})
+	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "shots/cycle-1", Redo: 2}})
+	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}})
+	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{}})
+	const in = layout.Orchestrator + "/"
+	own := []string{"page.html", in + "log.md", layout.ResultFile, layout.StateFile, layout.UnsyncedFile, layout.OwnerFile,
+		layout.DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore", layout.WorkspaceDir + "/mine.txt",
+		layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a", in + "plain-redo-1/a",
+		in + "amended-2/plan.json", in + "steps/x", layout.TornDir + "/x", layout.MetaFile, layout.LockFile, layout.ClaimFile}
+	foreign := []string{"mine.txt", in + "mine.md", "log.md", in + "page.html", in + "plain/a", in + "amended-3/plan.json",
+		in + "kept/x", "passes/x", in + "passes~x/y", "page.html~1"}
+	files := map[string]string{}
+	for _, name := range slices.Concat(own, foreign) {
+		files[name] = "12345"
+	}
+	files[".gitignore"] = layout.HiddenFromGit
+	d := w.dir(files)
+	require.NoError(t, os.Symlink(layout.CostLog, d.Path(layout.SpendFile)))
+	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.ProvenanceFile)))
+	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.EditsDir)))
+	entries := func(names []string) (all []string) {
+		for _, name := range names {
+			for n := strings.Count(name, "/"); ; n-- {
+				if n == 0 || n == 1 && strings.HasPrefix(name, in) {
+					break
+				}
+				name = path.Dir(name)
+			}
+			if !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+		return all
+	}
+	c, err := ReadContents(d)
+	require.NoError(t, err)
+	require.ElementsMatch(t, append(entries(own), layout.SpendFile, layout.EventsFile), c.Own)
+	require.ElementsMatch(t, append(entries(foreign), layout.ProvenanceFile, layout.EditsDir), c.Foreign)
+	require.Equal(t, []string{layout.MetaFile, layout.EventsFile, layout.LockFile, layout.ClaimFile}, c.Own[len(c.Own)-4:])
+	require.Equal(t, len(own)+2, c.Files, "with the journal and a link")
+	require.Equal(t, int64(5*(len(own)-1)+len(layout.HiddenFromGit)+len(strings.Join(w.lines, "\n"))+1), c.Bytes)
+	require.NoError(t, os.WriteFile(d.Path(".gitignore"), []byte("mine\n"), 0o600))
+	c, err = ReadContents(d)
+	require.NoError(t, err)
+	require.Contains(t, c.Foreign, ".gitignore")
+
+	require.NoError(t, Dir{Dir: d}.Remove())
+	left := contents(t, Dir{Dir: d})
+	for _, name := range own {
+		if name != ".gitignore" {
+			require.NotContains(t, left, name)
+		}
+	}
+	for _, name := range foreign {
+		require.Contains(t, left, name)
+	}
+}
+
+// TestFilesOfUnreadableRuns: names in events that cannot be read are unknown, and their files stay.
+func TestFilesOfUnreadableRuns(t *testing.T) {
+	d := At(t.TempDir())
+	write(t, d, "page.html", "")
+	write(t, d, layout.EventsFile+"/not a file", "")
+	c, err := ReadContents(d.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{"events.jsonl", "page.html"}, c.Foreign)
+	require.Empty(t, c.Own)
+	_, err = ReadContents(rundir.At(d.Path("none")))
+	require.ErrorContains(t, err, "list "+d.Path("none")+": ")
+	linked := At(t.TempDir())
+	require.NoError(t, os.Symlink(d.Root, linked.Path(layout.Orchestrator)))
+	c, err = ReadContents(linked.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{layout.Orchestrator}, c.Foreign, "a link is foreign as a whole")
+	inside := At(t.TempDir())
+	write(t, inside, "real/passes/x", "")
+	require.NoError(t, os.Symlink("real", inside.Path(layout.Orchestrator)))
+	c, err = ReadContents(inside.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{layout.Orchestrator, "real"}, c.Foreign)
+	file := At(t.TempDir())
+	write(t, file, layout.Orchestrator, "a file")
+	c, err = ReadContents(file.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{layout.Orchestrator}, c.Foreign)
+}
+
+// TestArchivedRuns: an archive has all files of the run and a copy of the artifact, the directory is free, and files of
+// an operator stay.
+func TestArchivedRuns(t *testing.T) {
+	w := told(t)
+	d := w.projected(10)
+	for _, name := range []string{"mine.txt", layout.Orchestrator + "/mine.md", layout.WorkspaceDir + "/code.go",
+		layout.DeliveryPatch, layout.SnapshotManifest(1), layout.ResultFile} {
+		write(t, d, name, "text of "+name)
+	}
+	before := contents(t, d)
+	to, err := d.Archive(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, layout.ArchivesDir+"/run-r-2026-01-02T03-04-01-000Z", to)
+	got := contents(t, d)
+	want := map[string]string{"page.html": "page 1", "mine.txt": before["mine.txt"]}
+	for name, text := range before {
+		if name != "mine.txt" {
+			want[path.Join(to, strings.TrimPrefix(name, layout.Orchestrator+"/"))] = text
+		}
+	}
+	require.Equal(t, want, got)
+	link, err := os.Readlink(d.Path(path.Join(to, layout.SpendFile)))
+	require.NoError(t, err)
+	require.Equal(t, "logs/cost.jsonl", link)
+	require.NoFileExists(t, d.Path(layout.SpendFile))
+	archived, err := d.Archived()
+	require.NoError(t, err)
+	require.Len(t, archived, 1)
+	_, err = d.Archive(t.Context())
+	require.ErrorIs(t, err, rundir.ErrNoRun)
+
+	c, err := ReadContents(archived[0])
+	require.NoError(t, err)
+	require.Equal(t, []string{"mine.md"}, c.Foreign)
+	require.Equal(t, layout.ClaimFile, c.Own[len(c.Own)-1])
+	require.NoError(t, d.Take(run.Claim{Version: run.ClaimVersion, RunID: "next"}), "the directory is free")
+	write(t, d, layout.ArchivesDir+"/other/x", "")
+	write(t, d, layout.ArchivesDir+"/file", "")
+	c, err = ReadContents(d.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{to}, c.Archived)
+	require.Equal(t, []string{"mine.txt", "page.html", layout.ArchivesDir + "/file", layout.ArchivesDir + "/other"},
+		c.Foreign)
+	require.Equal(t, []string{layout.LockFile, layout.ClaimFile}, c.Own)
+	require.NoError(t, d.Remove())
+	require.NoError(t, Dir{Dir: archived[0]}.Remove())
+	require.Equal(t, map[string]string{"mine.txt": before["mine.txt"], "page.html": "page 1",
+		layout.ArchivesDir + "/other/x": "", layout.ArchivesDir + "/file": "",
+		path.Join(to, "mine.md"): before[layout.Orchestrator+"/mine.md"]}, contents(t, d))
+
+	empty := At(t.TempDir())
+	require.NoError(t, os.MkdirAll(empty.Path(layout.ArchivesDir), 0o700))
+	c, err = ReadContents(empty.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{layout.ArchivesDir}, c.Own, "an empty folder is the run's")
+	linked := At(t.TempDir())
+	require.NoError(t, os.Mkdir(linked.Path(layout.Orchestrator), 0o700))
+	require.NoError(t, os.Symlink(d.Root, linked.Path(layout.ArchivesDir)))
+	c, err = ReadContents(linked.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []string{layout.ArchivesDir}, c.Foreign)
+}
+
+// TestInterruptedArchives: the next call completes an archive that was stopped before any step.
+func TestInterruptedArchives(t *testing.T) {
+	w := told(t)
+	d := w.projected(10)
+	to, err := d.Archive(t.Context())
+	require.NoError(t, err)
+	want := contents(t, d)
+	for k := 0; ; k++ {
+		d, n := w.projected(10), -1
+		d.Disk = durable.Disk{Hook: func(durable.Step) error {
+			if n++; n >= k {
+				return os.ErrPermission
+			}
+			return nil
+		}}
+		_, err := d.Archive(t.Context())
+		if err == nil {
+			require.Greater(t, k, 10)
+			break
+		}
+		require.ErrorIs(t, err, os.ErrPermission)
+		d.Disk = durable.Disk{}
+		again, err := d.Archive(t.Context())
+		if errors.Is(err, rundir.ErrNoRun) { // the claim was moved, which is the last step
+			again, err = to, nil
+		}
+		require.NoError(t, err)
+		got := contents(t, d)
+		maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(path.Base(name)) })
+		require.Equal(t, []any{to, want}, []any{again, got}, "step %d", k)
+	}
+	d = w.projected(10)
+	require.NoError(t, os.Remove(d.Path("page.html")))
+	_, err = d.Archive(t.Context())
+	require.NoError(t, err, "the artifact is missing")
+	d = w.projected(10)
+	require.NoError(t, os.Remove(d.Path("page.html")))
+	require.NoError(t, os.Mkdir(d.Path("page.html"), 0o700))
+	_, err = d.Archive(t.Context())
+	require.Error(t, err, "the artifact cannot be read")
+	_, err = d.Claim()
+	require.NoError(t, err)
+}
+
+// TestRemovedRuns: the claim is removed last, an interrupted removal can continue, and nothing is removed while another
+// process writes.
+func TestRemovedRuns(t *testing.T) {
+	w := told(t)
+	d := w.projected(10)
+	held, err := LockForRemoval(d.Dir)
+	require.NoError(t, err)
+	before := contents(t, d)
+	err = d.Remove()
+	require.ErrorAs(t, err, new(*durable.ErrHeld))
+	require.ErrorContains(t, err, "remove run directory "+d.Root+": ")
+	require.Equal(t, before, contents(t, d))
+	require.NoError(t, held.Unlock())
+	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpRemove {
+			require.Equal(t, map[string]string{"run.json": before["run.json"]}, contents(t, d))
+			return os.ErrPermission
+		}
+		return nil
+	}}
+	err = d.Remove()
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.ErrorContains(t, err, "remove run directory "+d.Root+": ")
+	require.NoDirExists(t, d.Path(layout.Orchestrator))
+	d.Disk = durable.Disk{}
+	require.NoError(t, d.Remove())
+	require.NoDirExists(t, d.Root)
+
+	kept := w.projected(10)
+	write(t, kept, layout.Orchestrator+"/mine.md", "mine")
+	require.NoError(t, kept.Remove())
+	require.Equal(t, map[string]string{layout.Orchestrator + "/mine.md": "mine"}, contents(t, kept))
+	newer := w.projected(10)
+	write(t, newer, layout.ClaimFile, `{"version":99,"run_id":"r"}`)
+	_, err = LockForRemoval(newer.Dir)
+	require.ErrorContains(t, err, "remove: ")
+	require.ErrorAs(t, err, new(*layout.NewerError))
+
+	root := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(root, "real"), 0o700))
+	require.NoError(t, os.Symlink("real", filepath.Join(root, "link")))
+	for _, name := range []string{"link", "none"} {
+		require.NoError(t, RemoveEmpty(rundir.At(filepath.Join(root, name))))
+	}
+	require.DirExists(t, filepath.Join(root, "real"), "the target of a link stays")
+	require.NoError(t, RemoveEmpty(rundir.At(filepath.Join(root, "real"))))
+	require.NoDirExists(t, filepath.Join(root, "real"))
+	require.NoError(t, removeFolder(filepath.Join(root, "none")))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "file"), nil, 0o600))
+	require.ErrorIs(t, removeFolder(filepath.Join(root, "file")), syscall.ENOTDIR)
+}
+
+// TestClaims: the first claim wins, and only the claim of the run itself is removed.
+func TestClaims(t *testing.T) {
+	d := At(t.TempDir() + "/run")
+	c := run.Claim{Version: run.ClaimVersion, RunID: "r", ThreadID: "thread", Pipeline: "p", CreatedAt: "then"}
+	require.NoError(t, d.Take(c))
+	require.NoError(t, d.Take(c))
+	other := c
+	other.CreatedAt = "later"
+	var held *rundir.ClaimedError
+	require.ErrorAs(t, d.take(other), &held)
+	require.Equal(t, rundir.ClaimedError{Dir: d.Root, Holder: c}, *held)
+	require.ErrorAs(t, d.Take(run.Claim{Version: run.ClaimVersion, RunID: "thread"}), &held)
+	require.NoError(t, RemoveClaim(d.Dir, run.Claim{RunID: "other"}))
+	got, err := d.Claim()
+	require.NoError(t, err)
+	require.Equal(t, c, got)
+	require.NoError(t, RemoveClaim(d.Dir, c))
+	require.NoFileExists(t, d.Path(layout.ClaimFile))
+	require.NoError(t, RemoveClaim(d.Dir, c))
+	fails := At(t.TempDir() + "/run")
+	fails.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpWrite {
+			return os.ErrPermission
+		}
+		return nil
+	}}
+	require.ErrorContains(t, fails.Take(c), "claim "+fails.Root+": ")
+}
