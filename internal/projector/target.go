@@ -250,11 +250,15 @@ func (t target) writable() error {
 	if err == nil {
 		return nil
 	}
-	next := "Name a directory that you may write to, or change its permissions"
+	return t.refused(err, afterDenied(err), "%s cannot be written: %v%s", dir, err, ownerOf(dir))
+}
+
+// afterDenied names what to do about a directory that cannot be written.
+func afterDenied(err error) string {
 	if errors.Is(err, syscall.EROFS) {
-		next = "Name a directory on another file system"
+		return "Name a directory on another file system"
 	}
-	return t.refused(err, next, "%s cannot be written: %v%s", dir, err, ownerOf(dir))
+	return "Name a directory that you may write to, or change its permissions"
 }
 
 // ownerOf names the owner of a directory of another user.
