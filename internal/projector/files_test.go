@@ -37,6 +37,7 @@ func TestKeptFilesHaveTheirOwnNames(t *testing.T) {
 // TestPromotionsAreRecordedOnce, each as an event, and what an interrupted write left is kept.
 func TestPromotionsAreRecordedOnce(t *testing.T) {
 	d := At(t.TempDir())
+	write(t, d, layout.PromotionsFile, "")
 	noon := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	promote := func(id, target string) {
 		require.NoError(t, d.Promoting(t.Context(), noon, func() (run.DeliveryCompleted, error) {
@@ -122,11 +123,13 @@ func TestOwnerOfFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "_orchestrator/"+want, name)
 	}
-	other := none.dir(map[string]string{layout.ArchivesDir + "/run-other-x/x": ""})
-	name, err := archiveName(other, claim)
-	require.NoError(t, err)
-	require.Equal(t, "_orchestrator/archives/run-r-2026-01-01T00-00-00-000Z", name)
-	_, err = archiveName(none.dir(map[string]string{layout.ArchivesDir: ""}), claim)
+	for _, files := range []map[string]string{{layout.ArchivesDir + "/run-other-x/x": ""},
+		{layout.StateFile: strings.Replace(state("r"), "2026-01-02T03:04:05.000Z", "", 1)}} {
+		name, err := archiveName(none.dir(files), claim)
+		require.NoError(t, err)
+		require.Equal(t, "_orchestrator/archives/run-r-2026-01-01T00-00-00-000Z", name)
+	}
+	_, err := archiveName(none.dir(map[string]string{layout.ArchivesDir: ""}), claim)
 	require.Error(t, err)
 }
 

@@ -3,6 +3,7 @@ package projector
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -68,7 +69,7 @@ func looped(t *testing.T) (w *writer, at map[string]int64) {
 		at[name] = w.add(run.KindPassEnd, p)
 	}
 	end("001", 1, run.PassEnd{Spend: run.Spend{USD: 1, Known: run.CostExact}, Next: &run.Place{Round: 1, Step: 1},
-		Reply: &run.Blob{Digest: "reply"}, Validation: run.Validation{Passed: true}})
+		Reply: &run.Blob{Digest: "reply"}})
 	end("002", 2, run.PassEnd{Spend: run.Spend{Known: run.CostUnknown}, Next: &run.Place{Round: 1, Step: 2},
 		Artifact: &run.Blob{Digest: "page"}, Modified: true, Findings: &run.Findings{Digest: "verdict"},
 		Found: &run.Found{Findings: run.Findings{Digest: "found"}}})
@@ -137,9 +138,18 @@ func TestCheckpointsOfJournal(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []any{m.ID, m.Seq}, []any{c.ID, c.Seq})
 		m.Sum = "0123456789abcdef"
-		_, err = m.Load(t.Context(), names, "r", m.ID)
+		_, err = m.Load(t.Context(), names, "r", "x")
 		require.ErrorIs(t, err, layout.ErrDamaged)
+		require.EqualError(t, err, "checkpoint x of run r ("+m.Name+" in the store) is damaged: its bytes are not those "+
+			"that were stored")
+		m.Name = "gone"
+		_, err = m.Load(t.Context(), names, "r", "x")
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.EqualError(t, err, "checkpoint x of run r: gone: file does not exist")
 	}
+	first, err := FindCheckpoint(t.Context(), names, "r", "cp-1")
+	require.NoError(t, err)
+	require.Equal(t, run.Budget{CapUSD: 9}, first.Start.Budget)
 	require.Equal(t, "id-"+layout.Digest([]byte("a b"))[:16], MarkID("a b"))
 	require.Equal(t, "a.b_c-d~1", MarkID("a.b_c-d~1"))
 }
@@ -151,7 +161,7 @@ func TestListOfCheckpoints(t *testing.T) {
 	require.NoError(t, err)
 	score := 2.5
 	want := Listed{ID: "cp-S1", CreatedAt: "2026-01-02T03:04:06.000Z", AtPass: 2, CostUSD: 1, Unknown: 1, Score: &score,
-		ValidationFailures: 1, Seq: at["cp-S1"], InForce: true, Artifact: "page"}
+		ValidationFailures: 2, Seq: at["cp-S1"], InForce: true, Artifact: "page"}
 	require.Equal(t, []Listed{want}, named)
 	all, err := ListCheckpoints(d, true)
 	require.NoError(t, err)
@@ -171,6 +181,7 @@ func TestListOfCheckpoints(t *testing.T) {
 
 func TestFilesOfDigests(t *testing.T) {
 	w, _ := looped(t)
+	w.add("other", run.PassEnd{Pass: run.Pass{Number: 9}, Reply: &run.Blob{Digest: "reply"}}) // not of a pass
 	pass := func(step string, number, round int) run.Pass {
 		return run.Pass{Step: step, Number: number, Round: round}
 	}
@@ -188,6 +199,18 @@ func TestFilesOfDigests(t *testing.T) {
 		got, err := row.of(d, row.digest)
 		require.NoError(t, err)
 		require.Equal(t, row.want, got)
+	}
+	state := rundir.NewState()
+	state.CurrentArtifactPath, state.RunID = "page.html", "r"
+	raw, err := json.Marshal(state)
+	require.NoError(t, err)
+	digest := func(text string) string { return layout.Digest([]byte(text)) }
+	d = w.dir(map[string]string{layout.StateFile: string(raw), "page.html": "page", layout.DeliveryPatch: "patch"})
+	for want, file := range map[string]string{digest("page"): "page.html", digest("patch"): layout.DeliveryPatch,
+		digest("other"): "", "reply": layout.ReplyFile(pass("audit/2", 0, 2)), "": ""} {
+		got, err := FileOf(d, want)
+		require.NoError(t, err)
+		require.Equal(t, file, got)
 	}
 	for _, row := range []struct {
 		gives        string
@@ -215,9 +238,10 @@ func TestIntegrityOfCheckpointDirectory(t *testing.T) {
 		"":  {dir + "/manifest.json": manifest("", "state"), dir + "/" + layout.StateSnapshot: "state"},
 		" ": {}, // a directory that the checkpoint has none in
 		"checkpoint cp-S1: manifest integrity check failed": {dir + "/manifest.json": "{"},
-		"checkpoint cp-S1: artifact integrity check failed: the file in": {dir + "/manifest.json": manifest(page, "state"),
+		"the one of its manifest (" + page[:12] + ")": {dir + "/manifest.json": manifest(page, "state"),
 			dir + "/" + layout.StateSnapshot: "state", dir + "/artifact.html": "other"},
-		"checkpoint cp-S1: state integrity check failed": {dir + "/manifest.json": manifest("", "state"),
+		"state-snapshot.json is not the one of its manifest (" + layout.Digest([]byte("state"))[:12] + ")": {
+			dir + "/manifest.json":           manifest("", "state"),
 			dir + "/" + layout.StateSnapshot: "other"},
 	} {
 		err := VerifyCheckpoint((&writer{t: t}).dir(files), "cp-S1")
