@@ -11,6 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // short is the first part of a digest, as in the names of files that were moved.
@@ -29,6 +30,7 @@ func TestDamagedFilesAreMadeAgain(t *testing.T) {
 	}
 	undisturbed := fresh()
 	then := contents(t, undisturbed)
+	require.Equal(t, 1, strings.Count(then[layout.ErrorsLog], "\n"), "the attempt that the pass recovered")
 	w.project(undisturbed, w.last())
 	want := contents(t, undisturbed)
 	const torn = layout.TornDir
@@ -204,6 +206,19 @@ func TestStateBehindMeta(t *testing.T) {
 	}
 	d := claimed(t)
 	d.FullRecords = 1
+	w.project(d, 12)
+	require.Zero(t, behind(d), "the first batch")
+	d = claimed(t)
+	d.FullRecords = 1
+	w.project(d, 10)
+	w.project(d, 12)
+	require.NoError(t, os.Remove(d.Path(layout.StateFile)))
+	p, err := d.Project(t.Context(), w.store, w.batch(13, 13))
+	require.NoError(t, err)
+	require.Empty(t, p.Healed, "meta.json has what the batch needs")
+	require.NoFileExists(t, d.Path(layout.StateFile))
+	d = claimed(t)
+	d.FullRecords = 1
 	w.project(d, 10)
 	w.project(d, 12)
 	write(t, d, layout.TextLog, whole[layout.TextLog][:9])
@@ -240,4 +255,87 @@ func TestOccasionsOfState(t *testing.T) {
 		}
 		require.Equal(t, row.want, p.due(), name)
 	}
+}
+
+// TestLogsWithOtherContents: rows that do not belong to the run are moved, also from a log that was empty.
+func TestLogsWithOtherContents(t *testing.T) {
+	w := told(t)
+	d := w.projected(3)
+	write(t, d, layout.CostLog, "mine\n")
+	w.project(d, 4)
+	got, want := contents(t, d), contents(t, w.projected(4))
+	moved := layout.TornDir + "/cost-after-0-" + short("mine\n") + ".jsonl"
+	require.Equal(t, "mine\n", got[moved])
+	delete(got, moved)
+	require.Equal(t, want, got)
+	d = w.projected(3)
+	require.NoError(t, os.Remove(d.Path(layout.CostLog)))
+	require.Empty(t, w.project(d, 4).Healed, "an empty log is missing")
+	require.Equal(t, want, contents(t, d))
+
+	p := &Projector{last: 7}
+	after := func(c run.Chain) run.Chain { return c.Over([]string{"row"}) }
+	for name, row := range map[string]struct{ mark, want rundir.DerivedMark }{
+		"the first rows": {rundir.DerivedMark{}, rundir.DerivedMark{Size: 4, Seq: 7, Chain: after("")}},
+		"rows": {rundir.DerivedMark{Size: 9, Chain: "c"},
+			rundir.DerivedMark{Size: 13, Seq: 7, Chain: after("c")}},
+		"of an earlier release": {rundir.DerivedMark{Size: 1, Seq: 2}, rundir.DerivedMark{Size: 5, Seq: 7}},
+	} {
+		p.meta.Derived = nil
+		row.mark.File, row.want.File = "log", "log"
+		p.setMark(row.mark)
+		require.Equal(t, row.want, p.grown("log", []byte("row\n")), name)
+	}
+}
+
+// TestLostBlobs: a batch whose files the store lacks is an error, and nothing is committed.
+func TestLostBlobs(t *testing.T) {
+	w := told(t)
+	delete(w.store, layout.Digest([]byte("page 1")))
+	for _, first := range []int64{1, 7} {
+		d := claimed(t)
+		if first > 1 {
+			w.project(d, first-1)
+		}
+		before := contents(t, d)
+		_, err := d.Project(t.Context(), w.store, w.batch(first, 7))
+		require.ErrorIs(t, err, os.ErrNotExist)
+		require.ErrorContains(t, err, d.Path("page.html")+": ")
+		require.Equal(t, before[layout.MetaFile], contents(t, d)[layout.MetaFile])
+	}
+	d := w.projected(6)
+	bad := event(t, 7, run.KindScreenshots, run.Screenshots{Count: 1, Manifest: run.Blob{Digest: "gone"}})
+	line, err := bad.Line()
+	require.NoError(t, err)
+	b := w.batch(7, 7)
+	b.Lines = []string{line}
+	_, err = d.Project(t.Context(), w.store, b)
+	require.ErrorContains(t, err, "write what follows from event 7 (screenshots")
+}
+
+// TestDigestsOfRebuiltDirectories: the digest of run.json is that of its first batch, although everything else is made
+// again.
+func TestDigestsOfRebuiltDirectories(t *testing.T) {
+	w := told(t)
+	d := w.projected(9)
+	claim := contents(t, d)[layout.ClaimFile]
+	write(t, d, layout.ClaimFile, claim+"\n")
+	require.NoError(t, os.Remove(d.Path(layout.StateFile)))
+	_, err := d.Project(t.Context(), w.store, w.batch(10, 10))
+	require.NoError(t, err)
+	meta, err := d.Meta()
+	require.NoError(t, err)
+	require.Equal(t, map[string]string{layout.ClaimFile: layout.Digest([]byte(claim))}, meta.Digests)
+}
+
+// TestLightRecords have no list that grows with the run, and everything else.
+func TestLightRecords(t *testing.T) {
+	full := rundir.NewState()
+	full.PassRecords["1"], full.PACycleRecords["1"] = rundir.PassRecord{}, rundir.PACycleRecord{}
+	full.ArtifactBackups, full.Checkpoints = []string{"a"}, []rundir.CheckpointRecord{{ID: "cp"}}
+	full.ErrorHistory = []rundir.ErrorRecord{{Message: "decided"}}
+	full.PendingErrors, full.RunID = []rundir.ErrorRecord{{Message: "open"}}, "r"
+	want := rundir.NewState()
+	want.PendingErrors, want.RunID = full.PendingErrors, "r"
+	require.Equal(t, want, light(full))
 }

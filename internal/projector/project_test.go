@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,7 +25,7 @@ import (
 func told(t *testing.T) *writer {
 	t.Helper()
 	w := &writer{t: t, store: blobStore{}}
-	w.add(run.KindRunStart, run.RunStart{RunID: "r", ThreadID: "r", Pipeline: "p", Epoch: 1, TotalPasses: 3,
+	w.add(run.KindRunStart, run.RunStart{RunID: "r", ThreadID: "thread", Pipeline: "p", Epoch: 1, TotalPasses: 3,
 		CreatedAt: "2026-01-02T03:04:00.000Z", Wording: run.WordingStages,
 		Definition: w.store.keep(t, "stages: []\n").Digest, Plan: w.store.keep(t, "{}").Digest,
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: w.store.keep(t, "seed")},
@@ -131,7 +132,7 @@ func (w *writer) consistent(d Dir, last int64) {
 	require.NoError(t, err)
 	require.Equal(t, rundir.EventsMark{Seq: last, Chain: w.tail(last).Chain, Size: int64(len(events))}, meta.Events)
 	require.Equal(t, last, meta.State.Seq)
-	require.Equal(t, []any{"r", 1}, []any{meta.RunID, meta.Epoch})
+	require.Equal(t, []any{"r", 1, string(meta.State.Status)}, []any{meta.RunID, meta.Epoch, meta.Status})
 	var files []string
 	for _, m := range meta.Derived {
 		files = append(files, m.File)
@@ -155,6 +156,14 @@ func (w *writer) consistent(d Dir, last int64) {
 		require.Equal(t, int64(len(strings.Join(w.lines[:meta.Behind.Seq], "\n"))+1), meta.Behind.Size)
 	}
 	require.Equal(t, layout.Digest([]byte(read(layout.ClaimFile))), meta.Digests[layout.ClaimFile])
+	require.NoError(t, d.Walk(".", func(name string, e fs.DirEntry, err error) error {
+		info, ierr := e.Info()
+		require.NoError(t, errors.Join(err, ierr))
+		if want := map[fs.FileMode]fs.FileMode{0: layout.FilePerm, fs.ModeDir: layout.DirPerm}[e.Type()]; want != 0 {
+			require.Equal(t, want, info.Mode().Perm(), name)
+		}
+		return nil
+	}))
 	sealed, digest, found := strings.Cut(read(layout.MetaFile), ",\n  \"digest\": ")
 	require.True(t, found)
 	require.Equal(t, fmt.Sprintf("%q\n}\n", layout.Digest([]byte(sealed+"\n}\n"))), digest)

@@ -57,8 +57,8 @@ func detour(t *testing.T) *writer {
 	w.add(run.KindScreenshots, run.Screenshots{Dir: "shots", Count: 1, Manifest: w.store.keep(t, string(shots))})
 	w.begin(numbered(3, "artifact"), "page 1")
 	w.settle(numbered(3, "artifact"), "page 3")
-	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 3})
 	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-PAUSE-1", AtPass: 3})
+	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 3})
 	return w
 }
 
@@ -89,11 +89,12 @@ func TestFilesOfRevert(t *testing.T) {
 		w.project(d, second)
 		got := contents(t, d)
 		require.Equal(t, below(before, layout.PassesDir+"/pass-001"), below(got, layout.PassesDir+"/pass-001"))
-		for _, folder := range []string{"passes/pass-002", "passes/pass-003", "shots", "checkpoints/cp-S1"} {
+		for _, folder := range []string{"passes/pass-002", "passes/pass-003", "shots", "checkpoints/cp-S1",
+			"checkpoints/cp-S2", "checkpoints/cp-PAUSE-1"} {
 			in := layout.Orchestrator + "/" + folder
 			require.Equal(t, below(before, in), below(got, in), "%s: %s is in force again", name, folder)
 		}
-		for _, folder := range []string{"passes/pass-002", "passes/pass-003", "shots"} {
+		for _, folder := range []string{"passes/pass-002", "passes/pass-003", "shots", "checkpoints/cp-S2"} {
 			in := layout.Orchestrator + "/" + folder
 			require.Equal(t, below(before, in), below(got, in+"~1"), "%s: %s was superseded", name, folder)
 		}
@@ -109,7 +110,7 @@ func TestFilesOfRevert(t *testing.T) {
 		for _, c := range state.Checkpoints {
 			ids = append(ids, c.ID)
 		}
-		require.Equal(t, []string{"cp-S1", "cp-S2", "cp-PAUSE-1"}, ids)
+		require.Equal(t, []string{"cp-S1", "cp-PAUSE-1", "cp-S2"}, ids)
 	}
 }
 
@@ -130,6 +131,78 @@ func (w *writer) reverted(t *testing.T, before map[string]string, first, again i
 	require.Equal(t, "page 1", got["page.html"])
 	require.Equal(t, map[string]string{"prompt.md": "prompt of 002", "raw-output-FAILED.txt": half},
 		below(contents(t, w.projected(again)), layout.PassesDir+"/pass-002"))
+}
+
+// TestFailedOutputsOfRevert: outputs of attempts that are still in force keep their numbers and places.
+func TestFailedOutputsOfRevert(t *testing.T) {
+	w := told(t)
+	pass2 := numbered(2, "report")
+	w.fail(pass2) // 11
+	w.add(run.KindPassAttempt, run.PassAttempt{Pass: pass2, Category: run.CategoryAgentTimeout})
+	late := w.store.keep(t, "late")
+	w.add(run.KindPassAttempt, run.PassAttempt{Pass: pass2, Category: run.CategorySuperseded, Output: &late, Late: 1})
+	to := w.last()
+	w.fail(pass2)
+	w.revert(to)
+	got := contents(t, w.projected(w.last()))
+	const dir = layout.PassesDir + "/pass-002"
+	require.Equal(t, map[string]string{"prompt.md": "prompt of 002", "raw-output-FAILED.txt": "half of 002 at 10",
+		"raw-output-SUPERSEDED-1.txt": "late"}, below(got, dir))
+	require.Equal(t, map[string]string{"raw-output-FAILED-2.txt": "half of 002 at 13"}, below(got, dir+"~1"))
+
+	one := told(t)
+	one.fail(pass2)
+	one.revert(10)
+	one.revert(11)
+	got = contents(t, one.projected(one.last()))
+	require.Equal(t, map[string]string{"prompt.md": "prompt of 002", "raw-output-FAILED.txt": "half of 002 at 10"},
+		below(got, dir), "one event is in force again")
+	require.Equal(t, map[string]string{"raw-output-FAILED.txt": "half of 002 at 10"}, below(got, dir+"~1"))
+
+	d := detour(t)
+	far := d.last()
+	d.revert(9)
+	d.begin(pass2, "page 1")
+	d.revert(far)
+	in := d.projected(d.last() - 1)
+	write(t, in, dir+"~2", "a file in the way")
+	_, err := in.Project(t.Context(), d.store, d.batch(d.last(), d.last()))
+	require.ErrorContains(t, err, "move "+dir+"/prompt.md aside: ")
+}
+
+// TestRevertToLaterEvent: a damaged revert that names itself or a later event goes back to the event before it.
+func TestRevertToLaterEvent(t *testing.T) {
+	for _, ahead := range []int64{0, 1, 90} {
+		w := told(t)
+		before := contents(t, w.projected(10))
+		state := run.State{RunID: "r", Epoch: 1, Generation: 1, Status: run.Running}
+		w.add(run.KindRunReverted, run.RunReverted{To: 11 + ahead, Cause: "revert", State: &state})
+		d := w.projected(11)
+		got := contents(t, d)
+		require.Equal(t, below(before, layout.PassesDir), below(got, layout.PassesDir))
+		require.Equal(t, below(before, layout.CheckpointsDir), below(got, layout.CheckpointsDir))
+		records, err := d.State()
+		require.NoError(t, err)
+		require.Len(t, records.Checkpoints, 1)
+		require.Len(t, records.PassRecords, 1)
+	}
+}
+
+// TestNumbersOfSupersededFolders: the folder of a checkpoint counts although a crash came after all of its files were
+// moved, and one that an event in force has too stays.
+func TestNumbersOfSupersededFolders(t *testing.T) {
+	created := func(id string) run.Event {
+		return event(t, 1, run.KindCheckpointCreated, run.CheckpointCreated{ID: id})
+	}
+	d := At(t.TempDir())
+	both := layout.CheckpointDir("cp-both")
+	write(t, d, both+"/manifest.json", "{}")
+	p := &Projector{Dir: d}
+	p.records.Superseded = map[string]int{layout.CheckpointDir("cp-gone"): 2}
+	require.NoError(t, p.supersede([]run.Event{created("cp-gone"), created("cp-both")}, []run.Event{created("cp-both")},
+		nil))
+	require.Equal(t, map[string]int{layout.CheckpointDir("cp-gone"): 3}, p.records.Superseded)
+	require.Equal(t, map[string]string{both + "/manifest.json": "{}"}, contents(t, d))
 }
 
 // TestRecordsOfRevert: a revert restores the records of its target, except for facts that it does not undo.
@@ -203,6 +276,8 @@ func TestFilesThatAreSuperseded(t *testing.T) {
 			event(run.KindPassStart, run.PassStart{Pass: group})}, names: []string{round + "A-prompt.md"}},
 		"attempts": {events: []run.Event{attempt(0, out), attempt(0, nil), attempt(3, out), attempt(0, out)}, before: 4,
 			names: slices.Concat(failed("FAILED-5"), failed("SUPERSEDED-3"), failed("FAILED-6"))},
+		"a late attempt after others": {events: []run.Event{attempt(0, out), attempt(0, out), attempt(1, out)},
+			names: slices.Concat(failed("FAILED"), failed("FAILED-2"), failed("SUPERSEDED-1"))},
 		"the first attempt": {events: []run.Event{attempt(0, out)}, names: failed("FAILED")},
 		"an end": {events: []run.Event{event(run.KindPassEnd, run.PassEnd{Pass: group})},
 			names: []string{round + "A-report.md", round + "A-agent.jsonl", round + "A-verdict.json",

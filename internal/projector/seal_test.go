@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -63,9 +64,17 @@ func TestSegments(t *testing.T) {
 	}
 	require.Equal(t, two.Head, head())
 	before := contents(t, d)
+	steps := 0
+	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpRename || s.Op == durable.OpExchange {
+			steps++
+		}
+		return nil
+	}}
 	again, err := w.seal(d, one.Head, 5, 9, nil)
 	require.NoError(t, err)
 	require.Equal(t, two, again)
+	require.Zero(t, steps, "meta.json has it already")
 	none, err := w.seal(d, two.Head, 10, 9, nil)
 	require.NoError(t, err)
 	require.Equal(t, Sealed{Head: two.Head, Last: 9}, none)
@@ -147,6 +156,34 @@ func TestSegmentsOfDamagedJournal(t *testing.T) {
 		require.Equal(t, w.tail(row.first-1).Chain, s.Prev, name)
 		require.Equal(t, row.first == 1, s.Previous == "", name)
 	}
+	crashed := w.projected(8)
+	write(t, crashed, layout.EventsFile, strings.Join(w.lines[:9], "\n")+"\n")
+	again, err := w.seal(w.projected(8), "", 1, 4, nil)
+	require.NoError(t, err)
+	require.Equal(t, one.Head, again.Head)
+	_, err = w.seal(crashed, "", 1, 4, nil)
+	require.NoError(t, err)
+	w.consistent(crashed, 9)
+	write(t, crashed, layout.EventsFile, strings.Join(w.lines[:10], "\n")+"\n")
+	_, err = w.seal(crashed, "", 1, 4, nil)
+	require.NoError(t, err)
+	w.consistent(crashed, 10)
+	other := told(t)
+	other.lines[1] = strings.Replace(other.lines[1], "Write", "Other", 1)
+	others, err := other.seal(other.projected(4), "", 1, 4, nil)
+	require.NoError(t, err)
+	w.store[others.Head] = other.store[others.Head]
+	got, err := w.seal(w.projected(9), others.Head, 5, 9, nil)
+	require.NoError(t, err)
+	require.Equal(t, []any{int64(1), ""}, []any{w.stored(got.Head).First, w.stored(got.Head).Previous},
+		"the segment before is of another journal")
+	late, err := json.Marshal(journal.Segment{Version: 1, RunID: "r", First: 3, Last: 4, Prev: w.tail(2).Chain,
+		Chain: w.tail(4).Chain, Lines: w.lines[2:4]})
+	require.NoError(t, err)
+	head := w.store.keep(t, string(late)).Digest
+	got, err = w.seal(w.projected(9), head, 5, 9, nil)
+	require.NoError(t, err)
+	require.Equal(t, run.SegmentFile+head, got.Damage[0].File, "the first segment does not begin at the first event")
 	two, err := w.seal(w.projected(9), one.Head, 3, 9, nil)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), w.stored(two.Head).First, "the segment before does not end there")

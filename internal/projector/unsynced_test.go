@@ -160,6 +160,69 @@ func TestUnsyncedFiles(t *testing.T) {
 	require.Equal(t, "three\n", unsynced(d))
 }
 
+// TestFilesOfOperatorsAfterRestart: every batch syncs files that an operator edits, so that only those of events
+// that no batch has committed are written.
+func TestFilesOfOperatorsAfterRestart(t *testing.T) {
+	w := told(t)
+	for last, want := range map[int64]map[string]string{
+		8: {layout.Orchestrator + "/log.md": "an edit", "page.html": "an edit"},
+		6: {layout.Orchestrator + "/log.md": "entry", "page.html": "page 1"},
+	} {
+		d := booted(claimed(t), "one", map[durable.Op][]string{})
+		_, err := d.Project(t.Context(), w.store, w.batch(1, last))
+		require.NoError(t, err)
+		for name := range want {
+			write(t, d, name, "an edit")
+		}
+		write(t, d, layout.EventsFile, strings.Join(w.lines[:9], "\n")+"\n")
+		w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+		ops := map[durable.Op][]string{}
+		_, err = booted(d, "two", ops).Project(t.Context(), w.store, w.batch(10, w.last()))
+		require.NoError(t, err)
+		got := contents(t, d)
+		for name, text := range want {
+			require.Equal(t, text, got[name], "%s, from event %d", name, last)
+		}
+		require.Len(t, ops[durable.OpSyncSystem], 1, "there is nothing else to sync")
+		w.lines = w.lines[:10]
+	}
+	p := &Projector{Dir: At(t.TempDir()), boot: "one"}
+	ops := map[durable.Op][]string{}
+	p.Dir = booted(p.Dir, "one", ops)
+	require.NoError(t, errors.Join(p.markUnsynced(), p.markUnsynced()))
+	require.Equal(t, []string{path.Base(layout.UnsyncedFile)}, ops[durable.OpWrite], "once")
+	require.Equal(t, "one", p.boot)
+}
+
+// TestSyncedFiles: a batch opens and syncs only the logs that it adds to.
+func TestSyncedFiles(t *testing.T) {
+	w := told(t)
+	d, ops := claimed(t), map[durable.Op][]string{}
+	_, err := booted(d, "", ops).Project(t.Context(), w.store, w.batch(1, 1))
+	require.NoError(t, err)
+	require.Contains(t, ops[durable.OpSync], "cost.jsonl", "it is created")
+	require.Contains(t, ops[durable.OpMkdir], "logs")
+	for last := int64(2); last <= 3; last++ {
+		clear(ops)
+		_, err := booted(d, "", ops).Project(t.Context(), w.store, w.batch(last, last))
+		require.NoError(t, err)
+		require.Contains(t, ops[durable.OpSync], "orchestrator.log")
+		require.NotContains(t, ops[durable.OpSync], "cost.jsonl")
+		require.NotContains(t, ops[durable.OpMkdir], "logs")
+	}
+	tries := 0
+	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpWrite && path.Base(s.Path) == "orchestrator.log" {
+			tries++
+			return os.ErrPermission
+		}
+		return nil
+	}}
+	_, err = d.Project(t.Context(), w.store, w.batch(4, 4))
+	require.ErrorIs(t, err, os.ErrPermission)
+	require.Equal(t, 1, tries, "only a log with other contents is tried again")
+}
+
 // marks are the names of the checkpoints in a store, oldest first.
 func (w *writer) marks(s namedStore) (names []string) {
 	w.t.Helper()

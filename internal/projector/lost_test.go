@@ -1,0 +1,231 @@
+package projector
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// TestLostDirectories: a directory with files of a run and without an event that starts one is lost, and the error
+// names the newest undamaged artifact.
+func TestLostDirectories(t *testing.T) {
+	page, older := layout.Digest([]byte("page")), layout.Digest([]byte("older"))
+	record := func(at, digest string) string {
+		return fmt.Sprintf(`{"createdAt":%q,"artifactHash":%q,"stateHash":"x"}`, at, digest)
+	}
+	one, two, three := layout.CheckpointDir("cp-1"), layout.CheckpointDir("cp-2"), layout.CheckpointDir("cp-3")
+	const none = "no checkpoint holds an undamaged artifact"
+	for name, row := range map[string]struct {
+		files map[string]string
+		s     run.State
+		page  string // empty: the directory is not lost
+	}{
+		"claimed":               {nil, run.State{}, ""},
+		"a run":                 {map[string]string{layout.StateFile: ""}, run.State{Status: run.Running}, ""},
+		"an unknown status":     {map[string]string{layout.StateFile: ""}, run.State{Status: run.Unknown}, none},
+		"events":                {map[string]string{layout.EventsFile: "garbage\n"}, run.State{}, none},
+		"half of an event":      {map[string]string{layout.EventsFile: "garbage"}, run.State{}, ""},
+		"meta.json":             {map[string]string{layout.MetaFile: ""}, run.State{}, none},
+		"a result":              {map[string]string{layout.ResultFile: ""}, run.State{}, none},
+		"a definition":          {map[string]string{layout.DefinitionFile: ""}, run.State{}, none},
+		"logs":                  {map[string]string{layout.TextLog: ""}, run.State{}, none},
+		"evidence":              {map[string]string{layout.PassesDir + "/x": ""}, run.State{}, none},
+		"snapshots":             {map[string]string{layout.SnapshotManifest(1): ""}, run.State{}, none},
+		"a file of an operator": {map[string]string{"mine.txt": "", layout.WorkspaceDir + "/x": ""}, run.State{}, ""},
+		"checkpoints": {map[string]string{
+			one + "/manifest.json": record("2026-01-02", older), one + "/artifact.md": "older",
+			two + "/manifest.json": record("2026-01-03", page), two + "/artifact.md": "page", two + "/log.md": "x",
+			three + "/manifest.json": record("2026-01-01", page), three + "/artifact.md": "page"}, run.State{},
+			two + "/artifact.md"},
+		"a damaged artifact": {map[string]string{one + "/manifest.json": record("2026-01-02", older),
+			one + "/artifact.md": "older", two + "/manifest.json": record("2026-01-03", page), two + "/artifact.md": "x",
+			three + "/manifest.json": "{"}, run.State{}, one + "/artifact.md"},
+		"another file with the digest": {map[string]string{one + "/manifest.json": record("2026-01-02", page),
+			one + "/log.md": "page"}, run.State{}, none},
+		"a checkpoint without a time": {map[string]string{one + "/manifest.json": record("", page),
+			one + "/artifact.md": "page"}, run.State{}, none},
+	} {
+		d := At(t.TempDir())
+		write(t, d, layout.ClaimFile, `{"version":1,"run_id":"r"}`)
+		for file, text := range row.files {
+			write(t, d, file, text)
+		}
+		err := Lost(d.Dir, row.s)
+		if row.page == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		text, file := row.page, ""
+		if row.page != none {
+			text, file = "the newest undamaged artifact is "+d.Path(row.page), row.page
+		}
+		require.Equal(t, &LostError{Dir: d.Root, RunID: "r", Checkpoint: file}, err, name)
+		require.EqualError(t, err, d.Root+" is damaged: no event of run r can be read from its events.jsonl, and all "+
+			"other files are derived from it. Nothing was changed. If Temporal still has the run's history, `starter "+
+			"rebuild r --output-dir OTHER` writes it into another directory. Otherwise manual recovery is needed: restore "+
+			"events.jsonl from a copy, then resume; "+text, name)
+	}
+	d := At(t.TempDir())
+	write(t, d, layout.StateFile, "")
+	require.ErrorIs(t, Lost(d.Dir, run.State{}), rundir.ErrNoRun)
+}
+
+// TestNeedsOfRuns: what the store must have so that a run can continue, by its description.
+func TestNeedsOfRuns(t *testing.T) {
+	brief := func(digest string) *run.Blob { return &run.Blob{Digest: digest, Raw: "raw"} }
+	for what, row := range map[string]struct {
+		start run.RunStart
+		s     run.State
+	}{
+		"the plan":                          {start: run.RunStart{Plan: "x"}},
+		"the definition":                    {start: run.RunStart{Definition: "x"}},
+		"the list of inputs":                {start: run.RunStart{Inputs: "x"}},
+		"the brief of the parent":           {start: run.RunStart{Brief: brief("x")}},
+		"the artifact":                      {s: run.State{Artifact: brief("x")}},
+		"the list of pictures":              {s: run.State{Pictures: brief("x")}},
+		"notes log.md":                      {s: run.State{Notes: []run.Notes{{File: "log.md", Whole: *brief("x")}}}},
+		"the reply of fix":                  {s: run.State{Replies: []run.Reply{{Step: "fix", Reply: *brief("x")}}}},
+		"the amended plan":                  {s: run.State{Plan: &run.CurrentPlan{PlanRef: run.PlanRef{Plan: "x"}}}},
+		"the amended definition":            {s: run.State{Plan: &run.CurrentPlan{PlanRef: run.PlanRef{Definition: "x"}}}},
+		"the list of the workspace's files": {s: run.State{Tree: brief("x")}},
+	} {
+		err := Complete(t.Context(), blobStore{}, row.start, row.s)
+		require.Equal(t, &MissingError{Blobs: []string{what + " (x)"}}, err, what)
+		require.EqualError(t, err, "the store lacks "+what+" (x)")
+		err = Complete(t.Context(), deniedStore{}, row.start, row.s)
+		require.ErrorIs(t, err, fs.ErrPermission, what)
+	}
+	amended := run.State{Plan: &run.CurrentPlan{PlanRef: run.PlanRef{Inputs: "long-digest-of-inputs", Policy: "p"}}}
+	require.Equal(t, []need{{"the list of inputs", "long-digest-of-inputs"}}, needs(run.RunStart{}, amended))
+	require.EqualError(t, Complete(t.Context(), blobStore{}, run.RunStart{}, amended),
+		"the store lacks the list of inputs (long-digest-)")
+	store := blobStore{}
+	page := store.keep(t, "page")
+	require.NoError(t, Complete(t.Context(), store, run.RunStart{}, run.State{Artifact: &page}))
+	require.EqualError(t, &MissingError{Dir: "/d", Blobs: []string{"a (1)", "b (2)"}},
+		"/d cannot continue: the store and the directory lack a (1), b (2)")
+}
+
+// TestImportedDirectories: what the store lacks comes from the files of the directory.
+func TestImportedDirectories(t *testing.T) {
+	w := told(t)
+	d := w.projected(10)
+	start, err := d.First()
+	require.NoError(t, err)
+	meta, err := d.Meta()
+	require.NoError(t, err)
+	store := treeStore{blobStore{}, &[]string{}}
+	write(t, d, layout.ArchivesDir+"/run-x/page.html", "of another run")
+	write(t, d, layout.TornDir+"/x", "torn")
+	write(t, d, layout.SnapshotManifest(2), "a tree")
+	write(t, d, layout.SnapshotDir(2)+"/tree/manifest.json", "a file of the tree")
+	files, err := Import(t.Context(), d.Dir, store, start, meta.State)
+	require.NoError(t, err)
+	for name, text := range contents(t, d) {
+		_, there := store.blobStore[layout.Digest([]byte(text))]
+		in := path.Dir(name)
+		skipped := in == layout.LogsDir || in == layout.TornDir || path.Base(in) == "run-x" || name == layout.SpendFile ||
+			name == layout.SnapshotManifest(2)
+		require.Equal(t, !skipped || text == "", there, name)
+		if !skipped {
+			files--
+		}
+	}
+	require.Equal(t, 2, files, "the lock and the tree")
+	require.Equal(t, []string{"a tree"}, *store.trees)
+	again, err := Import(t.Context(), d.Dir, store, start, meta.State)
+	require.NoError(t, err)
+	require.Zero(t, again, "nothing is missing")
+	require.NoError(t, os.Remove(d.Path("page.html")))
+	require.NoError(t, os.RemoveAll(d.Path(layout.CheckpointsDir)))
+	delete(store.blobStore, layout.Digest([]byte("page 1")))
+	files, err = Import(t.Context(), d.Dir, store, start, meta.State)
+	require.Equal(t, &MissingError{Dir: d.Root, Blobs: []string{"the artifact (" +
+		layout.Digest([]byte("page 1"))[:12] + ")"}}, err)
+	require.Greater(t, files, 10)
+	_, err = Import(t.Context(), d.Dir, deniedStore{}, start, meta.State)
+	require.ErrorIs(t, err, fs.ErrPermission)
+
+	write(t, d, layout.SnapshotManifest(2), "damaged")
+	_, err = Import(t.Context(), d.Dir, store, start, run.State{Artifact: blob("gone")})
+	require.ErrorAs(t, err, new(*MissingError), "a changed manifest is skipped")
+	write(t, d, layout.SnapshotManifest(2), "denied")
+	_, err = Import(t.Context(), d.Dir, store, start, run.State{Artifact: blob("gone")})
+	require.EqualError(t, err, "store "+d.Path(layout.SnapshotManifest(2))+": permission denied")
+}
+
+// treeStore is a store in memory that notes the trees.
+type treeStore struct {
+	blobStore
+	trees *[]string
+}
+
+func (s treeStore) PutTree(_ context.Context, manifest []byte) error {
+	switch string(manifest) {
+	case "damaged":
+		return layout.ErrDamaged
+	case "denied":
+		return fs.ErrPermission
+	}
+	*s.trees = append(*s.trees, string(manifest))
+	return nil
+}
+
+// TestTreesOfTurns: the number of a turn is that of its folder, which has the tree too if the definition asks for it.
+func TestTreesOfTurns(t *testing.T) {
+	end := event(t, 9, run.KindPassEnd, run.PassEnd{Pass: run.Pass{Gives: "changes"}, Tree: blob("after")})
+	for name, row := range map[string]struct {
+		p     Projector
+		w     batchWriter
+		full  string
+		trees map[string]string
+	}{
+		"manifests only":  {full: ""},
+		"trees":           {full: run.SnapshotsFull, trees: map[string]string{layout.SnapshotTree(5) + "/file": "after"}},
+		"a list of files": {p: Projector{shadow: &Shadow{}}, full: run.SnapshotsFull},
+		"after a restart": {w: batchWriter{evidenceOnly: true}, full: run.SnapshotsFull},
+		"spared": {w: batchWriter{spares: true}, full: run.SnapshotsFull,
+			trees: map[string]string{layout.SnapshotTree(5) + "/file": "after"}},
+	} {
+		p, w := row.p, row.w
+		p.Ctx, p.Dir, p.Blobs, p.records.Turns = t.Context(), At(t.TempDir()), laidStore{}, 4
+		p.meta.Workspace = &rundir.Workspace{Snapshots: row.full, Source: "full"}
+		require.NoError(t, p.snapshot(&w, end, run.State{Tree: blob("before")}), name)
+		got := contents(t, p.Dir)
+		require.Len(t, got, len(row.trees), name)
+		for file, text := range row.trees {
+			require.Equal(t, text, got[file], name)
+		}
+		if name != "after a restart" {
+			require.Equal(t, map[string]string{layout.SnapshotManifest(5): "after"}, queued(&w), name)
+			raw, err := w.files[0].load()
+			require.NoError(t, err)
+			require.Equal(t, "list of after", string(raw))
+		}
+	}
+	p, w := &Projector{Ctx: t.Context(), Dir: At(t.TempDir())}, &batchWriter{}
+	require.NoError(t, p.snapshot(w, end, run.State{}), "a run without a tree")
+	require.Empty(t, w.files)
+}
+
+// laidStore is a store of trees with one file.
+type laidStore struct{ blobStore }
+
+func (laidStore) Manifest(_ context.Context, tree string) ([]byte, error) {
+	return []byte("list of " + tree), nil
+}
+func (laidStore) LayDown(_ context.Context, tree, dir string) error {
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(path.Join(dir, "file"), []byte(tree), 0o600)
+}
