@@ -90,7 +90,7 @@ func (d Dir) copyArtifact(to string) error {
 // last the claim.
 func toArchive(d rundir.Dir) ([]string, error) {
 	entries, err := d.ReadDir(layout.Orchestrator)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, err
 	}
 	var names []string

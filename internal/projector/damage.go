@@ -66,14 +66,12 @@ func (p *Projector) replaceLines(lines []string) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if len(old) > 0 {
-		if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
-			return "", err
-		}
-		kept = path.Join(layout.TornDir, "events-damaged-"+layout.Digest(old)[:8]+".jsonl")
-		if err := p.Dir.Inside().WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
-			return "", err
-		}
+	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+		return "", err
+	}
+	kept = path.Join(layout.TornDir, "events-damaged-"+layout.Digest(old)[:8]+".jsonl")
+	if err := p.Dir.Inside().WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
+		return "", err
 	}
 	if err := p.Dir.Inside().WriteFile(p.Dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
 		layout.FilePerm); err != nil {
