@@ -92,8 +92,8 @@ func TestFilesOfBatch(t *testing.T) {
 	w.add(wholeFile{name: "a.txt", digest: old})
 	w.add(wholeFile{name: "b/./c/../d.txt", data: []byte("data")})
 	w.add(wholeFile{name: "tree.json", tree: "t", load: func() ([]byte, error) { return []byte("tree"), nil }})
-	w.add(wholeFile{name: "a.txt", digest: page})
-	require.Len(t, w.files, 3)
+	w.add(wholeFile{name: "./a.txt", digest: page})
+	require.Len(t, w.files, 3, "a name that is queued already, spelled differently")
 	require.NoError(t, w.flush())
 	require.Equal(t, map[string]string{"a.txt": "page", "b/d.txt": "data", "tree.json": "tree"}, contents(t, d))
 	for name, perm := range map[string]os.FileMode{"a.txt": layout.FilePerm, "b": layout.DirPerm} {
@@ -198,6 +198,7 @@ func TestTurnsOfEarlierReleases(t *testing.T) {
 		"rounds":             {run.State{Artifact: page, Rounds: 1}, 0, w.last(), 2},
 		"up to an event":     {run.State{Artifact: page, Rounds: 1}, 0, 6, 1},
 		"before that":        {run.State{Artifact: page, Rounds: 1}, 0, 5, 0},
+		"rounds and passes":  {run.State{Artifact: page, Rounds: 1, Passes: run.PassCount{LastSettled: 1}}, 0, w.last(), 2},
 		"they were counted":  {run.State{Artifact: page, Rounds: 1}, 1, w.last(), 1},
 		"a run on a tree":    {run.State{Tree: page, Rounds: 1}, 0, w.last(), 0},
 		"no pass has ended":  {run.State{Artifact: page}, 0, w.last(), 0},

@@ -2,6 +2,7 @@ package projector
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"path"
@@ -27,14 +28,14 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	w.add(run.KindRunAmended, run.RunAmended{})
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "shots/cycle-1", Redo: 2}})
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}})
-	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{}})
+	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Redo: 3}})
 	const in = layout.Orchestrator + "/"
 	own := []string{"page.html", in + "log.md", layout.ResultFile, layout.StateFile, layout.UnsyncedFile, layout.OwnerFile,
 		layout.DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore", layout.WorkspaceDir + "/mine.txt",
 		layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a", in + "plain-redo-1/a",
 		in + "amended-2/plan.json", in + "steps/x", layout.TornDir + "/x", layout.MetaFile, layout.LockFile, layout.ClaimFile}
 	foreign := []string{"mine.txt", in + "mine.md", "log.md", in + "page.html", in + "plain/a", in + "amended-3/plan.json",
-		in + "kept/x", "passes/x", in + "passes~x/y", "page.html~1"}
+		in + "kept/x", in + "-redo-3/x", "passes/x", in + "passes~x/y", "page.html~1"}
 	files := map[string]string{}
 	for _, name := range slices.Concat(own, foreign) {
 		files[name] = "12345"
@@ -44,6 +45,7 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	require.NoError(t, os.Symlink(layout.CostLog, d.Path(layout.SpendFile)))
 	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.ProvenanceFile)))
 	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.EditsDir)))
+	require.NoError(t, syscall.Mkfifo(d.Path(layout.TracesFile), 0o600))
 	entries := func(names []string) (all []string) {
 		for _, name := range names {
 			for n := strings.Count(name, "/"); ; n-- {
@@ -61,7 +63,8 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	c, err := ReadContents(d)
 	require.NoError(t, err)
 	require.ElementsMatch(t, append(entries(own), layout.SpendFile, layout.EventsFile), c.Own)
-	require.ElementsMatch(t, append(entries(foreign), layout.ProvenanceFile, layout.EditsDir), c.Foreign)
+	others := []string{layout.ProvenanceFile, layout.EditsDir, layout.TracesFile}
+	require.ElementsMatch(t, append(entries(foreign), others...), c.Foreign)
 	require.Equal(t, []string{layout.MetaFile, layout.EventsFile, layout.LockFile, layout.ClaimFile}, c.Own[len(c.Own)-4:])
 	require.Equal(t, len(own)+2, c.Files, "with the journal and a link")
 	require.Equal(t, int64(5*(len(own)-1)+len(layout.HiddenFromGit)+len(strings.Join(w.lines, "\n"))+1), c.Bytes)
@@ -70,6 +73,7 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, c.Foreign, ".gitignore")
 
+	require.NoError(t, os.Remove(d.Path(layout.TracesFile)))
 	require.NoError(t, Dir{Dir: d}.Remove())
 	left := contents(t, Dir{Dir: d})
 	for _, name := range own {
@@ -104,6 +108,7 @@ func TestFilesOfUnreadableRuns(t *testing.T) {
 	c, err = ReadContents(inside.Dir)
 	require.NoError(t, err)
 	require.Equal(t, []string{layout.Orchestrator, "real"}, c.Foreign)
+	require.Empty(t, c.Own)
 	file := At(t.TempDir())
 	write(t, file, layout.Orchestrator, "a file")
 	c, err = ReadContents(file.Dir)
@@ -142,27 +147,31 @@ func TestArchivedRuns(t *testing.T) {
 	_, err = d.Archive(t.Context())
 	require.ErrorIs(t, err, rundir.ErrNoRun)
 
+	write(t, Dir{Dir: archived[0]}, "later.txt", "later")
 	c, err := ReadContents(archived[0])
 	require.NoError(t, err)
-	require.Equal(t, []string{"mine.md"}, c.Foreign)
+	require.Equal(t, []string{"later.txt", "mine.md"}, c.Foreign)
 	require.Equal(t, layout.ClaimFile, c.Own[len(c.Own)-1])
 	require.NoError(t, d.Take(run.Claim{Version: run.ClaimVersion, RunID: "next"}), "the directory is free")
 	write(t, d, layout.ArchivesDir+"/other/x", "")
 	write(t, d, layout.ArchivesDir+"/file", "")
+	write(t, d, layout.Orchestrator+"/later.txt", "")
 	c, err = ReadContents(d.Dir)
 	require.NoError(t, err)
 	require.Equal(t, []string{to}, c.Archived)
-	require.Equal(t, []string{"mine.txt", "page.html", layout.ArchivesDir + "/file", layout.ArchivesDir + "/other"},
-		c.Foreign)
+	require.Equal(t, []string{"mine.txt", "page.html", layout.ArchivesDir + "/file", layout.ArchivesDir + "/other",
+		layout.Orchestrator + "/later.txt"}, c.Foreign)
 	require.Equal(t, []string{layout.LockFile, layout.ClaimFile}, c.Own)
 	require.NoError(t, d.Remove())
 	require.NoError(t, Dir{Dir: archived[0]}.Remove())
 	require.Equal(t, map[string]string{"mine.txt": before["mine.txt"], "page.html": "page 1",
-		layout.ArchivesDir + "/other/x": "", layout.ArchivesDir + "/file": "",
-		path.Join(to, "mine.md"): before[layout.Orchestrator+"/mine.md"]}, contents(t, d))
+		layout.ArchivesDir + "/other/x": "", layout.ArchivesDir + "/file": "", layout.Orchestrator + "/later.txt": "",
+		path.Join(to, "later.txt"): "later",
+		path.Join(to, "mine.md"):   before[layout.Orchestrator+"/mine.md"]}, contents(t, d))
 
 	empty := At(t.TempDir())
 	require.NoError(t, os.MkdirAll(empty.Path(layout.ArchivesDir), 0o700))
+	write(t, empty, "mine.txt", "")
 	c, err = ReadContents(empty.Dir)
 	require.NoError(t, err)
 	require.Equal(t, []string{layout.ArchivesDir}, c.Own, "an empty folder is the run's")
@@ -204,6 +213,17 @@ func TestInterruptedArchives(t *testing.T) {
 		got := contents(t, d)
 		maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(path.Base(name)) })
 		require.Equal(t, []any{to, want}, []any{again, got}, "step %d", k)
+	}
+	for page, want := range map[string][]string{"": {"run.json", "spend.jsonl", "state.json"},
+		"page.html": {"page.html", "run.json", "spend.jsonl", "state.json"}} {
+		d := claimed(t)
+		write(t, d, layout.StateFile, fmt.Sprintf(`{"schemaVersion":3,"currentArtifactPath":%q}`, page))
+		write(t, d, "page.html", "page")
+		to, err := d.Archive(t.Context())
+		require.NoError(t, err)
+		entries, err := d.Entries(to)
+		require.NoError(t, err)
+		require.Equal(t, want, entries)
 	}
 	d = w.projected(10)
 	require.NoError(t, os.Remove(d.Path("page.html")))

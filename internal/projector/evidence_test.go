@@ -141,6 +141,17 @@ func TestFilesOfEvents(t *testing.T) {
 	}
 }
 
+// TestFilesWithoutNames: a run without an artifact has no file for it.
+func TestFilesWithoutNames(t *testing.T) {
+	p, w := &Projector{}, &batchWriter{}
+	p.meta.State.Artifact = blob("page")
+	require.NoError(t, p.restoreInput(w))
+	require.Empty(t, w.files)
+	p.records.CurrentArtifactPath = "page.html"
+	require.NoError(t, p.restoreInput(w))
+	require.Equal(t, map[string]string{"page.html": "page"}, queued(w))
+}
+
 // TestListsOfFilesThatAreLost: a list that the store lacks is an error with its digest, except where lost files stay as
 // they are.
 func TestListsOfFilesThatAreLost(t *testing.T) {

@@ -92,6 +92,9 @@ func TestOwnerOfFiles(t *testing.T) {
 	require.Equal(t, "journal", leftBy(w.dir(map[string]string{layout.MetaFile: meta, layout.OwnerFile: owner})))
 	require.Equal(t, "meta", leftBy(none.dir(map[string]string{layout.MetaFile: meta, layout.OwnerFile: owner})))
 	require.Equal(t, "meta", leftBy(none.dir(map[string]string{layout.EventsFile: "{}\n", layout.MetaFile: meta})))
+	unnamed := &writer{t: t}
+	unnamed.add(run.KindRunStart, run.RunStart{})
+	require.Equal(t, "meta", leftBy(unnamed.dir(map[string]string{layout.MetaFile: meta})))
 	require.Equal(t, "owner", leftBy(none.dir(map[string]string{layout.OwnerFile: owner, layout.StateFile: old})))
 	require.Equal(t, "owner", leftBy(none.dir(map[string]string{layout.MetaFile: "{}", layout.OwnerFile: owner})))
 	require.Equal(t, "state", leftBy(none.dir(map[string]string{layout.StateFile: old})))
@@ -172,6 +175,7 @@ func TestPathsOfTargets(t *testing.T) {
 	names := strings.Split("abcdefghijkl", "")
 	require.Equal(t, "a, b, c, d, e, f, g, h, i, j", some(names[:10]))
 	require.Equal(t, "a, b, c, d, e, f, g, h, i, j and 2 more", some(names))
+	require.Equal(t, "a, b, c, d, e, f, g, h, i, j and 1 more", some(names[:11]))
 	require.Equal(t, "a", some(names[:1]))
 	require.NoError(t, target{}.empty(nil))
 	require.ErrorContains(t, target{path: "p"}.empty(names[:2]), "it is not empty (in the way: a, b)")

@@ -240,6 +240,7 @@ func TestAnswersToBatches(t *testing.T) {
 		"the next lines":              {6, w.batch(7, 9), run.ProjectionWritten, 9, 3},
 		"lines that are there":        {6, w.batch(4, 6), run.ProjectionWritten, 6, 0},
 		"lines of which some are new": {6, w.batch(4, 8), run.ProjectionWritten, 8, 2},
+		"the last line again":         {6, w.batch(6, 8), run.ProjectionWritten, 8, 2},
 		"the first line again":        {6, w.batch(1, 7), run.ProjectionWritten, 7, 1},
 		"no lines":                    {6, w.batch(7, 6), run.ProjectionWritten, 6, 0},
 		"lines after a gap":           {6, w.batch(8, 9), run.ProjectionGap, 6, 0},
@@ -261,8 +262,12 @@ func TestAnswersToBatches(t *testing.T) {
 		}
 		w.consistent(d, row.last)
 	}
-	d := w.projected(6)
-	_, err := d.Project(t.Context(), w.store, Batch{Epoch: 1})
+	d := At(t.TempDir() + "/a/new")
+	_, err := d.Project(t.Context(), w.store, w.batch(1, 6))
+	require.NoError(t, err)
+	require.FileExists(t, d.Path(layout.MetaFile))
+	d = w.projected(6)
+	_, err = d.Project(t.Context(), w.store, Batch{Epoch: 1})
 	require.EqualError(t, err, "project events from 0 on: the first event of a run is 1")
 	write(t, d, layout.OwnerFile, `{"run_id":"r","epoch":2}`)
 	got, err := d.Project(t.Context(), w.store, w.batch(7, 8))
@@ -282,6 +287,30 @@ func TestAnswersToBatches(t *testing.T) {
 	require.Equal(t, "newest", meta.SegmentHead, "a batch without a segment keeps the newest one")
 }
 
+// TestBatchesOfDamagedJournals: a damaged earlier line is not searched for, and other lines are found.
+func TestBatchesOfDamagedJournals(t *testing.T) {
+	w := told(t)
+	d := w.projected(6)
+	lines := w.hurt(d, 2, 6)
+	p, err := d.Project(t.Context(), w.store, w.batch(5, 8))
+	require.NoError(t, err)
+	require.Equal(t, []any{run.ProjectionWritten, w.tail(8)}, []any{p.Outcome, p.Tail})
+	d = w.projected(6)
+	w.hurt(d, 2, 6)
+	b := w.batch(7, 8)
+	b.Prev = run.Chain("").Over(lines)
+	p, err = d.Project(t.Context(), w.store, b)
+	require.NoError(t, err)
+	require.Equal(t, run.ProjectionDiverged, p.Outcome, "only the damaged lines have that chain")
+	for first := int64(1); first <= 6; first++ {
+		d := w.projected(6)
+		write(t, d, layout.EventsFile, strings.Repeat("x", len(strings.Join(w.lines[:6], "\n")))+"\n")
+		p, err = d.Project(t.Context(), w.store, w.batch(first, 8))
+		require.NoError(t, err)
+		require.Equal(t, run.ProjectionDiverged, p.Outcome, "the file has one line of that size")
+	}
+}
+
 // TestTornLines: a piece of the next line is completed, and anything else is moved.
 func TestTornLines(t *testing.T) {
 	w := told(t)
@@ -293,6 +322,8 @@ func TestTornLines(t *testing.T) {
 		"the beginning of the next line": {w.lines[6][:20], 9, false},
 		"the next line":                  {w.lines[6], 9, false},
 		"something else":                 {`{"who`, 9, true},
+		"one byte":                       {"x", 9, true},
+		"the beginning of the last line": {w.lines[6][:20], 7, false},
 		"a batch without lines":          {w.lines[6][:20], 6, true},
 	} {
 		d := w.projected(6)
@@ -309,13 +340,21 @@ func TestTornLines(t *testing.T) {
 		require.Equal(t, contents(t, w.projected(row.last)), got, name)
 	}
 	d := w.projected(6)
+	write(t, d, layout.EventsFile, strings.Join(w.lines[:6], "\n")+"\nx")
+	p, err := d.Open(t.Context(), w.store)
+	require.NoError(t, err)
+	require.NoError(t, p.Append(nil))
+	require.Empty(t, p.torn, "it was moved")
+	d = w.projected(6)
+	w.project(d, 6)
+	require.NoDirExists(t, d.Path(layout.TornDir))
 	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
 		if s.Op == durable.OpWrite && path.Base(s.Path) == layout.EventsFile {
 			return fs.ErrPermission
 		}
 		return nil
 	}}
-	_, err := d.Project(t.Context(), w.store, w.batch(7, 9))
+	_, err = d.Project(t.Context(), w.store, w.batch(7, 9))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "append events 7 to 9: ")
 }

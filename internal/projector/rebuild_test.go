@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -63,6 +64,8 @@ func TestRebuiltDirectory(t *testing.T) {
 		return run.JournalDamage{File: layout.EventsFile, Line: seq, Expected: layout.Digest([]byte(w.lines[seq-1])),
 			Found: found, Repaired: true}
 	}
+	wrong := &writer{t: t, store: w.store, lines: slices.Clone(w.lines)}
+	wrong.lines[2] = strings.Replace(w.lines[2], `"title":"pass"`, `"title":"PASS"`, 1)
 	for name, row := range map[string]struct {
 		dir     func() Dir
 		refused bool
@@ -76,6 +79,10 @@ func TestRebuiltDirectory(t *testing.T) {
 			damage: func([]string) []run.JournalDamage { return []run.JournalDamage{line(7, run.Missing)} }},
 		"longer": {dir: func() Dir { return longer.projected(n + 1) }, tail: longer.tail(n + 1)},
 		"another line": {dir: func() Dir { d := w.projected(n); w.hurt(d, 3, n); return d }, refused: true,
+			damage: func(lines []string) []run.JournalDamage {
+				return []run.JournalDamage{line(3, layout.Digest([]byte(lines[2])))}
+			}},
+		"another line with its files": {dir: func() Dir { return wrong.projected(n) }, refused: true,
 			damage: func(lines []string) []run.JournalDamage {
 				return []run.JournalDamage{line(3, layout.Digest([]byte(lines[2])))}
 			}},
@@ -234,6 +241,9 @@ func TestFinalJournals(t *testing.T) {
 	require.NoError(t, behind.CatchUp(t.Context(), w.store))
 	w.consistent(behind, n)
 	require.Equal(t, contents(t, whole), contents(t, behind))
+	behind.Disk = durable.Disk{Hook: func(s durable.Step) error { return fs.ErrPermission }}
+	require.NoError(t, behind.CatchUp(t.Context(), w.store), "nothing is left to write")
+	behind.Disk = durable.Disk{}
 	require.NoError(t, os.Remove(behind.Path(layout.MetaFile)))
 	before = contents(t, behind)
 	require.NoError(t, behind.CatchUp(t.Context(), w.store))

@@ -91,9 +91,18 @@ func TestSegments(t *testing.T) {
 	require.Equal(t, Sealed{Last: 0, Damage: []run.JournalDamage{{File: layout.EventsFile, Expected: "other",
 		Found: string(w.tail(9).Chain)}}}, lost)
 	require.Equal(t, two.Head, head())
+	_, err = d.Seal(t.Context(), fullStore{w.store}, Sealing{RunID: "r", First: 1, Tail: w.tail(9)})
+	require.EqualError(t, err, "store events 1 to 9: the store is full")
 	fresh := At(t.TempDir() + "/new")
 	_, err = w.seal(fresh, "", 1, 3, nil)
 	require.ErrorIs(t, err, journal.ErrShorter)
+}
+
+// fullStore is a store that is full.
+type fullStore struct{ blobStore }
+
+func (fullStore) Put(context.Context, []byte) (string, error) {
+	return "", errors.New("the store is full")
 }
 
 // TestSegmentsOfDamagedJournal: the lines come from the source that has them as they were written, and the damage is

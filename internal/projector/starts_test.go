@@ -44,9 +44,16 @@ func TestRowsOfStarts(t *testing.T) {
 	require.NoError(t, d.RecordStart(t.Context(), three))
 	require.Equal(t, before+rows+after+three.Line()+"\n", decisions())
 	w.project(d, 13)
+	committed := decisions()
+	require.NoError(t, os.Remove(d.Path(layout.StateFile)))
+	require.NoError(t, d.RecordStart(t.Context(), startRow(13, run.FoundPaused, "at the end")))
+	atEnd := decisions()
+	require.NotEqual(t, committed, atEnd)
+	w.project(d, 13)
+	require.Equal(t, atEnd, decisions(), "a rebuild without a new event")
 	whole := decisions()
 	require.True(t, strings.HasPrefix(whole, before+rows+after+three.Line()+"\n"))
-	four := startRow(13, run.FoundPaused, "four")
+	four := startRow(13, run.FoundComplete, "four")
 	require.NoError(t, d.RecordStart(t.Context(), four))
 
 	for _, name := range []string{layout.StateFile, layout.MetaFile} {
