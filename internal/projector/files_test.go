@@ -46,6 +46,7 @@ func TestPromotionsAreRecordedOnce(t *testing.T) {
 	}
 	promote("a", "one")
 	promote("a", "again")
+	require.NoDirExists(t, d.Path(layout.TornDir), "nothing was interrupted")
 	f, err := os.OpenFile(d.Path(layout.PromotionsFile), os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(t, err)
 	_, err = f.WriteString("{")

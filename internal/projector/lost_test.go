@@ -33,6 +33,7 @@ func TestLostDirectories(t *testing.T) {
 		"a run":                 {map[string]string{layout.StateFile: ""}, run.State{Status: run.Running}, ""},
 		"an unknown status":     {map[string]string{layout.StateFile: ""}, run.State{Status: run.Unknown}, none},
 		"events":                {map[string]string{layout.EventsFile: "garbage\n"}, run.State{}, none},
+		"an empty line":         {map[string]string{layout.EventsFile: "\n"}, run.State{}, none},
 		"half of an event":      {map[string]string{layout.EventsFile: "garbage"}, run.State{}, ""},
 		"meta.json":             {map[string]string{layout.MetaFile: ""}, run.State{}, none},
 		"a result":              {map[string]string{layout.ResultFile: ""}, run.State{}, none},
@@ -110,7 +111,8 @@ func TestNeedsOfRuns(t *testing.T) {
 		"the store lacks the list of inputs (long-digest-)")
 	store := blobStore{}
 	page := store.keep(t, "page")
-	require.NoError(t, Complete(t.Context(), store, run.RunStart{}, run.State{Artifact: &page}))
+	hidden := run.Blob{Digest: page.Digest, Raw: "gone"}
+	require.NoError(t, Complete(t.Context(), store, run.RunStart{}, run.State{Artifact: &page, Tree: &hidden}))
 	require.EqualError(t, &MissingError{Dir: "/d", Blobs: []string{"a (1)", "b (2)"}},
 		"/d cannot continue: the store and the directory lack a (1), b (2)")
 }

@@ -40,12 +40,23 @@ func TestRoundStart(t *testing.T) {
 	once := []run.StageRef{{Name: "work", Kind: "repeat", Rounds: 1}}
 	require.Equal(t, 0, find("round-1", []run.State{{Stages: once}, {Stages: once, Phase: "work", Round: 1}}),
 		"the first stage is the loop, of one round")
-	require.Equal(t, -1, find("0", states))
+	require.Equal(t, -1, find("2", states))
 	for id, want := range map[string]bool{"pass-1": true, "round-2": true, "cycle-2": true, "pass-0": false,
 		"pass-x": false, "pass": false, "step-1": false} {
 		_, is := boundary(id)
 		require.Equal(t, want, is, id)
 	}
+	between := run.State{Rounds: 1, Passes: run.PassCount{LastSettled: 4, Total: 4, Invalid: 3}}
+	for id, want := range map[string]bool{"pass-4": false, "pass-5": false, "round-2": true, "round-1": false,
+		"cycle-2": true} {
+		at, _ := boundary(id)
+		require.Equal(t, want, at(between), id)
+	}
+	between.Passes.Total = 5
+	at, _ := boundary("pass-5")
+	require.True(t, at(between))
+	at, _ = boundary("round-2")
+	require.False(t, at(between), "a pass is left")
 	require.Equal(t, -1, find("round-1", []run.State{{Phase: "work", Round: 1}}), "an earlier version named no stages")
 }
 
@@ -67,7 +78,7 @@ func TestNamesOfCheckpoints(t *testing.T) {
 	for seq, id := range map[int64]string{5: "cp-5", 10: "cp-v1.2", 12: "cp-12", 20: "cp-S1", 31: "cp-S1", 34: "cp-34"} {
 		s.checkpoint(t, id, seq)
 	}
-	s.names["checkpoints/r/other"], s.names["checkpoints/r/x.y.z"] = nil, nil
+	s.names["checkpoints/r/7.x"], s.names["checkpoints/r/other"], s.names["checkpoints/r/x.y.z"] = nil, nil, nil
 	s.names["checkpoints/other/000000000001.sum.cp-1"] = nil
 	marks, err := Marks(t.Context(), s, "r")
 	require.NoError(t, err)

@@ -165,6 +165,17 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	d.begin(pass2, "page 1")
 	d.revert(far)
 	in := d.projected(d.last() - 1)
+	edited := map[string]string{layout.PassesDir + "/pass-001/prompt.md": "an edit",
+		layout.CheckpointDir("cp-PAUSE-1") + "/log.md": "an edit"}
+	for name, text := range edited {
+		write(t, in, name, text)
+	}
+	d.project(in, d.last())
+	got = contents(t, in)
+	for name, text := range edited {
+		require.Equal(t, text, got[name], "it was not superseded, so that it is not written again")
+	}
+	in = d.projected(d.last() - 1)
 	write(t, in, dir+"~2", "a file in the way")
 	_, err := in.Project(t.Context(), d.store, d.batch(d.last(), d.last()))
 	require.ErrorContains(t, err, "move "+dir+"/prompt.md aside: ")
@@ -174,17 +185,18 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 func TestRevertToLaterEvent(t *testing.T) {
 	for _, ahead := range []int64{0, 1, 90} {
 		w := told(t)
-		before := contents(t, w.projected(10))
+		w.fail(numbered(2, "report"))
+		before := contents(t, w.projected(11))
 		state := run.State{RunID: "r", Epoch: 1, Generation: 1, Status: run.Running}
-		w.add(run.KindRunReverted, run.RunReverted{To: 11 + ahead, Cause: "revert", State: &state})
-		d := w.projected(11)
+		w.add(run.KindRunReverted, run.RunReverted{To: 12 + ahead, Cause: "revert", State: &state})
+		d := w.projected(12)
 		got := contents(t, d)
 		require.Equal(t, below(before, layout.PassesDir), below(got, layout.PassesDir))
 		require.Equal(t, below(before, layout.CheckpointsDir), below(got, layout.CheckpointsDir))
 		records, err := d.State()
 		require.NoError(t, err)
-		require.Len(t, records.Checkpoints, 1)
-		require.Len(t, records.PassRecords, 1)
+		require.Equal(t, []int{1, 1, 1}, []int{len(records.Checkpoints), len(records.PassRecords),
+			len(records.PendingErrors)})
 	}
 }
 

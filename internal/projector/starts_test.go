@@ -56,6 +56,11 @@ func TestRowsOfStarts(t *testing.T) {
 	four := startRow(13, run.FoundComplete, "four")
 	require.NoError(t, d.RecordStart(t.Context(), four))
 
+	later := startRow(50, run.FoundPaused, "of an event that is lost")
+	lost := claimed(t)
+	write(t, lost, layout.DecisionsLog, later.Line()+"\n")
+	w.project(lost, 13)
+	require.NotContains(t, contents(t, lost)[layout.DecisionsLog], later.Line())
 	for _, name := range []string{layout.StateFile, layout.MetaFile} {
 		require.NoError(t, os.Remove(d.Path(name)))
 		w.add(run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryUnknown, Recovered: true})
