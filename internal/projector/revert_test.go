@@ -138,6 +138,7 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	w := told(t)
 	pass2 := numbered(2, "report")
 	w.fail(pass2) // 11
+	w.fail(pass2)
 	w.add(run.KindPassAttempt, run.PassAttempt{Pass: pass2, Category: run.CategoryAgentTimeout})
 	late := w.store.keep(t, "late")
 	w.add(run.KindPassAttempt, run.PassAttempt{Pass: pass2, Category: run.CategorySuperseded, Output: &late, Late: 1})
@@ -147,8 +148,8 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	got := contents(t, w.projected(w.last()))
 	const dir = layout.PassesDir + "/pass-002"
 	require.Equal(t, map[string]string{"prompt.md": "prompt of 002", "raw-output-FAILED.txt": "half of 002 at 10",
-		"raw-output-SUPERSEDED-1.txt": "late"}, below(got, dir))
-	require.Equal(t, map[string]string{"raw-output-FAILED-2.txt": "half of 002 at 13"}, below(got, dir+"~1"))
+		"raw-output-FAILED-2.txt": "half of 002 at 11", "raw-output-SUPERSEDED-1.txt": "late"}, below(got, dir))
+	require.Equal(t, map[string]string{"raw-output-FAILED-3.txt": "half of 002 at 14"}, below(got, dir+"~1"))
 
 	one := told(t)
 	one.fail(pass2)
@@ -179,6 +180,34 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	write(t, in, dir+"~2", "a file in the way")
 	_, err := in.Project(t.Context(), d.store, d.batch(d.last(), d.last()))
 	require.ErrorContains(t, err, "move "+dir+"/prompt.md aside: ")
+}
+
+// TestStartsInForce: a start whose attempt has failed does not keep the prompt, because a later start has replaced it.
+func TestStartsInForce(t *testing.T) {
+	start := event(t, 1, run.KindPassStart, run.PassStart{Call: "a"})
+	attempt := func(a run.PassAttempt) run.Event { return event(t, 2, run.KindPassAttempt, a) }
+	other := event(t, 3, run.KindPhaseEnd, run.PhaseEnd{})
+	next := event(t, 4, run.KindPassStart, run.PassStart{Call: "b", Agent: "a"})
+	for name, row := range map[string]struct {
+		attempt run.Event
+		kept    bool
+	}{
+		"it has failed":      {attempt(run.PassAttempt{Call: "a", Attempt: 1, Output: blob("out")}), false},
+		"another has failed": {attempt(run.PassAttempt{Call: "c", Message: "a", Output: blob("out")}), true},
+		"it has no output":   {attempt(run.PassAttempt{Call: "a", Prompt: blob("asked")}), true},
+		"it was too late":    {attempt(run.PassAttempt{Call: "a", Late: 1, Output: blob("out")}), true},
+		"it has ended":       {event(t, 2, run.KindPassEnd, run.PassEnd{Call: "a"}), true},
+	} {
+		want := []int64{1, 2, 3, 4}
+		if !row.kept {
+			want = want[1:]
+		}
+		var seqs []int64
+		for _, e := range lastStarts([]run.Event{start, row.attempt, other, next}) {
+			seqs = append(seqs, e.Seq)
+		}
+		require.Equal(t, want, seqs, name)
+	}
 }
 
 // TestRevertToLaterEvent: a damaged revert that names itself or a later event goes back to the event before it.

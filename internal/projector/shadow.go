@@ -18,7 +18,7 @@ import (
 func NewShadow(ctx context.Context, d Dir, deep Blobs) *Shadow {
 	s := &Shadow{Files: map[string]ShadowFile{}}
 	s.p = &Projector{Ctx: ctx, Dir: d, Blobs: &shadowBlobs{dir: d.Dir, store: deep}, records: rundir.NewState(),
-		anew: true, shadow: s}
+		shadow: s}
 	s.w = &batchWriter{dir: d, list: s.list}
 	if deep != nil {
 		s.Blobs = map[string]string{}

@@ -31,7 +31,8 @@ func (w *writer) shadowed(d Dir, deep Blobs, committed, last int64) *Shadow {
 func TestExpectedFiles(t *testing.T) {
 	w := detour(t)
 	w.revert(9)
-	w.begin(numbered(2, "report"), "page 1")
+	w.settle(numbered(2, "report"), "")
+	w.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
 	d := w.projected(w.last())
 	s := w.shadowed(d, nil, w.last(), w.last())
 	require.NoError(t, s.Err)
@@ -41,7 +42,7 @@ func TestExpectedFiles(t *testing.T) {
 		text, there := files[name]
 		require.True(t, there, name)
 		require.Contains(t, f.Digests, layout.Digest([]byte(text)), name)
-		require.Equal(t, []any{true, false, ""}, []any{f.Blob, f.Gone, f.Tree}, name)
+		require.Equal(t, []any{name != layout.ResultFile, false, ""}, []any{f.Blob, f.Gone, f.Tree}, name)
 		delete(files, name)
 	}
 	for _, name := range append(records.Growing(), layout.StateFile, layout.MetaFile, layout.EventsFile, layout.ClaimFile,
@@ -58,6 +59,8 @@ func TestExpectedFiles(t *testing.T) {
 		s.in(layout.CheckpointDir("cp-S1")))
 	require.Empty(t, s.p.records.PassRecords, "no list grows with the run")
 	require.Nil(t, s.p.records.Checkpoints)
+	require.Nil(t, s.p.records.ErrorHistory)
+	require.Contains(t, s.Files, layout.ResultFile)
 
 	deep := w.shadowed(d, w.store, w.last(), w.last())
 	require.Equal(t, s.Files, deep.Files)
@@ -112,6 +115,11 @@ func TestListedFiles(t *testing.T) {
 	require.EqualError(t, s.Err, "../mine.txt is not in "+s.p.Dir.Root)
 	s.Take(event(t, 1, run.KindRunStart, run.RunStart{Plan: "p"}), "", nil)
 	require.NotContains(t, s.Files, layout.PlanFile, "nothing is added after an error")
+	store := blobStore{}
+	damaged := NewShadow(t.Context(), At(t.TempDir()), store)
+	damaged.Take(event(t, 1, run.KindRunStart, run.RunStart{Inputs: store.keep(t, "{").Digest}), "",
+		&(&records.Header{}).Meta)
+	require.ErrorContains(t, damaged.Err, "manifest of inputs ")
 	hostile := NewShadow(t.Context(), At(t.TempDir()), nil)
 	header := records.Header{}
 	e := event(t, 1, run.KindNoteAppended, run.NoteAppended{File: "../../x", Whole: run.Blob{Digest: "d"}})

@@ -63,6 +63,8 @@ func (s namedStore) ListNames(_ context.Context, prefix string) (out []string, e
 			out = append(out, name)
 		}
 	}
+	slices.Sort(out)
+	slices.Reverse(out) // in an order of its own
 	return out, nil
 }
 
@@ -135,7 +137,7 @@ func TestUnsyncedFiles(t *testing.T) {
 	w.settle(numbered(2, "report"), "")
 	p := project(booted(d, "two", ops), next, next)
 	require.Equal(t, "the machine was started again before all files were on disk: made again from events.jsonl",
-		p.Healed[0])
+		strings.Join(p.Healed, ", "))
 	require.Equal(t, "two\n", unsynced(d))
 	require.Contains(t, ops[durable.OpSyncSystem], path.Base(d.Root))
 	for _, name := range evidence[:1] {
