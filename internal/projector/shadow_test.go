@@ -2,6 +2,7 @@ package projector
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"testing"
@@ -105,6 +106,12 @@ func TestListedFiles(t *testing.T) {
 		layout.CheckpointDir("cp") + "/artifact.html": {Digests: []string{"d"}, Blob: true},
 	}, s.Files)
 	require.Equal(t, map[string]string{"d": "a/page.html"}, s.Blobs)
+	var many []string
+	for i := range 40 {
+		many = append(many, fmt.Sprintf("many/%02d.md", i))
+		s.w.add(wholeFile{name: many[i], digest: "d"})
+	}
+	require.Equal(t, many, s.in("many"))
 	s.move("none", "elsewhere")
 	require.NotContains(t, s.Files, "elsewhere")
 	s.move("notes.md", "moved.md")
