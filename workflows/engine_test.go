@@ -1,0 +1,224 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// engineOf is a run in a state that is not on disk yet: what decides about it must not read what is on disk.
+func engineOf(s run.State) *engine {
+	e := &engine{execution: &execution{in: Input{Options: Options{}.complete()}}}
+	e.root, e.control = e, &control{e: e}
+	e.j = &journal{e: e, state: s}
+	return e
+}
+
+// laneOf is a lane of that run, with a key and the name of its item.
+func laneOf(e *engine, key, name string) *engine {
+	le := &engine{execution: e.execution, round: e.round, lane: &lane{key: key, name: name}}
+	le.j = e.j.view(le, key)
+	e.lanes = append(e.lanes, le)
+	return le
+}
+
+func passOf(e *engine, s contract.Step, role contract.Role, member string) *pass {
+	return &pass{e: e, step: s, role: role, member: member, at: run.Place{Stage: 1, Round: 2}}
+}
+
+// Steps of a round, by what they do.
+var (
+	buildStep  = contract.Step{Roles: []contract.Role{{Name: "builder", Gives: pipeline.GivesArtifact}}}
+	changeStep = contract.Step{Roles: []contract.Role{{Name: "worker", Gives: pipeline.GivesChanges}}}
+	reportStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole},
+		Roles: []contract.Role{{Name: "reader", Gives: "report"}}}
+	reviewStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole},
+		Roles: []contract.Role{{Name: "reviewer", Gives: "report", HasVerdict: true}}}
+	scoreStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole},
+		Roles: []contract.Role{{Name: "judge", Gives: "report", Score: "score"}}}
+	testStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRun, As: "tests"},
+		Roles: []contract.Role{{Name: "command"}}}
+	askStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindAsk}}
+)
+
+// TestKindsOfSteps: which steps change the work, ask for work, or ask a role at all.
+func TestKindsOfSteps(t *testing.T) {
+	group := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindTogether}, Roles: reviewStep.Roles}
+	for name, row := range map[string]struct {
+		step                   contract.Step
+		changes, writes, asked bool
+	}{
+		"artifact": {buildStep, true, true, false}, "changes": {changeStep, true, true, false},
+		"report": {reportStep, false, true, true}, "verdict": {reviewStep, false, false, true},
+		"score": {scoreStep, false, false, true}, "command": {testStep, false, false, false},
+		"question": {askStep, false, false, false}, "group": {group, false, false, true},
+	} {
+		require.Equal(t, []bool{row.changes, row.writes, row.asked},
+			[]bool{changes(row.step), writes(row.step), asksRole(row.step)}, name)
+	}
+}
+
+// loop is a round of a loop with a condition.
+func loop(until string, most int, steps ...contract.Step) contract.Round {
+	return contract.Round{Stage: "work", Title: "Work", Repeat: &pipeline.Repeat{Max: most, Until: until},
+		Steps: steps}
+}
+
+// TestUnjudgedChange: a loop whose last step changes what an earlier one judged judges it once more.
+func TestUnjudgedChange(t *testing.T) {
+	for name, row := range map[string]struct {
+		round contract.Round
+		want  int
+	}{
+		"reviewed before the change": {loop("verdict == approved", 2, reviewStep, buildStep), 1},
+		"reviewed after the change":  {loop("verdict == approved", 2, buildStep, reviewStep), -1},
+		"the first step":             {loop("verdict == approved", 2, buildStep, askStep), -1},
+		"scored before the change":   {loop("score >= 3", 2, scoreStep, changeStep), 1},
+		"by the gain of the score":   {loop("score_gain(2) < 0.1", 2, scoreStep, askStep, changeStep), 2},
+		"a score that is not meant":  {loop("verdict == approved", 2, scoreStep, changeStep), -1},
+		"tested before the change":   {loop("tests == ok", 2, testStep, changeStep), 1},
+		"tested after the change":    {loop("tests == ok", 2, changeStep, testStep), -1},
+		"one of two": {loop("verdict == approved and tests == ok", 2, reviewStep, changeStep,
+			testStep), 1},
+		"no change":       {loop("verdict == approved", 2, reviewStep, reportStep), -1},
+		"not a condition": {loop("???", 2, reviewStep, buildStep), -1},
+		"no loop":         {contract.Round{Steps: []contract.Step{reviewStep, buildStep}}, -1},
+	} {
+		require.Equal(t, row.want, unjudgedChange(row.round), name)
+	}
+}
+
+// TestRoundsAfterTheLast: what follows the last round of a loop, which reviews its change and then asks.
+func TestRoundsAfterTheLast(t *testing.T) {
+	ask := loop("verdict == approved", 2, reviewStep, buildStep)
+	ask.Repeat.Otherwise = "ask"
+	silent := loop("verdict == approved", 2, reviewStep, buildStep)
+	place := func(round, step int) run.Place { return run.Place{Stage: 1, Round: round, Step: step} }
+	changed := place(2, 1)
+	requested := &run.Decided{Kind: run.QuestionHandoff, Back: new(place(3, 1))}
+	decision := func(action string, round int) *run.Decided {
+		return &run.Decided{Type: run.HandoffFeedbackOnReject, Phase: "work", Round: round, Action: action}
+	}
+	rejected, approved := []run.Value{{Name: "verdict", Text: "rejected"}}, []run.Value{{Name: "verdict",
+		Text: "approved"}}
+	for name, row := range map[string]struct {
+		round     contract.Round
+		delivers  bool
+		state     run.State
+		at        run.Place
+		judges    bool // the step is left out
+		decided   bool
+		next      run.Place
+		more      bool
+		loopRoute *run.Place
+	}{
+		"within the rounds": {ask, false, run.State{}, place(1, 1), false, false, place(2, 0), true, nil},
+		"the last round, with a change": {ask, false, run.State{Changed: &changed}, place(2, 1), false, false, place(3,
+			0),
+			true, nil},
+		"the last round, with a change of an earlier one": {ask, false, run.State{Changed: new(place(1, 1))}, place(2, 1),
+			false, false, place(3, 0), false, nil},
+		"the last round, with a change of another stage": {ask, false,
+			run.State{Changed: &run.Place{Stage: 0, Round: 2, Step: 1}}, place(2, 1), false, false, place(3, 0), false, nil},
+		"the last round, without a question": {silent, false, run.State{Changed: &changed}, place(2, 1), false, false,
+			place(3, 0), false, nil},
+		"the last round, before a delivery": {silent, true, run.State{Changed: &changed}, place(2, 1), false, false,
+			place(3, 0), true, nil},
+		"a round that only judges": {ask, false, run.State{Values: rejected}, place(3, 1), true, true, place(4, 0), false,
+			new(place(3, 1))},
+		"a round that only judges, before the review": {ask, false, run.State{}, place(3, 1), true, false, place(4, 0),
+			false, nil},
+		"a round that only judges, at its review": {ask, false, run.State{Values: rejected}, place(3, 0), false, false,
+			place(4, 0), false, nil},
+		"a round that an operator requests": {ask, false, run.State{Values: rejected, Decided: requested}, place(3, 1),
+			false,
+			false, place(4, 0), false, nil},
+		"approved": {ask, false, run.State{Values: approved, Changed: &changed}, place(1, 1), false, false, place(2, 0),
+			false, nil},
+		"accepted": {ask, false, run.State{Decided: decision(run.ActionContinue, 1)}, place(1, 1), false, false,
+			place(2, 0),
+			false, nil},
+		"waived": {ask, false, run.State{Decided: decision(run.ActionContinueWithWaiver, 1)}, place(1, 1), false, false,
+			place(2, 0), false, nil},
+		"accepted in another round": {ask, false, run.State{Decided: decision(run.ActionContinue, 2)}, place(1, 1), false,
+			false, place(2, 0), true, nil},
+		"one more": {ask, false, run.State{Decided: decision(run.ActionRetryFeedback, 2)}, place(2, 1), false, false,
+			place(3, 1), true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engineOf(row.state)
+			e.round, e.in.Start.Delivers = row.round, row.delivers
+			require.Equal(t, row.judges, e.onlyJudges(row.at), "onlyJudges")
+			require.Equal(t, row.decided, e.decided(row.at), "decided")
+			next, more := e.nextRound(row.at)
+			require.Equal(t, []any{row.next, row.more}, []any{next, more}, "nextRound")
+			require.Equal(t, routes{back: row.loopRoute}, e.loopRoutes(row.at))
+			require.False(t, e.decided(run.Place{Stage: 1, Round: 3, Step: 2}), "behind the last step")
+		})
+	}
+}
+
+// TestConditionsReadTheRound: values that the state has, and the gain of a score.
+func TestConditionsReadTheRound(t *testing.T) {
+	e := engineOf(run.State{Values: []run.Value{{Name: "score", Text: "2.5"}, {Name: "tests", Text: "ok"}}})
+	require.Equal(t, "score 2.5, tests ok", e.roundValues())
+	for condition, holds := range map[string]bool{"score >= 2.5": true, "score > 2.5": false, "tests == ok": true,
+		"verdict == approved": false, "": false, "???": false, "score_gain(1) < 9": false} {
+		require.Equal(t, holds, e.conditionHolds(condition), condition)
+		e.round = loop(condition, 2)
+		require.Equal(t, holds, e.conditionMet(), condition)
+	}
+	require.Len(t, e.values(), 2+pipeline.MaxGainRounds)
+	e.round = contract.Round{}
+	require.False(t, e.conditionMet())
+	require.Equal(t, "nothing", engineOf(run.State{}).roundValues())
+	require.Empty(t, engineOf(run.State{}).values())
+}
+
+// TestPlaces: where a run continues after a step.
+func TestPlaces(t *testing.T) {
+	steps := []contract.Step{reviewStep, buildStep}
+	for name, row := range map[string]struct {
+		round contract.Round
+		at    run.Place
+		next  run.Place
+		last  bool
+		phase int
+	}{
+		"a step of a set": {contract.Round{Rounds: 2, Steps: steps}, run.Place{Round: 1}, run.Place{Round: 1,
+			Step: 1}, false, 1},
+		"the last of a set": {contract.Round{Rounds: 2, Steps: steps}, run.Place{Round: 1, Step: 1},
+			run.Place{Round: 2}, true, 1},
+		"the last of the last": {contract.Round{Rounds: 2, Steps: steps}, run.Place{Round: 2, Step: 1},
+			run.Place{Round: 2, Step: 2}, true, 1},
+		"the last of a loop": {loop("", 9, steps...), run.Place{Round: 3, Step: 1}, run.Place{Round: 3, Step: 2},
+			true, 3},
+	} {
+		e := engineOf(run.State{})
+		e.round = row.round
+		row.at.Stage, row.next.Stage = 4, 4
+		require.Equal(t, []any{&row.next, row.last, row.phase},
+			[]any{e.nextPlace(row.at), e.lastInRound(row.at), e.phaseRound(row.at)}, name)
+	}
+	for _, row := range []struct {
+		a, b   run.Place
+		before bool
+	}{{run.Place{Stage: 1}, run.Place{Stage: 2}, true}, {run.Place{Round: 2}, run.Place{Round: 1, Step: 9}, false},
+		{run.Place{Step: 1}, run.Place{Step: 2}, true}, {run.Place{Step: 1}, run.Place{Step: 1}, false}} {
+		require.Equal(t, row.before, before(row.a, row.b))
+	}
+}
+
+// TestEarlierTime: the zero time is none.
+func TestEarlierTime(t *testing.T) {
+	first, second, none := time.Unix(1, 0), time.Unix(2, 0), time.Time{}
+	for _, row := range [][3]time.Time{{first, second, first}, {second, first, first}, {none, second, second},
+		{first, none, first}, {none, none, none}, {first, first, first}} {
+		require.Equal(t, row[2], earlier(row[0], row[1]))
+	}
+}

@@ -1,0 +1,282 @@
+package workflows
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestQuestionAboutALane: the text says what the answers do.
+func TestQuestionAboutALane(t *testing.T) {
+	for name, row := range map[string]struct {
+		wait run.LaneWait
+		text string
+	}{
+		"conflict": {run.LaneWait{Why: run.LaneConflict, Question: "It conflicts", Digest: "tree"},
+			"Lane 3, c.go: It conflicts. retry does the work again on top of theirs; continue_with_waiver leaves the lane out."},
+		"failed": {run.LaneWait{Why: run.LaneFailed, Question: "It failed."},
+			"Lane 3, c.go: It failed. retry repeats the step; continue_with_waiver leaves the lane out."},
+		"check": {run.LaneWait{Why: run.LaneCheck, Question: "Continue?", Digest: "output"},
+			"Lane 3, c.go: Continue? retry repeats the work; continue_with_waiver accepts it as it is."},
+		"check without output": {run.LaneWait{Why: run.LaneCheck, Question: "Continue?"},
+			"Lane 3, c.go: Continue? retry repeats the work; continue_with_waiver accepts it as it is."},
+	} {
+		l := run.Lane{Index: 2, Name: "c.go", Waiting: &row.wait}
+		require.Equal(t, row.text, laneQuestion(l), name)
+	}
+}
+
+// TestDecidedLane: the last decision is about a lane that waits, in the stage at work.
+func TestDecidedLane(t *testing.T) {
+	wait := &run.LaneWait{Why: run.LaneFailed}
+	lanes := &run.Lanes{Active: []run.Lane{{Index: 1, Key: "b"}, {Index: 2, Key: "c", Waiting: wait},
+		{Index: 3, Key: "d", Waiting: wait}}}
+	gate := func(phase string, round int) *run.Decided {
+		return &run.Decided{Kind: run.QuestionGate, Phase: phase, Round: round}
+	}
+	for name, row := range map[string]struct {
+		status  run.Status
+		decided *run.Decided
+		want    string
+	}{
+		"a lane":             {run.Running, gate("work", 3), "c"},
+		"another lane":       {run.Running, gate("work", 4), "d"},
+		"a lane that works":  {run.Running, gate("work", 2), ""},
+		"another stage":      {run.Running, gate("plan", 3), ""},
+		"another question":   {run.Running, &run.Decided{Kind: run.QuestionHandoff, Phase: "work", Round: 3}, ""},
+		"no decision":        {run.Running, nil, ""},
+		"a run that is over": {run.Halted, gate("work", 3), ""},
+	} {
+		e := engineOf(run.State{Status: row.status, Decided: row.decided, Lanes: lanes})
+		e.round.Stage = "work"
+		l, decided := e.decidedLane()
+		require.Equal(t, []any{row.want, row.want != ""}, []any{l.Key, decided}, name)
+		l, waits := e.firstWaiting()
+		require.Equal(t, []any{"c", true}, []any{l.Key, waits})
+	}
+	_, waits := engineOf(run.State{Lanes: &run.Lanes{Active: lanes.Active[:1]}}).firstWaiting()
+	require.False(t, waits)
+}
+
+// TestLanesAtOnce: the bound of the definition, and that of the state.
+func TestLanesAtOnce(t *testing.T) {
+	for atOnce, want := range map[int]int{-1: 1, 0: 1, 1: 1, 3: 3, run.MaxActiveLanes + 1: run.MaxActiveLanes} {
+		e := engineOf(run.State{})
+		e.round.Lanes = &pipeline.Lanes{Each: pipeline.Each{AtOnce: atOnce}}
+		require.Equal(t, want, e.atOnce())
+	}
+}
+
+// TestLanesWork: how many do, and what keeps another step from beginning.
+func TestLanesWork(t *testing.T) {
+	e := engineOf(run.State{Status: run.Running})
+	for _, running := range []bool{true, false, true} {
+		laneOf(e, "k", "n").lane.running = running
+	}
+	require.Equal(t, 2, e.working())
+	e.dropLanes()
+	require.Empty(t, e.lanes)
+	require.Empty(t, e.j.views)
+	laneOf(e, "k", "n")
+	e.handingOver = true
+	e.dropLanes()
+	require.Len(t, e.lanes, 1, "their calls may settle in this execution")
+}
+
+// TestJoinedCallOfALane: a call that an earlier execution started is not made again.
+func TestJoinedCallOfALane(t *testing.T) {
+	const id = "root/g0.work/1.2.k1+m.1"
+	call := run.InFlightCall{Lane: "k1", Step: "work/1", Member: "m", Call: id, Attempt: 3}
+	for name, change := range map[string]func(c *run.InFlightCall){
+		"the call": func(*run.InFlightCall) {}, "another lane": func(c *run.InFlightCall) { c.Lane = "k2" },
+		"another step":   func(c *run.InFlightCall) { c.Step = "work/2" },
+		"another member": func(c *run.InFlightCall) { c.Member = "" },
+		"another call":   func(c *run.InFlightCall) { c.Call = "x" },
+	} {
+		other := call
+		change(&other)
+		e := engineOf(run.State{ThreadID: "root", Lanes: &run.Lanes{Active: []run.Lane{{Key: "k1"}}},
+			InFlight: []run.InFlightCall{other}})
+		le := laneOf(e, "k1", "one.go")
+		le.j.state = e.j.state
+		p := passOf(le, contract.Step{PlanStep: pipeline.PlanStep{Key: "work/1"}}, contract.Role{}, "m")
+		joins := name == "the call"
+		require.Equal(t, joins, p.joins(), name)
+		if joins {
+			require.Equal(t, []any{3, id}, []any{p.attempt, p.callID})
+			p.e = e
+			require.False(t, p.joins(), "it is a call of a lane")
+		}
+	}
+}
+
+// TestLimitsOfLanes: which of them wait, until when, and what the next execution takes over.
+func TestLimitsOfLanes(t *testing.T) {
+	at := func(minute int) string { return run.Time(time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)) }
+	call := func(lane, member string, minute int) run.LimitedCall {
+		return run.LimitedCall{Lane: lane, Member: member, N: 1, Until: at(minute),
+			Limit: run.Limit{Kind: run.LimitPlan, AccountID: "x", Number: 4}}
+	}
+	e := engineOf(run.State{Limited: run.NewLimited([]run.LimitedCall{{Member: "m", AttemptsUsed: 7}})})
+	require.True(t, e.nextLimit().IsZero())
+	e.limits = []run.LimitedCall{call("a", "", 9), call("b", "m", 5), {Lane: "c", AttemptsUsed: 2}}
+	require.Equal(t, at(5), run.Time(e.nextLimit()))
+
+	for number, open := range map[int64]bool{3: false, 4: true, 5: true} {
+		e.accountsOpen = map[string]int64{"x": number}
+		require.Equal(t, []bool{open, open}, []bool{e.opened(e.limits[0]), e.accountOpened()})
+	}
+	for name, change := range map[string]func(c *run.LimitedCall){
+		"no number":        func(c *run.LimitedCall) { c.Number = 0 },
+		"another account":  func(c *run.LimitedCall) { c.AccountID = "y" },
+		"it does not wait": func(c *run.LimitedCall) { c.Until = "" }} {
+		c := call("a", "", 9)
+		change(&c)
+		require.False(t, e.opened(c), name)
+	}
+
+	a, b := laneOf(e, "a", "a.go"), laneOf(e, "b", "b.go")
+	require.Equal(t, []any{at(9), at(5), 7}, []any{a.limitedBefore("").Until, b.limitedBefore("m").Until,
+		e.limitedBefore("m").AttemptsUsed})
+	a.passes = []*pass{{e: a, attempt: 2}, {e: a, member: "m", attempt: 1}, {e: a, member: "n"},
+		{e: a, member: "o", attempt: 1, result: &contract.PassResult{}}}
+	require.Equal(t, append(e.limits[:3:3], run.LimitedCall{Lane: "a", Member: "m", AttemptsUsed: 1}),
+		e.lanesCarried())
+
+	e.accountsOpen = map[string]int64{"x": 9}
+	(&pass{e: e, member: "m"}).forgetLimit()
+	require.Len(t, e.limits, 3, "it is no pass of a lane")
+	(&pass{e: b, member: "m"}).forgetLimit()
+	require.Equal(t, []run.LimitedCall{call("a", "", 9), {Lane: "c", AttemptsUsed: 2}}, e.limits)
+}
+
+// TestTurnIsTaken: a call that waits for its turn asks again under another number.
+func TestTurnIsTaken(t *testing.T) {
+	for name, row := range map[string]struct {
+		kind   run.LimitKind
+		number int64
+		kept   bool
+	}{"its turn": {run.LimitAtOnce, 4, false}, "a later turn": {run.LimitAtOnce, 3, true},
+		"another limit": {run.LimitPlan, 4, true}} {
+		e := engineOf(run.State{})
+		e.accountsOpen = map[string]int64{"x": 4}
+		e.turnTaken(run.LimitedCall{Limit: run.Limit{Kind: row.kind, AccountID: "x", Number: row.number}})
+		require.Equal(t, row.kept, len(e.accountsOpen) == 1, name)
+	}
+}
+
+// TestSameLimitEndsForAllCalls: calls that met the same limit wait for the same time.
+func TestSameLimitEndsForAllCalls(t *testing.T) {
+	calls := []run.LimitedCall{
+		{Until: "3", Limit: run.Limit{Kind: run.LimitPlan, Account: "a", Number: 1}},
+		{Until: "2", Limit: run.Limit{Kind: run.LimitPlan, Account: "a", Number: 2}},
+		{Until: "1", Limit: run.Limit{Kind: run.LimitPlan, Account: "b"}},
+	}
+	together(calls)
+	require.Equal(t, []string{"2", "2", "1"}, []string{calls[0].Until, calls[1].Until, calls[2].Until})
+}
+
+// TestEndsOfLanesAreWritten, unless a call follows that writes them too.
+func TestEndsOfLanesAreWritten(t *testing.T) {
+	ended, waits, started, merged := run.KindLaneEnded, run.KindLaneWaiting, run.KindLaneStarted, run.KindLaneMerged
+	for name, row := range map[string]struct {
+		pending []run.Kind
+		writes  bool
+	}{
+		"an end": {[]run.Kind{started, ended}, true}, "a wait": {[]run.Kind{waits}, true},
+		"an end and a merge": {[]run.Kind{ended, merged}, true}, "a lane begins after it": {[]run.Kind{ended, started},
+			false},
+		"no end": {[]run.Kind{merged}, false}, "nothing": {nil, false},
+	} {
+		e := engineOf(run.State{})
+		for i, kind := range row.pending {
+			e.j.pending = append(e.j.pending, run.Event{Seq: int64(i + 7), Kind: kind})
+		}
+		e.writeEnds()
+		require.Equal(t, row.writes, e.control.unflushed, name)
+		e.control.unflushed = false
+		e.writeEnds()
+		require.False(t, e.control.unflushed, "once")
+	}
+}
+
+// TestBatchesDoNotSplitPasses: a batch ends before the events of a pass that do not fit.
+func TestBatchesDoNotSplitPasses(t *testing.T) {
+	event := func(kind run.Kind, kib int) run.Event {
+		return run.Event{TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: text(kib)}
+	}
+	start, end, changed := run.KindPassStart, run.KindPassEnd, run.KindArtifactUpdated
+	for name, row := range map[string]struct {
+		pending []run.Event
+		want    int
+	}{
+		"all fit":                   {[]run.Event{event(end, 20), event(changed, 20)}, 2},
+		"the next pass does not":    {[]run.Event{event(end, 20), event(changed, 20), event(start, 20)}, 2},
+		"a part of a pass does not": {[]run.Event{event(start, 5), event(end, 20), event(changed, 30)}, 1},
+		"one that is too large":     {[]run.Event{event(end, 60), event(changed, 1)}, 1},
+		"a whole pass is too large": {[]run.Event{event(end, 30), event(changed, 30)}, 1},
+	} {
+		e := engineOf(run.State{Epoch: 3})
+		e.j.head, e.j.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
+		for i := range row.pending {
+			row.pending[i].Seq = int64(7 + i)
+		}
+		e.j.pending = row.pending
+		batch, n, err := e.j.batch()
+		require.NoError(t, err)
+		require.Equal(t, []any{row.want, row.want, int64(7), 3, run.Chain("chain"), "segment"},
+			[]any{n, len(batch.Lines), batch.First, batch.Epoch, batch.Prev, batch.Head}, name)
+		require.Equal(t, "events 7 to "+string(rune('6'+n)), batchSummary(batch))
+	}
+}
+
+// text is a payload of that size in KiB.
+func text(kib int) []byte { return []byte(`{"text":"` + strings.Repeat("x", kib<<10) + `"}`) }
+
+// unlocked is a mutex that nobody holds.
+type unlocked struct{ workflow.Mutex }
+
+func (unlocked) IsLocked() bool { return false }
+
+// TestTurnsTakeWhatFits: small events that nobody is told of, while no other projection is in progress.
+func TestTurnsTakeWhatFits(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(j *journal)
+		fits   bool
+	}{
+		"an event":          {func(*journal) {}, true},
+		"nothing":           {func(j *journal) { j.pending = nil }, false},
+		"a final directory": {func(j *journal) { j.final = true }, false},
+		"another writes":    {func(j *journal) { j.waiting = 1 }, false},
+		"abandoned lines":   {func(j *journal) { j.abandoned.Seq = 1 }, false},
+		"large events":      {func(j *journal) { j.pending[0].Payload = text(33) }, false},
+		"just small enough": {func(j *journal) { j.pending[0].Payload = text(31) }, true},
+		"a notice": {func(j *journal) {
+			j.e.in.Start.Receivers = []run.Receiver{{On: []string{"pause"}}}
+			j.base.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
+		}, false},
+	} {
+		e := engineOf(run.State{})
+		e.j.mu = unlocked{}
+		e.j.pending = []run.Event{{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindErrorNoted,
+			Payload: []byte("{}")}}
+		row.change(e.j)
+		require.Equal(t, row.fits, e.j.fitTurn(), name)
+		if name != "an event" {
+			continue
+		}
+		e.in.Options.Turns, e.in.Target.Store = true, "file:///store"
+		require.True(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn())
+		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "m").takesTurn(), "a member")
+		require.False(t, passOf(laneOf(e, "k", "n"), contract.Step{}, contract.Role{}, "").takesTurn(), "a lane")
+		e.in.Target.Store = "s3://store"
+		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn(), "on any host")
+	}
+}

@@ -1,0 +1,210 @@
+package workflows
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestCallsOfAPass: ids, titles and folders of evidence, in a run and in a lane.
+func TestCallsOfAPass(t *testing.T) {
+	group := contract.Step{PlanStep: pipeline.PlanStep{Key: "work/2", Kind: pipeline.KindTogether, InRound: 2,
+		Order:    "B",
+		Members:  []string{"a", "b"},
+		LogTitle: "short", Description: "long, round {n}"}, Roles: []contract.Role{{Name: "a"}, {Name: "b"}}}
+	s := run.State{RunID: "run-1", ThreadID: "root", Generation: 3, Tries: []run.Tries{{Member: "a", Judged: 1}},
+		Next: run.Place{Stage: 1, Round: 2}}
+	e := engineOf(s)
+	e.round = contract.Round{Stage: "work", Dir: "cycle-2", Set: "S1", Repeat: &pipeline.Repeat{},
+		Steps: []contract.Step{reviewStep, group}}
+	p := passOf(e, group, contract.Role{Name: "a", Gives: "report"}, "a")
+	p.composed = contract.ComposeResult{Files: []string{"a.go"}, References: []string{"b.md"}}
+	require.Equal(t, "root/g3.work/2.2.a.2", p.nextCallID())
+	require.Equal(t, "work/2 a", p.title())
+	require.Equal(t, run.Pass{Step: "work/2", InRound: 2, OfRound: 2, Set: "S1", Round: 2, Member: "a", Role: "a",
+		Gives: "report", Order: "B", Title: "short", Description: "long, round 2", Dir: "cycle-2",
+		Files: []string{"a.go"}, References: []string{"b.md"}}, p.passRef())
+	single := passOf(e, group, contract.Role{Name: "reviewer"}, "")
+	require.Equal(t, "root/g3.work/2.2.-.1", single.nextCallID())
+	require.Equal(t, "work/2 reviewer", single.title())
+	single.at.Step = 1
+	require.Equal(t, "cycle-2/step-2", single.evidenceDir(), "an earlier step of the round has the same role")
+	e.round.Repeat = nil
+	require.Empty(t, p.evidenceDir(), "only loops have folders")
+	for _, of := range []run.RunStart{{Parent: &run.Parent{}}, {Source: &run.Source{}}} {
+		e.in.Start = of
+		require.Equal(t, "run-1/g3.work/2.2.a.2", p.nextCallID(), "a call of its own")
+	}
+	e.j.state.Redone = []run.Redone{{Stage: 1, Times: 4, Until: run.Place{Stage: 1, Round: 2, Step: 9}}}
+	require.Equal(t, "run-1/g3.work/2.2.a.r4-2", p.nextCallID())
+	require.Equal(t, 4, p.passRef().Redo)
+
+	e.j.state.Lanes = &run.Lanes{Stage: 1, Active: []run.Lane{{Key: "k1", Name: "one.go"}}}
+	le := laneOf(e, "k1", "one.go")
+	inLane := passOf(le, group, contract.Role{Name: "a", Gives: "report"}, "a")
+	require.Equal(t, "run-1/g3.work/2.2.k1+a.1", inLane.nextCallID())
+	require.Equal(t, "work/2 a — one.go", inLane.title())
+	require.Equal(t, "lanes/work/k1", inLane.evidenceDir())
+	inLane.member = ""
+	require.Equal(t, "run-1/g3.work/2.2.k1.1", inLane.nextCallID())
+	got := inLane.passRef()
+	require.Equal(t, []string{"k1", "one.go", "short — one.go", "long, round 2 — one.go"},
+		[]string{got.Lane, got.Item, got.Title, got.Description})
+}
+
+// TestContextOfAStep: what a step sees of the run.
+func TestContextOfAStep(t *testing.T) {
+	reply := func(step, member, phase string) run.Reply {
+		return run.Reply{Step: step, Member: member, Phase: phase, Reply: run.Blob{Digest: step + member}}
+	}
+	s := run.State{Artifact: &run.Blob{Digest: "page"}, Pictures: &run.Blob{Digest: "pictures"}, Task: "Do it",
+		Pipeline: "small", Notes: []run.Notes{{Name: "log"}}, Feedback: "more", About: &run.About{Question: "Good?"},
+		Tampered: &run.Tampered{Step: "001"}, Markers: run.Markers{Waiver: &run.Waiver{Feedback: "it is known"}},
+		Waivers: []run.Waiver{{Feedback: "earlier"}},
+		Replies: []run.Reply{reply("1", "", "plan"), reply("2", "", "plan"), reply("4", "b", "work"), reply("4", "a",
+			"work"),
+			reply("3", "", "lint")}}
+	e := engineOf(s)
+	e.in.Start.Brief, e.in.Start.Workspace = &run.Blob{Digest: "brief"}, &run.Workspace{Base: "base"}
+	e.round.Steps = []contract.Step{{PlanStep: pipeline.PlanStep{Key: "4"},
+		Roles: []contract.Role{{Name: "a"}, {Name: "b"}}}}
+	want := contract.StepContext{Artifact: s.Artifact, Notes: s.Notes, Pictures: s.Pictures, Tampered: s.Tampered,
+		Feedback: "more", About: s.About, Waiver: s.Markers.Waiver, Waivers: s.Waivers, Task: "Do it", Base: "base",
+		Parent: e.in.Start.Brief}
+	require.Equal(t, want, e.stepContext(contract.Step{}))
+	for name, row := range map[string]struct {
+		sees pipeline.PlanStep
+		want []string
+	}{
+		"a group, in the order of the definition": {pipeline.PlanStep{Sees: "4"}, []string{"4a", "4b"}},
+		"a step":                         {pipeline.PlanStep{Sees: "3"}, []string{"3"}},
+		"the last reply of a stage":      {pipeline.PlanStep{SeesStage: "plan"}, []string{"2"}},
+		"the only reply of a stage":      {pipeline.PlanStep{SeesStage: "lint"}, []string{"3"}},
+		"a stage without a reply so far": {pipeline.PlanStep{SeesStage: "later"}, nil},
+	} {
+		var got []string
+		for _, r := range e.stepContext(contract.Step{PlanStep: row.sees}).Replies {
+			got = append(got, r.Reply.Digest)
+		}
+		require.Equal(t, row.want, got, name)
+	}
+	e.j.state.Task = "small"
+	require.Empty(t, e.stepContext(contract.Step{}).Task, "a pipeline without a task has its name")
+	le := laneOf(e, "k", "one.go")
+	le.lane.item = contract.ItemUse{List: "list", Index: 3}
+	require.Equal(t, &contract.ItemUse{List: "list", Index: 3}, le.stepContext(contract.Step{}).Item)
+}
+
+// TestPassesOfAStep: the members of a group that have not settled, and whether one that has did not approve.
+func TestPassesOfAStep(t *testing.T) {
+	group := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindTogether},
+		Roles: []contract.Role{{Name: "a"}, {Name: "b"}, {Name: "c"}}}
+	no, yes := false, true
+	for name, row := range map[string]struct {
+		state  run.State
+		want   string
+		denied bool
+	}{
+		"none has settled":            {run.State{Approved: &no}, "abc", false},
+		"one has, and disapproved":    {run.State{Settled: []string{"b"}, Approved: &no}, "ac", true},
+		"one has, and approved":       {run.State{Settled: []string{"a"}, Approved: &yes}, "bc", false},
+		"one has, and does not judge": {run.State{Settled: []string{"a"}}, "bc", false},
+	} {
+		all, got := engineOf(row.state).newPasses(run.Place{Stage: 1}, group), ""
+		for _, p := range all {
+			got += p.member
+			require.Equal(t, []any{p.member, row.denied, len(all), 1}, []any{p.role.Name, p.denied, len(p.group),
+				p.at.Stage})
+		}
+		require.Equal(t, row.want, got, name)
+		require.True(t, completes(all))
+		require.False(t, completes(all[:1]))
+	}
+	single := engineOf(run.State{}).newPasses(run.Place{}, reviewStep)
+	require.Len(t, single, 1)
+	require.Equal(t, []any{"", "reviewer"}, []any{single[0].member, single[0].role.Name})
+	require.True(t, completes(single))
+}
+
+// TestUnsettledPass: which pass keeps a step from being settled.
+func TestUnsettledPass(t *testing.T) {
+	ok, failed := &contract.PassResult{Outcome: run.CategoryOK}, &contract.PassResult{Outcome: run.CategoryUnknown,
+		Spend: run.Spend{USD: 3}}
+	login := &contract.PassResult{Limit: &run.Limit{Kind: run.LimitLogin}}
+	over := &contract.PassResult{Outcome: run.CategoryBudgetExceeded, OverBudget: true}
+	type state struct{ result, failure *contract.PassResult }
+	for name, row := range map[string]struct {
+		settled []string
+		all     []state
+		open    int // -1: none
+		filled  int // results that are made of failures
+	}{
+		"all have results":             {nil, []state{{ok, nil}, {ok, nil}}, -1, 0},
+		"one waits":                    {nil, []state{{ok, nil}, {nil, nil}, {ok, nil}}, 1, 0},
+		"one failed beside two":        {nil, []state{{ok, nil}, {nil, failed}, {ok, nil}}, -1, 1},
+		"one failed beside one":        {nil, []state{{ok, nil}, {nil, failed}}, 1, 0},
+		"one failed beside settled":    {[]string{"x"}, []state{{ok, nil}, {nil, failed}}, -1, 1},
+		"two failed beside two":        {nil, []state{{nil, failed}, {ok, nil}, {nil, failed}, {ok, nil}}, -1, 2},
+		"a failure beside one waiting": {nil, []state{{nil, nil}, {ok, nil}, {nil, failed}, {ok, nil}}, 2, 0},
+		"the first failure":            {nil, []state{{nil, failed}, {nil, failed}, {ok, nil}}, 0, 0},
+		"a login that is missing":      {nil, []state{{ok, nil}, {nil, login}, {ok, nil}}, 1, 0},
+		"stopped at its share":         {nil, []state{{ok, nil}, {nil, over}, {ok, nil}}, 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engineOf(run.State{Settled: row.settled})
+			var all []*pass
+			for _, s := range row.all {
+				all = append(all, &pass{e: e, member: "m", result: s.result, failure: s.failure, share: 1})
+			}
+			open := e.unsettled(all)
+			filled := 0
+			for i, p := range all {
+				if row.all[i].result == nil && p.result != nil {
+					filled++
+					require.Equal(t, run.CategoryUnknown, p.result.Outcome)
+					require.Zero(t, p.result.Spend, "it is counted with the attempt")
+				}
+			}
+			require.Equal(t, row.filled, filled)
+			if row.open < 0 {
+				require.Nil(t, open)
+				return
+			}
+			require.Same(t, all[row.open], open)
+		})
+	}
+	alone := &pass{e: engineOf(run.State{Settled: []string{"a", "b"}}), failure: failed}
+	require.Same(t, alone, alone.e.unsettled([]*pass{alone}), "it is no member")
+	require.Equal(t, 3.0, failed.Spend.USD)
+}
+
+// TestApproval: a role that judges approves, unless a member of its group does not.
+func TestApproval(t *testing.T) {
+	judge := contract.Role{HasVerdict: true}
+	of := func(verdict string, outcome run.Category) *pass {
+		return &pass{role: judge, result: &contract.PassResult{Outcome: outcome, Verdict: verdict}}
+	}
+	good, bad := of("approved", run.CategoryOK), of("rejected", run.CategoryOK)
+	failed, waits := of("approved", run.CategoryUnknown), &pass{role: judge}
+	for name, row := range map[string]struct {
+		p     *pass
+		group []*pass
+		want  any
+	}{
+		"approved": {good, nil, true}, "rejected": {bad, nil, false}, "failed": {failed, nil, false},
+		"beside a rejection": {good, []*pass{good, bad}, false}, "beside a failure": {good, []*pass{good, failed}, false},
+		"beside one that waits": {good, []*pass{good, waits}, true},
+	} {
+		row.p.group = row.group
+		require.Equal(t, row.want, *row.p.approved(), name)
+		row.p.group = nil
+	}
+	good.denied = true
+	require.False(t, *good.approved(), "an earlier member did not approve")
+	require.Nil(t, (&pass{result: good.result}).approved(), "it does not judge")
+	require.False(t, (&pass{result: bad.result}).disapproves())
+}

@@ -1,0 +1,248 @@
+package workflows
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestNextReminder: reminders come at fixed times after the question, until it expires.
+func TestNextReminder(t *testing.T) {
+	asked := time.Date(2026, 1, 2, 3, 0, 0, 0, time.UTC)
+	at := func(hours float64) time.Time { return asked.Add(time.Duration(hours * float64(time.Hour))) }
+	for name, row := range map[string]struct {
+		remind, expires float64 // hours; 0: never
+		reminded        int
+		last            float64 // when the question was last spoken of
+		due             float64 // 0: never
+		expired         bool
+	}{
+		"the first":                   {2, 0, 0, 0, 2, false},
+		"the second":                  {2, 0, 1, 2, 4, false},
+		"after an outage":             {2, 0, 1, 7, 8, false},
+		"before the expiry":           {2, 5, 2, 3, 4, false},
+		"the expiry":                  {2, 5, 2, 4, 5, true},
+		"both at once":                {2, 4, 1, 2, 4, true},
+		"after the expiry":            {2, 5, 3, 5, 6, false},
+		"no reminder":                 {0, 5, 0, 0, 5, true},
+		"neither":                     {0, 0, 0, 0, 0, false},
+		"as many as there may be":     {2, 0, 99, 198, 200, false},
+		"more than there may be":      {2, 0, 100, 200, 0, false},
+		"the expiry after all others": {2, 300, 100, 200, 300, true},
+	} {
+		q := run.Question{RequestedAt: run.Time(asked), Reminded: row.reminded}
+		q.RemindMS = int64(row.remind * 3_600_000)
+		if row.expires > 0 {
+			q.ExpiresAt = run.Time(at(row.expires))
+		}
+		want := time.Time{}
+		if row.due > 0 {
+			want = at(row.due)
+		}
+		due, expired := nextDue(q, at(row.last))
+		require.Equal(t, []any{want, row.expired}, []any{due, expired}, name)
+	}
+	e := engineOf(run.State{})
+	q := run.Question{RequestedAt: run.Time(asked)}
+	require.Equal(t, asked, e.besideSince(q))
+	e.reminded = run.Time(at(3))
+	require.Equal(t, at(3), e.besideSince(q))
+	require.True(t, engineOf(run.State{}).besideSince(run.Question{}).IsZero())
+}
+
+// TestGates: when a step asks whether the run continues, and what it asks.
+func TestGates(t *testing.T) {
+	command := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRun, Run: "make test\nmake lint",
+		IfFailing: "ask"}}
+	role := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole, IfFailing: "ask"}}
+	free := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole}}
+	ok := func(change func(r *contract.PassResult)) *contract.PassResult {
+		r := &contract.PassResult{Outcome: run.CategoryOK, Value: "ok", Validation: run.Validation{Passed: true}}
+		change(r)
+		return r
+	}
+	unchecked := func(r *contract.PassResult) {
+		r.Validation = run.Validation{Checks: []run.Check{{Name: "a"}, {Name: "b", Passed: true}, {Name: "c"}}}
+	}
+	unjudged := func(r *contract.PassResult) { r.Unjudged, r.Message = true, "the reply has no verdict" }
+	failed := func(r *contract.PassResult) { r.Value, r.ExitCode = "failed", 2 }
+	for name, row := range map[string]struct {
+		step   contract.Step
+		member string
+		result *contract.PassResult
+		want   string // empty: it does not ask
+	}{
+		"ok":               {command, "", ok(func(*contract.PassResult) {}), ""},
+		"no result":        {command, "", nil, ""},
+		"a failed command": {command, "", ok(failed), "make test… failed with exit code 2. Continue?"},
+		"another outcome": {command, "", ok(func(r *contract.PassResult) {
+			r.Outcome,
+				r.ExitCode = run.CategoryUnknown, 1
+		}), "make test… failed with exit code 1. Continue?"},
+		"a command has no checks": {command, "", ok(unchecked), ""},
+		"failed checks":           {role, "", ok(unchecked), "The reply of reader failed its checks: a c. Continue?"},
+		"failed checks, no gate":  {free, "", ok(unchecked), ""},
+		"no verdict": {free, "", ok(unjudged),
+			"reader returned no verdict in 2 attempts: the reply has no verdict. Continue without it?"},
+		"a member without verdict": {free, "m", ok(unjudged), ""},
+	} {
+		p := passOf(engineOf(run.State{}), row.step, contract.Role{Name: "reader"}, row.member)
+		p.result, p.attempt = row.result, 2
+		require.Equal(t, row.want != "", p.needsDecision(), name)
+		if row.want != "" {
+			require.Equal(t, row.want, gateQuestion(p), name)
+		}
+	}
+}
+
+// TestRoutesOfAnswers: where an answer leads depends on what it does.
+func TestRoutesOfAnswers(t *testing.T) {
+	forward, back := &run.Place{Step: 2}, &run.Place{Step: 1}
+	handoff, gate := run.Question{Kind: run.QuestionHandoff}, run.Question{Kind: run.QuestionGate}
+	for name, row := range map[string]struct {
+		kind   pipeline.StageKind
+		q      run.Question
+		action string
+		next   *run.Place
+		redo   string
+	}{
+		"continue": {"", handoff, run.ActionContinue, forward, ""}, "feedback": {"", handoff, run.ActionRetryFeedback,
+			back, "x"},
+		"halt": {"", handoff, run.ActionHalt, nil, ""}, "retry": {"", gate, run.ActionRetry, nil, run.RedoStep},
+		"waiver": {"", gate, run.ActionContinueWithWaiver, forward, ""},
+		"a lane": {pipeline.StageLanes, gate, run.ActionContinueWithWaiver, nil, ""},
+		"blocked projects": {"", run.Question{Kind: run.QuestionGate, Trigger: run.TriggerBlocked}, run.ActionRetry,
+			nil, ""},
+	} {
+		e := engineOf(run.State{})
+		e.round.Kind, e.routes = row.kind, routes{forward: forward, back: back, redo: "x"}
+		next, redo := e.route(row.q, row.action)
+		require.Equal(t, []any{row.next, row.redo}, []any{next, redo}, name)
+	}
+	expires := func(q run.Question, onExpiry string) string { q.OnExpiry = onExpiry; return expiryAction(q) }
+	asked := run.Question{Kind: run.QuestionHandoff, Trigger: run.TriggerAsked, Actions: []string{"continue", "halt"}}
+	require.Equal(t, []string{"continue", "halt"}, []string{expires(asked, "continue"), expires(asked, "halt")})
+	asked.Actions = []string{"halt"}
+	require.Equal(t, "halt", expires(asked, "continue"), "it is not offered")
+}
+
+// TestSubjectOfAHandoff: the last reply of the phase, or the artifact.
+func TestSubjectOfAHandoff(t *testing.T) {
+	reply := func(phase, digest string) run.Reply {
+		return run.Reply{Phase: phase, Role: "role of " + digest, Reply: run.Blob{Digest: digest}}
+	}
+	for name, row := range map[string]struct {
+		s                  run.State
+		digest, last, role string
+	}{
+		"a reply": {run.State{Replies: []run.Reply{reply("work", "a"), reply("work", "b"), reply("plan", "c")},
+			Artifact: &run.Blob{Digest: "page"}}, "b", "c", "role of c"},
+		"the artifact": {run.State{Replies: []run.Reply{reply("plan", "c")}, Artifact: &run.Blob{Digest: "page"}},
+			"page", "c",
+			"role of c"},
+		"only an artifact": {run.State{Artifact: &run.Blob{Digest: "page"}}, "page", "page", ""},
+		"neither":          {run.State{}, "", "", ""},
+	} {
+		row.s.Phase = "work"
+		row.s.Judged = &run.Judged{Word: "rejected", Phase: "work"}
+		e := engineOf(row.s)
+		e.round.Stage = "work"
+		digest, verdict := e.reviewSubject()
+		last, role := e.lastOutput()
+		require.Equal(t, []string{row.digest, "rejected", row.last, row.role}, []string{digest, verdict, last, role},
+			name)
+	}
+	for verdict, trigger := range map[string]string{"": "asked", " Approved ": "approved",
+		"scope-expansion": "scope_expansion",
+		"INCOMPLETE":      "incomplete", "bad": "rejected"} {
+		require.Equal(t, trigger, triggerOf(verdict))
+	}
+	for v, text := range map[string]string{"": "No verdict approves the current changes",
+		"rejected": "The last verdict is rejected",
+		"meh":      "The last verdict is meh, which does not approve the changes"} {
+		require.Equal(t, text, notApproved(run.Verdict{Word: v}))
+	}
+}
+
+// TestDeliveryDecision: a fix is work that comes first.
+func TestDeliveryDecision(t *testing.T) {
+	decided := func(kind run.QuestionKind, action string) *run.Decided {
+		return &run.Decided{Kind: kind, Action: action}
+	}
+	for name, row := range map[string]struct {
+		d    *run.Decided
+		want string
+	}{"none": {nil, ""}, "skip": {decided(run.QuestionDelivery, run.ActionSkip), run.ActionSkip},
+		"fix":              {decided(run.QuestionDelivery, run.ActionFix), ""},
+		"another question": {decided(run.QuestionGate, run.ActionHalt), ""}} {
+		require.Equal(t, row.want, engineOf(run.State{Decided: row.d}).deliveryAction(), name)
+	}
+	e := engineOf(run.State{Commit: "head", Markers: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}})
+	e.in.Start.Workspace, e.in.Start.Task, e.in.Target.RunID = &run.Workspace{Branch: "b"}, " Do it\n", "run-1"
+	in := e.deliverInput("retry")
+	require.Equal(t, []any{"apply", "head", run.Workspace{Branch: "b"}, "Do it\n\nPassbook-Run: run-1\n", false},
+		[]any{in.Action, in.Commit, in.Workspace, in.Message, in.DryRun})
+	e.j.state.Markers.DeliveryOverride = nil
+	require.Equal(t, "retry", e.deliverInput("retry").Action)
+}
+
+// TestAmendedMessage: when an amendment counts.
+func TestAmendedMessage(t *testing.T) {
+	waits := func(kind run.LimitKind) run.State {
+		return run.State{Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{Until: "noon",
+			Limit: run.Limit{Kind: kind}}})}
+	}
+	for want, s := range map[string]run.State{
+		"amended; in force for the next call, which waits for its turn": waits(run.LimitAtOnce),
+		"amended; in force for the next call. The run still waits until noon; to try at once, run " +
+			`"starter resume r1 --now"`: waits(
+			run.LimitPlan),
+		"amended; in force when the running step has completed or begins again": {Status: run.Running,
+			Plan: &run.CurrentPlan{}},
+		"amended; in force for the next step": {Status: run.Running,
+			Plan: &run.CurrentPlan{From: &run.Place{}}},
+	} {
+		require.Equal(t, want, amendedMessage(s, "r1"))
+	}
+}
+
+// TestConflictIsReadBack: the details of a refusal have the operations that are allowed.
+func TestConflictIsReadBack(t *testing.T) {
+	err := conflict(run.State{Status: run.Running}, run.Resume, "the run is %s", "running")
+	c := ConflictFrom(err)
+	require.NotNil(t, c)
+	require.Equal(t, run.Resume, c.Operation)
+	require.Contains(t, c.Allowed, run.Pause)
+	for _, other := range []error{refuse("no"), unmet("no"), temporal.NewApplicationError("no", "x",
+		run.ConflictError{}), nil} {
+		require.Nil(t, ConflictFrom(other))
+	}
+}
+
+// TestSearchAttributesOfARun: a server that accepts the query knows all of them, with their types.
+func TestSearchAttributesOfARun(t *testing.T) {
+	require.Equal(t,
+		"PassbookCostUSD = 0 AND PassbookPipeline = 'no' AND PassbookScore = 0 AND PassbookSource = 'no' AND "+
+			"PassbookStage = 'no' AND PassbookStatus = 'no' AND PassbookThread = 'no'", SearchAttributesQuery())
+	require.Equal(t, enumspb.INDEXED_VALUE_TYPE_DOUBLE, SearchAttributes()["PassbookScore"])
+	start := run.RunStart{Pipeline: "small", ThreadID: "root"}
+	for source, of := range map[string]*run.Source{"": nil, "their-run": {RunID: "their-run", Mode: run.ModeFork}} {
+		start.Source = of
+		a := InitialSearchAttributes(start)
+		pipelineName, _ := a.GetKeyword(attrPipeline)
+		thread, _ := a.GetKeyword(attrThread)
+		from, _ := a.GetKeyword(attrSource)
+		require.Equal(t, []string{"small", "root", source, "pending"}, []string{pipelineName, thread, from,
+			string(StatusFromAttributes(a))})
+	}
+	one, same, other := 1.0, 1.0, 2.0
+	require.Equal(t, []bool{true, true, false, false, false}, []bool{sameScore(nil, nil), sameScore(&one, &same),
+		sameScore(&one, nil), sameScore(nil, &one), sameScore(&one, &other)})
+}

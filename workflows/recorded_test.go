@@ -1,0 +1,223 @@
+package workflows
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// TestCallsOfAReplay: what is taken from the record, what is called, and what an operator is asked about.
+func TestCallsOfAReplay(t *testing.T) {
+	const unrecordedKey = "001 2  prompt"
+	external, none := pipeline.PlanStep{Key: "001", Effect: run.EffectExternal}, pipeline.PlanStep{Key: "001",
+		Effect: run.EffectNone}
+	plain := pipeline.PlanStep{Key: "001"}
+	for name, row := range map[string]struct {
+		policy     string // empty: no replay
+		step       pipeline.PlanStep
+		status     run.Status
+		permit     string
+		unrecorded bool
+		asks       bool
+		only       bool
+		from       string // the recorded run
+		trigger    string
+	}{
+		"no replay":            {"", plain, run.Running, "", false, false, false, "", run.TriggerEffect},
+		"no replay, an action": {"", external, run.Running, "", false, false, false, "", run.TriggerAction},
+		"recorded part": {run.UseRecorded, plain, run.Replaying, "", false, false, true,
+			"their-run", run.TriggerEffect},
+		"recorded part, an action": {run.UseRecorded, external, run.Replaying, "", false, false, true,
+			"their-run", run.TriggerAction},
+		"behind the record": {run.UseRecorded, plain, run.Running, "", false, false, false, "their-run",
+			run.TriggerEffect},
+		"behind the record, an action": {run.UseRecorded, external, run.Running, "", false, false, true,
+			"their-run", run.TriggerAction},
+		"an action that is not recorded": {run.UseRecorded, external, run.Running, "", true, true, true, "their-run",
+			run.TriggerUnrecorded},
+		"another call that is not": {run.UseRecorded, plain, run.Running, "", true, false, false, "their-run",
+			run.TriggerUnrecorded},
+		"an action that is approved": {run.UseRecorded, external, run.Running, run.ActionApprove, true, false,
+			false, "their-run", run.TriggerUnrecorded},
+		"executed again": {run.Reexecute, external, run.Running, "", false, false, false, "",
+			run.TriggerAction},
+		"with an operator": {run.RequireHuman, plain, run.Running, "", false, true, false, "",
+			run.TriggerEffect},
+		"with an operator, without effect": {run.RequireHuman, none, run.Running, "", false, false, false, "",
+			run.TriggerEffect},
+		"with an operator, an action": {run.RequireHuman, external, run.Running, "", false, true, true, "",
+			run.TriggerAction},
+		"approved": {run.RequireHuman, plain, run.Running, run.ActionApprove, false, false,
+			false, "", run.TriggerEffect},
+		"applied": {run.RequireHuman, external, run.Running, run.ActionApply, false, false,
+			true, "their-run", run.TriggerAction},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := engineOf(run.State{Status: row.status, RunID: "run-1"})
+			if row.policy != "" {
+				e.in.Start.Source = &run.Source{RunID: "their-run", Mode: run.ModeReplay, Replay: row.policy, Generation: 2}
+			}
+			p := passOf(e, contract.Step{PlanStep: row.step}, contract.Role{Name: "builder"}, "")
+			p.composed.Prompt.Digest = "prompt"
+			require.Equal(t, unrecordedKey, p.permitKey())
+			if row.permit != "" {
+				e.grant(p.permitKey(), row.permit)
+			}
+			if row.unrecorded {
+				e.unrecorded = map[string]bool{unrecordedKey: true}
+			}
+			in := p.input()
+			require.Equal(t, []any{row.asks, row.only, row.only, row.from, row.trigger},
+				[]any{p.needsPermission(), p.recordedOnly(), in.RecordedOnly, in.RecordedRun, p.permissionTrigger()})
+			require.Equal(t, row.policy, e.replayPolicy())
+			require.Equal(t, row.status == run.Running || row.status == run.Replaying, e.active())
+			if row.from != "" {
+				require.Equal(t, 2, in.Generations)
+			}
+			require.Contains(t, p.permissionText(), "001 builder")
+			require.Contains(t, p.permissionText(), map[string]string{
+				run.TriggerUnrecorded: "is an external action, and the replayed run has no result of it",
+				run.TriggerAction:     "is an external action. May it be executed again?",
+				run.TriggerEffect:     "May 001 builder be called?"}[row.trigger])
+		})
+	}
+	e := engineOf(run.State{Status: run.Paused})
+	e.in.Start.Source = &run.Source{RunID: "their-run", Mode: run.ModeFork, Replay: run.UseRecorded}
+	require.Nil(t, e.replaySource(), "a fork makes its own calls")
+	require.False(t, e.active())
+}
+
+// TestInputOfACall: what differs from call to call.
+func TestInputOfACall(t *testing.T) {
+	session := &run.KeptSession{ID: "session-1"}
+	s := run.State{Late: 3, Feedback: "more", Decided: &run.Decided{ID: "h1"}, Scope: &run.Scope{Role: "planner"},
+		Sessions: []run.RoleSession{{Phase: "work", Role: "worker", KeptSession: *session}}}
+	e := engineOf(s)
+	e.round = contract.Round{Stage: "work", Title: "Work"}
+	p := passOf(e, contract.Step{}, contract.Role{Name: "worker", Gives: pipeline.GivesChanges}, "")
+	p.steering = []run.Instruction{{Text: "now", Now: true}, {Text: "later"}}
+	p.share, p.attempt, p.callID = 2.5, 2, "call"
+	in := p.input()
+	require.Equal(t, []any{3, "h1", s.Scope, session, 2.5, 2, "call", []string{"now"}, "## Work, round 2 (worker)"},
+		[]any{in.SupersededSeen, in.DecisionID, in.Scope, in.Session, in.BudgetUSD, in.Attempt, in.Call, in.Steering,
+			in.Heading})
+	p.role.Gives, p.member, p.step.Number = "report", "worker", 4
+	e.j.state.Again = "d9"
+	in = p.input()
+	require.Equal(t, []any{"d9", (*run.Scope)(nil), (*run.KeptSession)(nil), p.passRef().NoteHeading()},
+		[]any{in.DecisionID, in.Scope, in.Session, in.Heading})
+	e.j.state.Again, e.j.state.Feedback = "", ""
+	require.Empty(t, p.input().DecisionID, "the decision asked for nothing")
+	e.j.state.Decided, e.j.state.Feedback = nil, "more"
+	require.Empty(t, p.input().DecisionID)
+}
+
+// TestFirstCallAfterALimit: the first call of the run that was leased the probe names its limit; so does the call that
+// an operator asks for.
+func TestFirstCallAfterALimit(t *testing.T) {
+	s := run.State{Limited: run.NewLimited([]run.LimitedCall{{Member: "a", Limit: run.Limit{AccountID: "x"}}})}
+	for name, row := range map[string]struct {
+		leased *lease
+		now    bool
+		member string
+		want   int64
+		kept   bool // the lease
+	}{
+		"no lease":                  {nil, false, "a", 0, false},
+		"the account of the call":   {&lease{"x", 7}, false, "a", 7, false},
+		"another account":           {&lease{"y", 7}, false, "a", 0, true},
+		"another member":            {&lease{"x", 7}, false, "b", 0, true},
+		"an operator asks":          {nil, true, "b", contract.ProbeNow, false},
+		"an operator asks, a lease": {&lease{"x", 7}, true, "a", contract.ProbeNow, true},
+	} {
+		e := engineOf(s)
+		e.leased, e.tryNow = row.leased, row.now
+		p := passOf(e, contract.Step{}, contract.Role{}, row.member)
+		require.Equal(t, []any{row.want, row.kept, false}, []any{e.probe(p), e.leased != nil, e.tryNow}, name)
+	}
+}
+
+// TestErrorsOfDeliveries: what is read from the error of a delivery.
+func TestErrorsOfDeliveries(t *testing.T) {
+	far := contract.Heartbeat{Host: "far"}
+	inQueue := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	for name, row := range map[string]struct {
+		err     error
+		inQueue bool
+		host    string
+		message string
+		noStore string
+		lasting bool
+	}{
+		"no heartbeat": {temporal.NewHeartbeatTimeoutError(), false, "", "the worker sent no more heartbeats", "",
+			false},
+		"a heartbeat": {temporal.NewHeartbeatTimeoutError(far), false, "far", "the worker sent no more heartbeats",
+			"", false},
+		"in the queue": {inQueue, true, "", "the worker sent no more heartbeats", "", false},
+		"stopping": {temporal.NewApplicationError("bye", contract.ErrWorkerStopping), false, "",
+			"the worker stopped", "", false},
+		"not stored": {temporal.NewApplicationError("away", contract.ErrUnstored, far), false, "far", "away", "",
+			false},
+		"another error": {temporal.NewApplicationError("away", "other", far), false, "", "away", "", false},
+		"no store": {temporal.NewApplicationError("away", contract.ErrNoStore, far), false, "", "away", "far",
+			false},
+		"a plain error":  {errors.New("away"), false, "", "away", "", false},
+		"bad input":      {temporal.NewApplicationError("bad", contract.ErrBadInput), false, "", "bad", "", true},
+		"full":           {temporal.NewApplicationError("full", contract.ErrDiskFull), false, "", "full", "", true},
+		"damaged":        {temporal.NewApplicationError("bad", contract.ErrDamaged), false, "", "bad", "", true},
+		"too large":      {temporal.NewApplicationError("large", "payloadSizeError"), false, "", "large", "", true},
+		"without a host": {temporal.NewApplicationError("away", contract.ErrNoStore), false, "", "away", "", false},
+	} {
+		require.Equal(t, []any{row.inQueue, row.host, row.message, row.noStore, row.lasting},
+			[]any{timedOutInQueue(row.err), lastHost(row.err), lostMessage(row.err), hostWithoutStore(row.err),
+				permanent(row.err)}, name)
+	}
+	require.True(t, heartbeatTimedOut(temporal.NewHeartbeatTimeoutError()))
+	require.False(t, heartbeatTimedOut(inQueue))
+}
+
+// TestCostOfADelivery: it is in the details of its error.
+func TestCostOfADelivery(t *testing.T) {
+	spend, notes := run.Spend{USD: 2}, []contract.SupersededResult{{Number: 1}}
+	for name, row := range map[string]struct {
+		err   error
+		spend *run.Spend
+		notes []contract.SupersededResult
+	}{
+		"cost and notes":   {temporal.NewApplicationError("x", "y", spend, notes), &spend, notes},
+		"cost only":        {temporal.NewApplicationError("x", "y", spend), &spend, nil},
+		"notes only":       {temporal.NewApplicationError("x", "y", run.Spend{}, notes), nil, notes},
+		"nothing":          {temporal.NewApplicationError("x", "y"), nil, nil},
+		"a cancelled call": {temporal.NewCanceledError(spend, notes), &spend, notes},
+		"not stored":       {temporal.NewApplicationError("x", contract.ErrUnstored, spend), nil, nil},
+		"an unknown cost": {temporal.NewCanceledError(run.Spend{Known: run.CostUnknown}),
+			&run.Spend{Known: run.CostUnknown}, nil},
+		"tokens": {temporal.NewCanceledError(run.Spend{Tokens: run.Tokens{Input: 1}}),
+			&run.Spend{Tokens: run.Tokens{Input: 1}}, nil},
+		"no agent was started": {temporal.NewCanceledError(run.Spend{Known: run.CostExact}), nil, nil},
+		"an error of no call":  {errors.New("x"), nil, nil},
+	} {
+		got, late := costOf(row.err)
+		require.Equal(t, row.spend, got, name)
+		require.Equal(t, row.notes, late, name)
+	}
+}
+
+// TestSpanOfAPass: from the start of the first attempt to the end of the last.
+func TestSpanOfAPass(t *testing.T) {
+	first, last := run.Time(time.Unix(100, 0)), run.Time(time.Unix(130, 0))
+	completed, total := span(first, last, 1500)
+	require.Equal(t, []any{run.Time(time.Unix(131, 5e8)), int64(31_500)}, []any{completed, total})
+	for _, row := range [][2]string{{"", last}, {first, "soon"}} {
+		completed, total = span(row[0], row[1], 1500)
+		require.Equal(t, []any{row[1], int64(1500)}, []any{completed, total})
+	}
+}

@@ -1,0 +1,179 @@
+package workflows
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// messageRows are messages, and why a run in a state does not accept them; empty: it does.
+var messageRows = map[string]struct {
+	s    run.State
+	verb string
+	m    Message
+	text string
+	op   run.Operation // that the status does not allow
+}{
+	"pause":                   {run.State{Status: run.Running}, VerbPause, Message{}, "", ""},
+	"pause before the start":  {run.State{}, VerbPause, Message{}, "", ""},
+	"pause of an unknown run": {run.State{Status: run.Unknown}, VerbPause, Message{}, "", ""},
+	"pause of a paused run": {run.State{Status: run.Paused}, VerbPause, Message{},
+		"the run is paused: there is nothing to pause", run.Pause},
+	"resume":         {run.State{Status: run.Paused}, VerbResume, Message{}, "", ""},
+	"resume of wait": {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "", ""},
+	"resume of a running run": {run.State{Status: run.Running}, VerbResume, Message{},
+		"the run is running: only a paused run can be resumed", run.Resume},
+	"resume without a budget": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Spent: run.Totals{USD: 9},
+		Budget: run.Budget{CapUSD: 8}}, VerbResume, Message{},
+		`the run has cost 9.00 USD of a budget of 8.00 USD: raise it first (budget {"usd": N})`, ""},
+	"resume without tokens": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Used: run.Used{Tokens: 9},
+		Budget: run.Budget{Tokens: 8}}, VerbResume, Message{}, `9 of 8 tokens are used: raise the budget first`, ""},
+	"resume with a budget for no call": {run.State{Status: run.Paused, Reason: run.BudgetThreshold,
+		Need: &run.Need{Role: "builder", USD: 2, Source: run.NeedMean}, Budget: run.Budget{CapUSD: 1}}, VerbResume, Message{},
+		"the mean of role builder is $2.00: raise the budget first", ""},
+	"resume after a budget": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Spent: run.Totals{USD: 9},
+		Budget: run.Budget{CapUSD: 10}}, VerbResume, Message{}, "", ""},
+	"resume for another reason": {run.State{Status: run.Paused, Reason: run.UserReview, Spent: run.Totals{USD: 9},
+		Budget: run.Budget{CapUSD: 8}}, VerbResume, Message{}, "", ""},
+	"resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures,
+		Passes: run.PassCount{InRow: 3}}, VerbResume, Message{}, "3 consecutive passes failed. Fix the cause", ""},
+	"resume after failures of a pass": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures,
+		Failure: &run.Failure{FailedPass: run.FailedPass{Step: "002", Category: run.CategoryUnknown}, Starts: 4,
+			Message: "exit 1"}}, VerbResume, Message{},
+		"002 failed in 4 consecutive starts, last with unknown: exit 1. Fix the cause", ""},
+	"forced resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures}, VerbResume,
+		Message{Force: true}, "", ""},
+	"any message to a done run": {run.State{Status: run.Done}, VerbBudget, Message{USD: 9}, DoneIsFinal, run.SetBudget},
+	"any message to a failed run": {run.State{Status: run.Failed}, VerbSteer, Message{Text: "x"},
+		"the run is failed: it accepts no more messages", run.Steer},
+	"decide without a question": {run.State{Status: run.Running}, VerbDecide, Message{Action: "halt"},
+		"the run is running: no question is open", run.Decide},
+	"revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "", ""},
+	"revert of a running run": {run.State{Status: run.Running}, VerbRevert, Message{To: "cp-1"}, "Pause it first",
+		run.Revert},
+	"revert to nowhere": {run.State{Status: run.Paused}, VerbRevert, Message{}, "the checkpoint is missing", ""},
+	"amend to nothing": {run.State{Status: run.Paused}, VerbAmend, Message{Plan: &run.PlanRef{Plan: "p"}},
+		"the plan is missing", ""},
+	"amend": {run.State{Status: run.Paused}, VerbAmend,
+		Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "", ""},
+	"move of a running run": {run.State{Status: run.Running}, VerbRehome, Message{Dir: "/new"},
+		"the run is running: pause it before you move its directory", ""},
+	"move to where it is": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "/runs/1/"}, "", ""},
+	"move to nowhere":     {run.State{Status: run.Paused}, VerbRehome, Message{}, "the new directory is missing", ""},
+	"move to another host": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "/new", Queue: "there"},
+		"the store file:///s is a folder on the host of the run", ""},
+	"move on the same host": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "/new", Queue: "here"}, "", ""},
+	"move by another verb": {run.State{Status: run.Paused}, VerbBudget, Message{USD: 1, Dir: "/new"},
+		"a budget message cannot move the run", ""},
+	"relative path": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "new"}, "new is not an absolute path", ""},
+}
+
+// TestMessagesByState: which messages a run accepts depends on its state as it is now, not as it is on disk.
+func TestMessagesByState(t *testing.T) {
+	for name, row := range messageRows {
+		t.Run(name, func(t *testing.T) {
+			e := engineOf(row.s)
+			e.in.Target.Dir, e.in.Target.Store, e.in.DirQueue = "/runs/1", "file:///s", "here"
+			err := e.control.validate(row.verb, row.m)
+			if row.text == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.ErrorContains(t, err, row.text)
+			c := ConflictFrom(err)
+			if row.op == "" {
+				require.Nil(t, c)
+				return
+			}
+			require.Equal(t, row.op, c.Operation)
+		})
+	}
+}
+
+// TestMessagesHaveASize: each text of a message counts.
+func TestMessagesHaveASize(t *testing.T) {
+	c := engineOf(run.State{Status: run.Running}).control
+	half := strings.Repeat("x", maxMessage/2)
+	fields := []func(m *Message){
+		func(m *Message) { m.By = half }, func(m *Message) { m.Note = half }, func(m *Message) { m.Dir = "/" + half[1:] },
+		func(m *Message) { m.Queue = half }, func(m *Message) { m.Feedback = half }, func(m *Message) { m.Action = half },
+		func(m *Message) { m.ID = half }, func(m *Message) { m.To = half }, func(m *Message) { m.Reason = half },
+		func(m *Message) { m.Text = half }, func(m *Message) { m.Role = half },
+	}
+	for i, first := range fields {
+		for j, second := range fields {
+			var m Message
+			first(&m)
+			second(&m)
+			err := c.validate(VerbPause, m)
+			if i == j {
+				require.NotContains(t, errorText(err), "the maximum is")
+				continue
+			}
+			m.By += "y" // in any case, one byte more than the maximum
+			require.ErrorContains(t, c.validate(VerbPause, m), "the message has 32769 bytes; the maximum is 32768")
+		}
+	}
+	require.Equal(t, 8+4, encodedSize("<", "ab"), "with quotes, and escaped as JSON")
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// TestPendingRequests: what was requested meanwhile counts too.
+func TestPendingRequests(t *testing.T) {
+	paused := run.State{Status: run.Paused}
+	revert := &PendingRevert{To: "cp-2"}
+	for name, row := range map[string]struct {
+		s       run.State
+		pending Control
+		verb    string
+		m       Message
+		text    string
+	}{
+		"a resume of a pause that has not begun": {run.State{Status: run.Running}, Control{Pause: true},
+			VerbResume, Message{}, ""},
+		"a resume of a run that is reverted": {paused, Control{Revert: revert}, VerbResume, Message{},
+			"the run is being reverted to cp-2 and continues from there"},
+		"an amendment of a run that is reverted": {paused, Control{Revert: revert}, VerbAmend,
+			Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "the run is being reverted to cp-2: send the message again"},
+		"the same revert": {run.State{Status: run.Running}, Control{Revert: revert}, VerbRevert, Message{To: "cp-2"}, ""},
+		"another revert": {paused, Control{Revert: revert}, VerbRevert, Message{To: "cp-3"},
+			"the run is already being reverted to cp-2"},
+		"a revert of a run that resumes": {paused, Control{Resume: true}, VerbRevert, Message{To: "cp-3"},
+			"the run is resuming: pause it first"},
+	} {
+		e := engineOf(row.s)
+		e.control.Control = row.pending
+		err := e.control.validate(row.verb, row.m)
+		if row.text == "" {
+			require.NoError(t, err, name)
+			continue
+		}
+		require.ErrorContains(t, err, row.text, name)
+	}
+}
+
+// TestSignedTextHasNoSignature: who signs a message and who verifies it have the same text.
+func TestSignedTextHasNoSignature(t *testing.T) {
+	m := Message{By: "ada", Action: "halt"}
+	bare, err := SignedText("run-1", VerbDecide, m)
+	require.NoError(t, err)
+	m.Signature, m.auth = &contract.Signature{Value: "signature"}, "key ada"
+	signed, err := SignedText("run-1", VerbDecide, m)
+	require.NoError(t, err)
+	require.Equal(t, string(bare), string(signed))
+	for _, other := range [][2]string{{"run-2", VerbDecide}, {"run-1", VerbPause}} {
+		text, err := SignedText(other[0], other[1], m)
+		require.NoError(t, err)
+		require.NotEqual(t, string(bare), string(text))
+	}
+}
