@@ -142,23 +142,32 @@ var (
 type fakeCamera struct {
 	mu        sync.Mutex
 	fails     int
-	busy      int // how often all slots are taken first
+	busy      int     // how often all slots are taken first
+	errs      []error // then, in order
+	source    string  // run that the pictures are taken from
+	inputs    []contract.ShotsInput
 	permanent bool
 	taken     int
 	note      func(string)
 }
 
-func (c *fakeCamera) TakeScreenshots(context.Context, contract.ShotsInput) (contract.ShotsResult, error) {
+func (c *fakeCamera) TakeScreenshots(_ context.Context, in contract.ShotsInput) (contract.ShotsResult, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.busy > 0 {
 		c.busy--
 		return contract.ShotsResult{}, temporal.NewApplicationError("wait for one of 2 slots", contract.ErrNoSlot)
 	}
+	c.inputs = append(c.inputs, in)
+	if len(c.errs) > 0 {
+		err := c.errs[0]
+		c.errs = c.errs[1:]
+		return contract.ShotsResult{}, err
+	}
 	c.taken++
 	c.note(fmt.Sprintf("TakeScreenshots %d", c.taken))
 	if c.taken <= c.fails {
 		return contract.ShotsResult{Message: "the browser died", Permanent: c.permanent, DurationMS: 10}, nil
 	}
-	return contract.ShotsResult{Manifest: run.Blob{Digest: "pictures"}, Count: 2, DurationMS: 10}, nil
+	return contract.ShotsResult{Manifest: run.Blob{Digest: "pictures"}, Count: 2, DurationMS: 10, Source: c.source}, nil
 }

@@ -193,3 +193,23 @@ func TestReplayRepeatsAmendments(t *testing.T) {
 	require.Equal(t, run.Budget{CapUSD: 20, WarnUSD: 19}, w.dir.state(t).Budget, "a replay has its own budget")
 	require.Equal(t, w.in.Start.Source.RunID, payloads[run.RunAmended](w, run.KindRunAmended)[1].Source)
 }
+
+// TestRefusedAmendmentOfAnEpochPauses: an epoch that was opened with a definition that it cannot adopt waits.
+func TestRefusedAmendmentOfAnEpochPauses(t *testing.T) {
+	w := amendable(t, twoPasses)
+	next := w.given(strings.Replace(twoPasses, "{role: builder}, {role: builder}]", "{role: builder}]", 1), "second")
+	w.cutOff()
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, Amend: &workflows.Message{By: "ada", Note: "less",
+		Plan: &next}})
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	refused, paused := payloads[run.DecisionRefused](w, run.KindDecisionRefused), payloads[run.RunPaused](w,
+		run.KindRunPaused)
+	const why = "the run cannot adopt the definition: stages.build.steps: it changes what the plan consists of"
+	require.Len(t, refused, 1)
+	require.Contains(t, refused[0].Reason, why)
+	refused[0].Reason = ""
+	require.Equal(t, run.DecisionRefused{Verb: "amend", By: "ada", Auth: "none"}, refused[0])
+	require.Equal(t, []string{run.UserRequested, "ada"}, []string{paused[0].Reason, paused[0].By})
+	require.Contains(t, paused[0].Detail, "the definition was not adopted: "+why)
+}

@@ -18,7 +18,7 @@ func branched(w *harness, mode, policy string) {
 	w.in.Start.State = &run.State{
 		Version: run.StateVersion, Next: run.Place{
 			Round: 1, Step: 1,
-		}, Phase: "write", Round: 1, PhaseOpen: true, Artifact: &page,
+		}, Phase: "build", Round: 1, PhaseOpen: true, Artifact: &page,
 		Passes: run.PassCount{Total: 2, LastSettled: 1}, Spent: run.Totals{},
 	}
 }
@@ -125,4 +125,47 @@ func TestExpiredPermissionMakesNoCall(t *testing.T) {
 	w.in.Start.Waits = run.Waits{ExpiresMS: 2000, OnExpiry: "continue"}
 	w.ends(run.Halted, "gate.decided")
 	require.Empty(t, w.agent.ids)
+}
+
+// TestReplayDoesNotDeliverAgain what the replayed run delivered. Without such a delivery an operator decides.
+func TestReplayDoesNotDeliverAgain(t *testing.T) {
+	for name, row := range map[string]struct {
+		delivered *run.Delivered
+		policy    string
+		asks      bool
+	}{
+		"delivered":        {&run.Delivered{Delivered: true, Commit: "theirs"}, run.UseRecorded, false},
+		"not delivered":    {&run.Delivered{Commit: "theirs"}, run.UseRecorded, true},
+		"nothing known":    {nil, run.UseRecorded, true},
+		"with an operator": {&run.Delivered{Delivered: true, Commit: "theirs"}, run.RequireHuman, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, reviewed)
+			w.in.Start.Source = &run.Source{RunID: "their-run", Mode: run.ModeReplay, Replay: row.policy,
+				Delivered: row.delivered}
+			w.answering(func(_ int, q run.Question) {
+				action := run.ActionApprove
+				if q.Kind == run.QuestionDelivery {
+					require.Equal(t, "This run is a replay. Deliver its changes?", q.Text)
+					action = run.ActionSkip
+				}
+				w.signal("decide", message{"id": q.ID, "action": action})
+			})
+			w.done()
+			effect := run.Effect{Step: "delivery", Class: run.EffectExternal, Policy: row.policy, Source: "their-run"}
+			require.Empty(t, w.trees.delivers)
+			done := w.deliveries()
+			require.Len(t, done, 1)
+			if row.asks {
+				effect.Status = "blocked"
+				require.Contains(t, payloads[run.Effect](w, run.KindEffectBlocked), effect)
+				require.Equal(t, "an operator decided not to deliver", done[0].Message)
+				return
+			}
+			effect.Status, effect.Result = "reused", "theirs"
+			require.Contains(t, payloads[run.Effect](w, run.KindEffectReused), effect)
+			require.Equal(t, run.DeliveryCompleted{Action: run.ActionSkip, Diff: "the diff", Files: 1,
+				Message: "already delivered by the replayed run their-run"}, done[0])
+		})
+	}
 }

@@ -10,23 +10,28 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// TestBudgetMessages sends budgets to a run that has spent 1 USD, 100 tokens and one call of a budget of 40 USD, with a
-// warning at 80 %. What a message does not name stays as it is.
+// TestBudgetMessages sends budgets to a run that has spent 1 USD, 100 tokens and one call of a larger
+// budget, with a warning at 80 %. What a message does not name stays as it is.
 func TestBudgetMessages(t *testing.T) {
-	before := run.Budget{CapUSD: 40, WarnUSD: 32}
+	before := run.Budget{CapUSD: 40, WarnUSD: 32, Tokens: 9000, Calls: 90, Hours: 9, Deadline: "2026-02-01T00:00:00Z"}
+	with := func(change func(b *run.Budget)) run.Budget {
+		b := before
+		change(&b)
+		return b
+	}
 	for name, row := range map[string]struct {
 		m    message
 		want run.Budget
 		ack  string
 		text string // of the refusal
 	}{
-		"usd":           {message{"usd": 10}, run.Budget{CapUSD: 10, WarnUSD: 8}, "10.00 USD", ""},
-		"what is spent": {message{"usd": 1}, run.Budget{CapUSD: 1, WarnUSD: 0.8}, "1.00 USD", ""},
-		"tokens":        {message{"tokens": 101}, run.Budget{CapUSD: 40, WarnUSD: 32, Tokens: 101}, "101 tokens", ""},
-		"calls":         {message{"calls": 2}, run.Budget{CapUSD: 40, WarnUSD: 32, Calls: 2}, "2 calls", ""},
-		"hours":         {message{"hours": 0.5}, run.Budget{CapUSD: 40, WarnUSD: 32, Hours: 0.5}, "0.5 hours", ""},
-		"deadline": {message{"deadline": "2026-01-02T03:05:00Z"}, run.Budget{CapUSD: 40, WarnUSD: 32,
-			Deadline: "2026-01-02T03:05:00Z"}, "until 2026-01-02T03:05:00Z", ""},
+		"usd":           {message{"usd": 10}, with(func(b *run.Budget) { b.CapUSD, b.WarnUSD = 10, 8 }), "10.00 USD", ""},
+		"what is spent": {message{"usd": 1}, with(func(b *run.Budget) { b.CapUSD, b.WarnUSD = 1, 0.8 }), "1.00 USD", ""},
+		"tokens":        {message{"tokens": 101}, with(func(b *run.Budget) { b.Tokens = 101 }), "101 tokens", ""},
+		"calls":         {message{"calls": 2}, with(func(b *run.Budget) { b.Calls = 2 }), "2 calls", ""},
+		"hours":         {message{"hours": 0.5}, with(func(b *run.Budget) { b.Hours = 0.5 }), "0.5 hours", ""},
+		"deadline": {message{"deadline": "2026-01-02T03:05:00Z"},
+			with(func(b *run.Budget) { b.Deadline = "2026-01-02T03:05:00Z" }), "until 2026-01-02T03:05:00Z", ""},
 		"all": {message{"usd": 20, "tokens": 500, "calls": 8, "hours": 2, "deadline": "2027-01-01T00:00:00Z"},
 			run.Budget{CapUSD: 20, WarnUSD: 16, Tokens: 500, Calls: 8, Hours: 2, Deadline: "2027-01-01T00:00:00Z"},
 			"20.00 USD, 500 tokens, 8 calls, 2 hours, until 2027-01-01T00:00:00Z", ""},
@@ -43,7 +48,8 @@ func TestBudgetMessages(t *testing.T) {
 			"the deadline 2026-01-02T03:04:05Z has passed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, withBudget(twoPasses, "{usd: 40, warn_at: 0.8}"))
+			w := newHarness(t, withBudget(twoPasses, "{usd: 40, warn_at: 0.8, tokens: 9000, calls: 90, hours: 9, "+
+				"deadline: '2026-02-01T00:00:00Z'}"))
 			w.agent.will(call(1, 1), func(ok contract.PassResult) (contract.PassResult, error) {
 				ok.Spend = run.Spend{USD: 1, Tokens: run.Tokens{Input: 60, Output: 40}, Known: run.CostExact}
 				return ok, nil

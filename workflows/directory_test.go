@@ -19,27 +19,29 @@ import (
 
 // fakeDirectory promises what rundir.Dir.Project promises, in memory. Tests injure it; it answers by what it holds.
 type fakeDirectory struct {
-	mu      sync.Mutex
-	epoch   int
-	lines   []string
-	written []string // what history and segments hold: a rebuild gives it back
-	batches []contract.ProjectInput
-	seals   []contract.ArchiveSegmentInput
-	before  map[int]func()         // the nth batch, from 1
-	on      map[run.Kind]func()    // once, when such an event has been written
-	sealing func()                 // while a segment is written
-	edited  *run.Blob              // what Inspect finds
-	mended  *run.WorkspaceUpdated  // likewise, in the run's own checkout: once
-	full    int                    // so many batches find no room on the disk
-	opening func()                 // while it is opened
-	taken   error                  // by another start
-	moves   []contract.RehomeInput // that were looked at
-	key     *grants.Key
-	looked  func() // while a move is
-	notHere error  // what a move finds
-	shorter bool   // it is lost before it is sealed
-	note    func(string)
-	head    string // newest segment
+	mu       sync.Mutex
+	epoch    int
+	lines    []string
+	written  []string // what history and segments hold: a rebuild gives it back
+	batches  []contract.ProjectInput
+	seals    []contract.ArchiveSegmentInput
+	before   map[int]func()        // the nth batch, from 1
+	on       map[run.Kind]func()   // once, when such an event has been written
+	sealing  func()                // while a segment is written
+	edited   *run.Blob             // what Inspect finds
+	mended   *run.WorkspaceUpdated // likewise, in the run's own checkout: once
+	full     int                   // so many batches find no room on the disk
+	opening  func()                // while it is opened
+	opens    []contract.OpenInput
+	restored bool                   // the artifact was restored while the run was paused
+	taken    error                  // by another start
+	moves    []contract.RehomeInput // that were looked at
+	key      *grants.Key
+	looked   func() // while a move is
+	notHere  error  // what a move finds
+	shorter  bool   // it is lost before it is sealed
+	note     func(string)
+	head     string // newest segment
 
 	troubles []contract.RecoveredError // what the next projection had to get over
 
@@ -55,7 +57,7 @@ func (d *fakeDirectory) Inspect(_ context.Context, in contract.InspectInput) (co
 		d.mended = nil
 		return res, nil
 	}
-	return contract.InspectResult{Edited: d.edited}, nil
+	return contract.InspectResult{Edited: d.edited, Restored: d.restored}, nil
 }
 
 // FindCheckpoint folds the lines: the newest checkpoint of that name.
@@ -85,6 +87,7 @@ func (d *fakeDirectory) tail() run.Tail {
 
 func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	d.note("Open")
+	d.opens = append(d.opens, in)
 	if d.opening != nil {
 		d.opening()
 	}
@@ -301,4 +304,43 @@ func (d *fakeDirectory) state(t *testing.T) run.State {
 		require.Empty(t, s.InvalidTransition, "event %d (%s)", e.Seq, e.Kind)
 	}
 	return s
+}
+
+// strange is the kind of an event of another program.
+const strange run.Kind = "note"
+
+// namesPhases wants each event to name the phase that is open, or the stage that a decision sent the run back to.
+// Otherwise it would be shown with another stage.
+func (d *fakeDirectory) namesPhases(t *testing.T) {
+	t.Helper()
+	var s run.State
+	var stages []run.StageRef
+	for _, line := range d.lines {
+		e, err := run.ParseEvent([]byte(line))
+		if err != nil {
+			continue
+		}
+		before := s
+		s = run.Apply(s, e)
+		if e.Kind == run.KindRunStart {
+			stages = run.PayloadOf[run.RunStart](e).Stages
+		}
+		named := ""
+		if e.Phase != nil {
+			named = *e.Phase
+		}
+		switch e.Kind {
+		case run.KindRunStart, run.KindRunReplaying, run.KindRunEnd, run.KindPhaseStart, run.KindRunReverted, strange:
+			continue // they are about the run, or begin a phase
+		}
+		group, _, _ := strings.Cut(string(e.Kind), ".")
+		if len(s.Projects) > 0 || named == "delivery" && slices.Contains([]string{"delivery", "effect", "question"}, group) {
+			continue
+		}
+		want := before.Phase
+		if at := before.Next.Stage; at < len(stages) && stages[at].Name == named {
+			want = named
+		}
+		require.Equal(t, want, named, "event %d (%s)", e.Seq, e.Kind)
+	}
 }

@@ -80,3 +80,13 @@ func TestResumeAdoptsOperatorEdits(t *testing.T) {
 	require.Equal(t, "edited", updates[1].Cause)
 	require.Equal(t, "edited", payloads[run.PassStart](w, run.KindPassStart)[1].Before)
 }
+
+// TestRestoredArtifactIsJournaled: an artifact that was missing after a pause is as it was.
+func TestRestoredArtifactIsJournaled(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { w.dir.restored = true; w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, run.ArtifactUpdated{Artifact: run.Blob{Digest: "page of run-1/" + call(1, 1)}, Cause: "restored"},
+		payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)[1])
+}

@@ -131,6 +131,10 @@ func TestDecisionPreconditions(t *testing.T) {
 	decided := run.State{Status: run.Running, Decided: &run.Decided{ID: "h1", Action: "continue", Note: "fine"}}
 	both := open
 	both.Decided = decided.Decided
+	forwarded := open
+	forwarded.RunID, forwarded.ThreadID = "run-1", "root"
+	forwarded.Questions = []run.Question{{Kind: run.QuestionHandoff, ID: "h2", Actions: []string{"halt"},
+		Project: &run.AskedBy{Alias: "lib", ID: "their-question"}}}
 	tests := []struct {
 		name string
 		s    run.State
@@ -151,6 +155,8 @@ func TestDecisionPreconditions(t *testing.T) {
 			"nothing waits", run.State{Status: run.Running}, workflows.Message{Action: "continue"},
 			"no question is open",
 		},
+		{"of a project", forwarded, workflows.Message{Action: "halt"},
+			`the question is one of project lib: decide it there, run "starter decide run-1/lib"`},
 		{"the same again", decided, workflows.Message{ID: "h1", Action: "continue", Note: "fine"}, ""},
 		{"the same again while the next one waits", both, workflows.Message{ID: "h1", Action: "continue", Note: "fine"},
 			""},

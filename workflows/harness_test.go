@@ -249,6 +249,7 @@ func (w *harness) execute() (workflows.Result, error) {
 	w.sign()
 	w.env.ExecuteWorkflow(workflows.Name, w.in)
 	require.True(w.t, w.env.IsWorkflowCompleted())
+	w.dir.namesPhases(w.t)
 	var r workflows.Result
 	if err := w.env.GetWorkflowError(); err != nil {
 		return r, err

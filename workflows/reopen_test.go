@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"testing"
 
@@ -38,13 +39,21 @@ func TestReopenCancelledRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
 	before := len(w.dir.lines)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Note: "go on"})
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "go on", Force: true,
+		Reason: "fixed", Host: "there", Build: "v2", Cluster: "cluster", Embedded: true, Address: "localhost:1",
+		Overruled: []string{"agents"}})
 	w.done()
+	opened := w.dir.opens[1]
+	require.Equal(t, []any{2, "cluster", true, "localhost:1", int64(before), w.in.Claim, ""}, []any{opened.Epoch,
+		opened.Cluster, opened.Embedded, opened.Address, opened.Tail.Seq, opened.Claim, opened.Task})
 	s := w.dir.state(t)
 	require.Equal(t, 2, s.Epoch)
 	require.Equal(t, 2, s.Starts)
 	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
 	require.Len(t, resumed, 1)
+	got := resumed[0]
+	require.Equal(t, []any{"key ada", "go on", true, "fixed", "there", "v2", []string{"agents"}}, []any{got.Auth, got.Note,
+		got.Force, got.Why, got.Host, got.Build, got.Overruled})
 	require.Equal(t, "ada", resumed[0].By)
 	require.Equal(t, run.Cancelled, resumed[0].From)
 	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted),
@@ -158,7 +167,7 @@ func TestSearchAttributesFollowTheState(t *testing.T) {
 	for _, e := range w.dir.events(t) {
 		next := run.Apply(s, e)
 		if next.Status != s.Status || next.Phase != s.Phase || e.Kind == run.KindScoreRecorded {
-			want = append(want, string(next.Status)+" "+next.Phase)
+			want = append(want, publishedOf(string(next.Status), next.Phase, next.Total(), next.Score))
 		}
 		s = next
 	}
@@ -166,13 +175,25 @@ func TestSearchAttributesFollowTheState(t *testing.T) {
 	require.Equal(t, want, *published)
 }
 
-// attributes collects status and stage as they are published.
+func publishedOf(status, stage string, cost float64, score *float64) string {
+	if score == nil {
+		return fmt.Sprintf("%s %s %.2f", status, stage, cost)
+	}
+	return fmt.Sprintf("%s %s %.2f %.1f", status, stage, cost, *score)
+}
+
+// attributes collects status, stage, cost and score as they are published.
 func (w *harness) attributes() *[]string {
 	var all []string
 	w.env.OnUpsertTypedSearchAttributes(mock.MatchedBy(func(a temporal.SearchAttributes) bool {
 		status, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStatus"))
 		stage, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStage"))
-		all = append(all, status+" "+stage)
+		cost, _ := a.GetFloat64(temporal.NewSearchAttributeKeyFloat64("PassbookCostUSD"))
+		var score *float64
+		if s, ok := a.GetFloat64(temporal.NewSearchAttributeKeyFloat64("PassbookScore")); ok {
+			score = &s
+		}
+		all = append(all, publishedOf(status, stage, cost, score))
 		return true
 	})).Return(nil)
 	return &all

@@ -191,6 +191,7 @@ func TestReopenWithRevert(t *testing.T) {
 
 func TestRevertRestoresCheckout(t *testing.T) {
 	w := newHarness(t, reviewed+"      - {role: implementer}\n")
+	w.trees.changes = &run.WorkspaceUpdated{Tree: run.Blob{Digest: "first tree"}, Changed: 2}
 	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
 	w.done()
@@ -204,6 +205,13 @@ func TestRevertRestoresCheckout(t *testing.T) {
 			"tree of run-1/g1.002.1.-.1",
 		}, carried,
 	)
+	reverted := w.trees.carries[2]
+	require.Equal(t, []string{"tree of run-1/g0.002.1.-.1", "tree of run-1/g0.002.1.-.1"},
+		[]string{reverted.DiffFrom.Digest, reverted.Previous.Digest})
+	require.Contains(t, reverted.Message, "Revert to cp-1\n\nPassbook-Run: run-1\n")
+	updates := payloads[run.WorkspaceUpdated](w, run.KindWorkspaceUpdated)
+	require.Equal(t, run.WorkspaceUpdated{Cause: "reverted", Tree: run.Blob{Digest: "first tree"}, Changed: 2,
+		Commit: "commit of first tree"}, updates[2])
 	back := payloads[run.RunReverted](w, run.KindRunReverted)[0].State
 	require.Equal(t, "first tree", back.Tree.Digest)
 	require.Equal(t, "commit of first tree", back.Commit,

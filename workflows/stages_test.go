@@ -1,8 +1,10 @@
 package workflows_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/interceptor"
@@ -110,6 +112,53 @@ func TestFailedScreenshotsAreSkipped(t *testing.T) {
 			require.Len(t, w.waits, tt.taken-1)
 		})
 	}
+}
+
+// TestScreenshotsOutliveTheirWorkers: a lost worker, and a host without the store, use no attempt; other errors do.
+func TestScreenshotsOutliveTheirWorkers(t *testing.T) {
+	const second = time.Second
+	lost := temporal.NewHeartbeatTimeoutError()
+	for name, row := range map[string]struct {
+		errs     []error
+		attempts int
+		degraded bool
+		waits    []time.Duration
+	}{
+		"lost ten times":    {slices.Repeat([]error{lost}, 10), 1, false, nil},
+		"lost once more":    {slices.Repeat([]error{lost}, 11), 0, false, nil},
+		"no store":          {[]error{noStore("far"), noStore("far")}, 1, false, []time.Duration{second, 2 * second}},
+		"a broken browser":  {[]error{noProgram(), noProgram()}, 3, false, []time.Duration{5 * second, 10 * second}},
+		"a browser in ruin": {slices.Repeat([]error{noProgram()}, 3), 3, true, []time.Duration{5 * second, 10 * second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, aLoop)
+			w.agent.scores = []float64{4}
+			w.shots.errs = row.errs
+			_, err := w.execute()
+			require.Equal(t, row.attempts == 0, err != nil)
+			require.Equal(t, row.waits, w.waits)
+			if shots := payloads[run.Screenshots](w, run.KindScreenshots); row.attempts > 0 {
+				require.Equal(t, []any{row.attempts, row.degraded}, []any{shots[0].Attempts, shots[0].Degraded})
+			}
+			last := w.shots.inputs[len(w.shots.inputs)-1]
+			require.Equal(t, row.attempts == 3, last.Last)
+		})
+	}
+}
+
+// TestScreenshotsOfAReplayAreReused: of the same page, with the place that they were taken from.
+func TestScreenshotsOfAReplayAreReused(t *testing.T) {
+	w := newHarness(t, aLoop)
+	w.agent.scores = []float64{4}
+	w.in.Start.Source = &run.Source{RunID: "their-run", Mode: run.ModeReplay, Replay: run.UseRecorded, Generation: 2}
+	w.shots.source = "their-run"
+	w.done()
+	require.Equal(t, []run.Effect{{Step: "polish/1", Class: run.EffectRead, Policy: run.UseRecorded, Status: "reused",
+		Source: "their-run", Result: "pictures"}}, payloads[run.Effect](w, run.KindEffectReused))
+	in := w.shots.inputs[0]
+	require.Equal(t, []any{"run-1", w.store, "page of run-1/g0.001.1.-.1", "page.html", int64(10_000), false,
+		"run-1/g0.polish/1.1.-.1", "their-run", 2, w.in.Plans[0]}, []any{in.RunID, in.Store, in.Artifact.Digest, in.Name,
+		in.HeartbeatMS, in.Last, in.Call, in.RecordedRun, in.Generations, in.PlanUse})
 }
 
 const twoSets = head + `

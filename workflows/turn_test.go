@@ -77,7 +77,8 @@ func otherLine(w *harness) string {
 	raw, err := run.Payload(run.ErrorNoted{Category: run.CategoryUnknown, Message: "of another program"})
 	require.NoError(w.t, err)
 	last := w.dir.events(w.t)[len(w.dir.lines)-1]
-	line, err := run.Event{Seq: last.Seq + 1, TS: last.TS, Kind: run.KindErrorNoted, Payload: raw}.Line()
+	line, err := run.Event{Seq: last.Seq + 1, TS: last.TS, Kind: run.KindErrorNoted, Phase: last.Phase,
+		Payload: raw}.Line()
 	require.NoError(w.t, err)
 	return line
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
@@ -18,6 +19,8 @@ type fakeTrees struct {
 	mu       sync.Mutex
 	broken   int                    // so many attempts of Carry fail
 	busy     int                    // so many find no slot
+	away     int                    // so many find no store
+	changes  *run.WorkspaceUpdated  // that Carry reports
 	found    contract.DeliverResult // what a look finds
 	dirty    int                    // so many deliveries find the target changed
 	full     int                    // so many calls of Deliver find the disk full
@@ -39,13 +42,17 @@ func (f *fakeTrees) Carry(_ context.Context, in contract.SyncWorkspaceInput) (co
 		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("wait for one of 2 slots",
 			contract.ErrNoSlot)
 	}
+	if f.away > 0 {
+		f.away--
+		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("no store here", contract.ErrNoStore)
+	}
 	if f.broken > 0 {
 		f.broken--
 		return contract.SyncWorkspaceResult{}, errors.New("the branch is checked out elsewhere")
 	}
 	f.note("Carry " + in.Tree.Tree.Digest)
 	f.carries = append(f.carries, in)
-	return contract.SyncWorkspaceResult{Commit: "commit of " + in.Tree.Tree.Digest}, nil
+	return contract.SyncWorkspaceResult{Commit: "commit of " + in.Tree.Tree.Digest, Changes: f.changes}, nil
 }
 
 func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contract.DeliverResult, error) {
@@ -107,4 +114,26 @@ func TestRevertAbandonsPassThatWaitsForCheckout(t *testing.T) {
 	require.Len(t, ends, 2)
 	require.Equal(t, "run-1/g1.001.1.-.1", ends[0].Call)
 	require.Len(t, w.trees.carries, 1, "the abandoned changes do not reach the checkout")
+}
+
+// TestCheckoutWaitsForTheStore: a host that does not reach the store uses no attempt, and the waits become longer.
+func TestCheckoutWaitsForTheStore(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.away = 18
+	w.ends(run.Done, "")
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, w.waits[len(w.waits)-3:])
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Len(t, w.trees.carries, 1)
+}
+
+// TestSyncedChangesHaveTheirCommit: what is synced to the checkout, on which tree, and its event.
+func TestSyncedChangesHaveTheirCommit(t *testing.T) {
+	w := newHarness(t, judged)
+	w.ends(run.Done, "")
+	require.Equal(t, []run.WorkspaceUpdated{{Step: "001", Call: "run-1/" + call(1, 1), Changed: 1,
+		Tree:   run.Blob{Digest: "tree of run-1/" + call(1, 1)},
+		Commit: "commit of tree of run-1/" + call(1, 1)}}, payloads[run.WorkspaceUpdated](w, run.KindWorkspaceUpdated))
+	got := w.trees.carries[0]
+	require.Equal(t, []any{"tree of run-1/" + call(1, 1), "first tree", *w.in.Start.Workspace, w.in.Plans[0]},
+		[]any{got.Tree.Tree.Digest, got.Previous.Digest, got.Tree.Workspace, got.Tree.PlanUse})
 }
