@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -338,5 +339,112 @@ func TestResetRepeatsCalls(t *testing.T) {
 				}, []string{found[0].Message, found[1].Message})
 			}
 		})
+	}
+}
+
+// TestAttemptsOfEarlierReleasesShareAnID: they have no row each, and are named by their events.
+func TestAttemptsOfEarlierReleasesShareAnID(t *testing.T) {
+	for _, reset := range []bool{false, true} {
+		s := newStory(t)
+		s.start()
+		s.begin(about(2), 1)
+		s.fail(about(2), 1)
+		to, id := s.state, s.call(about(2), 1)
+		s.fail(about(2), 1)
+		second := s.state.Seq
+		if reset {
+			s.add(run.KindRunReverted, run.RunReverted{To: to.Seq, Cause: "reset", State: &to,
+				Abandoned: run.Range{First: second, Last: second}})
+		}
+		s.end(about(2), "output-truncated", 1)
+		s.send()
+		found := check(t, inEarlierRelease(t, s)).Issues
+		if reset {
+			require.Empty(t, found)
+			continue
+		}
+		require.Len(t, found, 1)
+		require.Equal(t, fmt.Sprintf("events %d and %d are of two calls with the id %s", to.Seq, second, id),
+			found[0].Message)
+	}
+}
+
+// TestCallsWithoutEvidence: attempts without an answer that counts, an end without an attempt, and calls of the first
+// releases, which had no ids.
+func TestCallsWithoutEvidence(t *testing.T) {
+	s := newStory(t)
+	s.start()
+	s.begin(about(1), 1)
+	s.failed(about(1), 1, "claude-p-timeout", "no answer", "")
+	asked := s.prompt(about(1))
+	s.add(run.KindPassAttempt, run.PassAttempt{Pass: about(1), Call: "lost", Attempt: 2, Category: "lost",
+		Prompt: &asked})
+	s.fail(about(1), 3)
+	s.fail(about(1), 4)
+	s.end(about(1), "ok", 5)
+	s.begin(about(2), 1)
+	s.change = func(end *run.PassEnd) {
+		end.Attempted, end.Tools = false, &run.ToolUses{Count: 2, First: []run.ToolUse{{Name: "Read"}, {Name: "Read"}}}
+	}
+	s.end(about(2), "output-empty", 1)
+	s.begin(about(3), 1)
+	s.end(about(3), "ok", 1)
+	s.change = func(end *run.PassEnd) { end.Call = "" }
+	for _, i := range []int{4, 5} {
+		s.begin(about(i), 1)
+		s.end(about(i), "ok", 1)
+	}
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+
+	const second = "_orchestrator/passes/pass-001/raw-output-FAILED-2.txt"
+	text := look(t, d)[second]
+	remove(t, d, second)
+	found := check(t, d).Issues
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Message, "call "+s.call(about(1), 4)+" (event ")
+	write(t, d, second, text)
+
+	row := regexp.MustCompile(`(?m)^.*"call":"` + regexp.QuoteMeta(s.call(about(2), 1)) + `".*"outcome".*\n`)
+	edited(layout.TracesFile, func(rows string) string { return row.ReplaceAllString(rows, "") })(t, d)
+	missing := ""
+	for _, i := range check(t, d).Issues {
+		missing += i.Message + "\n"
+	}
+	require.Contains(t, missing, "traces.jsonl has no line that ends at byte ")
+	require.NotContains(t, missing, "two")
+}
+
+// TestCheckpointWithoutArtifact has the notes and the state.
+func TestCheckpointWithoutArtifact(t *testing.T) {
+	s := newStory(t)
+	s.worksOn("")
+	s.turn(1, "ok", "tree 1")
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 1})
+	s.send()
+	d := written(t, s)
+	require.Empty(t, check(t, d).Issues)
+	write(t, d, layout.CheckpointDir("cp-S1")+"/"+layout.StateSnapshot, "{}")
+	require.Equal(t, []fsck.Code{fsck.CheckpointDamaged}, codesOf(check(t, d)))
+}
+
+// TestCodesOfFiles: evidence is what a pass received and returned; other files follow from the events too.
+func TestCodesOfFiles(t *testing.T) {
+	sc := sceneOf(t, "run-1", "")
+	for name, code := range map[string]fsck.Code{
+		layout.DeliveryPatch: fsck.DerivedFileDamaged, layout.ResultFile: fsck.DerivedFileDamaged,
+		layout.PolicyFile: fsck.DerivedFileDamaged, layout.EditsDir + "/before-13.html": fsck.DerivedFileDamaged,
+		layout.InputsDir + "/corpus/a.md": fsck.DerivedFileDamaged, layout.SnapshotManifest(1): fsck.SnapshotDamaged,
+		"_orchestrator/passes/pass-001/artifact-backup.html":     fsck.EvidenceDamaged,
+		"_orchestrator/screenshots/cycle-1/full-10x10.png":       fsck.EvidenceDamaged,
+		"_orchestrator/steps/turns-1-round-1/worker-prompt.md":   fsck.EvidenceDamaged,
+		layout.CheckpointsDir + "/cp-S1/" + layout.StateSnapshot: fsck.CheckpointDamaged,
+	} {
+		write(t, sc.dir, name, "x")
+		found := check(t, sc.dir).Issues
+		require.Len(t, found, 1, name)
+		require.Equal(t, code, found[0].Code, name)
+		write(t, sc.dir, name, sc.files[name])
 	}
 }

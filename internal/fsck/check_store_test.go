@@ -209,3 +209,21 @@ func TestFindingsAreInOrder(t *testing.T) {
 	}
 	require.Equal(t, want, found)
 }
+
+// TestSizesOfTheJournalAreNamed: events and bytes in meta.json and in the file, and bytes behind its last line.
+func TestSizesOfTheJournalAreNamed(t *testing.T) {
+	s := newStory(t)
+	s.twoPasses()
+	s.send()
+	d := written(t, s)
+	size := func(lines []string) int { return len(strings.Join(lines, "\n")) + 1 }
+	n := len(s.lines)
+	at := fmt.Sprintf("meta.json has seen %d events in %d bytes, and events.jsonl ", n, size(s.lines))
+	onDisk(t, d, s.lines[:n-2])
+	require.Equal(t, at+fmt.Sprintf("ends after %d events and %d bytes", n-2, size(s.lines[:n-2])),
+		check(t, d).Issues[0].Message)
+	appendTo(t, d, layout.EventsFile, "12345678")
+	issues := check(t, d).Issues
+	require.Equal(t, at+fmt.Sprintf("holds %d there", n-2), issues[0].Message)
+	require.Equal(t, "8 bytes behind the last line of events.jsonl are not a line", issues[len(issues)-1].Message)
+}

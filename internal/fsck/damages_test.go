@@ -449,6 +449,7 @@ func TestCheckDeep(t *testing.T) {
 		r, err = fsck.Check(t.Context(), sc.dir.Dir, fsck.CheckOptions{ReadTree: readTree, Deep: blobs})
 		require.NoError(t, err)
 		require.Equal(t, []fsck.Code{fsck.StoreDamaged}, codesOf(r), name)
+		require.Contains(t, r.Issues[0].Message, "checkpoint "+name+" is damaged in the store: ")
 	}
 }
 

@@ -63,6 +63,9 @@ func TestRepairCopiesWhatItReplaces(t *testing.T) {
 				for _, file := range slices.Sorted(maps.Keys(now)) {
 					if of, ok := strings.CutPrefix(file, folder); ok && !strings.HasSuffix(file, "/") && of != "audit.json" {
 						copies = append(copies, of)
+						fi, err := os.Stat(d.Path(file))
+						require.NoError(t, err)
+						require.EqualValues(t, layout.FilePerm, fi.Mode().Perm())
 						require.Contains(t, []string{hurt[of], hurt["_orchestrator/"+of]}, now[file], of)
 					}
 				}
@@ -199,7 +202,8 @@ func TestRevertedCheckpointIsKept(t *testing.T) {
 	first := s.state
 	s.pass(1)
 	s.pass(2)
-	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-REVERT-20260102T030405Z", AtPass: 2})
+	s.pass(4) // is not made again, and neither is its checkpoint
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-REVERT-20260102T030405Z", AtPass: 4})
 	s.revert(first)
 	s.salt = "another "
 	s.pass(1)

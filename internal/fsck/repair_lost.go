@@ -16,7 +16,6 @@ import (
 // findLost lists the damaged files that cannot be rebuilt: neither the store nor an undamaged file in the directory has
 // their contents.
 func (x *examined) findLost(ctx context.Context, blobs projector.Blobs) error {
-	x.lost = nil
 	if blobs == nil || x.shadow == nil {
 		return nil
 	}

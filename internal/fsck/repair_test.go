@@ -121,14 +121,18 @@ func TestLockedDirectoryHasNoLag(t *testing.T) {
 	appendTo(t, d, layout.EventsFile, "x\n")
 	remove(t, d, "artifact.html")
 	remove(t, d, layout.ErrorsLog)
+	const reply = "_orchestrator/passes/pass-002/raw-output.txt"
+	delete(blobs, digestOf(look(t, d)[reply]))
+	remove(t, d, reply)
 	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("the worker", noon))
 	require.NoError(t, err)
 	require.Empty(t, check(t, d).Issues)
 	res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Blobs: blobs, Now: noon})
 	require.NoError(t, err)
 	require.Empty(t, res.Changes)
+	require.Empty(t, res.RepairHint)
 	require.NoError(t, lock.Unlock())
-	require.Len(t, check(t, d).Issues, 4)
+	require.Len(t, check(t, d).Issues, 5)
 
 	d, _ = bodyOf(t, "reference, done")
 	setKey(t, d, "status", `"running"`)
@@ -187,12 +191,17 @@ func TestInterruptedRepair(t *testing.T) {
 
 // TestWithoutTheStoreNothingIsTouched: what is derived from blobs cannot be made without them.
 func TestWithoutTheStoreNothingIsTouched(t *testing.T) {
-	d, _ := bodyOf(t, "paused")
-	remove(t, d, layout.StateFile)
-	before := look(t, d)
-	_, err := fsck.Repair(context.Background(), d, fsck.RepairOptions{Apply: true, Now: noon})
-	require.ErrorContains(t, err, "store")
-	require.Equal(t, before, look(t, d))
+	for _, hurt := range []func(projector.Dir){
+		func(d projector.Dir) { remove(t, d, layout.StateFile) },
+		func(d projector.Dir) { appendTo(t, d, layout.EventsFile, "{") },
+	} {
+		d, _ := bodyOf(t, "paused")
+		hurt(d)
+		before := look(t, d)
+		_, err := fsck.Repair(context.Background(), d, fsck.RepairOptions{Apply: true, Now: noon})
+		require.ErrorContains(t, err, "store")
+		require.Equal(t, before, look(t, d))
+	}
 }
 
 // TestEditSurvivesRepair: an operator's edit of the artifact stays when everything around it is rebuilt.
