@@ -93,13 +93,15 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 	s.send()
 	s.revert(to)
 	s.begin(about(3), 1)
-	s.end(about(3), "ok", 1)
+	s.fail(about(3), 1)
+	s.begin(about(3), 2)
+	s.end(about(3), "ok", 2)
 	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	const passes = "_orchestrator/passes/"
 	for name, lost := range map[string]bool{"prompt.md": false, "raw-output.txt": false, // asked, and gave, the same again
-		"artifact-backup.html": false, "agent.jsonl": true, "prompt-FAILED.md": true, "raw-output-FAILED.txt": true,
+		"artifact-backup.html": false, "agent.jsonl": true, "prompt-FAILED.md": false, "raw-output-FAILED.txt": true,
 		"agent-FAILED.jsonl": true, "prompt-FAILED-2.md": true, "raw-output-FAILED-2.txt": true,
 		"agent-FAILED-2.jsonl": true} {
 		aside := d.Path(passes + "pass-003~1/" + name)

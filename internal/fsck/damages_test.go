@@ -476,13 +476,15 @@ func TestUnreferencedContentIsNamed(t *testing.T) {
 	sc := sceneOf(t, "run-1", "")
 	const lost, other = "_orchestrator/passes/pass-001/raw-output.txt", "_orchestrator/passes/pass-002/prompt.md"
 	delete(sc.story.blobs, digestOf(sc.files[lost]))
-	write(t, sc.dir, lost, "x")
-	write(t, sc.dir, other, "x")
+	const prompt = "_orchestrator/passes/pass-001/prompt.md"
+	for _, name := range []string{lost, other, prompt} {
+		write(t, sc.dir, name, "x")
+	}
 	o := fsck.RepairOptions{Apply: true, Blobs: sc.story.blobs, Now: noon, ReadTree: readTree}
 	res, err := fsck.Repair(t.Context(), sc.dir, o)
 	require.NoError(t, err)
 	require.True(t, res.Applied)
-	require.Equal(t, other, planned(res))
+	require.Equal(t, prompt+" "+other, planned(res))
 	require.Equal(t, lost+" cannot be rebuilt: the store has lost its contents (run starter check --deep "+sc.dir.Root+
 		" for details)", res.RepairHint)
 	require.Equal(t, sc.files[other], look(t, sc.dir)[other])

@@ -134,6 +134,13 @@ func TestLockedDirectoryHasNoLag(t *testing.T) {
 	require.NoError(t, lock.Unlock())
 	require.Len(t, check(t, d).Issues, 5)
 
+	d, _ = bodyOf(t, "own projects")
+	write(t, d, layout.CrossFile, "{")
+	lock, err = durable.TryLock(d.Path(layout.LockFile), durable.Self("the worker", noon))
+	require.NoError(t, err)
+	require.Empty(t, check(t, d).Issues)
+	require.NoError(t, lock.Unlock())
+
 	d, _ = bodyOf(t, "reference, done")
 	setKey(t, d, "status", `"running"`)
 	require.NoError(t, os.Mkdir(d.Path(layout.RepairsDir), 0o755))
