@@ -2,6 +2,7 @@ package fsck_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -59,6 +60,9 @@ func TestCheckDeepReadsTrees(t *testing.T) {
 	store.entries = `{`
 	_, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{Deep: store})
 	require.ErrorContains(t, err, fmt.Sprintf("tree %.12s: ", digestOf("tree 0")))
+	failure := errors.New("the store does not answer")
+	_, err = fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{Deep: brokenBlobs{s.blobs, digestOf("prompt"), failure}})
+	require.ErrorIs(t, err, failure)
 }
 
 // TestCheckDeepComparesTheJournal with the segments if meta.json can be read, and looks for checkpoints up to the last

@@ -95,6 +95,8 @@ func TestContinue(t *testing.T) {
 			refused: fsck.TerminalMetaWithoutTerminalEvent,
 			why: "the run is done according to meta.json, but not according to the events; nothing was changed. " +
 				"starter check DIR lists every finding; starter repair-state DIR --apply repairs what follows from the events"},
+		{name: "a line behind those in meta.json is no event", end: run.Failed,
+			hurt: func(lines []string) string { return strings.Join(lines, "\n") + "\nx\n" }, broken: 12},
 		{name: "meta.json is missing, and the history has every line", end: run.Failed, history: true,
 			gone: []string{layout.MetaFile}},
 		{name: "another run was done, says result.json", end: run.Failed,

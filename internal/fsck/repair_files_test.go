@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -223,5 +224,52 @@ func TestRevertedCheckpointIsKept(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, folder, planned(res))
 		require.Equal(t, healthy[folder+"/"+name], look(t, d)[folder+"/"+name])
+	}
+}
+
+// TestRewriteDerived makes each kind of derived file again, and changes nothing else.
+func TestRewriteDerived(t *testing.T) {
+	const cp, reply = "_orchestrator/checkpoints/cp-S1/", "_orchestrator/passes/pass-002/raw-output.txt"
+	text := func(name, text string) func(*testing.T, projector.Dir) {
+		return func(t *testing.T, d projector.Dir) { write(t, d, name, text) }
+	}
+	for code, row := range map[fsck.Code]struct {
+		body, file string
+		hurt       func(*testing.T, projector.Dir)
+	}{
+		fsck.DerivedFileBehind: {"paused", layout.StateFile,
+			func(t *testing.T, d projector.Dir) { remove(t, d, layout.StateFile) }},
+		fsck.DerivedFileDamaged: {"paused", layout.CostLog, oneByte(layout.CostLog)},
+		fsck.LogRowUnreadable: {"paused", layout.CostLog,
+			func(t *testing.T, d projector.Dir) { appendTo(t, d, layout.CostLog, "x") }},
+		fsck.EvidenceDamaged:   {"paused", reply, text(reply, "x")},
+		fsck.CheckpointDamaged: {"paused", cp + "conviction-layer.md", text(cp+"conviction-layer.md", "x")},
+		fsck.SnapshotDamaged:   {"with turns", layout.SnapshotManifest(1), text(layout.SnapshotManifest(1), "x")},
+		fsck.ChainMismatch:     {"paused", "", swapped(layout.EventsFile, "03:04", "03:05")},
+		"":                     {"paused", "", func(*testing.T, projector.Dir) {}},
+	} {
+		t.Run(string(code), func(t *testing.T) {
+			d, blobs := bodyOf(t, row.body)
+			healthy := look(t, d)
+			row.hurt(t, d)
+			hurt := look(t, d)
+			if code != "" {
+				require.Equal(t, []fsck.Code{code}, codesOf(check(t, d)))
+			}
+			require.NoError(t, fsck.RewriteDerived(t.Context(), d, blobs, readTree))
+			now := look(t, d)
+			if row.file == "" {
+				require.Equal(t, hurt, now)
+				return
+			}
+			require.Equal(t, healthy[row.file], now[row.file])
+			require.Empty(t, check(t, d).Issues)
+			audits, err := filepath.Glob(d.Path(layout.RepairsDir + "/*/audit.json"))
+			require.NoError(t, err)
+			require.Len(t, audits, 1)
+			raw, err := os.ReadFile(audits[0])
+			require.NoError(t, err)
+			require.Contains(t, string(raw), `"by": "rebuild"`)
+		})
 	}
 }
