@@ -43,6 +43,7 @@ func TestTakeOver(t *testing.T) {
 	var stale *fsck.StaleError
 	elsewhere := run.Tail{Seq: end.Seq - 1, Chain: run.Chain("").Over(s.lines[:end.Seq-1])}
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, second(), elsewhere), &stale)
+	require.ErrorContains(t, stale, d.Root+" is not this start's: it ends at event ")
 	require.ErrorContains(t, stale, "not at event")
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, second(), run.Tail{Seq: end.Seq, Chain: "another"}), &stale)
 	require.Equal(t, before, look(t, d), "who is refused writes nothing")
@@ -54,6 +55,7 @@ func TestTakeOver(t *testing.T) {
 	rival.Execution = "e3"
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, rival, end), &stale)
 	require.ErrorContains(t, stale, "epoch 2 is that of execution e2")
+	require.ErrorContains(t, stale, d.Root+" is not this start's: epoch 2 ")
 	require.False(t, stale.Done)
 	earlier := second()
 	earlier.Epoch = 1

@@ -439,4 +439,9 @@ func TestProjectsBlockTheirParent(t *testing.T) {
 		{Alias: "../out", Blocker: "child_missing"}, {Alias: "", Blocker: "child_missing"},
 		{Alias: "a folder", Blocker: "child_missing"}, {Alias: "deep/er", Blocker: "child_missing"},
 	}, p.Children)
+
+	d, _ = madeUp(linesOf(evStart), `{"status": "running", "projects": {"api": 1}}`)(t)
+	p, err = fsck.CrossParent(t.Context(), d.Dir)
+	require.NoError(t, err)
+	require.Equal(t, []run.CrossChild{{Alias: "api", Blocker: "child_missing"}}, p.Children, "a run has one project")
 }

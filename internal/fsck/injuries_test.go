@@ -341,6 +341,7 @@ func TestInjuriesAreNamed(t *testing.T) {
 				require.NoError(t, err)
 				texts.compare(t, b.name+": "+r.how, findings(d, report, dry))
 				require.Equal(t, r.repair, planned(dry))
+				require.Equal(t, append([]fsck.Code{}, codesOf(report)...), dry.IssueCodes)
 				require.False(t, dry.Applied)
 				require.Equal(t, hurt, look(t, d), "check and dry run only read")
 
