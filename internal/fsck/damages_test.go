@@ -476,8 +476,9 @@ func TestUnreferencedContentIsNamed(t *testing.T) {
 	sc := sceneOf(t, "run-1", "")
 	const lost, other = "_orchestrator/passes/pass-001/raw-output.txt", "_orchestrator/passes/pass-002/prompt.md"
 	delete(sc.story.blobs, digestOf(sc.files[lost]))
-	const prompt = "_orchestrator/passes/pass-001/prompt.md"
-	for _, name := range []string{lost, other, prompt} {
+	const prompt, second = "_orchestrator/passes/pass-001/prompt.md", "_orchestrator/passes/pass-003/raw-output.txt"
+	delete(sc.story.blobs, digestOf(sc.files[second]))
+	for _, name := range []string{lost, other, prompt, second} {
 		write(t, sc.dir, name, "x")
 	}
 	o := fsck.RepairOptions{Apply: true, Blobs: sc.story.blobs, Now: noon, ReadTree: readTree}
@@ -485,7 +486,7 @@ func TestUnreferencedContentIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, res.Applied)
 	require.Equal(t, prompt+" "+other, planned(res))
-	require.Equal(t, lost+" cannot be rebuilt: the store has lost its contents (run starter check --deep "+sc.dir.Root+
+	require.Equal(t, lost+", "+second+" cannot be rebuilt: the store has lost its contents (run starter check --deep "+sc.dir.Root+
 		" for details)", res.RepairHint)
 	require.Equal(t, sc.files[other], look(t, sc.dir)[other])
 	require.Equal(t, "x", look(t, sc.dir)[lost])
