@@ -486,8 +486,8 @@ func TestUnreferencedContentIsNamed(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, res.Applied)
 	require.Equal(t, prompt+" "+other, planned(res))
-	require.Equal(t, lost+", "+second+" cannot be rebuilt: the store has lost its contents (run starter check --deep "+sc.dir.Root+
-		" for details)", res.RepairHint)
+	require.Equal(t, lost+", "+second+" cannot be rebuilt: the store has lost its contents "+
+		"(run starter check --deep "+sc.dir.Root+" for details)", res.RepairHint)
 	require.Equal(t, sc.files[other], look(t, sc.dir)[other])
 	require.Equal(t, "x", look(t, sc.dir)[lost])
 	again, err := fsck.Repair(t.Context(), sc.dir, o)

@@ -134,6 +134,8 @@ func fileInjuries() []injury {
 			swapped(manifest, `"createdAt": "2026`, `"createdAt": "2027`), checkpoint, s1, nil},
 		{"a note of a checkpoint was changed", "done", file(s1+"/conviction-layer.md", "x"), checkpoint, s1, nil},
 
+		{"a byte of a line was changed that the store has, and a reply is missing", "stored",
+			all(swapped(layout.EventsFile, "03:04", "03:05"), gone(reply)), codes{fsck.ChainMismatch}, layout.EventsFile, nil},
 		{"a line is cut in its middle", "paused", edited(layout.EventsFile, func(text string) string {
 			return text[:len(text)-20]
 		}), codes{fsck.ChainMismatch, fsck.StatusMismatch, fsck.StreamTornTail}, "",

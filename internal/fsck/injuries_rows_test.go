@@ -63,7 +63,7 @@ func rowInjuries() []injury {
 			codes{fsck.InterruptedEventWithoutInterruptedMeta, fsck.InterruptedWithActiveHandoff,
 				fsck.ActiveHandoffWithoutDecision}},
 		{"another program asks again and again", "reference, asking",
-			foreign(asking, evStart, evAsk, evAsk2, evAsk, evAsk2, evAsk, evAsk2, evAsk, evAsk2, evAsk),
+			foreign(asking, evStart, evAsk, evAsk2, evAsk, evAsk2, evAsk, evAsk2, evAsk),
 			codes{fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}, "",
 			codes{fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}},
 	}
