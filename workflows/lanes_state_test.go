@@ -155,6 +155,14 @@ func TestLimitsOfLanes(t *testing.T) {
 	require.Len(t, e.limits, 3, "it is no pass of a lane")
 	(&pass{e: b, member: "m"}).forgetLimit()
 	require.Equal(t, []run.LimitedCall{call("a", "", 9), {Lane: "c", AttemptsUsed: 2}}, e.limits)
+
+	turn := call("a", "", 9)
+	turn.Kind = run.LimitAtOnce
+	e.limits, e.accountsOpen = []run.LimitedCall{turn}, map[string]int64{"x": 4}
+	(&pass{e: b, member: "m"}).forgetLimit()
+	require.Len(t, e.accountsOpen, 1, "it is the turn of another lane")
+	(&pass{e: a}).forgetLimit()
+	require.Empty(t, e.accountsOpen)
 }
 
 // TestTurnIsTaken: a call that waits for its turn asks again under another number.
