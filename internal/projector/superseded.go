@@ -119,8 +119,8 @@ func (p *Projector) supersede(abandoned, kept []run.Event, then map[string]int) 
 	return nil
 }
 
-// lastStarts leaves out the starts of attempts that have failed: the prompt of such an attempt has a file of its own,
-// and what is in the file of its start belongs to the start after it.
+// lastStarts leaves out the starts of attempts that have failed: the prompt of such an attempt has a separate file, and
+// what is in the file of its start belongs to the start after it.
 func lastStarts(events []run.Event) []run.Event {
 	failed := map[string]bool{}
 	for _, e := range events {
