@@ -58,8 +58,10 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	size := 0
 	list.More, err = j.read(func(line *line) bool {
 		if line.damaged != nil {
-			list.Damaged = append(list.Damaged, *line.damaged)
-			return len(list.Damaged) < maxEvents
+			if len(list.Damaged) < maxEvents { // and read on: the client asks for what follows an event
+				list.Damaged = append(list.Damaged, *line.damaged)
+			}
+			return true
 		}
 		if len(list.Events) >= maxEvents || size > 0 && size+len(line.text) > maxAnswer {
 			return false

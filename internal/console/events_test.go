@@ -124,6 +124,14 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 		require.Equal(t, want, got, "after %s", after)
 	}
 
+	many := strings.Repeat("no JSON\n", maxEvents+1) + anEvent(8, "a.b") + "\n"
+	require.NoError(t, os.WriteFile(d.journal(), []byte(broken+many), 0o600))
+	_, body := d.get("/v1/runs/" + letter + "/events?after=7")
+	var list eventList
+	require.NoError(t, json.Unmarshal([]byte(body), &list))
+	require.Equal(t, []any{1, maxEvents, int64(8), false}, []any{len(list.Events), len(list.Damaged), list.Last, list.More})
+	require.NoError(t, os.WriteFile(d.journal(), []byte(broken), 0o600))
+
 	run, err := d.s.host.Find(letter)
 	require.NoError(t, err)
 	at := journal{dir: run.Dir, last: 7}
