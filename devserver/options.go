@@ -108,15 +108,18 @@ func (o *options) settle() error {
 		}
 		errs = append(errs, o.reachable(f.name, *f.ip))
 	}
-	for name, n := range map[string]int{"--sqlite-connections": o.connections, "--history-shards": o.shards} {
-		if n < 1 {
-			errs = append(errs, fmt.Errorf("%s %d: it must be at least 1", name, n))
-		}
-	}
+	errs = append(errs, positive("--sqlite-connections", o.connections), positive("--history-shards", o.shards))
 	if o.retention < time.Hour {
 		errs = append(errs, fmt.Errorf("--retention %s: the server refuses less than 1h", o.retention))
 	}
 	return errors.Join(append(errs, o.checkLog())...)
+}
+
+func positive(flag string, n int) error {
+	if n < 1 {
+		return fmt.Errorf("%s %d: it must be at least 1", flag, n)
+	}
+	return nil
 }
 
 func (o *options) reachable(name, ip string) error {

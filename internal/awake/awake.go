@@ -52,7 +52,7 @@ type Inhibitor struct {
 	pipe   *os.File    // the write end; nil: no inhibitor was started
 	ended  bool        // the inhibitor of pipe has
 	idle   *time.Timer // ends the inhibitor; nil before the first release
-	failed time.Time
+	failed time.Time   // when the last one could not run
 	warned bool
 }
 
@@ -70,7 +70,7 @@ func (i *Inhibitor) Hold() (file *os.File, release func()) {
 	if i.idle != nil {
 		i.idle.Stop()
 	}
-	if i.holds++; i.holds == 1 && i.pipe == nil && (i.failed.IsZero() || time.Since(i.failed) > retry) {
+	if i.holds++; i.holds == 1 && i.pipe == nil && time.Since(i.failed) > retry {
 		if err := i.start(); err != nil {
 			i.fail(err)
 		}
