@@ -30,7 +30,7 @@ type fakeDirectory struct {
 	sealing  func()                // while a segment is written
 	edited   *run.Blob             // what Inspect finds
 	mended   *run.WorkspaceUpdated // likewise, in the run's own checkout: once
-	full     int                   // so many batches find no room on the disk
+	full     int                   // number of batches for which the disk is full
 	opening  func()                // while it is opened
 	opens    []contract.OpenInput
 	restored bool                   // the artifact was restored while the run was paused

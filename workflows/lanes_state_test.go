@@ -248,12 +248,12 @@ func TestBatchesDoNotSplitPasses(t *testing.T) {
 // text is a payload of that size in KiB.
 func text(kib int) []byte { return []byte(`{"text":"` + strings.Repeat("x", kib<<10) + `"}`) }
 
-// unlocked is a mutex that nobody holds.
+// unlocked is a mutex that no coroutine holds.
 type unlocked struct{ workflow.Mutex }
 
 func (unlocked) IsLocked() bool { return false }
 
-// TestTurnsTakeWhatFits: small events that nobody is told of, while no other projection is in progress.
+// TestTurnsTakeWhatFits: a turn takes small events without a notice, while no other projection is in progress.
 func TestTurnsTakeWhatFits(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(j *journal)

@@ -19,7 +19,7 @@ type fakeTrees struct {
 	mu       sync.Mutex
 	broken   int                    // so many attempts of Carry fail
 	busy     int                    // so many find no slot
-	away     int                    // so many find no store
+	away     int                    // number of checkouts that find no store
 	changes  *run.WorkspaceUpdated  // that Carry reports
 	found    contract.DeliverResult // what a look finds
 	dirty    int                    // so many deliveries find the target changed

@@ -42,8 +42,8 @@ func (d Dir) CatchUp(ctx context.Context, blobs Blobs) error {
 	return p.catchUp()
 }
 
-// catchUp leaves a directory alone that has lost its meta.json, or lines that this had: repair-state repairs those. It
-// is opened as if no event were committed.
+// catchUp leaves a directory alone that has lost its meta.json, or lines that meta.json counts: repair-state repairs
+// those. [Dir.Open] reads both as if no event were committed.
 func (p *Projector) catchUp() error {
 	if len(p.unseen) == 0 || p.meta.Events.Seq == 0 {
 		return nil
