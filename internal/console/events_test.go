@@ -129,7 +129,8 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 	_, body := d.get("/v1/runs/" + letter + "/events?after=7")
 	var list eventList
 	require.NoError(t, json.Unmarshal([]byte(body), &list))
-	require.Equal(t, []any{1, maxEvents, int64(8), false}, []any{len(list.Events), len(list.Damaged), list.Last, list.More})
+	require.Equal(t, []any{1, maxEvents, int64(8), false},
+		[]any{len(list.Events), len(list.Damaged), list.Last, list.More})
 	require.NoError(t, os.WriteFile(d.journal(), []byte(broken), 0o600))
 
 	run, err := d.s.host.Find(letter)
