@@ -52,16 +52,25 @@ func compare(ctx context.Context, s settings, out io.Writer) (err error) {
 	if s.Quick {
 		t.amounts = brief
 	}
+	if err := t.measure(ctx, dir, filepath.Join(programs, "agent"), (*trial).run); err != nil {
+		return err
+	}
+	t.write(out)
+	return nil
+}
+
+// measure makes the measurements of all contenders in turn.
+func (t *table) measure(ctx context.Context, dir, agent string, run func(*trial, context.Context)) error {
 	t.before = load()
-	for rep := range s.Reps {
-		for i, c := range all {
+	for rep := range t.reps {
+		for i, c := range t.contenders {
 			if c.missing != nil {
 				continue
 			}
-			fmt.Fprintf(os.Stderr, "bench: %s, repetition %d of %d\n", c.name, rep+1, s.Reps)
-			m := trial{amounts: t.amounts, contender: c, agent: filepath.Join(programs, "agent"),
+			fmt.Fprintf(os.Stderr, "bench: %s, repetition %d of %d\n", c.name, rep+1, t.reps)
+			m := trial{amounts: t.amounts, contender: c, agent: agent,
 				dir: filepath.Join(dir, fmt.Sprintf("%d-%d", rep, i)), readings: map[figure]reading{}}
-			m.run(ctx)
+			run(&m, ctx)
 			t.add(c.name, m.readings)
 			if err := errors.Join(context.Cause(ctx), os.RemoveAll(m.dir)); err != nil {
 				return err
@@ -69,7 +78,6 @@ func compare(ctx context.Context, s settings, out io.Writer) (err error) {
 		}
 	}
 	t.after = load()
-	t.write(out)
 	return nil
 }
 

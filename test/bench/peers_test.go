@@ -178,14 +178,20 @@ func TestPeersUseTheSameSDK(t *testing.T) {
 }
 
 func TestServerSettingsAreDividedByTheFirst(t *testing.T) {
-	readings := make([]map[figure][]float64, len(variants))
-	for i := range readings {
+	all := &table{readings: map[string]map[figure][]reading{}}
+	for i, v := range variants {
 		n := float64(i + 1)
-		readings[i] = map[figure][]float64{figOne: {n, 9 * n, 0.05 * n}, figMany: {20 / n}, figBytes: {1000 * n}}
+		all.contenders = append(all.contenders, contender{name: v.name})
+		for _, value := range []float64{n, 9 * n, 0.05 * n} {
+			all.add(v.name, map[figure]reading{figOne: {value: value}, figMany: {value: 20 / n},
+				figBytes: {value: 1000 * n}})
+		}
 	}
 	var out bytes.Buffer
-	writeVariants(&out, readings)
+	require.NoError(t, all.writeVariants(&out))
 	lines := strings.Split(out.String(), "\n")
 	require.Equal(t, "| as Passbook starts it | 1 s (1) | 20.0 (1) | 1000 (1) |", lines[2])
 	require.Equal(t, "| "+variants[3].name+" | 4 s (4) | 5 (0.25) | 4000 (4) |", lines[5])
+	all.add(variants[3].name, map[figure]reading{figOne: {err: errors.New("it broke")}})
+	require.ErrorContains(t, all.writeVariants(&out), variants[3].name+": it broke")
 }

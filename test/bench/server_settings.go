@@ -69,53 +69,46 @@ func vary(ctx context.Context, s settings, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	amount := full
+	t := &table{amounts: full, reps: s.Reps, readings: map[string]map[figure][]reading{}}
 	if s.Quick {
-		amount = brief
+		t.amounts = brief
 	}
-	before := load()
-	readings := make([]map[figure][]float64, len(variants))
-	for rep := range s.Reps {
-		for i, v := range variants {
-			fmt.Fprintf(os.Stderr, "bench: %s, repetition %d of %d\n", v.name, rep+1, s.Reps)
-			c := contender{name: v.name, open: func(dir, _ string) engine {
-				return &peerProgram{path: filepath.Join(programs, "temporal"), dir: dir,
-					server: &variedServer{path: server, dir: dir, args: v.args}}
-			}}
-			m := trial{amounts: amount, contender: c, dir: filepath.Join(dir, fmt.Sprintf("%d-%d", rep, i)),
-				readings: map[figure]reading{}}
-			if err := m.open(ctx, "five", measureFive); err != nil {
-				return fmt.Errorf("%s: %w", v.name, err)
-			}
-			if readings[i] == nil {
-				readings[i] = map[figure][]float64{}
-			}
-			for f, r := range m.readings {
-				if r.err != nil {
-					return fmt.Errorf("%s: %w", v.name, r.err)
-				}
-				readings[i][f] = append(readings[i][f], r.value)
-			}
+	for _, v := range variants {
+		t.contenders = append(t.contenders, contender{name: v.name, open: func(dir, _ string) engine {
+			return &peerProgram{path: filepath.Join(programs, "temporal"), dir: dir,
+				server: &variedServer{path: server, dir: dir, args: v.args}}
+		}})
+	}
+	err = t.measure(ctx, dir, "", func(m *trial, ctx context.Context) {
+		if err := m.open(ctx, "five", measureFive); err != nil {
+			m.record(figOne, 0, err)
 		}
+	})
+	if err != nil {
+		return err
 	}
 	fmt.Fprintf(out, "%s; medians of %d, in turn; load average %s before, %s after. In brackets: divided by the first "+
-		"row.\n\n", where(), s.Reps, before, load())
-	writeVariants(out, readings)
-	return nil
+		"row.\n\n", where(), s.Reps, t.before, t.after)
+	return t.writeVariants(out)
 }
 
-func writeVariants(out io.Writer, readings []map[figure][]float64) {
+func (t *table) writeVariants(out io.Writer) error {
 	fmt.Fprintf(out, "| settings of the server | five empty steps | %d workflows at once: workflows a second | bytes "+
 		"of a workflow |\n|---|--:|--:|--:|\n", atOnce)
-	for i, v := range variants {
-		fmt.Fprintf(out, "| %s |", v.name)
+	for _, c := range t.contenders {
+		fmt.Fprintf(out, "| %s |", c.name)
 		for _, column := range []row{{figure: figOne, format: seconds}, {figure: figMany, format: plain},
 			{figure: figBytes, format: plain}} {
-			value, base := median(readings[i][column.figure]), median(readings[0][column.figure])
+			value, err := t.value(c, column.figure)
+			base, errBase := t.value(t.contenders[0], column.figure)
+			if err := errors.Join(err, errBase); err != nil {
+				return fmt.Errorf("%s: %w", c.name, err)
+			}
 			fmt.Fprintf(out, " %s (%s) |", column.format(value), plain(value/base))
 		}
 		fmt.Fprintln(out)
 	}
+	return nil
 }
 
 // measureFive measures workflows of five empty steps, and what they leave in the files of the stopped server.
