@@ -45,7 +45,7 @@ func below(files map[string]string, folder string) map[string]string {
 	return in
 }
 
-// detour is a run that continues after its checkpoint, with a failed attempt, pictures, an artifact, and two checkpoints.
+// detour is a run that continues after its checkpoint: a failed attempt, pictures, an artifact, and two checkpoints.
 func detour(t *testing.T) *writer {
 	w := told(t)
 	w.fail(numbered(2, "report"))
