@@ -21,7 +21,7 @@ func (j *journal) handleDamage(ctx workflow.Context, found []run.JournalDamage) 
 		return j.journalDamage(ctx, found)
 	}
 	end := slices.Clone(j.pending[n:])
-	j.pending, j.state = j.pending[:n:n], j.base
+	j.pending, j.state = j.pending[:n:n], j.disk.state
 	for _, e := range j.pending {
 		j.state = run.Apply(j.state, e)
 	}
@@ -44,14 +44,14 @@ func (j *journal) rearchive(ctx workflow.Context, found []run.JournalDamage) ([]
 	}
 	head, sealed := j.head, j.archived
 	j.head, j.archived, j.unarchivable = "", 0, 0
-	if err := j.archive(ctx, j.tail); err != nil {
+	if err := j.archive(ctx, j.disk.tail); err != nil {
 		return nil, err
 	}
 	if j.archived == 0 { // nothing was archived: keep the segments that are still readable
 		j.head, j.archived = head, sealed
 	}
 	for i, d := range found {
-		found[i].Repaired = d.Repaired || inStore(d) && j.archived == j.tail.Seq
+		found[i].Repaired = d.Repaired || inStore(d) && j.archived == j.disk.tail.Seq
 	}
 	return found, nil
 }

@@ -25,13 +25,13 @@ func (j *journal) adoptEnd(ctx workflow.Context, res contract.ProjectResult) err
 	if res.End == nil {
 		return fmt.Errorf("project to %s: the directory is final, but the end of its run is missing", j.e.in.Target.Dir)
 	}
-	if j.base.Status == run.Done && j.tail == res.Tail {
+	if j.disk.state.Status == run.Done && j.disk.tail == res.Tail {
 		workflow.GetLogger(ctx).Warn("dropped events after the end of the run", "events", len(j.pending))
-		j.pending, j.state = nil, j.base
+		j.pending, j.state = nil, j.disk.state
 		return nil
 	}
 	j.final, j.pending = true, nil
-	j.state, j.base, j.tail, j.head = res.End.State, res.End.State, res.Tail, res.End.Head
+	j.state, j.disk, j.head = res.End.State, written{res.End.State, res.Tail}, res.End.Head
 	j.showLanes()
 	j.e.open = true // messages are handled: they are refused
 	j.e.stop()
@@ -47,7 +47,7 @@ func (e *engine) completeFinal(ctx workflow.Context) (Result, error) {
 	}
 	s := e.j.state
 	why := fmt.Sprintf("the run was already done at %s (event %d of %s): this execution changed nothing", s.FinishedAt,
-		e.j.tail.Seq, e.in.Target.Dir)
+		e.j.disk.tail.Seq, e.in.Target.Dir)
 	workflow.GetLogger(ctx).Warn("completed without work: " + why)
 	if err := workflow.UpsertMemo(ctx, map[string]any{MemoFinal: why}); err != nil {
 		return Result{}, err

@@ -22,17 +22,22 @@ type journal struct {
 	lane           string     // key of the lane
 	e              *engine
 	state          run.State // including pending events
-	base           run.State // as of tail
-	tail           run.Tail  // on disk, as of the last projection
-	head           string    // newest segment
-	archived       int64     // last line in it
-	unarchivable   int64     // last line that cannot be archived: it is damaged and no intact copy exists
+	disk           written
+	head           string // newest segment
+	archived       int64  // last line in it
+	unarchivable   int64  // last line that cannot be archived: it is damaged and no intact copy exists
 	pending        []run.Event
 	mu             workflow.Mutex
 	waiting        int                 // callers of project that wait for mu
 	reportedDamage []run.JournalDamage // by this execution: the state keeps only the last ones
 	abandoned      run.Tail            // of the lines on disk that a reset abandons
 	final          bool                // the directory holds an end of the run that this execution did not write
+}
+
+// written is what the directory holds as of the last projection.
+type written struct {
+	state run.State
+	tail  run.Tail
 }
 
 // emit journals one event and folds it.
@@ -109,14 +114,14 @@ func (j *journal) project(ctx workflow.Context) error {
 		return err
 	}
 	defer j.mu.Unlock()
-	if len(j.pending) == 0 && j.abandoned.Seq > j.tail.Seq {
+	if len(j.pending) == 0 && j.abandoned.Seq > j.disk.tail.Seq {
 		if err := j.rebase(ctx, j.abandoned); err != nil {
 			return err
 		}
 	}
 	// What messages journal meanwhile is left to the next call: they may come faster than events are written.
 	verified, last := false, j.state.Seq
-	for rebuilt := 0; len(j.pending) > 0 && j.tail.Seq < last; {
+	for rebuilt := 0; len(j.pending) > 0 && j.disk.tail.Seq < last; {
 		var res contract.ProjectResult
 		var batch contract.ProjectInput
 		var n int
@@ -180,7 +185,7 @@ func (j *journal) project(ctx workflow.Context) error {
 // batch returns as many pending lines as fit. Events that belong to one pass are not split.
 func (j *journal) batch() (contract.ProjectInput, int, error) {
 	in := contract.ProjectInput{
-		Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.tail.Chain, Head: j.head,
+		Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.disk.tail.Chain, Head: j.head,
 	}
 	size := 0
 	for _, ev := range j.pending {
@@ -215,10 +220,10 @@ func batchSummary(b contract.ProjectInput) string {
 // markWritten records that n events are on disk. More may have become pending meanwhile.
 func (j *journal) markWritten(n int, tail run.Tail) {
 	for _, ev := range j.pending[:n] {
-		j.base = run.Apply(j.base, ev)
-		j.e.queueNotices(ev, j.base)
+		j.disk.state = run.Apply(j.disk.state, ev)
+		j.e.queueNotices(ev, j.disk.state)
 	}
-	j.pending, j.tail = j.pending[n:], tail
+	j.pending, j.disk.tail = j.pending[n:], tail
 	j.e.diskFullTries = 0
 }
 
@@ -246,7 +251,7 @@ func (j *journal) rebase(ctx workflow.Context, disk run.Tail) error {
 	if err := j.archive(ctx, disk); err != nil {
 		return err
 	}
-	holds := j.base
+	holds := j.disk.state
 	raw, err := run.Payload(run.RunReverted{
 		To: holds.Seq, Cause: "reset", Abandoned: run.Range{First: holds.Seq + 1, Last: disk.Seq}, State: &holds,
 	})
@@ -255,14 +260,14 @@ func (j *journal) rebase(ctx workflow.Context, disk run.Tail) error {
 	}
 	lead := run.Event{TS: j.now(ctx), Kind: run.KindRunReverted, Payload: raw}
 	moved := append([]run.Event{lead}, j.pending...)
-	state := j.base
+	state := j.disk.state
 	for i := range moved {
 		moved[i].Seq = disk.Seq + 1 + int64(i)
 		// they were journaled before the lead, and time never decreases in a journal
 		moved[i].TS = max(moved[i].TS, lead.TS)
 		state = run.Apply(state, moved[i])
 	}
-	j.pending, j.state, j.tail = moved, state, disk
+	j.pending, j.state, j.disk.tail = moved, state, disk
 	j.showLanes()
 	return nil
 }
@@ -291,4 +296,4 @@ func (j *journal) archive(ctx workflow.Context, tail run.Tail) error {
 }
 
 // fullyArchived reports whether everything on disk is archived, as far as possible.
-func (j *journal) fullyArchived() bool { return j.tail.Seq <= max(j.archived, j.unarchivable) }
+func (j *journal) fullyArchived() bool { return j.disk.tail.Seq <= max(j.archived, j.unarchivable) }

@@ -232,7 +232,7 @@ func TestBatchesDoNotSplitPasses(t *testing.T) {
 		"a whole pass is too large": {[]run.Event{event(end, 30), event(changed, 30)}, 1},
 	} {
 		e := engineOf(run.State{Epoch: 3})
-		e.j.head, e.j.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
+		e.j.head, e.j.disk.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
 		for i := range row.pending {
 			row.pending[i].Seq = int64(7 + i)
 		}
@@ -268,7 +268,7 @@ func TestTurnsTakeWhatFits(t *testing.T) {
 		"just small enough": {func(j *journal) { j.pending[0].Payload = text(31) }, true},
 		"a notice": {func(j *journal) {
 			j.e.in.Start.Receivers = []run.Receiver{{On: []string{"pause"}}}
-			j.base.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
+			j.disk.state.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
 		}, false},
 	} {
 		e := engineOf(run.State{})

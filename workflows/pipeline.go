@@ -147,7 +147,7 @@ func newEngine(ctx workflow.Context, in Input, hide func(string) string, verify 
 	e.finalCheck = workflow.NewMutex(ctx)
 	e.control = &control{e: e}
 	if c := in.Snapshot; c != nil {
-		e.j.state, e.j.base, e.j.tail, e.j.head, e.j.archived = c.State, c.State, c.Tail, c.Head, c.Archived
+		e.j.state, e.j.disk, e.j.head, e.j.archived = c.State, written{c.State, c.Tail}, c.Head, c.Archived
 		e.control.Control, e.control.refusals, e.pending, e.permits = c.Control, c.Refusals, c.Pending, c.Permits
 		e.limits, e.reminded = c.Limits, c.Reminded
 	}
@@ -194,7 +194,7 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.
 func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) (contract.OpenResult, error) {
-	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.tail, workflow.GetInfo(ctx).FirstRunID
+	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.disk.tail, workflow.GetInfo(ctx).FirstRunID
 	in.EpochGrant = e.in.EpochGrant
 	var res contract.OpenResult
 	if err := e.runDirectoryActivity(ctx, "open the run directory", contract.Open, &in, &res); err != nil {
@@ -308,7 +308,7 @@ func (e *engine) continueAsNew(ctx workflow.Context) error {
 	}
 	in := e.in
 	in.Snapshot = &Snapshot{
-		State: e.j.state, Tail: e.j.tail, Head: e.j.head, Archived: e.j.archived, Control: e.control.Control,
+		State: e.j.state, Tail: e.j.disk.tail, Head: e.j.head, Archived: e.j.archived, Control: e.control.Control,
 		Refusals: e.control.refusals,
 		Pending:  e.pending, Permits: e.permits, Limits: e.lanesCarried(), Reminded: e.reminded,
 	}
@@ -333,7 +333,7 @@ func (e *engine) flushAll(ctx workflow.Context) error {
 		if err := e.j.flush(ctx); err != nil {
 			return err
 		}
-		if err := e.j.archive(ctx, e.j.tail); err != nil {
+		if err := e.j.archive(ctx, e.j.disk.tail); err != nil {
 			return err
 		}
 	}
@@ -380,7 +380,7 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 func (e *engine) result() Result {
 	s := e.j.state
 	r := Result{
-		RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: e.j.tail,
+		RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: e.j.disk.tail,
 		Head: e.j.head,
 	}
 	if s.Artifact != nil {

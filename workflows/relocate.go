@@ -101,7 +101,7 @@ func (c *control) verifyNewLocation(ctx workflow.Context, m Message) (contract.R
 	e := c.e
 	in := contract.RehomeInput{
 		Target: e.in.Target, From: e.in.Target.Dir, Epoch: e.j.state.Epoch, Execution: workflow.GetInfo(ctx).FirstRunID,
-		Tail: e.j.tail, Head: e.j.head,
+		Tail: e.j.disk.tail, Head: e.j.head,
 	}
 	in.To = path.Clean(m.Dir)
 	queue := e.in.DirQueue

@@ -17,7 +17,7 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	}); err != nil {
 		return err
 	}
-	if err := e.j.archive(ctx, e.j.tail); err != nil {
+	if err := e.j.archive(ctx, e.j.disk.tail); err != nil {
 		return err
 	}
 	if r.From == run.Done { // only its end is missing, and nothing follows it

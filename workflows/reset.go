@@ -33,7 +33,7 @@ func (e *engine) checkAfterReset(ctx workflow.Context) error {
 		return errFinal
 	}
 	// before the directory is first opened, it is empty
-	if !wasReset(ctx) || e.finalChecked || !e.open && e.j.tail.Seq == 0 {
+	if !wasReset(ctx) || e.finalChecked || !e.open && e.j.disk.tail.Seq == 0 {
 		return nil
 	}
 	if err := e.finalCheck.Lock(ctx); err != nil {
@@ -49,7 +49,7 @@ func (e *engine) checkAfterReset(ctx workflow.Context) error {
 // checkFinal asks the directory whether its run is done.
 func (e *engine) checkFinal(ctx workflow.Context) error {
 	in := contract.ProjectInput{
-		Target: e.in.Target, Epoch: e.j.state.Epoch, First: e.j.tail.Seq + 1, Prev: e.j.tail.Chain, CheckOnly: true,
+		Target: e.in.Target, Epoch: e.j.state.Epoch, First: e.j.disk.tail.Seq + 1, Prev: e.j.disk.tail.Chain, CheckOnly: true,
 	}
 	var res contract.ProjectResult
 	err := e.withDirectory(ctx, func() error {
@@ -65,7 +65,7 @@ func (e *engine) checkFinal(ctx workflow.Context) error {
 		return e.j.adoptEnd(ctx, res)
 	}
 	// An execution that waits has nothing to journal, and its directory would show what the reset abandoned.
-	e.j.abandoned, e.control.unflushed = res.Tail, e.control.unflushed || res.Tail.Seq > e.j.tail.Seq
+	e.j.abandoned, e.control.unflushed = res.Tail, e.control.unflushed || res.Tail.Seq > e.j.disk.tail.Seq
 	return e.j.finalErr()
 }
 

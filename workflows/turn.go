@@ -24,10 +24,10 @@ func (p *pass) takesTurn() bool {
 
 // fitTurn reports whether a turn can take all pending events, and no other projection is in progress.
 func (j *journal) fitTurn() bool {
-	if j.final || j.mu.IsLocked() || j.waiting > 0 || len(j.pending) == 0 || j.abandoned.Seq > j.tail.Seq {
+	if j.final || j.mu.IsLocked() || j.waiting > 0 || len(j.pending) == 0 || j.abandoned.Seq > j.disk.tail.Seq {
 		return false
 	}
-	size, after := 0, j.base
+	size, after := 0, j.disk.state
 	for _, ev := range j.pending {
 		line, err := ev.Line()
 		if size += len(line); err != nil || size > maxTurn {
@@ -67,7 +67,7 @@ func (p *pass) deliver(calls, ctx, opts workflow.Context, turn bool) (*contract.
 // tookTurn records that the events of a turn are on disk, unless another projection does.
 func (j *journal) tookTurn(ctx workflow.Context, batch contract.ProjectInput, res contract.ProjectResult) error {
 	if !j.mu.IsLocked() && len(j.pending) >= len(batch.Lines) && j.pending[0].Seq == batch.First &&
-		j.tail.Chain == batch.Prev {
+		j.disk.tail.Chain == batch.Prev {
 		j.markWritten(len(batch.Lines), batch.Tail())
 	}
 	return j.e.journalRecovered(ctx, "", res.Recovered, 0)
