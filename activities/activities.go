@@ -174,12 +174,12 @@ func New(cfg Config) (*Activities, error) {
 		cfg.OnPoint = func(Point, string) {}
 	}
 	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
-	disk := diskOf(cfg)
+	disk, memory := diskOf(cfg), new(projector.Memory)
 	a := &Activities{
 		cfg: cfg, machine: process.Simulated(cfg.Machine), worker: self, prices: price.With(cfg.Prices),
 		browser:   browser.Options{Exec: cfg.Browser},
 		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
-		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk} },
+		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk, Memory: memory} },
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
 		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,

@@ -17,6 +17,8 @@ type Dir struct {
 
 	Boot func() string // of this machine; nil: durable.Boot
 
+	Memory *Memory // of the projections of this process; nil: every one reads what it needs
+
 	FullRecords int // maximum number of records for which state.json is written after every batch; 0: 200
 }
 

@@ -104,7 +104,7 @@ func (p *Projector) queueRecords(w *batchWriter) error {
 	if err != nil {
 		return err
 	}
-	p.meta.Records = rundir.MarkOf(raw)
+	p.meta.Records, p.wroteState = rundir.MarkOf(raw), raw
 	w.add(wholeFile{name: layout.StateFile, data: raw, verify: durable.VerifyState()})
 	return nil
 }
@@ -121,7 +121,8 @@ func (p *Projector) writeMeta() error {
 		return err
 	}
 	p.meta.Digest = layout.Digest(raw)
-	return p.Replace(layout.MetaFile, object.Sealed(raw, p.meta.Digest))
+	p.wroteMeta = object.Sealed(raw, p.meta.Digest)
+	return p.Replace(layout.MetaFile, p.wroteMeta)
 }
 
 // applyRecords folds one event into the records. Before a revert restores earlier records, the evidence that it

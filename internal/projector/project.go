@@ -103,6 +103,7 @@ func (p *Projector) project(b Batch) (Projected, error) {
 	if err := p.Materialise(); err != nil {
 		return Projected{}, err
 	}
+	p.Dir.Memory.keep(p)
 	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Added: len(fresh),
 		Pipeline: p.meta.State.Pipeline}, nil
 }

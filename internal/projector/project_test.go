@@ -207,14 +207,19 @@ func TestBatchesLeaveTheSameDirectory(t *testing.T) {
 	} {
 		require.Equal(t, text, want[name], name)
 	}
-	for name, full := range map[string]int{"state.json at once": 0, "state.json at checkpoints": 1} {
+	for name, as := range map[string]Dir{
+		"state.json at once":                    {},
+		"state.json at checkpoints":             {FullRecords: 1},
+		"state.json at once, remembered":        {Memory: new(Memory)},
+		"state.json at checkpoints, remembered": {FullRecords: 1, Memory: new(Memory)},
+	} {
 		d := claimed(t)
-		d.FullRecords = full
+		d.FullRecords, d.Memory = as.FullRecords, as.Memory
 		for last := int64(1); last <= w.last(); last++ {
 			p := w.project(d, last)
 			require.Equal(t, []any{1, "p", 0}, []any{p.Added, p.Pipeline, len(p.Healed)})
 		}
-		if full == 0 {
+		if as.FullRecords == 0 {
 			require.Equal(t, want, contents(t, d), name)
 		}
 		got := contents(t, d)

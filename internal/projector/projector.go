@@ -42,6 +42,8 @@ type Projector struct {
 	boot      string       // of the machine; empty: everything is synced at once
 	healed    []string     // damaged files that are rebuilt from the events
 	beyond    *rundir.Meta // meta.json, if events.jsonl is shorter than its mark
+
+	wroteMeta, wroteState []byte // meta.json and state.json as written last; nil: not written
 }
 
 // heal records that a derived file is damaged and will be rebuilt.
@@ -53,7 +55,7 @@ func (p *Projector) heal(format string, args ...any) {
 // file, and only later lines are read.
 func (d Dir) Open(ctx context.Context, blobs Blobs) (*Projector, error) {
 	p := &Projector{Ctx: ctx, Dir: d, Blobs: blobs}
-	meta, err := d.Meta()
+	meta, err := d.meta()
 	if err != nil && !layout.Missing(err) {
 		return nil, err
 	}
@@ -70,6 +72,18 @@ func (d Dir) Open(ctx context.Context, blobs Blobs) (*Projector, error) {
 	}
 	p.last, p.chain, p.size, p.vouched = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size, p.meta.Epoch
 	return p, p.readUnseen()
+}
+
+// meta reads meta.json. What this process wrote itself is not parsed.
+func (d Dir) meta() (rundir.Meta, error) {
+	if d.Memory != nil {
+		if raw, err := d.ReadFile(layout.MetaFile); err == nil {
+			if meta := d.Memory.takeMeta(d.Root, raw); meta != nil {
+				return *meta, nil
+			}
+		}
+	}
+	return d.Meta()
 }
 
 // readUnseen reads the lines after those in meta.json. If the stream is shorter than its mark, or no line ends there,

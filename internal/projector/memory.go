@@ -1,0 +1,76 @@
+package projector
+
+import (
+	"bytes"
+	"sync"
+
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// maxRemembered is the maximum number of run directories in a [Memory].
+const maxRemembered = 64
+
+// Memory has the contents of meta.json and state.json as this process wrote them last, so that the next projection of
+// the run need not parse them. They count only for a file with the same bytes: it is read and compared every time.
+type Memory struct {
+	mu   sync.Mutex
+	runs map[string]*remembered // by directory
+}
+
+// remembered has bytes and contents of both files. Who takes contents owns them: a projector changes them in place.
+type remembered struct {
+	metaRaw, stateRaw []byte
+	meta              *rundir.Meta
+	state             *rundir.PipelineState
+}
+
+// takeMeta returns the contents of meta.json with these bytes, once.
+func (m *Memory) takeMeta(root string, raw []byte) (meta *rundir.Meta) {
+	m.with(root, func(r *remembered) {
+		if bytes.Equal(r.metaRaw, raw) {
+			meta, r.meta = r.meta, nil
+		}
+	})
+	return meta
+}
+
+// takeState returns the contents of state.json with these bytes, once.
+func (m *Memory) takeState(root string, raw []byte) (state *rundir.PipelineState) {
+	m.with(root, func(r *remembered) {
+		if bytes.Equal(r.stateRaw, raw) {
+			state, r.state = r.state, nil
+		}
+	})
+	return state
+}
+
+// keep remembers what a projector wrote. The projector must not use it any more.
+func (m *Memory) keep(p *Projector) {
+	m.with(p.Dir.Root, func(r *remembered) {
+		if p.wroteMeta != nil {
+			meta := p.meta.Meta
+			r.metaRaw, r.meta = p.wroteMeta, &meta
+		}
+		if p.wroteState != nil {
+			state := p.records
+			r.stateRaw, r.state = p.wroteState, &state
+		}
+	})
+}
+
+func (m *Memory) with(root string, do func(*remembered)) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.runs[root]
+	if r == nil {
+		if m.runs == nil || len(m.runs) == maxRemembered {
+			m.runs = map[string]*remembered{}
+		}
+		r = &remembered{}
+		m.runs[root] = r
+	}
+	do(r)
+}
