@@ -10,11 +10,18 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// enterPhase opens a phase: a stage, or each round of a repeated one.
+// enterPhase opens a phase: a stage, or each round of a repeated one. If a decision led back to an earlier stage, the
+// phase that is open ends first.
 func (e *engine) enterPhase(ctx workflow.Context, at run.Place) error {
 	s := e.j.state
 	if s.PhaseOpen {
-		return nil
+		if s.Phase == e.round.Stage {
+			return nil
+		}
+		left := run.PhaseEnd{Key: s.Phase, Title: s.Phase, Outcome: "back to " + e.round.Stage, Round: s.Round}
+		if err := e.j.emit(ctx, run.KindPhaseEnd, s.Phase, left); err != nil {
+			return err
+		}
 	}
 	p := run.PhaseStart{Key: e.round.Stage, Title: e.round.Title, Round: e.phaseRound(at)}
 	if e.repeats() {
