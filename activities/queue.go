@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/activity"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/costs"
@@ -106,6 +109,24 @@ func (a *Activities) OfferTurns(ctx context.Context) error {
 			return nil
 		}
 	}
+}
+
+// leaveQueue takes the waiting calls of a run out of the queue when it pauses or ends; since is a time before that. If
+// that fails, they leave when it is their turn.
+func (a *Activities) leaveQueue(ctx context.Context, in contract.ProjectInput, since time.Time) {
+	stops := func(line string) bool {
+		return strings.Contains(line, `"kind":"`+string(run.KindRunPaused)+`"`) ||
+			strings.Contains(line, `"kind":"`+string(run.KindRunEnd)+`"`)
+	}
+	if a.costs == nil || !slices.ContainsFunc(in.Lines, stops) {
+		return
+	}
+	if err := a.costs.Leave(ctx, in.RunID, since.UnixMilli()); err != nil {
+		activity.GetLogger(ctx).Warn("take the calls of a run out of the queue; they leave when it is their turn", "run",
+			in.RunID, "error", err)
+		return
+	}
+	a.callEnded() // a place may have been offered to it
 }
 
 // offer wakes the run of a call, unless the run is paused or has ended.

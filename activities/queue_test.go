@@ -2,7 +2,9 @@ package activities
 
 import (
 	"context"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
@@ -108,6 +110,36 @@ func TestRunWithoutACallLeavesTheQueue(t *testing.T) {
 			require.NoError(t, h.acts.OfferTurns(t.Context()))
 			require.Len(t, runs.woken, 1)
 			require.Equal(t, "next", runs.woken[0].Run)
+		})
+	}
+}
+
+// TestPausedRunLeavesTheQueueAtOnce: the places of the others are right from then on. A call that asks later stays.
+func TestPausedRunLeavesTheQueueAtOnce(t *testing.T) {
+	for kind, stays := range map[run.Kind]int{run.KindRunPaused: 0, run.KindRunEnd: 0, run.KindPhaseStart: 1} {
+		t.Run(string(kind), func(t *testing.T) {
+			h, _ := occupied(t, config.AtOnce{Host: 1})
+			h.in.RunID = "run-1"
+			_, err := h.pass(t.Context())
+			require.NoError(t, err)
+			<-h.acts.ended // of the call that waits
+			in := h.startsAs(filepath.Join(h.dir, "run"))
+			line, err := run.Event{Seq: 2, TS: "2026-01-02T03:04:06.000Z", Kind: kind, Payload: []byte("{}")}.Line()
+			require.NoError(t, err)
+			in.Lines = append(in.Lines, line)
+			_, _, err = h.project(in, nil)
+			require.NoError(t, err)
+			q, err := h.acts.costs.Queue()
+			require.NoError(t, err)
+			require.Len(t, q, stays)
+			require.Len(t, h.acts.ended, 1-stays, "another call may have its turn")
+
+			_, err = h.pass(t.Context())
+			require.NoError(t, err)
+			h.acts.leaveQueue(t.Context(), in, time.Now().Add(-time.Hour))
+			q, err = h.acts.costs.Queue()
+			require.NoError(t, err)
+			require.Len(t, q, 1, "it asked after the pause")
 		})
 	}
 }

@@ -251,13 +251,17 @@ func (q *queue) offer(server string, t taken, now time.Time) (offered []Waiting,
 
 // Leave removes the waiting calls of a run that makes none now, up to a request: it pauses or has ended.
 func (l *Ledger) Leave(ctx context.Context, runID string, number int64) error {
+	leaves := func(w Waiting) bool { return w.Run == runID && w.Number <= number }
+	if q, err := l.queue(); err != nil || !slices.ContainsFunc(q.Waiting, leaves) {
+		return err
+	}
 	return l.locked(ctx, func() error {
 		q, err := l.queue()
 		if err != nil {
 			return err
 		}
 		before := len(q.Waiting)
-		q.Waiting = slices.DeleteFunc(q.Waiting, func(w Waiting) bool { return w.Run == runID && w.Number <= number })
+		q.Waiting = slices.DeleteFunc(q.Waiting, leaves)
 		if len(q.Waiting) == before {
 			return nil
 		}
