@@ -44,16 +44,15 @@ func (m *Memory) takeState(root string, raw []byte) (state *rundir.PipelineState
 	return state
 }
 
-// keep remembers what a projector wrote. The projector must not use it any more.
-func (m *Memory) keep(p *Projector) {
-	m.with(p.Dir.Root, func(r *remembered) {
-		if p.wroteMeta != nil {
-			meta := p.meta.Meta
-			r.metaRaw, r.meta = p.wroteMeta, &meta
+// keep remembers what was written to a directory; of a file without bytes nothing was. Its writer must not use it any
+// more.
+func (m *Memory) keep(root string, wrote remembered) {
+	m.with(root, func(r *remembered) {
+		if wrote.metaRaw != nil {
+			r.metaRaw, r.meta = wrote.metaRaw, wrote.meta
 		}
-		if p.wroteState != nil {
-			state := p.records
-			r.stateRaw, r.state = p.wroteState, &state
+		if wrote.stateRaw != nil {
+			r.stateRaw, r.state = wrote.stateRaw, wrote.state
 		}
 	})
 }

@@ -39,7 +39,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	m := new(Memory)
 	for range 3 * maxRemembered {
 		d := At(t.TempDir())
-		m.keep(&Projector{Dir: d, wroteState: []byte("{}")})
+		m.keep(d.Root, remembered{stateRaw: []byte("{}"), state: new(rundir.PipelineState)})
 		require.NotNil(t, m.takeState(d.Root, []byte("{}")))
 		require.LessOrEqual(t, len(m.runs), maxRemembered)
 	}
@@ -95,14 +95,4 @@ func TestMemoryAfterAFailedWrite(t *testing.T) {
 		require.Equal(t, run.ProjectionWritten, p.Outcome)
 		require.Equal(t, want, contents(t, d), "failed at write %d", fail)
 	}
-}
-
-// TestMemoryOwnsItsContents: what a projection has remembered does not change with the files of its caller.
-func TestMemoryOwnsItsContents(t *testing.T) {
-	p := &Projector{Dir: At(t.TempDir()), records: rundir.NewState(), wroteState: []byte("{}"), wroteMeta: []byte("{}")}
-	m := new(Memory)
-	m.keep(p)
-	p.records, p.meta.Epoch = rundir.PipelineState{}, 2
-	require.True(t, m.takeState(p.Dir.Root, []byte("{}")).Valid())
-	require.Zero(t, m.takeMeta(p.Dir.Root, []byte("{}")).Epoch)
 }

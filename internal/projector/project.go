@@ -103,7 +103,8 @@ func (p *Projector) project(b Batch) (Projected, error) {
 	if err := p.Materialise(); err != nil {
 		return Projected{}, err
 	}
-	p.Dir.Memory.keep(p)
+	meta, state := p.meta.Meta, p.records
+	p.Dir.Memory.keep(p.Dir.Root, remembered{p.wroteMeta, p.wroteState, &meta, &state})
 	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Added: len(fresh),
 		Pipeline: p.meta.State.Pipeline}, nil
 }
