@@ -177,9 +177,11 @@ func New(cfg Config) (*Activities, error) {
 	disk, memory := diskOf(cfg), new(projector.Memory)
 	a := &Activities{
 		cfg: cfg, machine: process.Simulated(cfg.Machine), worker: self, prices: price.With(cfg.Prices),
-		browser:   browser.Options{Exec: cfg.Browser},
-		history:   history.Reader{Client: cfg.Client, Converter: cfg.Converter},
-		open:      func(root string) projector.Dir { return projector.Dir{Dir: rundir.At(root), Disk: disk, Memory: memory} },
+		browser: browser.Options{Exec: cfg.Browser},
+		history: history.Reader{Client: cfg.Client, Converter: cfg.Converter},
+		open: func(root string) projector.Dir {
+			return projector.Dir{Dir: rundir.At(root), Disk: disk, Memory: memory}
+		},
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
 		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
