@@ -1,125 +1,64 @@
 package histories
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
-	"sync"
 	"time"
 
-	commonpb "go.temporal.io/api/common/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // Options change how histories are replayed.
 type Options struct {
 	Redact func(text string) string // what the recording worker removed from messages; nil: nothing
-	Extra  Part                     // an additional command in the handlers of this message, or before this activity
+	// compare only what is written to the journal: the rest may differ from that of an earlier release
+	Journal bool
+	Extra   Part // an additional command in the handlers of this message, or before this activity
 }
 
 // Replay executes the workflow code on a history. It returns an error if the code returns other commands than those
-// that were recorded, or another input of an activity that writes events: other bytes in the journal.
+// that were recorded, or if inputs and options of activities, signals, children, answers, search attributes or results
+// have other contents.
 func Replay(h *historypb.History, o Options) error {
 	keys, err := testCodec()
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
-	inputs := &projected{conv: keys.Converter()}
-	inputs.read(h)
+	compared := &contents{conv: keys.Converter(), journal: o.Journal}
+	if err := compared.read(h); err != nil {
+		return fmt.Errorf("replay: %w", err)
+	}
 	r, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		DataConverter: keys.Converter(), FailureConverter: keys.Failures(),
-		Interceptors: []interceptor.WorkerInterceptor{&observer{inputs: inputs, extra: o.Extra}},
+		Interceptors: []interceptor.WorkerInterceptor{&observer{compared: compared, extra: o.Extra}},
 	})
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
 	workflows.Register(r, o.Redact, nil)
 	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	at := worker.ReplayWorkflowHistoryOptions{}
-	if id := resetRunID(h); id != "" {
-		at.OriginalExecution = workflow.Execution{
-			ID: h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId(), RunID: id,
-		}
-	}
+	at := worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{
+		ID:    h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId(),
+		RunID: resetRunID(h), // empty: it was not reset
+	}}
 	own := proto.Clone(h).(*historypb.History) // the replayer writes to it
-	return errors.Join(r.ReplayWorkflowHistoryWithOptions(quiet, own, at), inputs.err())
-}
-
-// projects reports whether an activity writes events.
-func projects(activityType string) bool {
-	return activityType == contract.Project || activityType == contract.Turn
-}
-
-// projected compares the inputs of activities that write events, in the order of their commands.
-type projected struct {
-	conv     converter.DataConverter
-	mu       sync.Mutex
-	recorded []*commonpb.Payloads
-	errs     []error
-	next     int
-}
-
-func (p *projected) read(h *historypb.History) {
-	for _, e := range h.Events {
-		at := e.GetActivityTaskScheduledEventAttributes()
-		if projects(at.GetActivityType().GetName()) {
-			p.recorded = append(p.recorded, at.Input)
-		}
-	}
-}
-
-func (p *projected) compare(in any) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.next == len(p.recorded) { // the history ends before this command
-		return
-	}
-	n := p.next
-	p.next++
-	want, err := p.again(p.recorded[n], in)
-	if err == nil {
-		var got *commonpb.Payload
-		if got, err = converter.GetDefaultDataConverter().ToPayload(in); err == nil && !bytes.Equal(got.Data, want) {
-			err = fmt.Errorf("the input differs.\nrecorded: %s\nreplayed: %s", want, got.Data)
-		}
-	}
-	if err != nil {
-		p.errs = append(p.errs, fmt.Errorf("replay projection %d: %w", n+1, err))
-	}
-}
-
-// again is a recorded input as this release encodes it; it has the type of in. Lines of the journal stay as they are.
-func (p *projected) again(of *commonpb.Payloads, in any) ([]byte, error) {
-	recorded := reflect.New(reflect.TypeOf(in))
-	if err := p.conv.FromPayloads(of, recorded.Interface()); err != nil {
-		return nil, err
-	}
-	raw, err := converter.GetDefaultDataConverter().ToPayload(recorded.Elem().Interface())
-	return raw.GetData(), err
-}
-
-func (p *projected) err() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return errors.Join(p.errs...)
+	return errors.Join(r.ReplayWorkflowHistoryWithOptions(quiet, own, at), compared.err())
 }
 
 // observer is between workflow code and SDK.
 type observer struct {
 	interceptor.WorkerInterceptorBase
-	inputs *projected
-	extra  Part
+	compared *contents
+	extra    Part
 }
 
 func (o *observer) InterceptWorkflow(
@@ -139,7 +78,17 @@ func (i *inbound) Init(out interceptor.WorkflowOutboundInterceptor) error {
 
 func (i *inbound) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
 	i.o.plant(ctx, UpdatePart(in.Name))
-	return i.Next.ExecuteUpdate(ctx, in)
+	answer, err := i.Next.ExecuteUpdate(ctx, in)
+	if err == nil && !i.o.compared.journal {
+		i.o.compared.compare(answerTo(workflow.GetCurrentUpdateInfo(ctx).ID), answer)
+	}
+	return answer, err
+}
+
+func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	result, err := i.Next.ExecuteWorkflow(ctx, in)
+	i.o.compared.ended(result, err)
+	return result, err
 }
 
 // plant adds a command that no history has.
@@ -193,8 +142,38 @@ func (c channel) ReceiveAsync(value any) (ok bool) {
 
 func (w *outbound) ExecuteActivity(ctx workflow.Context, activityType string, args ...any) workflow.Future {
 	w.o.plant(ctx, ActivityPart(activityType))
-	if projects(activityType) && len(args) == 1 {
-		w.o.inputs.compare(args[0])
-	}
+	w.o.compared.activity(ctx, activityType, args)
 	return w.Next.ExecuteActivity(ctx, activityType, args...)
+}
+
+func (w *outbound) ExecuteChildWorkflow(ctx workflow.Context, of string, args ...any) workflow.ChildWorkflowFuture {
+	if !w.o.compared.journal && len(args) == 1 {
+		w.o.compared.compare(childOf(of, workflow.GetChildWorkflowOptions(ctx).WorkflowID), args[0])
+	}
+	return w.Next.ExecuteChildWorkflow(ctx, of, args...)
+}
+
+func (w *outbound) SignalExternalWorkflow(ctx workflow.Context, workflowID, runID, name string, arg any,
+) workflow.Future {
+	if !w.o.compared.journal {
+		w.o.compared.compare(signalTo(workflowID, name), arg)
+	}
+	return w.Next.SignalExternalWorkflow(ctx, workflowID, runID, name, arg)
+}
+
+func (w *outbound) UpsertMemo(ctx workflow.Context, memo map[string]any) error {
+	for key, value := range memo {
+		if !w.o.compared.journal {
+			w.o.compared.compare(memoOf(key), value)
+		}
+	}
+	return w.Next.UpsertMemo(ctx, memo)
+}
+
+func (w *outbound) UpsertTypedSearchAttributes(ctx workflow.Context, a ...temporal.SearchAttributeUpdate) error {
+	err := w.Next.UpsertTypedSearchAttributes(ctx, a...)
+	if err != nil || w.o.compared.journal {
+		return err
+	}
+	return w.o.compared.attributes(ctx)
 }
