@@ -115,18 +115,22 @@ func TestNeededProjects(t *testing.T) {
 		run.ProjectRunning),
 		project("failed", run.ProjectFailed), project("new", run.ProjectPending), project("a", run.ProjectSkipped,
 			"done"),
-		project("b", run.ProjectSkipped, "failed"), project("c", run.ProjectPending, "done", "works", "failed", "new")}})
+		project("b", run.ProjectSkipped, "failed"), project("c", run.ProjectPending, "done", "works", "failed", "new"),
+		project("other", "of a later release"), project("d", run.ProjectPending, "other")}})
 	c, _ := e.j.state.Project("c")
 	missing, blocked := e.needed(c)
 	require.Equal(t, [][]string{{"works", "failed", "new"}, {"failed"}}, [][]string{missing, blocked})
+	d, _ := e.j.state.Project("d")
+	missing, blocked = e.needed(d)
+	require.Equal(t, [][]string{{"other"}, {"other"}}, [][]string{missing, blocked}, "what is not known blocks")
 	require.Equal(t, []string{"a"}, e.doneNow())
-	require.Equal(t, []string{"works"}, e.activeProjects())
+	require.Equal(t, []string{"works", "other"}, e.activeProjects())
 	changed := map[string]bool{}
 	for alias, w := range e.watched() {
 		changed[alias] = w.changed
 	}
 	require.Equal(t, map[string]bool{"done": false, "works": true, "failed": true, "new": false, "a": true, "b": true,
-		"c": false}, changed)
+		"c": false, "other": true, "d": false}, changed)
 	require.True(t, e.projectChanged())
 	require.True(t, e.watchedByOthers())
 	require.Equal(t, []string{""}, engineOf(run.State{Projects: e.j.state.Projects[:1]}).doneNow(), "all are done")

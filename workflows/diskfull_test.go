@@ -34,6 +34,8 @@ func TestRepeatedlyLostDirectoryFailsRun(t *testing.T) {
 	}
 	_, err := w.execute()
 	require.ErrorContains(t, err, "it lost its events again after 3 rebuilds")
+	require.Equal(t, []string{"Project 4-6 gap", "Rebuild", "Project 4-7 gap", "Rebuild", "Project 4-8 gap", "Rebuild",
+		"Project 4-9 gap", "Project 4-10 gap"}, w.trace[4:12], "the end is written without a fourth rebuild first")
 }
 
 func TestJournalRebasesAfterDivergedLines(t *testing.T) {

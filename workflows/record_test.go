@@ -1,9 +1,12 @@
 package workflows_test
 
 import (
+	"cmp"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime/coverage"
 	"slices"
 	"strings"
 	"testing"
@@ -16,11 +19,13 @@ import (
 
 var recordFrom = flag.String("record", "", "choose the stored histories afresh from those in this folder")
 
-// TestRecord replaces the stored histories by a small choice from a folder that has everything that is required.
+// TestRecord replaces the stored histories by a small choice from a folder that has everything that is required, and
+// executes every statement that any of them executes.
 func TestRecord(t *testing.T) {
 	if *recordFrom == "" {
 		t.Skip("histories are recorded with -record FOLDER only")
 	}
+	require.Equal(t, "atomic", testing.CoverMode(), "record with -covermode atomic")
 	paths, err := filepath.Glob(filepath.Join(*recordFrom, "*"+histories.Suffix))
 	require.NoError(t, err)
 	candidates := map[string]candidate{}
@@ -36,6 +41,7 @@ func TestRecord(t *testing.T) {
 	}
 	chosen, missing := cover(required(t), candidates)
 	require.Empty(t, missing, "no test of test/e2e executes these")
+	chosen = append(chosen, wider(t, chosen, candidates)...)
 	old, err := filepath.Glob(filepath.Join(stored, "*"+histories.Suffix)) // beside them is the list of releases
 	require.NoError(t, err)
 	for _, path := range old {
@@ -44,7 +50,37 @@ func TestRecord(t *testing.T) {
 	for _, name := range chosen {
 		require.NoError(t, histories.Write(stored, name, candidates[name].history))
 	}
-	t.Logf("stored %d of %d histories", len(chosen), len(candidates))
+	t.Logf("stored %d of %d histories, which execute %.1f %% of the statements", len(chosen), len(candidates),
+		100*testing.Coverage())
+}
+
+// wider lists the histories that execute a statement which neither the chosen ones nor the others listed execute.
+func wider(t *testing.T, chosen []string, from map[string]candidate) (added []string) {
+	t.Helper()
+	bySize := slices.SortedFunc(maps.Keys(from), func(a, b string) int {
+		return cmp.Or(cmp.Compare(from[a].size, from[b].size), cmp.Compare(a, b))
+	})
+	for range 2 { // the second time in the opposite order: it leaves out what later ones made superfluous
+		require.NoError(t, coverage.ClearCounters())
+		replayed(t, chosen, from)
+		added = nil
+		for _, name := range bySize {
+			before := testing.Coverage()
+			if replayed(t, []string{name}, from); testing.Coverage() > before {
+				added = append(added, name)
+			}
+		}
+		bySize = slices.Clone(added)
+		slices.Reverse(bySize)
+	}
+	return added
+}
+
+func replayed(t *testing.T, names []string, from map[string]candidate) {
+	t.Helper()
+	for _, name := range names {
+		require.NoError(t, histories.Replay(from[name].history, histories.Options{}))
+	}
 }
 
 // candidate is a recorded history.

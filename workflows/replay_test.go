@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,11 +40,15 @@ func recorded(t *testing.T) map[string]*historypb.History {
 	return all
 }
 
+// Of the histories of a release only the journal is compared: other contents may have gained optional fields.
 func TestReplay(t *testing.T) {
+	released, err := os.ReadFile(releasedFile)
+	require.NoError(t, err)
 	for name, h := range recorded(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.NoError(t, histories.Replay(h, histories.Options{}))
+			old := strings.Contains(string(released), "  "+name+histories.Suffix+"\n")
+			require.NoError(t, histories.Replay(h, histories.Options{Journal: old}))
 		})
 	}
 }

@@ -1,0 +1,201 @@
+package workflows
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/run"
+)
+
+// inside executes a piece of workflow code.
+func inside(t *testing.T, do func(ctx workflow.Context) error, before ...func(*testsuite.TestWorkflowEnvironment)) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	for _, b := range before {
+		b(env)
+	}
+	env.ExecuteWorkflow(do)
+	require.True(t, env.IsWorkflowCompleted())
+	require.NoError(t, env.GetWorkflowError())
+}
+
+// pendingOf are the kinds of the events that are not on disk.
+func pendingOf(j *journal) (kinds []run.Kind) {
+	for _, e := range j.pending {
+		kinds = append(kinds, e.Kind)
+	}
+	return kinds
+}
+
+// TestEndStaysTheLastEvent: damage that is found before the end of a run is written is journaled before that end.
+func TestEndStaysTheLastEvent(t *testing.T) {
+	end := run.Event{TS: "2026-01-02T03:04:04.000Z", Kind: run.KindRunEnd, Payload: []byte(`{"status":"done"}`)}
+	paused := run.Event{TS: "2026-01-02T03:04:04.000Z", Kind: run.KindErrorNoted, Payload: []byte("{}")}
+	for name, row := range map[string]struct {
+		pending []run.Event
+		want    []run.Kind
+	}{
+		"only the end":    {[]run.Event{end}, []run.Kind{run.KindJournalDamaged, run.KindRunEnd}},
+		"the end is last": {[]run.Event{paused, end}, []run.Kind{run.KindErrorNoted, run.KindJournalDamaged, run.KindRunEnd}},
+		"no end":          {[]run.Event{paused}, []run.Kind{run.KindErrorNoted, run.KindJournalDamaged}},
+	} {
+		e := engineOf(run.State{Status: run.Running, Seq: 7})
+		e.j.disk = written{state: e.j.state, tail: run.Tail{Seq: 7}}
+		for i := range row.pending {
+			row.pending[i].Seq = int64(8 + i)
+			e.j.state = run.Apply(e.j.state, row.pending[i])
+		}
+		e.j.pending = row.pending
+		inside(t, func(ctx workflow.Context) error {
+			return e.j.handleDamage(ctx, []run.JournalDamage{{File: "events.jsonl", Line: 3}})
+		})
+		require.Equal(t, row.want, pendingOf(e.j), name)
+		for i, ev := range e.j.pending {
+			require.Equal(t, int64(8+i), ev.Seq, name)
+			require.GreaterOrEqual(t, ev.TS, e.j.pending[max(0, i-1)].TS, name)
+		}
+		require.Equal(t, int64(7+len(row.want)), e.j.state.Seq, name)
+	}
+}
+
+// TestRebaseAfterOtherLines: events that are not on disk follow the lines there, with their lanes, times and order.
+func TestRebaseAfterOtherLines(t *testing.T) {
+	e := engineOf(run.State{Status: run.Running, Seq: 6})
+	e.j.disk = written{state: run.State{Status: run.Running, Seq: 5}, tail: run.Tail{Seq: 5}}
+	e.j.archived = 9
+	e.j.pending = []run.Event{
+		{Seq: 6, TS: "2026-01-02T03:04:04.000Z", Kind: run.KindErrorNoted, Lane: "k", Payload: []byte("{}")},
+		{Seq: 7, TS: "2026-01-02T03:04:09.000Z", Kind: run.KindErrorNoted, Payload: []byte("{}")},
+	}
+	disk := run.Tail{Seq: 9, Chain: "theirs"}
+	inside(t, func(ctx workflow.Context) error { return e.j.rebase(ctx, disk) })
+	require.Equal(t, []run.Kind{run.KindRunReverted, run.KindErrorNoted, run.KindErrorNoted}, pendingOf(e.j))
+	lead, first, second := e.j.pending[0], e.j.pending[1], e.j.pending[2]
+	require.Equal(t, []int64{10, 11, 12}, []int64{lead.Seq, first.Seq, second.Seq})
+	require.Equal(t, []string{"", "k", ""}, []string{lead.Lane, first.Lane, second.Lane})
+	require.Equal(t, []string{"2026-01-02T03:04:05.000Z", "2026-01-02T03:04:05.000Z", "2026-01-02T03:04:09.000Z"},
+		[]string{lead.TS, first.TS, second.TS})
+	reverted := run.PayloadOf[run.RunReverted](lead)
+	require.Equal(t, []any{int64(5), "reset", run.Range{First: 6, Last: 9}},
+		[]any{reverted.To, reverted.Cause, reverted.Abandoned})
+	require.Equal(t, disk, e.j.disk.tail)
+	require.Equal(t, int64(12), e.j.state.Seq)
+}
+
+// TestArchivedAsFarAsPossible: lines that cannot be archived do not count as missing in the archive.
+func TestArchivedAsFarAsPossible(t *testing.T) {
+	for name, row := range map[string]struct {
+		tail, archived, unarchivable int64
+		want                         bool
+	}{
+		"all": {5, 5, 0, true}, "not the last": {5, 4, 0, false}, "all that can be": {5, 3, 5, true},
+		"not even those": {6, 3, 5, false},
+	} {
+		j := engineOf(run.State{}).j
+		j.disk.tail.Seq, j.archived, j.unarchivable = row.tail, row.archived, row.unarchivable
+		require.Equal(t, row.want, j.fullyArchived(), name)
+		if row.want { // and no activity executes
+			require.NoError(t, j.archive(nil, j.disk.tail), name)
+		}
+	}
+}
+
+// TestGrantsOfAMessage: a message with grants ends the wait for them, and what it does not name stays.
+func TestGrantsOfAMessage(t *testing.T) {
+	e := engineOf(run.State{})
+	e.lacksGrant, e.in.Target.Grant = true, "old"
+	e.takeGrants(nil)
+	require.True(t, e.lacksGrant)
+	e.takeGrants(&contract.Grants{})
+	require.Equal(t, []any{false, "old"}, []any{e.lacksGrant, e.in.Target.Grant})
+	e.takeGrants(&contract.Grants{Target: "new"})
+	require.Equal(t, "new", e.in.Target.Grant)
+}
+
+// TestSizeOfASignal: a signal may have as many bytes as a message, or none.
+func TestSizeOfASignal(t *testing.T) {
+	raw := func(size int) converter.RawValue {
+		const frame = `{"note":""}`
+		text := ""
+		if size > 0 {
+			text = `{"note":"` + strings.Repeat("x", size-len(frame)) + `"}`
+		}
+		return converter.NewRawValue(&commonpb.Payload{Data: []byte(text),
+			Metadata: map[string][]byte{"encoding": []byte("json/plain")}})
+	}
+	m, err := readMessage(raw(maxMessage))
+	require.NoError(t, err)
+	require.Len(t, m.Note, maxMessage-11)
+	_, err = readMessage(raw(maxMessage + 1))
+	require.ErrorContains(t, err, "the message has 32769 bytes; the maximum is 32768")
+	m, err = readMessage(raw(0))
+	require.NoError(t, err)
+	require.Equal(t, Message{}, m)
+}
+
+// TestAccountOpenedMeanwhile: a call that waits for an account is due if the account was opened after its request.
+func TestAccountOpenedMeanwhile(t *testing.T) {
+	const later, now = "2026-01-02T09:00:00.000Z", "2026-01-02T03:04:05.000Z"
+	for name, row := range map[string]struct {
+		opened, number int64
+		kind           run.LimitKind
+		until          string
+		stays          bool
+	}{
+		"opened":                {3, 3, run.LimitPlan, now, true},
+		"opened the first time": {1, 1, run.LimitPlan, now, true},
+		"opened before":         {2, 3, run.LimitPlan, later, true},
+		"without a number":      {3, 0, run.LimitPlan, later, true},
+		"its turn":              {3, 3, run.LimitAtOnce, now, false},
+	} {
+		e := engineOf(run.State{})
+		e.accountsOpen = map[string]int64{"a": row.opened}
+		var got run.LimitedCall
+		inside(t, func(ctx workflow.Context) error {
+			got = e.openedMeanwhile(ctx, run.LimitedCall{Until: later,
+				Limit: run.Limit{Kind: row.kind, AccountID: "a", Number: row.number}})
+			return nil
+		})
+		_, stays := e.accountsOpen["a"]
+		require.Equal(t, []any{row.until, row.stays}, []any{got.Until, stays}, name)
+	}
+}
+
+// TestOutcomeOfARunWithoutADiff: runs that began before the names were exchanged keep the former ones.
+func TestOutcomeOfARunWithoutADiff(t *testing.T) {
+	for outcome, former := range map[run.Outcome]run.Outcome{run.OutcomeNoOp: run.OutcomeNoChange,
+		run.OutcomeNoChange: run.OutcomeNoOp, run.OutcomeRejected: run.OutcomeRejected} {
+		var got run.Outcome
+		do := func(ctx workflow.Context) error { got = journaledOutcome(ctx, outcome); return nil }
+		inside(t, do)
+		require.Equal(t, outcome, got)
+		inside(t, do, func(env *testsuite.TestWorkflowEnvironment) {
+			env.OnGetVersion("no-diff outcome", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+		})
+		require.Equal(t, former, got)
+	}
+}
+
+// TestScheduleWrittenByHand: the error names everything that is wrong.
+func TestScheduleWrittenByHand(t *testing.T) {
+	good := contract.Schedule{Name: "nightly", Config: "/p.yaml", Root: "/runs", Store: "file:///s", Host: "here"}
+	require.NoError(t, checkSchedule(good, "w"))
+	bad := good
+	bad.Name, bad.Config = "", "p.yaml"
+	require.ErrorContains(t, checkSchedule(bad, "w"),
+		`start workflow w: invalid input: name is missing, config "p.yaml" is not absolute; create`)
+	bad = good
+	bad.Root, bad.Store = "runs", ""
+	require.ErrorContains(t, checkSchedule(bad, "w"), `root "runs" is not absolute, store is missing; create`)
+	require.Equal(t, 500*time.Millisecond, scaled(time.Second, 0.5))
+}
