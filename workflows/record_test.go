@@ -3,10 +3,8 @@ package workflows_test
 import (
 	"cmp"
 	"flag"
-	"maps"
 	"os"
 	"path/filepath"
-	"runtime/coverage"
 	"slices"
 	"strings"
 	"testing"
@@ -25,23 +23,21 @@ func TestRecord(t *testing.T) {
 	if *recordFrom == "" {
 		t.Skip("histories are recorded with -record FOLDER only")
 	}
-	require.Equal(t, "atomic", testing.CoverMode(), "record with -covermode atomic")
-	paths, err := filepath.Glob(filepath.Join(*recordFrom, "*"+histories.Suffix))
-	require.NoError(t, err)
-	candidates := map[string]candidate{}
-	for _, path := range paths {
-		h, err := histories.Read(path)
-		require.NoError(t, err)
-		if histories.Replay(h, histories.Options{}) != nil {
-			continue // recorded by other code, or with a secret that only its worker removes
-		}
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		candidates[strings.TrimSuffix(filepath.Base(path), histories.Suffix)] = candidate{h, info.Size(), detected(t, h)}
+	require.NotEmpty(t, testing.CoverMode(), "record with -cover")
+	candidates, chosen := candidatesIn(t, *recordFrom)
+	missing := required(t)
+	for _, name := range chosen {
+		candidates[name] = candidate{candidates[name].history, candidates[name].size, detected(t, candidates[name].history)}
+		missing = without(missing, candidates[name].parts)
 	}
-	chosen, missing := cover(required(t), candidates)
+	for name, c := range candidates {
+		if c.parts == nil && len(missing) > 0 {
+			candidates[name] = candidate{c.history, c.size, detected(t, c.history)}
+		}
+	}
+	more, missing := cover(missing, candidates)
 	require.Empty(t, missing, "no test of test/e2e executes these")
-	chosen = append(chosen, wider(t, chosen, candidates)...)
+	chosen = append(chosen, more...)
 	old, err := filepath.Glob(filepath.Join(stored, "*"+histories.Suffix)) // beside them is the list of releases
 	require.NoError(t, err)
 	for _, path := range old {
@@ -50,37 +46,36 @@ func TestRecord(t *testing.T) {
 	for _, name := range chosen {
 		require.NoError(t, histories.Write(stored, name, candidates[name].history))
 	}
-	t.Logf("stored %d of %d histories, which execute %.1f %% of the statements", len(chosen), len(candidates),
-		100*testing.Coverage())
+	t.Logf("stored %d of %d histories", len(chosen), len(candidates))
 }
 
-// wider lists the histories that execute a statement which neither the chosen ones nor the others listed execute.
-func wider(t *testing.T, chosen []string, from map[string]candidate) (added []string) {
+// candidatesIn reads the histories in a folder that replay, and lists those that execute a statement which no smaller
+// one executes.
+func candidatesIn(t *testing.T, folder string) (all map[string]candidate, widening []string) {
 	t.Helper()
-	bySize := slices.SortedFunc(maps.Keys(from), func(a, b string) int {
-		return cmp.Or(cmp.Compare(from[a].size, from[b].size), cmp.Compare(a, b))
-	})
-	for range 2 { // the second time in the opposite order: it leaves out what later ones made superfluous
-		require.NoError(t, coverage.ClearCounters())
-		replayed(t, chosen, from)
-		added = nil
-		for _, name := range bySize {
-			before := testing.Coverage()
-			if replayed(t, []string{name}, from); testing.Coverage() > before {
-				added = append(added, name)
-			}
+	paths, err := filepath.Glob(filepath.Join(folder, "*"+histories.Suffix))
+	require.NoError(t, err)
+	size := map[string]int64{}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		size[path] = info.Size()
+	}
+	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(size[a], size[b]) })
+	all = map[string]candidate{}
+	for _, path := range paths {
+		h, err := histories.Read(path)
+		require.NoError(t, err)
+		before := testing.Coverage()
+		if histories.Replay(h, histories.Options{}) != nil {
+			continue // recorded by other code, or with a secret that only its worker removes
 		}
-		bySize = slices.Clone(added)
-		slices.Reverse(bySize)
+		name := strings.TrimSuffix(filepath.Base(path), histories.Suffix)
+		if all[name] = (candidate{history: h, size: size[path]}); testing.Coverage() > before {
+			widening = append(widening, name)
+		}
 	}
-	return added
-}
-
-func replayed(t *testing.T, names []string, from map[string]candidate) {
-	t.Helper()
-	for _, name := range names {
-		require.NoError(t, histories.Replay(from[name].history, histories.Options{}))
-	}
+	return all, widening
 }
 
 // candidate is a recorded history.
