@@ -213,3 +213,24 @@ func TestRefusedAmendmentOfAnEpochPauses(t *testing.T) {
 	require.Equal(t, []string{run.UserRequested, "ada"}, []string{paused[0].Reason, paused[0].By})
 	require.Contains(t, paused[0].Detail, "the definition was not adopted: "+why)
 }
+
+// TestBudgetsThatAmendmentsRaise: a cap above the cost is adopted although its warning is below, and so is none.
+func TestBudgetsThatAmendmentsRaise(t *testing.T) {
+	for budget, want := range map[string]run.Budget{
+		"usd: 4": {CapUSD: 4, WarnUSD: 2}, "tokens: 1000000": {Tokens: 1000000},
+	} {
+		w := amendable(t, fourPasses)
+		next := w.given(strings.Replace(fourPasses, "usd: 3", budget, 1), "first")
+		w.onPause(func() {
+			w.dir.when(run.KindDecisionRefused, func() {
+				w.signal("budget", message{"usd": 10})
+				w.signal("resume", nil)
+			})
+			w.dir.when(run.KindRunAmended, func() { w.signal("resume", nil) })
+			w.signal("amend", message{"plan": next})
+		})
+		w.done()
+		require.Empty(t, w.story(run.KindDecisionRefused), budget)
+		require.Equal(t, want, w.dir.state(t).Budget)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
@@ -216,5 +217,50 @@ func TestQueuesOfCalls(t *testing.T) {
 		require.Equal(t, want, []string{e.callQueue(""), e.callQueue("claude"), e.screenshotQueue(shots()),
 			e.screenshotQueue(shots("npm i"))})
 		require.Equal(t, store == "file:///s", e.hostBound())
+	}
+}
+
+// TestRestIsNeverNegative: a call that costs more than what is left leaves nothing.
+func TestRestIsNeverNegative(t *testing.T) {
+	left := rest{usd: 1, tokens: 1, calls: 1}
+	left.take(2, 2)
+	require.Equal(t, rest{}, left)
+}
+
+// TestSmallBudgetOfAMessage: a budget below one counts too.
+func TestSmallBudgetOfAMessage(t *testing.T) {
+	m := Message{USD: 0.5, BudgetLimits: BudgetLimits{Tokens: 1, Calls: 1, Hours: 0.5}}
+	want := run.Budget{CapUSD: 0.5, WarnUSD: 0.25, Tokens: 1, Calls: 1, Hours: 0.5}
+	require.Equal(t, want, m.budget(run.Budget{CapUSD: 9, WarnUSD: 9, Tokens: 9, Calls: 9, Hours: 9}, 0.5))
+}
+
+// TestAttemptWithinTheRest: another attempt reckons with the calls of the other members of its group.
+func TestAttemptWithinTheRest(t *testing.T) {
+	cost := &contract.PassResult{Spend: run.Spend{USD: 3, Tokens: run.Tokens{Input: 6}}}
+	usd, tokens := run.Budget{CapUSD: 10, PerPassUSD: 4}, run.Budget{Tokens: 10, PerPassTokens: 5}
+	for name, row := range map[string]struct {
+		budget  run.Budget
+		other   pass
+		covered bool
+		share   float64
+	}{
+		"a running call":           {usd, pass{share: 6}, true, 4},
+		"a running call of more":   {usd, pass{share: 7}, false, 0},
+		"an answer":                {usd, pass{share: 9, result: cost}, true, 4},
+		"a failure":                {usd, pass{share: 9, failure: cost}, true, 4},
+		"tokens of an answer":      {tokens, pass{result: cost}, false, 0},
+		"tokens of a running call": {tokens, pass{tokens: 5}, true, 0},
+		"usd without a need":       {run.Budget{CapUSD: 10}, pass{share: 9}, true, 1},
+		"nothing is left":          {run.Budget{CapUSD: 10}, pass{share: 10}, false, 0},
+	} {
+		var p *pass
+		got := inWorkflow(t, func(ctx workflow.Context) []any {
+			p = &pass{e: engineOf(run.State{Budget: row.budget}), step: contract.Step{PlanStep: pipeline.PlanStep{
+				Kind: pipeline.KindRole}}}
+			p.group = []*pass{p, &row.other}
+			return []any{p.covered(ctx)}
+		})
+		require.Equal(t, []any{row.covered}, got, name)
+		require.InDelta(t, row.share, p.share, 0, name)
 	}
 }

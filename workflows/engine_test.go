@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
@@ -221,4 +223,77 @@ func TestEarlierTime(t *testing.T) {
 		{first, none, first}, {none, none, none}, {first, first, first}} {
 		require.Equal(t, row[2], earlier(row[0], row[1]))
 	}
+}
+
+// inWorkflow calls a function in a workflow. It returns values, which the caller asserts outside of the workflow.
+func inWorkflow(t *testing.T, f func(ctx workflow.Context) []any) (values []any) {
+	t.Helper()
+	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		values = f(ctx)
+		return nil
+	}, workflow.RegisterOptions{Name: "test"})
+	env.ExecuteWorkflow("test")
+	require.NoError(t, env.GetWorkflowError())
+	return values
+}
+
+// TestGrantsEndTheLack: a message with grants does, one without does not.
+func TestGrantsEndTheLack(t *testing.T) {
+	e := engineOf(run.State{})
+	e.lacksGrant = true
+	e.takeGrants(nil)
+	require.True(t, e.lacksGrant)
+	e.takeGrants(&contract.Grants{})
+	require.False(t, e.lacksGrant)
+}
+
+// TestArchivedLines: a line that cannot be archived counts as archived, and no segment is empty.
+func TestArchivedLines(t *testing.T) {
+	for _, row := range []struct {
+		archived, unarchivable int64
+		want                   bool
+	}{{5, 0, true}, {3, 5, true}, {4, 0, false}, {3, 4, false}, {0, 0, false}} {
+		j := engineOf(run.State{}).j
+		j.disk.tail.Seq, j.archived, j.unarchivable = 5, row.archived, row.unarchivable
+		require.Equal(t, row.want, j.fullyArchived())
+		if row.want {
+			require.NotPanics(t, func() { require.NoError(t, j.archive(nil, j.disk.tail)) }, "it calls no activity")
+		}
+	}
+}
+
+// TestOptionsBelowTheDefaults: only options that are not set have defaults.
+func TestOptionsBelowTheDefaults(t *testing.T) {
+	o := Options{HeartbeatMS: 1, TimeScale: 0.5}
+	require.Equal(t, o, o.complete())
+}
+
+// TestCallWhoseAccountWasOpened waits no longer; one without a number was not counted by its account.
+func TestCallWhoseAccountWasOpened(t *testing.T) {
+	var waits []bool
+	inWorkflow(t, func(ctx workflow.Context) []any {
+		e := engineOf(run.State{})
+		e.accountsOpen = map[string]int64{"max": 1, "none": 0}
+		for _, l := range []run.Limit{
+			{AccountID: "max", Number: 1}, {AccountID: "max", Number: 2}, {AccountID: "none"}, {AccountID: "max"},
+		} {
+			c := run.LimitedCall{Limit: l, Until: "later"}
+			waits = append(waits, e.openedMeanwhile(ctx, c).Until == "later")
+		}
+		return nil
+	})
+	require.Equal(t, []bool{false, true, true, true}, waits)
+}
+
+// TestTimeUntilAClaimExpires has a margin; of an expired claim only the margin remains.
+func TestTimeUntilAClaimExpires(t *testing.T) {
+	require.Equal(t, []any{10 * time.Second, 70 * time.Second, nextWorkerWait},
+		inWorkflow(t, func(ctx workflow.Context) []any {
+			now := workflow.Now(ctx).Truncate(time.Second)
+			at := func(d time.Duration) string { return now.Add(d).Format(time.RFC3339) }
+			margin := workflow.Now(ctx).Sub(now)
+			return []any{untilExpiry(ctx, at(-time.Hour)), untilExpiry(ctx, at(time.Minute)) + margin,
+				untilExpiry(ctx, "soon")}
+		}))
 }

@@ -246,3 +246,31 @@ func TestSearchAttributesOfARun(t *testing.T) {
 	require.Equal(t, []bool{true, true, false, false, false}, []bool{sameScore(nil, nil), sameScore(&one, &same),
 		sameScore(&one, nil), sameScore(nil, &one), sameScore(&one, &other)})
 }
+
+// TestOfferedActions: those of the open question, or all of a hand-off.
+func TestOfferedActions(t *testing.T) {
+	asks := func(actions ...string) run.State {
+		return run.State{Status: run.AwaitingPhaseHandoff, Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h",
+			Actions: actions}}}
+	}
+	require.Equal(t, []string{run.ActionHalt}, allowedActions(asks(run.ActionHalt)))
+	require.Len(t, allowedActions(asks()), 4)
+	require.Len(t, allowedActions(run.State{}), 4)
+	project := asks(run.ActionHalt)
+	project.Questions[0].Project = &run.AskedBy{}
+	for text, row := range map[string]struct {
+		s run.State
+		m Message
+	}{
+		"is not offered here":   {asks(run.ActionHalt), Message{Action: run.ActionContinue}},
+		"the open question is":  {asks(run.ActionHalt), Message{Action: run.ActionHalt, ID: "x"}},
+		"one of project":        {project, Message{Action: run.ActionHalt}},
+		"no question is open":   {run.State{Status: run.Running}, Message{Action: run.ActionHalt}},
+		"needs feedback":        {asks(run.ActionHalt), Message{Action: run.ActionRetryFeedback}},
+		"is not an action: use": {asks(run.ActionHalt), Message{Action: "x"}},
+	} {
+		same, err := validateDecision(row.s, row.m)
+		require.ErrorContains(t, err, text)
+		require.False(t, same, text)
+	}
+}

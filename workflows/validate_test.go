@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -175,5 +176,39 @@ func TestSignedTextHasNoSignature(t *testing.T) {
 		text, err := SignedText(other[0], other[1], m)
 		require.NoError(t, err)
 		require.NotEqual(t, string(bare), string(text))
+	}
+}
+
+// TestSecretInAnAction: a text that is no action is redacted before the refusal of it is journaled.
+func TestSecretInAnAction(t *testing.T) {
+	got := inWorkflow(t, func(ctx workflow.Context) []any {
+		c := engineOf(run.State{}).control
+		c.e.redact = func(text string) string { return strings.ReplaceAll(text, "token", "***") }
+		m, err := c.redacted(ctx, Message{Action: "token"})
+		return []any{m.Action, err}
+	})
+	require.Equal(t, []any{"***", nil}, got)
+}
+
+// TestRequestsForARetry: each message that lets a waiting run try again counts as one.
+func TestRequestsForARetry(t *testing.T) {
+	for name, row := range map[string]struct {
+		s    run.State
+		verb string
+		m    Message
+		text string
+	}{
+		"resume":             {run.State{Status: run.Paused}, VerbResume, Message{}, "resuming"},
+		"resume of a wait":   {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "trying at once"},
+		"revert":             {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "reverting to cp-1"},
+		"move":               {run.State{Status: run.Paused}, VerbRehome, Message{}, "the run directory is "},
+		"grants of a resume": {run.State{Status: run.Running}, VerbResume, Message{}, "continuing with new grants"},
+	} {
+		e := engineOf(row.s)
+		e.lacksGrant = row.s.Status == run.Running
+		ack, err := e.control.apply(nil, row.verb, row.m)
+		require.NoError(t, err, name)
+		require.Equal(t, row.text, ack.Message, name)
+		require.Equal(t, 1, e.control.retryRequests, name)
 	}
 }
