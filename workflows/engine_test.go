@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -225,29 +224,6 @@ func TestEarlierTime(t *testing.T) {
 	}
 }
 
-// inWorkflow calls a function in a workflow. It returns values, which the caller asserts outside of the workflow.
-func inWorkflow(t *testing.T, f func(ctx workflow.Context) []any) (values []any) {
-	t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
-	env.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
-		values = f(ctx)
-		return nil
-	}, workflow.RegisterOptions{Name: "test"})
-	env.ExecuteWorkflow("test")
-	require.NoError(t, env.GetWorkflowError())
-	return values
-}
-
-// TestGrantsEndTheLack: a message with grants does, one without does not.
-func TestGrantsEndTheLack(t *testing.T) {
-	e := engineOf(run.State{})
-	e.lacksGrant = true
-	e.takeGrants(nil)
-	require.True(t, e.lacksGrant)
-	e.takeGrants(&contract.Grants{})
-	require.False(t, e.lacksGrant)
-}
-
 // TestArchivedLines: a line that cannot be archived counts as archived, and no segment is empty.
 func TestArchivedLines(t *testing.T) {
 	for _, row := range []struct {
@@ -267,23 +243,6 @@ func TestArchivedLines(t *testing.T) {
 func TestOptionsBelowTheDefaults(t *testing.T) {
 	o := Options{HeartbeatMS: 1, TimeScale: 0.5}
 	require.Equal(t, o, o.complete())
-}
-
-// TestCallWhoseAccountWasOpened waits no longer; one without a number was not counted by its account.
-func TestCallWhoseAccountWasOpened(t *testing.T) {
-	var waits []bool
-	inWorkflow(t, func(ctx workflow.Context) []any {
-		e := engineOf(run.State{})
-		e.accountsOpen = map[string]int64{"max": 1, "none": 0}
-		for _, l := range []run.Limit{
-			{AccountID: "max", Number: 1}, {AccountID: "max", Number: 2}, {AccountID: "none"}, {AccountID: "max"},
-		} {
-			c := run.LimitedCall{Limit: l, Until: "later"}
-			waits = append(waits, e.openedMeanwhile(ctx, c).Until == "later")
-		}
-		return nil
-	})
-	require.Equal(t, []bool{false, true, true, true}, waits)
 }
 
 // TestTimeUntilAClaimExpires has a margin; of an expired claim only the margin remains.

@@ -1,13 +1,16 @@
 package workflows
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -19,6 +22,7 @@ import (
 func inside(t *testing.T, do func(ctx workflow.Context) error, before ...func(*testsuite.TestWorkflowEnvironment)) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	for _, b := range before {
@@ -27,6 +31,33 @@ func inside(t *testing.T, do func(ctx workflow.Context) error, before ...func(*t
 	env.ExecuteWorkflow(do)
 	require.True(t, env.IsWorkflowCompleted())
 	require.NoError(t, env.GetWorkflowError())
+}
+
+// withWorkflow executes a piece of workflow code that calls these activities.
+func withWorkflow(t *testing.T, activities map[string]any, do func(ctx workflow.Context) error) {
+	t.Helper()
+	inside(t, do, func(env *testsuite.TestWorkflowEnvironment) {
+		for name, f := range activities {
+			env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+		}
+	})
+}
+
+// inWorkflow calls a function in a workflow. It returns values, which the caller asserts outside of the workflow.
+func inWorkflow(t *testing.T, f func(ctx workflow.Context) []any) (values []any) {
+	t.Helper()
+	inside(t, func(ctx workflow.Context) error { values = f(ctx); return nil })
+	return values
+}
+
+// lastPending decodes the payload of the last event, which must be of that kind.
+func lastPending[T any](t *testing.T, e *engine, kind run.Kind) (p T) {
+	t.Helper()
+	require.NotEmpty(t, e.j.pending)
+	last := e.j.pending[len(e.j.pending)-1]
+	require.Equal(t, kind, last.Kind)
+	last.Decode(&p)
+	return p
 }
 
 // pendingOf are the kinds of the events that are not on disk.
@@ -90,24 +121,6 @@ func TestRebaseAfterOtherLines(t *testing.T) {
 		[]any{reverted.To, reverted.Cause, reverted.Abandoned})
 	require.Equal(t, disk, e.j.disk.tail)
 	require.Equal(t, int64(12), e.j.state.Seq)
-}
-
-// TestArchivedAsFarAsPossible: lines that cannot be archived do not count as missing in the archive.
-func TestArchivedAsFarAsPossible(t *testing.T) {
-	for name, row := range map[string]struct {
-		tail, archived, unarchivable int64
-		want                         bool
-	}{
-		"all": {5, 5, 0, true}, "not the last": {5, 4, 0, false}, "all that can be": {5, 3, 5, true},
-		"not even those": {6, 3, 5, false},
-	} {
-		j := engineOf(run.State{}).j
-		j.disk.tail.Seq, j.archived, j.unarchivable = row.tail, row.archived, row.unarchivable
-		require.Equal(t, row.want, j.fullyArchived(), name)
-		if row.want { // and no activity executes
-			require.NoError(t, j.archive(nil, j.disk.tail), name)
-		}
-	}
 }
 
 // TestGrantsOfAMessage: a message with grants ends the wait for them, and what it does not name stays.

@@ -25,31 +25,6 @@ func TestAnsweredCallOfALaneForgetsItsLimit(t *testing.T) {
 	require.True(t, le.lane.limited)
 }
 
-// TestLanesWaitForTheirLimits: the run waits for the calls of all lanes that can continue, each with its last limit.
-func TestLanesWaitForTheirLimits(t *testing.T) {
-	call := func(lane, member, until string, number int64) run.LimitedCall {
-		return run.LimitedCall{Lane: lane, Member: member, N: 1, Until: until, Limit: run.Limit{Number: number,
-			AccountID: lane + member}}
-	}
-	e := engineOf(run.State{Status: run.Running,
-		Lanes: &run.Lanes{Active: []run.Lane{{Key: "a"}, {Key: "b", Index: 1}}},
-		Limited: run.NewLimited([]run.LimitedCall{call("a", "m", "3", 1), call("a", "n", "3", 1), call("b", "m", "3", 1),
-			call("c", "m", "3", 1)})})
-	e.limits = []run.LimitedCall{call("a", "m", "9", 2), {Lane: "b", AttemptsUsed: 2}}
-	withWorkflow(t, nil, func(ctx workflow.Context) error {
-		waits, err := e.suspendLanes(ctx)
-		require.True(t, waits)
-		return err
-	})
-	got := map[string]int64{}
-	limited := lastPending[run.RunLimited](t, e, run.KindRunLimited).Limited
-	for _, c := range limited.Calls() {
-		got[c.Lane+" "+c.Member] = c.Number
-	}
-	require.Equal(t, map[string]int64{"a m": 2, "a n": 1, "b m": 1}, got)
-	require.Empty(t, e.limits)
-}
-
 // TestStoredLanesAreRead from the store of the run, with the list of its rows.
 func TestStoredLanesAreRead(t *testing.T) {
 	e := engineOf(run.State{Lanes: &run.Lanes{Rows: "the rows", Digest: "the list", Merged: 4}})
@@ -91,20 +66,6 @@ func TestItemOfALane(t *testing.T) {
 		require.Equal(t, "h.go", next.Name, "it was read with the other")
 		return err
 	})
-}
-
-// TestAcceptedCheckOfALane: a waiver of a failed check continues behind it.
-func TestAcceptedCheckOfALane(t *testing.T) {
-	for step, want := range map[int]int{0: 1, 1: 2, 2: 2} {
-		e := engineOf(run.State{Status: run.Running,
-			Decided: &run.Decided{Kind: run.QuestionGate, Phase: "work", Round: 1, Action: run.ActionContinueWithWaiver},
-			Lanes: &run.Lanes{Active: []run.Lane{{Key: "a", Name: "a.go", Step: step,
-				Waiting: &run.LaneWait{Why: run.LaneCheck}}}}})
-		atRound(e, run.Place{Round: 1}, changeStep, testStep)
-		withWorkflow(t, nil, e.applyLaneDecision)
-		ev := lastPending[run.LaneContinued](t, e, run.KindLaneContinued)
-		require.Equal(t, []any{want, false}, []any{ev.Step, ev.Redo})
-	}
 }
 
 // TestUnlimitedCalls: the others wait, each with the attempts that it used.

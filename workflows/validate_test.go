@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -177,17 +176,6 @@ func TestSignedTextHasNoSignature(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEqual(t, string(bare), string(text))
 	}
-}
-
-// TestSecretInAnAction: a text that is no action is redacted before the refusal of it is journaled.
-func TestSecretInAnAction(t *testing.T) {
-	got := inWorkflow(t, func(ctx workflow.Context) []any {
-		c := engineOf(run.State{}).control
-		c.e.redact = func(text string) string { return strings.ReplaceAll(text, "token", "***") }
-		m, err := c.redacted(ctx, Message{Action: "token"})
-		return []any{m.Action, err}
-	})
-	require.Equal(t, []any{"***", nil}, got)
 }
 
 // TestRequestsForARetry: each message that lets a waiting run try again counts as one.
