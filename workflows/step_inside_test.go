@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -119,4 +120,38 @@ func TestRunsThatAnAccountWakes(t *testing.T) {
 	require.Len(t, a.Waiting, maxWaiting-1)
 	a.pass("", true)
 	require.NotContains(t, a.Waiting, "")
+}
+
+// TestQueryOfAQuestion: the answer has what the question is about.
+func TestQueryOfAQuestion(t *testing.T) {
+	s := run.State{Status: run.AwaitingPhaseHandoff, Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h",
+		Verdict: "rejected", Type: "type", Actions: []string{"halt"}}}, Decided: &run.Decided{ID: "before"}}
+	a, err := engineOf(s).queryHandoff()
+	require.NoError(t, err)
+	require.Equal(t, []any{true, "rejected", "type", "h", "before"},
+		[]any{a.Open, a.Verdict, a.Type, a.Question.ID, a.Last.ID})
+	require.NotEmpty(t, a.Commands)
+	a, err = engineOf(run.State{Status: run.Running}).queryHandoff()
+	require.NoError(t, err)
+	require.Equal(t, HandoffAnswer{}, a)
+}
+
+// TestQuestionOfAGate: about the step, in its stage and round.
+func TestQuestionOfAGate(t *testing.T) {
+	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
+	e.round.Stage, e.round.Title = "work", "Work"
+	p := passOf(e, testStep, contract.Role{}, "")
+	p.result = &contract.PassResult{ExitCode: 2, Reply: &run.Blob{Digest: "output", Size: 9}}
+	away := func(contract.ProjectInput) (contract.ProjectResult, error) {
+		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrStale, nil)
+	}
+	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
+		e.j.mu = workflow.NewMutex(ctx)
+		require.ErrorContains(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), "it is elsewhere")
+		return nil
+	})
+	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])
+	require.Equal(t, []any{run.QuestionGate.Spec().Requested, "work", 3, run.TriggerCheckFailed, "output"},
+		[]any{e.j.pending[0].Kind, ask.Phase, ask.Round, ask.Trigger, ask.Digest})
+	require.Equal(t, []run.Attached{{Name: "output", Digest: "output"}}, ask.Artifacts)
 }
