@@ -50,16 +50,6 @@ func inWorkflow(t *testing.T, f func(ctx workflow.Context) []any) (values []any)
 	return values
 }
 
-// lastPending decodes the payload of the last event, which must be of that kind.
-func lastPending[T any](t *testing.T, e *engine, kind run.Kind) (p T) {
-	t.Helper()
-	require.NotEmpty(t, e.j.pending)
-	last := e.j.pending[len(e.j.pending)-1]
-	require.Equal(t, kind, last.Kind)
-	last.Decode(&p)
-	return p
-}
-
 // pendingOf are the kinds of the events that are not on disk.
 func pendingOf(j *journal) (kinds []run.Kind) {
 	for _, e := range j.pending {

@@ -113,9 +113,11 @@ func TestResultsOfAStepInALane(t *testing.T) {
 			func(e *engine) { e.j.state.Status = run.Halted }, run.LaneWait{}, lane{}, 0},
 		"met a limit": {pass{limited: true, waiting: run.LimitedCall{N: 1, Until: "2026-01-02T09:00:00.000Z"}}, true, false,
 			nil, run.LaneWait{}, lane{limited: true}, 1},
-		"not called":     {pass{}, true, false, nil, run.LaneWait{}, lane{}, 0},
-		"answered":       {pass{result: answered}, false, false, nil, run.LaneWait{}, lane{}, 0},
-		"a check failed": {pass{result: answered, step: testStep}, false, true, nil, run.LaneWait{Why: run.LaneCheck, Question: " failed with exit code 2. Continue?", Digest: "output"}, lane{over: true}, 0},
+		"not called": {pass{}, true, false, nil, run.LaneWait{}, lane{}, 0},
+		"answered":   {pass{result: answered}, false, false, nil, run.LaneWait{}, lane{}, 0},
+		"a check failed": {pass{result: answered, step: testStep}, false, true, nil,
+			run.LaneWait{Why: run.LaneCheck, Question: " failed with exit code 2. Continue?", Digest: "output"},
+			lane{over: true}, 0},
 		"a check failed without output": {pass{result: &contract.PassResult{ExitCode: 2}, step: testStep}, false, true, nil,
 			run.LaneWait{Why: run.LaneCheck, Question: " failed with exit code 2. Continue?"}, lane{over: true}, 0},
 	} {
@@ -146,11 +148,13 @@ func TestResultsOfAStepInALane(t *testing.T) {
 		}
 		ev := last(t, e)
 		require.Equal(t, []any{run.KindLaneWaiting, "d"}, []any{ev.Kind, ev.Lane}, name)
-		require.Equal(t, run.LaneWaiting{Index: 3, Name: "d.go", LaneWait: row.want}, run.PayloadOf[run.LaneWaiting](ev), name)
+		require.Equal(t, run.LaneWaiting{Index: 3, Name: "d.go", LaneWait: row.want}, run.PayloadOf[run.LaneWaiting](ev),
+			name)
 	}
 }
 
-// TestEndsOfALane: work that is not approved asks, unless an operator accepted it; `if_failing: continue` leaves it out.
+// TestEndsOfALane: work that is not approved asks, unless an operator accepted it or `if_failing: continue` leaves it
+// out.
 func TestEndsOfALane(t *testing.T) {
 	no := false
 	for name, row := range map[string]struct {

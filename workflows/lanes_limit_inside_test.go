@@ -101,7 +101,8 @@ func TestRunWaitsForTheLimitsOfItsLanes(t *testing.T) {
 	e.j.state.Limited = run.NewLimited(state)
 	mine := limitOf("d", "m", 2, later)
 	mine.Account = "dm"
-	e.limits = []run.LimitedCall{mine, limitOf("b", "", 1, later), limitOf("gone", "", 1, later), limitOf("d", "n", 0, later)}
+	e.limits = []run.LimitedCall{mine, limitOf("b", "", 1, later), limitOf("gone", "", 1, later),
+		limitOf("d", "n", 0, later)}
 	var waits bool
 	inside(t, func(ctx workflow.Context) (err error) { waits, err = e.suspendLanes(ctx); return err })
 	require.True(t, waits)

@@ -245,6 +245,9 @@ func (r *runner) start(ctx context.Context, p program, limit time.Duration, env 
 		return result{err: err}
 	}
 	defer remove(r.w, temp)
+	if err := os.Chmod(temp, 0o711); err != nil { // some tests start programs as another user
+		return result{err: err}
+	}
 	from := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
