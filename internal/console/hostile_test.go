@@ -35,6 +35,8 @@ func hostileRows() []hostileRow {
 		{"host of another site for MCP", "POST", "/mcp", "TOKEN\nHost: evil.example" + inJSON, "{}", 403},
 
 		{"origin of another site", "POST", aRun + "/pause", "TOKEN\nOrigin: https://evil.example" + inJSON, "{}", 403},
+		{"origin of another site that claims to be ours", "POST", aRun + "/pause",
+			"TOKEN\nOrigin: https://evil.example\nSec-Fetch-Site: same-origin" + inJSON, "{}", 403},
 		{"no origin of a page", "POST", aRun + "/pause", "TOKEN\nOrigin: null" + inJSON, "{}", 403},
 		{"origin of another port", "POST", aRun + "/pause", "SESSION\nCSRF\nOrigin: http://127.0.0.1:1" + inJSON, "{}", 403},
 		{"origin with another scheme", "POST", aRun + "/pause", "TOKEN\nOrigin: https://HERE" + inJSON, "{}", 403},
