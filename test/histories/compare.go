@@ -244,11 +244,14 @@ func (c *contents) continues(with *workflow.ContinueAsNewError) {
 	var texts [2][]byte
 	for i, p := range []*commonpb.Payload{want, with.Input.Payloads[0]} {
 		var value any
-		if err := c.conv.FromPayload(p, &value); err != nil {
+		err := c.conv.FromPayload(p, &value)
+		if err == nil {
+			texts[i], err = json.Marshal(value)
+		}
+		if err != nil {
 			c.errs = append(c.errs, fmt.Errorf("replay: read %s: %w", nextPlace, err))
 			return
 		}
-		texts[i], _ = json.Marshal(value)
 	}
 	if !bytes.Equal(texts[0], texts[1]) {
 		c.errs = append(c.errs, fmt.Errorf("replay: compare %s: it differs.\nrecorded: %s\nreplayed: %s", nextPlace,
