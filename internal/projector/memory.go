@@ -44,7 +44,8 @@ func (m *Memory) takeState(root string, raw []byte) (state *rundir.PipelineState
 	return state
 }
 
-// keep remembers what was written to a directory; of a file without bytes nothing was. Its writer must no longer use it.
+// keep remembers what was written to a directory; of a file without bytes nothing was. Its writer must not use it
+// afterwards.
 func (m *Memory) keep(root string, wrote remembered) {
 	m.with(root, func(r *remembered) {
 		if wrote.metaRaw != nil {
