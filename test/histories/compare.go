@@ -48,22 +48,25 @@ func inputOf(activityType, id string) string {
 func optionsOf(activityType, id string) string {
 	return "the options of activity " + activityType + " " + id
 }
-func signalTo(workflowID, name string) string   { return "signal " + name + " to " + workflowID }
-func childOf(workflowType, id string) string    { return "child " + workflowType + " " + id }
-func answerTo(update string) string             { return "the answer to update " + update }
-func memoOf(key string) string                  { return memoPlace + " " + key }
-func (c *contents) add(place string, value any) { c.recorded[place] = append(c.recorded[place], value) }
-func (c *contents) first(place string, p *commonpb.Payloads) {
-	if len(p.GetPayloads()) > 0 {
-		c.add(place, p.Payloads[0])
-	}
-}
+func signalTo(workflowID, name string) string { return "signal " + name + " to " + workflowID }
+func childOf(workflowType, id string) string  { return "child " + workflowType + " " + id }
+func answerTo(update string) string           { return "the answer to update " + update }
+func memoOf(key string) string                { return memoPlace + " " + key }
 
 // sentOptions are the options of an activity that the server keeps as they are sent.
 type sentOptions struct {
 	Summary, Queue string
 	Heartbeat      time.Duration
 	Attempts       int32
+}
+
+func (c *contents) add(place string, value any) { c.recorded[place] = append(c.recorded[place], value) }
+
+// first adds the first of the payloads, if there is one.
+func (c *contents) first(place string, p *commonpb.Payloads) {
+	if len(p.GetPayloads()) > 0 {
+		c.add(place, p.Payloads[0])
+	}
 }
 
 // read reads what a history records.
