@@ -46,6 +46,14 @@ type Reverted struct {
 // counted. If the status does not allow it, the error is a *run.ConflictError. A missing or damaged checkpoint
 // changes nothing.
 func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (Reverted, error) {
+	out, err := o.revert(ctx, dir, r)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed { // it closed in this very moment
+		return o.revert(ctx, dir, r)
+	}
+	return out, err
+}
+
+func (o Operator) revert(ctx context.Context, dir projector.Dir, r Reverting) (Reverted, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Reverted{}, err
