@@ -1,10 +1,13 @@
 package e2e_test
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/internal/testenv"
 )
@@ -13,6 +16,10 @@ import (
 var programs, project string
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if *noCache {
+		worker.SetStickyWorkflowCacheSize(0) // of workers in this process
+	}
 	code, err := withPrograms(m.Run)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -328,6 +328,13 @@ func (s *site) meets(ctx context.Context, window string) error {
 		case <-tick.C:
 		}
 	}
+	for window == closing && durable.ReadOwner(filepath.Join(s.dir, layout.LockFile)).PID != 0 { // it still projects
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
 	return nil
 }
 
