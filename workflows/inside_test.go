@@ -202,3 +202,24 @@ func TestScheduleWrittenByHand(t *testing.T) {
 	require.ErrorContains(t, checkSchedule(bad, "w"), `root "runs" is not absolute, store is missing; create`)
 	require.Equal(t, 500*time.Millisecond, scaled(time.Second, 0.5))
 }
+
+// TestPhaseThatAnAnswerLeaves ends before that of the earlier stage begins; in a run that began before, it stays open.
+func TestPhaseThatAnAnswerLeaves(t *testing.T) {
+	former := func(env *testsuite.TestWorkflowEnvironment) {
+		env.OnGetVersion(changePhases, workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
+	}
+	for name, row := range map[string]struct {
+		open   string
+		before []func(*testsuite.TestWorkflowEnvironment)
+		want   []run.Kind
+	}{
+		"another phase": {"review", nil, []run.Kind{run.KindPhaseEnd, run.KindPhaseStart}},
+		"this phase":    {"work", nil, nil},
+		"before":        {"review", []func(*testsuite.TestWorkflowEnvironment){former}, nil},
+	} {
+		e := engineOf(run.State{Status: run.Running, Phase: row.open, PhaseOpen: true})
+		e.round.Stage, e.round.Title = "work", "Work"
+		inside(t, func(ctx workflow.Context) error { return e.enterPhase(ctx, run.Place{Round: 1}) }, row.before...)
+		require.Equal(t, row.want, pendingOf(e.j), name)
+	}
+}
