@@ -45,7 +45,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryOfChangedFiles: between two projections somebody else changes a file. The second one reports and repairs
+// TestMemoryOfChangedFiles: between two projections another process changes a file. The second one reports and repairs
 // it, as without a memory.
 func TestMemoryOfChangedFiles(t *testing.T) {
 	w := told(t)
