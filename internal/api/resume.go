@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -58,7 +57,8 @@ func (h Host) resume(
 	if open {
 		if in.Here {
 			home := workflows.Message{Dir: d.Root, Queue: contract.HostQueues(claim.TaskQueue, o.Host).Dir, Note: in.Note}
-			if _, err := o.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil && !closedMeanwhile(err) {
+			if _, err := o.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil &&
+				!o.EndedMeanwhile(ctx, claim.RunID, err) {
 				return "", err
 			}
 		}
@@ -67,17 +67,11 @@ func (h Host) resume(
 		switch {
 		case err == nil:
 			return text, nil
-		case !closedMeanwhile(err):
+		case !o.EndedMeanwhile(ctx, claim.RunID, err):
 			return "", err
 		}
 	}
 	return reopened(ctx, o, d, operations.Reopening{Force: in.Force, Reason: in.Reason, Note: in.Note, Now: in.Now})
-}
-
-// closedMeanwhile reports whether a message was refused because the run's workflow has ended since it was found open.
-func closedMeanwhile(err error) bool {
-	var refused *operations.RefusedError
-	return errors.As(err, &refused) && refused.Closed
 }
 
 // explained refuses force without a reason, before a server is started.

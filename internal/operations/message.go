@@ -76,7 +76,8 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		return ack, err
 	}
 	c := conflictOf(now.State, effective, verb)
-	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c}
+	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c,
+		Closed: effective.Liveness != run.LiveOpen}
 }
 
 func conflictOf(s run.State, effective run.EffectiveStatus, verb string) *run.ConflictError {
@@ -114,6 +115,25 @@ func (o Operator) rehome(ctx context.Context, claim run.Claim, dir projector.Dir
 	}
 	_, err = o.Send(ctx, claim.RunID, workflows.VerbRehome, workflows.Message{Dir: dir.Root})
 	return err
+}
+
+// EndedMeanwhile reports whether a message was refused because the run ended after it was found open. A run that
+// refused the message while it wrote its end is waited for: its workflow closes a moment later.
+func (o Operator) EndedMeanwhile(ctx context.Context, runID string, err error) bool {
+	var refused *RefusedError
+	switch {
+	case !errors.As(err, &refused):
+		return false
+	case refused.Closed:
+		return true
+	case refused.Conflict == nil || !refused.Conflict.From.Closed() || refused.Conflict.From == run.Done:
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWait)
+	defer cancel()
+	_ = o.Client.GetWorkflow(ctx, runID, "").Get(ctx, nil) // how it closed does not matter
+	open, err := o.Open(ctx, runID)
+	return err == nil && !open
 }
 
 // Send sends a message as an Update and returns the run's answer. A message of a request that has an id has that id, so

@@ -2,10 +2,8 @@ package operations
 
 import (
 	"context"
-	"errors"
 
 	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -29,7 +27,7 @@ func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (R
 	}
 	_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,
 		Reason: r.Reason})
-	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed { // it closed in this very moment
+	if o.EndedMeanwhile(ctx, claim.RunID, err) {
 		return o.Reopen(ctx, dir, r)
 	}
 	return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err

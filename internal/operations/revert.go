@@ -47,7 +47,7 @@ type Reverted struct {
 // changes nothing.
 func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (Reverted, error) {
 	out, err := o.revert(ctx, dir, r)
-	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed { // it closed in this very moment
+	if o.EndedMeanwhile(ctx, out.RunID, err) {
 		return o.revert(ctx, dir, r)
 	}
 	return out, err
