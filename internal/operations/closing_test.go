@@ -99,7 +99,8 @@ type refusesLast struct {
 	awaited int
 }
 
-func (c *refusesLast) UpdateWorkflow(context.Context, client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+func (c *refusesLast) UpdateWorkflow(context.Context,
+	client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	c.sent++
 	return nil, temporal.NewApplicationErrorWithOptions("the run is cancelled: it accepts no more messages", "Refused",
 		temporal.ApplicationErrorOptions{NonRetryable: true,
