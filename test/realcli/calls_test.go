@@ -95,7 +95,7 @@ func (p *place) call(args []string, until func(stdout string)) outcome {
 	require.NoError(p.t, os.MkdirAll(delivery, 0o700))
 	prompt := filepath.Join(delivery, "prompt")
 	require.NoError(p.t, os.WriteFile(prompt, []byte("Do what was described.\n"), 0o600))
-	environment := append(p.cli.Environ(p.api.URL), "PATH="+os.Getenv("PATH"), "HOME="+p.home)
+	environment := append(p.cli.Environ(p.api.URL), "PATH="+os.Getenv("PATH"), "HOME="+p.home, "TMPDIR="+delivery)
 	var names []string
 	for _, pair := range environment {
 		name, _, _ := strings.Cut(pair, "=")
