@@ -54,7 +54,11 @@ func passHeadline(e *Entry, p PassEnd) string {
 	if total := e.After.Total(); total > 0 || e.After.UnknownCalls() == 0 {
 		extra = "  " + ShortCost(total, e.After.UnknownCalls()) + extra
 	}
-	return fmt.Sprintf("  ✓ %-22s %6.1fs  %6s  %s%s", p.Pass.label(), seconds(p.DurationMS), cost,
+	sign := "✓"
+	if !p.Validation.Passed {
+		sign = "✗"
+	}
+	return fmt.Sprintf("  %s %-22s %6.1fs  %6s  %s%s", sign, p.Pass.label(), seconds(p.DurationMS), cost,
 		PassOrFail(p.Validation.Passed), extra)
 }
 

@@ -58,7 +58,7 @@ func commandsFor(s State, at Situation) []Command {
 	case !status.Known(), status == Unknown, status == Pending:
 		return []Command{{Steps: [][]string{{"server", "status"}, {"run", "--config", "FILE", "--output-dir", at.Dir}}}}
 	case status == Done && s.NotApproved() && len(s.Projects) == 0:
-		return append(corrected(at.Dir), ended(s, at.Dir)[:1]...)
+		return append(corrected(at.Dir), changes(s, at.Dir)...)
 	case status == Done:
 		return ended(s, at.Dir)
 	case status == Halted && len(s.Projects) > 0:
@@ -88,12 +88,16 @@ func ended(s State, dir string) []Command {
 	if len(s.Projects) > 0 { // each has its own changes and its own result
 		return []Command{reported(dir)}
 	}
-	next := []Command{reported(dir), {Operation: FollowUp,
-		Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}}}
-	if s.Tree != nil {
-		return append([]Command{{Operation: Observe, Steps: [][]string{{"diff", dir}}}}, next...)
+	return append(changes(s, dir), reported(dir), Command{Operation: FollowUp,
+		Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}})
+}
+
+// changes shows what a run changed in its tree. A run without one has none: its report shows the artifact.
+func changes(s State, dir string) []Command {
+	if s.Tree == nil {
+		return nil
 	}
-	return next
+	return []Command{{Operation: Observe, Steps: [][]string{{"diff", dir}}}}
 }
 
 // live are the commands of a run that is at work.

@@ -63,6 +63,9 @@ func TestNextCommandsInTrouble(t *testing.T) {
 		{"damaged, open", running, run.Situation{EffectiveStatus: run.EffectiveStatus{Liveness: run.LiveOpen},
 			Damaged: true}},
 		{"damaged, failed", run.State{RunID: "r1", Status: run.Failed}, run.Situation{Damaged: true}},
+		{"not approved", run.State{RunID: "r1", Status: run.Done, Unmet: "score >= 3"}, run.Situation{}},
+		{"not approved, a tree", run.State{RunID: "r1", Status: run.Done, Unmet: "score >= 3", Tree: &run.Blob{}},
+			run.Situation{}},
 		{"unread", run.State{RunID: "r1", Status: run.Unknown}, run.Situation{Unread: true}},
 	}
 	var table strings.Builder

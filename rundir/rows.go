@@ -28,6 +28,17 @@ func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
 	return rows, skipped, nil
 }
 
+// ErrorRow is a line of logs/errors.jsonl: an [ErrorRecord] with the key "ts" that all logs have.
+type ErrorRow struct {
+	Timestamp          string       `json:"ts"`
+	Context            string       `json:"context"`
+	Category           run.Category `json:"category"`
+	Message            string       `json:"message"`
+	Recovered          bool         `json:"recovered"`
+	RecoveredAtAttempt *int         `json:"recoveredAtAttempt"`
+	Diagnostics        string       `json:"diagnostics"`
+}
+
 // TraceRow is a line of traces.jsonl: one call, by reference.
 type TraceRow struct {
 	Seq        int64        `json:"seq"`

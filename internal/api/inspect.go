@@ -110,9 +110,13 @@ func (h Host) step(args []string, runID string) string {
 // LastErrors returns the last rows of errors.jsonl.
 func LastErrors(d rundir.Dir) ([]rundir.ErrorRecord, error) {
 	const shown = 5
-	rows, _, err := rundir.Rows[rundir.ErrorRecord](d, layout.ErrorsLog)
+	rows, _, err := rundir.Rows[rundir.ErrorRow](d, layout.ErrorsLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return rows[max(0, len(rows)-shown):], err
+	var last []rundir.ErrorRecord
+	for _, r := range rows[max(0, len(rows)-shown):] {
+		last = append(last, rundir.ErrorRecord(r))
+	}
+	return last, err
 }

@@ -244,7 +244,8 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 			title = "Done, not approved"
 		}
 		fmt.Fprintf(a.out, "\n%s: %s, %s, %s.%s\n%s", title,
-			view.WorkText(s), ofCalls(s.Spent.Calls), reusedWords(s)+s.CostWords(), view.ScoreText(s), unmetWords(s))
+			view.WorkText(s), ofCalls(s.Spent.Calls), reusedWords(s)+s.CostWords(), view.ScoreText(s),
+			unmetWords(s)+unrecoveredWords(d))
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
 		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s\n", next)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
@@ -281,6 +282,17 @@ func unmetWords(s run.State) string {
 		return ""
 	}
 	return "Its last loop ended without " + run.OneLine(s.Unmet) + ".\n"
+}
+
+// unrecoveredWords describes the errors of a finished run that no other attempt made good. They may be why its artifact
+// is as it was.
+func unrecoveredWords(d rundir.Dir) string {
+	m, err := d.Meta()
+	if err != nil || m.Summary.Unrecovered == 0 {
+		return "" // without meta.json, the lines about damage name it
+	}
+	return fmt.Sprintf("%s: %s status %s\n", run.Plural(m.Summary.Unrecovered, "unrecovered error"), program(),
+		shell.Quote(d.Root))
 }
 
 func usd(v float64) string { return fmt.Sprintf("$%.2f", v) }

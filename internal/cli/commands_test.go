@@ -1,19 +1,21 @@
 package cli
 
 import (
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func TestMessagesNameTheCalledProgram(t *testing.T) {
@@ -46,6 +48,20 @@ func TestCommandsToTypeAreQuoted(t *testing.T) {
 	s.Claim.RunID, s.Directory = "run-1", d.Root
 	require.Equal(t, []string{typed}, nextCommands(s))
 	require.ErrorContains(t, &operations.CopyError{Dir: "x", RunID: "run-1", Home: d.Root}, "starter resume '"+home)
+}
+
+// TestEndNamesErrors: a run can be done although passes failed and kept the artifact as it was.
+func TestEndNamesErrors(t *testing.T) {
+	d := projector.At(t.TempDir())
+	for n, want := range map[int]string{0: "", 1: "1 unrecovered error: ", 4: "4 unrecovered errors: "} {
+		raw, err := json.Marshal(rundir.Meta{Version: rundir.MetaVersion, Summary: rundir.Summary{Unrecovered: n}})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(d.Path(layout.MetaFile), raw, 0o600))
+		words := unrecoveredWords(d.Dir)
+		require.Equal(t, want != "", words != "", words)
+		require.True(t, strings.HasPrefix(words, want), words)
+		require.Equal(t, want != "", strings.HasSuffix(words, " status "+d.Root+"\n"), words)
+	}
 }
 
 func TestBudgetRefusesInvalidAmounts(t *testing.T) {

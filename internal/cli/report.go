@@ -161,7 +161,7 @@ func (a *app) skipped(n int) {
 
 // QualityReport is the quality log, by kind.
 type QualityReport struct {
-	Passed     int                 `json:"validations_passed"`
+	Passed     int                 `json:"validations_passed"` // of numbered passes
 	Failed     int                 `json:"validations_failed"`
 	Warnings   int                 `json:"warnings"`
 	Unmodified []int               `json:"unmodified_passes"`
@@ -215,11 +215,11 @@ func readQuality(d rundir.Dir) (QualityReport, error) {
 
 func (a *app) printQuality(r QualityReport) {
 	if r.Passed+r.Failed+len(r.Depth)+len(r.Scores) == 0 {
-		fmt.Fprintln(a.out, "No reply has been validated yet.")
+		fmt.Fprintln(a.out, "No numbered pass has been validated yet, and there is no score.")
 		a.skipped(r.Skipped)
 		return
 	}
-	fmt.Fprintf(a.out, "Validation  %d passed, %d failed, %d warnings\n", r.Passed, r.Failed, r.Warnings)
+	fmt.Fprintf(a.out, "Validation  %d passed, %d failed, %d warnings (numbered passes)\n", r.Passed, r.Failed, r.Warnings)
 	if len(r.Unmodified) > 0 {
 		fmt.Fprintf(a.out, "Unchanged   passes %s\n", strings.Trim(fmt.Sprint(r.Unmodified), "[]"))
 	}

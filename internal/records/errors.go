@@ -202,16 +202,3 @@ func place(s *run.State, t run.Wording) string {
 	}
 	return fmt.Sprintf("pass %d, PA cycle %d", s.Passes.LastSettled, s.Rounds)
 }
-
-// errorRow is one line of errors.jsonl: an error record whose time is called ts.
-func errorRow(r rundir.ErrorRecord) any {
-	return struct {
-		TS          string       `json:"ts"`
-		Context     string       `json:"context"`
-		Category    run.Category `json:"category"`
-		Message     string       `json:"message"`
-		Recovered   bool         `json:"recovered"`
-		RecoveredAt *int         `json:"recoveredAtAttempt"`
-		Diagnostics string       `json:"diagnostics"`
-	}{r.Timestamp, r.Context, r.Category, r.Message, r.Recovered, r.RecoveredAtAttempt, r.Diagnostics}
-}

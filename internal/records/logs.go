@@ -75,7 +75,7 @@ func EntryOf(e run.Event, before, after *run.State, book *rundir.PipelineState, 
 // rows that refer to files of the directory are here.
 func (l *Logbook) Log(e entry) {
 	for _, r := range decideErrors(e.Event, e.After.Wording, e.pending).lines {
-		l.row(layout.ErrorsLog, errorRow(r))
+		l.row(layout.ErrorsLog, rundir.ErrorRow(r))
 	}
 	logged := run.LogOf(e.Entry)
 	for _, n := range logged.Lines {
