@@ -78,7 +78,8 @@ func (r *Reading) readReply(reply string, before []byte) string {
 			CountChars(reply), lastChars(reply))
 	default:
 		r.fail(run.CategoryNoArtifact,
-			"the reply holds no whole page: no html fence, and nothing from <!DOCTYPE html> or <html to </html>")
+			"the agent left the artifact's file unchanged, and its reply holds no whole page: no html fence, and nothing "+
+				"from <!DOCTYPE html> or <html to </html>")
 	}
 	return reply
 }
