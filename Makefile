@@ -68,7 +68,7 @@ tctl-test: server ## build it, and work a run with it
 test: chromium bubblewrap agents server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
 
-test-all: chromium bubblewrap agents server ## run them in their exhaustive form: every kill point; takes about 40 minutes
+test-all: chromium bubblewrap agents server ## run them in their exhaustive form: every kill point; takes about an hour
 	@scripts/test --all $(SUITES)
 
 soak: server ## kill, stop and upgrade workers at random moments of many runs; RUNS=200 INTERRUPTIONS=600 CONTROL=20 SEED=11
