@@ -131,7 +131,9 @@ func (o Operator) EndedMeanwhile(ctx context.Context, runID string, err error) b
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
-	_ = o.Client.GetWorkflow(ctx, runID, "").Get(ctx, nil) // how it closed does not matter
+	if err := o.Client.GetWorkflow(ctx, runID, "").Get(ctx, nil); err != nil && ctx.Err() != nil {
+		return false // it is open; any other error is how it closed
+	}
 	open, err := o.Open(ctx, runID)
 	return err == nil && !open
 }
