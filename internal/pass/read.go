@@ -78,7 +78,7 @@ func (r *Reading) readReply(reply string, before []byte) string {
 			CountChars(reply), lastChars(reply))
 	default:
 		r.fail(run.CategoryNoArtifact,
-			"the agent left the artifact's file unchanged, and its reply holds no whole page: no html fence, and nothing "+
+			"the agent wrote no new artifact to its file, and its reply holds no whole page: no html fence, and nothing "+
 				"from <!DOCTYPE html> or <html to </html>")
 	}
 	return reply
