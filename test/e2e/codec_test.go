@@ -161,7 +161,7 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	at := l.Addr().String()
-	require.NoError(t, l.Close())
+	go refuse(l) // the port is kept until the endpoint listens there
 	h.encrypting("one", "one")
 	h.env = append(h.env, "PASSBOOK_CODEC_ENDPOINT=http://"+at)
 	dir := h.asksAboutThePlan("asked")
@@ -171,6 +171,7 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 
 	ctx, stop := context.WithCancel(t.Context())
 	serve := h.command(ctx, "codec", "serve", "--listen", at)
+	require.NoError(t, l.Close())
 	require.NoError(t, serve.Start())
 	t.Cleanup(func() {
 		stop()
@@ -193,4 +194,17 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 		metaOf(t, dir).RunID)
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "awaiting_phase_handoff")
+}
+
+// refuse closes all connections to a listener until it is closed.
+func refuse(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		if c.Close() != nil {
+			return
+		}
+	}
 }
