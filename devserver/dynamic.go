@@ -30,8 +30,9 @@ var dynamicDefaults = map[string]any{
 	// No outbound call.
 	"frontend.enableServerVersionCheck": false,
 	// Scans for the orphans of a cluster under load: workflows and pollers that one machine need not pay for.
-	"worker.taskQueueScannerEnabled": false,
-	"worker.historyScannerEnabled":   false,
+	"worker.taskQueueScannerEnabled":  false,
+	"worker.historyScannerEnabled":    false,
+	"worker.executionsScannerEnabled": false,
 }
 
 func dynamicConfig(own map[string]any) dynamicconfig.Client {

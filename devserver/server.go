@@ -20,7 +20,9 @@ import (
 
 const (
 	clusterName = "active"
-	storeName   = "sqlite"
+	// Names of the two data stores, which are one database.
+	executionStore  = "executions"
+	visibilityStore = "sqlite"
 )
 
 // server is the four Temporal services in this process, and the Web UI.
@@ -55,6 +57,7 @@ func start(o options, db *database) (*server, error) {
 		temporal.WithConfig(serverConfig(o, db.sql, p)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
+		temporal.WithCustomDataStoreFactory(joining{db.sql}),
 		temporal.WithLogger(s.log),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.dynamic)),
 	)...)
@@ -107,10 +110,13 @@ func serverConfig(o options, db *config.SQL, p ports) *config.Config {
 	c.Global.Membership.MaxJoinDuration = 30 * time.Second
 	c.Global.Membership.BroadcastAddress = o.ip
 	c.Persistence = config.Persistence{
-		DefaultStore:     storeName,
-		VisibilityStore:  storeName,
+		DefaultStore:     executionStore,
+		VisibilityStore:  visibilityStore,
 		NumHistoryShards: int32(o.shards),
-		DataStores:       map[string]config.DataStore{storeName: {SQL: db}},
+		DataStores: map[string]config.DataStore{
+			executionStore:  {CustomDataStoreConfig: &config.CustomDatastoreConfig{Name: executionStore}},
+			visibilityStore: {SQL: db},
+		},
 	}
 	c.ClusterMetadata = &cluster.Config{
 		FailoverVersionIncrement: 10,
