@@ -32,9 +32,10 @@ type settings struct {
 	Sizes []size
 
 	Server bool     // compare settings of the embedded server
+	Other  string   // path of another build of that server, as a row with the same settings
 	Peers  bool     // compare with other engines
 	Quick  bool     // with few steps and workflows, to try the command
-	Only   []string // these columns; empty: all
+	Only   []string // these columns, or rows; empty: all
 
 	Long    int   // passes of one long run, instead of the table
 	Waiting int   // runs that wait for an operator, instead of the table
@@ -122,8 +123,9 @@ func parse(args []string) (settings, error) {
 	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
 	flags.BoolVar(&s.Peers, "peers", false, "compare with other engines instead (docs/peers.md)")
 	flags.BoolVar(&s.Server, "server", false, "compare settings of the embedded server instead")
+	flags.StringVar(&s.Other, "other", "", "another build of the embedded server, as the second row of -server")
 	flags.BoolVar(&s.Quick, "quick", false, "compare with few steps and workflows, to try the command")
-	only := flags.String("only", "", "compare these columns, separated by semicolons; empty: all")
+	only := flags.String("only", "", "compare these columns of -peers, or rows of -server, separated by semicolons; empty: all")
 
 	flags.IntVar(&s.Long, "long", 0, "measure one run of that many passes instead: whether a pass becomes more expensive")
 	flags.IntVar(&s.Waiting, "waiting", 0, "measure that many runs that wait for an operator instead")

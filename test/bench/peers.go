@@ -151,10 +151,30 @@ func contenders(ctx context.Context, s settings, programs string) ([]contender, 
 		},
 		restateContender(ctx, module("restate", "github.com/restatedev/sdk-go"), program("restate")),
 	}
-	if len(s.Only) > 0 {
-		all = slices.DeleteFunc(all, func(c contender) bool { return !slices.Contains(s.Only, c.name) })
+	all, err = s.selected(all)
+	return all, errors.Join(append(failed, err)...)
+}
+
+// selected returns those that -only names.
+func (s settings) selected(all []contender) (some []contender, err error) {
+	if len(s.Only) == 0 {
+		return all, nil
 	}
-	return all, errors.Join(failed...)
+	var names, unknown []string
+	for _, c := range all {
+		if names = append(names, c.name); slices.Contains(s.Only, c.name) {
+			some = append(some, c)
+		}
+	}
+	for _, name := range s.Only {
+		if !slices.Contains(names, name) {
+			unknown = append(unknown, name)
+		}
+	}
+	if len(unknown) > 0 {
+		err = fmt.Errorf("-only names %q; there are %q", unknown, names)
+	}
+	return some, err
 }
 
 func postgresContender(ctx context.Context, dbos, path string) contender {

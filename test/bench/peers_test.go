@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,6 +165,29 @@ func TestOnlySelectsColumns(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"Passbook", "DBOS, SQLite"}, s.Only)
 	require.True(t, s.Peers && s.Quick)
+	all := []contender{{name: "Passbook"}, {name: "bash loop"}, {name: "DBOS, SQLite"}}
+	some, err := s.selected(all)
+	require.NoError(t, err)
+	require.Equal(t, []string{"Passbook", "DBOS, SQLite"}, contenderNames(some))
+	_, err = settings{Only: []string{"bash", "Passbook"}}.selected(all)
+	require.EqualError(t, err, `-only names ["bash"]; there are ["Passbook" "bash loop" "DBOS, SQLite"]`)
+}
+
+func contenderNames(all []contender) (out []string) {
+	for _, c := range all {
+		out = append(out, c.name)
+	}
+	return out
+}
+
+func TestAnotherServerIsTheSecondRow(t *testing.T) {
+	s, err := parse([]string{"-server", "-other", "/before"})
+	require.NoError(t, err)
+	rows := contenderNames(s.servers("/now", "program"))
+	require.Equal(t, []string{variants[0].name, otherBuild, variants[1].name}, rows[:3])
+	require.Len(t, rows, len(variants)+1)
+	require.NotContains(t, contenderNames(settings{}.servers("/now", "program")), otherBuild)
+	require.ErrorContains(t, vary(t.Context(), s, io.Discard), "-other: ")
 }
 
 // The plain SDK is a peer at the version that Passbook uses.

@@ -31,6 +31,9 @@ func dynamic(pairs ...string) (args []string) {
 	return args
 }
 
+// otherBuild is the row of -other.
+const otherBuild = "the other build"
+
 // variants are measured one by one beside the first, which changes nothing.
 var variants = []variant{
 	{"as Passbook starts it", nil},
@@ -55,6 +58,11 @@ var variants = []variant{
 
 // vary measures workflows of five empty steps, with the plain SDK, on servers with other settings.
 func vary(ctx context.Context, s settings, out io.Writer) (err error) {
+	if s.Other != "" {
+		if _, err := exec.LookPath(s.Other); err != nil {
+			return fmt.Errorf("-other: %w", err)
+		}
+	}
 	dir, err := os.MkdirTemp(s.Temp, "passbook-settings-")
 	if err != nil {
 		return err
@@ -73,11 +81,9 @@ func vary(ctx context.Context, s settings, out io.Writer) (err error) {
 	if s.Quick {
 		t.amounts = brief
 	}
-	for _, v := range variants {
-		t.contenders = append(t.contenders, contender{name: v.name, open: func(dir, _ string) engine {
-			return &peerProgram{path: filepath.Join(programs, "temporal"), dir: dir,
-				server: &variedServer{path: server, dir: dir, args: v.args}}
-		}})
+	t.contenders, err = s.selected(s.servers(server, filepath.Join(programs, "temporal")))
+	if err != nil {
+		return err
 	}
 	err = t.measure(ctx, dir, "", func(m *trial, ctx context.Context) {
 		if err := m.open(ctx, "five", measureFive); err != nil {
@@ -90,6 +96,22 @@ func vary(ctx context.Context, s settings, out io.Writer) (err error) {
 	fmt.Fprintf(out, "%s; medians of %d, in turn; load average %s before, %s after. In brackets: divided by the first "+
 		"row.\n\n", where(), s.Reps, t.before, t.after)
 	return t.writeVariants(out)
+}
+
+// servers returns the rows: the server and its variants. The first is what the others are divided by.
+func (s settings) servers(server, program string) (rows []contender) {
+	row := func(name, path string, args []string) {
+		rows = append(rows, contender{name: name, open: func(dir, _ string) engine {
+			return &peerProgram{path: program, dir: dir, server: &variedServer{path: path, dir: dir, args: args}}
+		}})
+	}
+	for i, v := range variants {
+		row(v.name, server, v.args)
+		if i == 0 && s.Other != "" {
+			row(otherBuild, s.Other, nil)
+		}
+	}
+	return rows
 }
 
 func (t *table) writeVariants(out io.Writer) error {
