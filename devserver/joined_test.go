@@ -83,8 +83,8 @@ const namespaceOfTest = "32049b68-7872-4094-8e63-d0dd59896a83"
 
 func create(run string, rangeID int64, e []*persistence.InternalAppendHistoryNodesRequest,
 ) *persistence.InternalCreateWorkflowExecutionRequest {
-	return &persistence.InternalCreateWorkflowExecutionRequest{ShardID: 1, RangeID: rangeID, ArchetypeID: chasm.WorkflowArchetypeID,
-		Mode: persistence.CreateWorkflowModeBrandNew, NewWorkflowSnapshot: execution(run), NewWorkflowNewEvents: e}
+	return &persistence.InternalCreateWorkflowExecutionRequest{ShardID: 1, RangeID: rangeID,
+		ArchetypeID: chasm.WorkflowArchetypeID, Mode: persistence.CreateWorkflowModeBrandNew, NewWorkflowSnapshot: execution(run), NewWorkflowNewEvents: e}
 }
 
 func update(run string, version int64, e []*persistence.InternalAppendHistoryNodesRequest,
@@ -93,7 +93,8 @@ func update(run string, version int64, e []*persistence.InternalAppendHistoryNod
 	return &persistence.InternalUpdateWorkflowExecutionRequest{ShardID: 1, RangeID: 1,
 		ArchetypeID: chasm.WorkflowArchetypeID, Mode: persistence.UpdateWorkflowModeUpdateCurrent, UpdateWorkflowNewEvents: e,
 		UpdateWorkflowMutation: persistence.InternalWorkflowMutation{NamespaceID: x.NamespaceID, WorkflowID: x.WorkflowID,
-			RunID: run, ExecutionInfo: &persistencespb.WorkflowExecutionInfo{NamespaceId: x.NamespaceID, WorkflowId: "w"},
+			RunID:             run,
+			ExecutionInfo:     &persistencespb.WorkflowExecutionInfo{NamespaceId: x.NamespaceID, WorkflowId: "w"},
 			ExecutionInfoBlob: x.ExecutionInfoBlob, ExecutionState: x.ExecutionState,
 			ExecutionStateBlob: x.ExecutionStateBlob, NextEventID: 3, DBRecordVersion: version}}
 }

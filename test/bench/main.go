@@ -125,7 +125,8 @@ func parse(args []string) (settings, error) {
 	flags.BoolVar(&s.Server, "server", false, "compare settings of the embedded server instead")
 	flags.StringVar(&s.Other, "other", "", "another build of the embedded server, as the second row of -server")
 	flags.BoolVar(&s.Quick, "quick", false, "compare with few steps and workflows, to try the command")
-	only := flags.String("only", "", "compare these columns of -peers, or rows of -server, separated by semicolons; empty: all")
+	only := flags.String("only", "",
+		"compare these columns of -peers, or rows of -server, separated by semicolons; empty: all")
 
 	flags.IntVar(&s.Long, "long", 0, "measure one run of that many passes instead: whether a pass becomes more expensive")
 	flags.IntVar(&s.Waiting, "waiting", 0, "measure that many runs that wait for an operator instead")
