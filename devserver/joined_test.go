@@ -84,7 +84,8 @@ const namespaceOfTest = "32049b68-7872-4094-8e63-d0dd59896a83"
 func create(run string, rangeID int64, e []*persistence.InternalAppendHistoryNodesRequest,
 ) *persistence.InternalCreateWorkflowExecutionRequest {
 	return &persistence.InternalCreateWorkflowExecutionRequest{ShardID: 1, RangeID: rangeID,
-		ArchetypeID: chasm.WorkflowArchetypeID, Mode: persistence.CreateWorkflowModeBrandNew, NewWorkflowSnapshot: execution(run), NewWorkflowNewEvents: e}
+		ArchetypeID: chasm.WorkflowArchetypeID, Mode: persistence.CreateWorkflowModeBrandNew,
+		NewWorkflowSnapshot: execution(run), NewWorkflowNewEvents: e}
 }
 
 func update(run string, version int64, e []*persistence.InternalAppendHistoryNodesRequest,
