@@ -57,7 +57,7 @@ func start(o options, db *database) (*server, error) {
 		temporal.WithConfig(serverConfig(o, db.sql, p)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
-		temporal.WithCustomDataStoreFactory(joining{db.sql}),
+		temporal.WithCustomDataStoreFactory(combining{db.sql}),
 		temporal.WithLogger(s.log),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.dynamic)),
 	)...)

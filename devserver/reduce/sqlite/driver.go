@@ -17,8 +17,8 @@ import (
 // SQLite parses the text of each statement again each time that the server executes it.
 const goSQLDriverName = "sqlite-prepared"
 
-// mostStatements is the number of prepared statements that a connection keeps. The server has about a hundred;
-// searches of users have more.
+// mostStatements is the number of prepared statements that a connection keeps. Searches of users
+// have any number of texts.
 const mostStatements = 256
 
 func init() { stdsql.Register(goSQLDriverName, prepared{&sqlite.Driver{}}) }
@@ -30,7 +30,7 @@ func (p prepared) Open(name string) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &keeper{connection: c.(connection), kept: map[string]statement{}}, nil
+	return &cache{connection: c.(connection), kept: map[string]statement{}}, nil
 }
 
 type connection interface {
@@ -48,64 +48,65 @@ type statement interface {
 	driver.StmtQueryContext
 }
 
-// keeper is a connection with prepared statements, by text, that nobody uses now. It does not execute statements
-// itself, so that package database/sql prepares, executes and closes each one.
-type keeper struct {
+// cache is a connection with prepared statements, by text, that are not in use. It does not implement
+// [driver.ExecerContext] and [driver.QueryerContext]: package database/sql prepares, executes and closes each
+// statement.
+type cache struct {
 	connection
 	kept map[string]statement
 }
 
-func (k *keeper) Prepare(query string) (driver.Stmt, error) {
-	return k.PrepareContext(context.Background(), query)
+func (c *cache) Prepare(query string) (driver.Stmt, error) {
+	return c.PrepareContext(context.Background(), query)
 }
 
-func (k *keeper) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	if s, ok := k.kept[query]; ok {
-		delete(k.kept, query)
-		return &lent{s, k, query}, nil
+func (c *cache) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if s, ok := c.kept[query]; ok {
+		delete(c.kept, query)
+		return &lent{s, c, query}, nil
 	}
-	s, err := k.connection.PrepareContext(ctx, query)
+	s, err := c.connection.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}
-	return &lent{s.(statement), k, query}, nil
+	return &lent{s.(statement), c, query}, nil
 }
 
 // Close closes the connection with its statements.
-func (k *keeper) Close() error {
+func (c *cache) Close() error {
 	var errs []error
-	for query, s := range k.kept {
+	for query, s := range c.kept {
 		errs = append(errs, s.Close())
-		delete(k.kept, query)
+		delete(c.kept, query)
 	}
-	return errors.Join(append(errs, k.connection.Close())...)
+	return errors.Join(append(errs, c.connection.Close())...)
 }
 
 // keep makes room by closing any other statement.
-func (k *keeper) keep(query string, s statement) error {
-	if k.kept[query] != nil {
+func (c *cache) keep(query string, s statement) error {
+	if c.kept[query] != nil {
 		return s.Close()
 	}
 	var err error
-	if len(k.kept) >= mostStatements {
-		for other, o := range k.kept {
-			delete(k.kept, other)
+	if len(c.kept) >= mostStatements {
+		for other, o := range c.kept {
+			delete(c.kept, other)
 			err = o.Close()
 			break
 		}
 	}
-	k.kept[query] = s
+	c.kept[query] = s
 	return err
 }
 
 // lent is a statement in use. Close returns it to its connection.
 type lent struct {
 	statement
-	keeper *keeper
-	query  string
+	cache *cache
+	query string
 }
 
-func (l *lent) Close() error { return l.keeper.keep(l.query, l.statement) }
+func (l *lent) Close() error { return l.cache.keep(l.query, l.statement) }
 
 // IsDupEntryError reports whether a row with the same key exists.
 func (*db) IsDupEntryError(err error) bool {

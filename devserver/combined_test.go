@@ -23,7 +23,7 @@ import (
 
 // stored is a database with one shard, and what the tests read from it.
 type stored struct {
-	*joiningStore
+	*combiningStore
 	t *testing.T
 }
 
@@ -33,7 +33,7 @@ func newStored(t *testing.T) stored {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	db.sql.TaskScanPartitions = 1
-	f := joining{db.sql}.NewFactory(config.CustomDatastoreConfig{}, resolver.NewNoopResolver(), clusterName,
+	f := combining{db.sql}.NewFactory(config.CustomDatastoreConfig{}, resolver.NewNoopResolver(), clusterName,
 		log.NewNoopLogger(), metrics.NoopMetricsHandler, serialization.NewSerializer())
 	t.Cleanup(f.Close)
 	shards, err := f.NewShardStore()
@@ -43,7 +43,7 @@ func newStored(t *testing.T) stored {
 	require.NoError(t, err)
 	store, err := f.NewExecutionStore()
 	require.NoError(t, err)
-	return stored{store.(*joiningStore), t}
+	return stored{store.(*combiningStore), t}
 }
 
 func blob(text string) *commonpb.DataBlob {
@@ -125,12 +125,12 @@ func TestLostTransactionsAreErrors(t *testing.T) {
 	s, run := newStored(t), uuid.NewString()
 	branch := &persistencespb.HistoryBranch{TreeId: run, BranchId: uuid.NewString()}
 	first := events(branch, 1)
-	err := s.join(func(one persistence.ExecutionStore) error {
+	err := s.combine(func(one persistence.ExecutionStore) error {
 		return one.AppendHistoryNodes(t.Context(), first[0])
 	}, first)
 	require.ErrorContains(t, err, "this version of Temporal's store has other transactions")
 	require.Zero(t, s.nodes(branch))
-	require.NoError(t, s.join(func(persistence.ExecutionStore) error { return nil }), "nothing to write")
+	require.NoError(t, s.combine(func(persistence.ExecutionStore) error { return nil }), "nothing to write")
 }
 
 // TestCanceledWriteEndsItsTransaction: the only connection is free again.
@@ -139,7 +139,7 @@ func TestCanceledWriteEndsItsTransaction(t *testing.T) {
 	branch := &persistencespb.HistoryBranch{TreeId: run, BranchId: uuid.NewString()}
 	refused := errors.New("refused")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.join(func(one persistence.ExecutionStore) error {
+	err := s.combine(func(one persistence.ExecutionStore) error {
 		require.NoError(t, one.AppendHistoryNodes(ctx, events(branch, 2)[0]))
 		cancel()
 		return refused

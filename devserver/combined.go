@@ -17,65 +17,65 @@ import (
 	"go.temporal.io/server/common/resolver"
 )
 
-// joining makes the server's own data stores, but its store of executions writes new events and the state of their
+// combining makes the server's own data stores, but its store of executions writes new events and the state of their
 // execution in one transaction. Temporal's store commits them separately, events first, which is twice the commits and
-// fsyncs: databases that it also supports cannot join them.
-type joining struct{ database *config.SQL }
+// fsyncs: other databases that it supports have no such transaction.
+type combining struct{ database *config.SQL }
 
 // NewFactory is called by the server.
-func (j joining) NewFactory(_ config.CustomDatastoreConfig, r resolver.ServiceResolver, cluster string,
+func (j combining) NewFactory(_ config.CustomDatastoreConfig, r resolver.ServiceResolver, cluster string,
 	logger log.Logger, handler metrics.Handler, s serialization.Serializer) persistence.DataStoreFactory {
-	return &joiningFactory{sql.NewFactory(*j.database, r, cluster, logger, handler, s), logger, s}
+	return &combiningFactory{sql.NewFactory(*j.database, r, cluster, logger, handler, s), logger, s}
 }
 
-type joiningFactory struct {
+type combiningFactory struct {
 	*sql.Factory
 	logger     log.Logger
 	serializer serialization.Serializer
 }
 
-func (f *joiningFactory) NewExecutionStore() (persistence.ExecutionStore, error) {
+func (f *combiningFactory) NewExecutionStore() (persistence.ExecutionStore, error) {
 	db, err := f.GetDB()
 	if err != nil {
 		return nil, err
 	}
 	s, err := sql.NewSQLExecutionStore(db, f.logger, f.serializer)
-	return &joiningStore{s, db, f}, err
+	return &combiningStore{s, db, f}, err
 }
 
-type joiningStore struct {
+type combiningStore struct {
 	persistence.ExecutionStore
 	db sqlplugin.DB
-	f  *joiningFactory
+	f  *combiningFactory
 }
 
-func (s *joiningStore) CreateWorkflowExecution(ctx context.Context,
+func (s *combiningStore) CreateWorkflowExecution(ctx context.Context,
 	r *persistence.InternalCreateWorkflowExecutionRequest,
 ) (response *persistence.InternalCreateWorkflowExecutionResponse, err error) {
-	err = s.join(func(one persistence.ExecutionStore) (err error) {
+	err = s.combine(func(one persistence.ExecutionStore) (err error) {
 		response, err = one.CreateWorkflowExecution(ctx, r)
 		return err
 	}, r.NewWorkflowNewEvents)
 	return response, err
 }
 
-func (s *joiningStore) UpdateWorkflowExecution(ctx context.Context,
+func (s *combiningStore) UpdateWorkflowExecution(ctx context.Context,
 	r *persistence.InternalUpdateWorkflowExecutionRequest) error {
-	return s.join(func(one persistence.ExecutionStore) error { return one.UpdateWorkflowExecution(ctx, r) },
+	return s.combine(func(one persistence.ExecutionStore) error { return one.UpdateWorkflowExecution(ctx, r) },
 		r.UpdateWorkflowNewEvents, r.NewWorkflowNewEvents)
 }
 
-func (s *joiningStore) ConflictResolveWorkflowExecution(ctx context.Context,
+func (s *combiningStore) ConflictResolveWorkflowExecution(ctx context.Context,
 	r *persistence.InternalConflictResolveWorkflowExecutionRequest) error {
-	return s.join(func(one persistence.ExecutionStore) error { return one.ConflictResolveWorkflowExecution(ctx, r) },
+	return s.combine(func(one persistence.ExecutionStore) error { return one.ConflictResolveWorkflowExecution(ctx, r) },
 		r.CurrentWorkflowEventsNewEvents, r.ResetWorkflowEventsNewEvents, r.NewWorkflowEventsNewEvents)
 }
 
-// join calls write with Temporal's own store on a database whose transactions are one. Temporal's store has a
+// combine calls write with Temporal's own store on a database whose transactions are one. Temporal's store has a
 // transaction for each first batch of events of a branch, and one for the state of the executions, the last.
-func (s *joiningStore) join(write func(persistence.ExecutionStore) error,
+func (s *combiningStore) combine(write func(persistence.ExecutionStore) error,
 	events ...[]*persistence.InternalAppendHistoryNodesRequest) error {
-	db := &joined{DB: s.db, parts: 1, logger: s.f.logger}
+	db := &combined{DB: s.db, parts: 1, logger: s.f.logger}
 	for _, r := range slices.Concat(events...) {
 		if r.IsNewBranch {
 			db.parts++
@@ -88,15 +88,15 @@ func (s *joiningStore) join(write func(persistence.ExecutionStore) error,
 	return db.end(write(one))
 }
 
-// joined is the database during one write of the store.
-type joined struct {
+// combined is the database during one write of the store.
+type combined struct {
 	sqlplugin.DB
 	tx     sqlplugin.Tx // nil before the first write, and after the end
 	parts  int          // transactions of the store that have not ended
 	logger log.Logger
 }
 
-func (j *joined) begin(ctx context.Context) (err error) {
+func (j *combined) begin(ctx context.Context) (err error) {
 	if j.tx == nil {
 		j.tx, err = j.DB.BeginTx(ctx)
 	}
@@ -104,29 +104,29 @@ func (j *joined) begin(ctx context.Context) (err error) {
 }
 
 // InsertIntoHistoryNode is what the store calls outside its transactions.
-func (j *joined) InsertIntoHistoryNode(ctx context.Context, row *sqlplugin.HistoryNodeRow) (stdsql.Result, error) {
+func (j *combined) InsertIntoHistoryNode(ctx context.Context, row *sqlplugin.HistoryNodeRow) (stdsql.Result, error) {
 	if err := j.begin(ctx); err != nil {
 		return nil, err
 	}
 	return j.tx.InsertIntoHistoryNode(ctx, row)
 }
 
-func (j *joined) BeginTx(ctx context.Context) (sqlplugin.Tx, error) {
+func (j *combined) BeginTx(ctx context.Context) (sqlplugin.Tx, error) {
 	if err := j.begin(ctx); err != nil {
 		return nil, err
 	}
-	return &joinedPart{j.tx, j}, nil
+	return &combinedPart{j.tx, j}, nil
 }
 
 // end ends a transaction that the store has left open: because it failed, or because this version of it has other
 // transactions than those that were counted.
-func (j *joined) end(err error) error {
+func (j *combined) end(err error) error {
 	if j.tx == nil {
 		return err
 	}
 	if err == nil {
 		err = errors.New("write an execution: this version of Temporal's store has other transactions; correct the " +
-			"number of parts in devserver/joined.go")
+			"number of parts in devserver/combined.go")
 	}
 	if undone := j.rollback(); undone != nil {
 		j.logger.Error("roll back a transaction", tag.Error(undone)) // the caller needs the type of err
@@ -134,20 +134,20 @@ func (j *joined) end(err error) error {
 	return err
 }
 
-func (j *joined) rollback() error {
+func (j *combined) rollback() error {
 	tx := j.tx
 	j.tx = nil
 	return tx.Rollback()
 }
 
-// joinedPart is one of the store's transactions.
-type joinedPart struct {
+// combinedPart is one of the store's transactions.
+type combinedPart struct {
 	sqlplugin.Tx
-	j *joined
+	j *combined
 }
 
 // Commit commits all parts with the last one.
-func (p *joinedPart) Commit() error {
+func (p *combinedPart) Commit() error {
 	if p.j.parts--; p.j.parts > 0 {
 		return nil
 	}
@@ -156,4 +156,4 @@ func (p *joinedPart) Commit() error {
 	return tx.Commit()
 }
 
-func (p *joinedPart) Rollback() error { return p.j.rollback() }
+func (p *combinedPart) Rollback() error { return p.j.rollback() }
