@@ -82,7 +82,7 @@ func (c *cache) Close() error {
 	return errors.Join(append(errs, c.connection.Close())...)
 }
 
-// keep makes room by closing any other statement.
+// keep makes space by closing any other statement.
 func (c *cache) keep(query string, s statement) error {
 	if c.kept[query] != nil {
 		return s.Close()
