@@ -23,10 +23,13 @@ echo changed
 echo "$n" >> "$LANES_LOG"
 `
 
-// stopsGit is a git that stops at the command that a file names, once, and leaves the number of its process.
+// stopsGit is a git that stops at the command that a file names, once, and leaves the number of its process. It starts
+// no process for the other commands, which are many.
 const stopsGit = `#!/bin/sh
+at=
+[ ! -e STOP/at ] || read -r at 2>/dev/null <STOP/at
 for arg in "$@"; do
-	if [ "$arg" = "$(cat STOP/at 2>/dev/null)" ] && mv STOP/at STOP/was 2>/dev/null; then
+	if [ "$arg" = "$at" ] && mv STOP/at STOP/was 2>/dev/null; then
 		echo $$ >STOP/new && mv STOP/new STOP/pid
 		exec sleep 600
 	fi
@@ -57,7 +60,7 @@ func TestMergeIsKilled(t *testing.T) {
 	dir := h.dir("run")
 	workspace := filepath.Join(dir, "workspace")
 	for i, command := range []string{"merge-tree", "add", "update-ref"} {
-		require.NoError(t, os.WriteFile(filepath.Join(stop, "at"), []byte(command), 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(stop, "at"), []byte(command+"\n"), 0o600))
 		if i == 0 {
 			h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
 			until(t, "all lanes have worked", func() bool {
