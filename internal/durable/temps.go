@@ -1,26 +1,44 @@
 package durable
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"path/filepath"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-var tempPattern = regexp.MustCompile(`\.tmp\.[0-9A-Za-z]+$`)
+const tempMark = ".tmp."
 
+// tempName names a temporary file. No pattern and no secret number: both are costly in a program that starts for each
+// call.
 func tempName(path string) string {
-	return path + ".tmp." + strings.ToLower(rand.Text()[:10])
+	return path + tempMark + strconv.FormatUint(rand.Uint64(), 36)
 }
 
 // IsTemp reports whether a file name is that of a temporary file of this package.
 func IsTemp(name string) bool {
-	return tempPattern.MatchString(name)
+	_, is := tempOf(name)
+	return is
+}
+
+// tempOf returns the name of the file that a temporary file was written for.
+func tempOf(name string) (of string, is bool) {
+	at := strings.LastIndex(name, tempMark)
+	if at < 0 {
+		return "", false
+	}
+	random := name[at+len(tempMark):]
+	for _, r := range random {
+		if (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return "", false
+		}
+	}
+	return name[:at], random != ""
 }
 
 // CleanTempsOf removes the temporary files that a crash left of the files at these paths. Only their single writer
@@ -33,8 +51,8 @@ func (d Disk) CleanTempsOf(paths ...string) error {
 			return fmt.Errorf("clean %s: %w", dir, err)
 		}
 		for _, e := range entries {
-			of := tempPattern.ReplaceAllString(e.Name(), "")
-			if e.IsDir() || of == e.Name() || !folders[dir][of] {
+			of, is := tempOf(e.Name())
+			if !is || e.IsDir() || !folders[dir][of] {
 				continue
 			}
 			if err := d.remove(filepath.Join(dir, e.Name())); err != nil {
