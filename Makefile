@@ -29,7 +29,7 @@ demo-turns: build ## build a small program in eight turns, offline and free; the
 
 build: ## build starter, worker and passbook-call into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
-	@go build -o bin/ ./starter ./worker ./internal/supervisor/passbook-call
+	@scripts/programs bin
 
 server: build ## build the embedded Temporal server into the user's cache (first time only, a few minutes)
 	@bin/starter server build

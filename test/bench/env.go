@@ -43,8 +43,7 @@ func open(ctx context.Context, s settings) (*env, error) {
 	if err := os.WriteFile(h.empty(), []byte("{}\n"), 0o600); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
-	err = build(ctx, s.Root, temp, "./worker", "./internal/supervisor/passbook-call", "./test/bench/agent")
-	if err != nil {
+	if err := buildPassbook(ctx, s.Root, temp); err != nil {
 		return nil, errors.Join(err, h.close())
 	}
 	if err := h.connect(ctx); err != nil {

@@ -83,23 +83,31 @@ func (t *table) measure(ctx context.Context, dir, agent string, run func(*trial,
 
 // buildPeers builds Passbook's programs and those of the peers.
 func buildPeers(ctx context.Context, s settings, programs string) error {
-	for module, packages := range map[string][]string{
-		".": {"./worker", "./internal/supervisor/passbook-call", "./test/bench/agent"}, "tools/peers": {"./..."},
-	} {
-		if err := build(ctx, filepath.Join(s.Root, module), programs, packages...); err != nil {
-			return err
-		}
+	if err := buildPassbook(ctx, s.Root, programs); err != nil {
+		return err
 	}
-	return nil
+	return build(ctx, filepath.Join(s.Root, "tools/peers"), programs, "./...")
+}
+
+// buildPassbook builds Passbook's programs and the agent.
+func buildPassbook(ctx context.Context, root, programs string) error {
+	if err := command(ctx, root, "scripts/programs", programs); err != nil {
+		return err
+	}
+	return build(ctx, root, programs, "./test/bench/agent")
 }
 
 // build builds programs of a module into a folder.
 func build(ctx context.Context, module, programs string, packages ...string) error {
 	args := append([]string{"build", "-buildvcs=false", "-o", programs + string(filepath.Separator)}, packages...)
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = module
+	return command(ctx, module, "go", args...)
+}
+
+func command(ctx context.Context, folder, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = folder
 	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs of %s: %w\n%s", module, err, output)
+		return fmt.Errorf("build the programs of %s: %w\n%s", folder, err, output)
 	}
 	return nil
 }
