@@ -135,7 +135,8 @@ type Activities struct {
 	stores       map[string]*store.Store
 	plans        map[string]*pipeline.Plan
 	running      map[string]*runningCall
-	warned       map[string]bool // runs without an environment that a warning was logged for
+	early        map[string]*earlySupervisor // by the directory of their delivery
+	warned       map[string]bool             // runs without an environment that a warning was logged for
 	offers       func() sandbox.Host
 	unconfined   bool // a warning was logged that calls run without a sandbox
 }
@@ -186,6 +187,7 @@ func New(cfg Config) (*Activities, error) {
 		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
+		early: map[string]*earlySupervisor{},
 	}
 	if a.machine != nil {
 		a.worker, a.offers = a.machine.Worker(), func() sandbox.Host { return sandbox.Host{} }

@@ -170,7 +170,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	}
 	st := &runningCall{done: make(chan struct{}), l: l, kind: replyKind(ag), number: delivery}
 	st.command = step.Kind == pipeline.KindRun
-	st.dir = filepath.Join(a.cfg.Scratch, calls.FolderName(in.Call), strconv.Itoa(delivery))
+	st.dir = a.deliveryDir(in.Call, delivery)
 	cmd := agent.Command{
 		Run: in.RunID, Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
 		Shell: step.Kind == pipeline.KindRun, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
@@ -192,7 +192,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := a.admit(ctx, st, in, plan, role, ag, cmd); err != nil {
 		return nil, nil, err
 	}
-	p, err := a.startSupervisor(st.dir, awake)
+	p, err := a.supervise(st.dir, awake)
 	if err != nil {
 		return nil, nil, a.unreserve(ctx, st, err)
 	}
@@ -219,6 +219,18 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	}
 	a.cfg.OnPoint(PointSpawned, in.Call)
 	return st, child, nil
+}
+
+// supervise returns the supervisor of a delivery, which Turn may have started early.
+func (a *Activities) supervise(dir string, awake *os.File) (*supervisor.Process, error) {
+	if p := a.takeEarly(dir); p != nil {
+		return p, nil
+	}
+	return a.startSupervisor(dir, awake)
+}
+
+func (a *Activities) deliveryDir(call string, delivery int) string {
+	return filepath.Join(a.cfg.Scratch, calls.FolderName(call), strconv.Itoa(delivery))
 }
 
 func (a *Activities) startSupervisor(dir string, awake *os.File) (*supervisor.Process, error) {

@@ -12,6 +12,7 @@ import (
 // Turn writes the events before a call to the directory, then makes the call. It calls nothing unless they are on disk:
 // with another outcome, or an error, it ends at once, and the workflow writes them with Project.
 func (a *Activities) Turn(ctx context.Context, in contract.TurnInput) (contract.TurnResult, error) {
+	defer a.startEarly(ctx, in.Call)()
 	written, err := a.projectBefore(ctx, in.Project)
 	if ctx.Err() != nil {
 		return contract.TurnResult{}, context.Cause(ctx)
