@@ -13,7 +13,9 @@ import (
 )
 
 const onePerPipeline = `pipeline: turns
-agent: {run: [sh, -c, "echo + >> %[1]s; sleep 0.7; echo - >> %[1]s; echo Done."], reply: text}
+agent:
+  run: [sh, -c, "echo + >> %[1]s; until [ -e %[2]s ]; do sleep 0.1; done; sleep 0.5; echo - >> %[1]s; echo Done."]
+  reply: text
 limits: {at_once: 1}
 roles:
   reader: {prompt: read.md, gives: report}
@@ -22,14 +24,15 @@ stages:
     steps: [{role: reader}, {role: reader}]
 `
 
-// TestRunsTakeTurns starts runs of a pipeline that may make one call at once, and kills the worker while they wait.
-// Calls never overlap, each is made once, and the list shows the queue. It takes about 10 s.
+// TestRunsTakeTurns starts runs of a pipeline that may make one call at once, and kills the worker while they wait: no
+// call ends before. Calls never overlap, each is made once, and the list shows the queue. It takes about 10 s.
 func TestRunsTakeTurns(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	folder := t.TempDir()
 	config, log := filepath.Join(folder, "turns.yaml"), filepath.Join(folder, "calls.log")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, onePerPipeline, log), 0o600))
+	open := filepath.Join(folder, "open")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, onePerPipeline, log, open), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "read.md"), []byte("Read it.\n"), 0o600))
 	dirs := []string{h.dir("a"), h.dir("b"), h.dir("c"), h.dir("d")}
 	for _, dir := range dirs {
@@ -40,6 +43,7 @@ func TestRunsTakeTurns(t *testing.T) {
 	}
 	until(t, "three wait", queued(3))
 	h.kill(h.worker())
+	require.NoError(t, os.WriteFile(open, nil, 0o600))
 	for _, dir := range dirs {
 		h.starter("run", "--config", config, "--output-dir", dir)
 		require.Equal(t, string(run.Done), metaOf(t, dir).Status)
