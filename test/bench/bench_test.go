@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,10 +49,15 @@ func TestSizes(t *testing.T) {
 }
 
 func TestDefinitionHasExpectedPasses(t *testing.T) {
-	def, err := define(t.TempDir(), "/bin/agent", 24)
-	require.NoError(t, err)
-	require.Equal(t, 24, def.Plan.Total)
-	require.Empty(t, def.Warnings)
+	for _, named := range []bool{true, false} {
+		def, err := define(t.TempDir(), "/bin/agent", 24, named)
+		require.NoError(t, err)
+		require.Equal(t, 24, def.Plan.Total)
+		require.Empty(t, def.Warnings)
+		plan, err := json.Marshal(def.Plan)
+		require.NoError(t, err)
+		require.Equal(t, named, strings.Contains(string(plan), `"cp-S3"`))
+	}
 }
 
 func TestPassTimesComeFromTheJournal(t *testing.T) {

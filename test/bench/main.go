@@ -30,6 +30,7 @@ type settings struct {
 	Temp  string // parent of the temporary folder
 	Reps  int
 	Sizes []size
+	Named bool // each set of passes ends with a named checkpoint
 
 	Server bool     // compare settings of the embedded server
 	Other  string   // path of another build of that server, as a row with the same settings
@@ -121,6 +122,8 @@ func parse(args []string) (settings, error) {
 	flags.StringVar(&s.Temp, "temp", "", "parent of the temporary folder; it should be on a disk, not in memory")
 	flags.IntVar(&s.Reps, "reps", 3, "number of measurements of each row; the table has medians")
 	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
+	flags.BoolVar(&s.Named, "checkpoints", true,
+		"name a checkpoint after each 8 passes; false: none, as a run of many thousand passes should")
 	flags.BoolVar(&s.Peers, "peers", false, "compare with other engines instead (docs/peers.md)")
 	flags.BoolVar(&s.Server, "server", false, "compare settings of the embedded server instead")
 	flags.StringVar(&s.Other, "other", "", "another build of the embedded server, as the second row of -server")

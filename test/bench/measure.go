@@ -47,7 +47,7 @@ func (h *env) measure(ctx context.Context, row size) (measured, error) {
 }
 
 func (h *env) define(passes int) (operations.Definition, error) {
-	return define(filepath.Join(h.temp, fmt.Sprintf("definition-%d", passes)), h.agent(), passes)
+	return define(filepath.Join(h.temp, fmt.Sprintf("definition-%d", passes)), h.agent(), passes, h.Named)
 }
 
 // times is the row of the table of times.
