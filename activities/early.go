@@ -10,7 +10,7 @@ import (
 )
 
 // earlySupervisor is a supervisor that starts while the events before its call are written. As every supervisor, it
-// waits until its delivery is claimed, and ends without having done anything if nobody claims it.
+// waits until its delivery is claimed, and ends without having done anything if no call claims it.
 type earlySupervisor struct {
 	started chan struct{}       // closed when process is set
 	process *supervisor.Process // nil: it could not be started; the next try reports why
@@ -61,14 +61,14 @@ func (a *Activities) takeEarly(dir string) *supervisor.Process {
 		return nil
 	}
 	select {
-	case <-s.process.Done(): // killed by somebody
+	case <-s.process.Done(): // it was killed
 		return nil
 	default:
 		return s.process
 	}
 }
 
-// removeEarly waits until a supervisor has started, and leaves it to the caller; false: somebody else has it.
+// removeEarly waits until a supervisor has started, and leaves it to the caller; false: the call has it.
 func (a *Activities) removeEarly(dir string, s *earlySupervisor) bool {
 	a.mu.Lock()
 	mine := a.early[dir] == s
