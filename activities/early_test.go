@@ -71,6 +71,7 @@ func TestSupervisorEndsIfTheEventsAreNotWritten(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, res.Pass)
 	require.Empty(t, h.acts.early)
+	require.Len(t, started(), 1)
 	for _, id := range started() {
 		require.ErrorIs(t, syscall.Kill(id, 0), syscall.ESRCH, "a supervisor without a call is left")
 	}
