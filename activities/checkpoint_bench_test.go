@@ -119,3 +119,47 @@ func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State
 	}
 	return dir, state
 }
+
+// BenchmarkNamedCheckpoint projects a named checkpoint of a long run, whose directory form contains the whole state
+// (requirement 002 §5).
+func BenchmarkNamedCheckpoint(b *testing.B) {
+	for _, passes := range []int{100, 1000, 10000} {
+		b.Run(fmt.Sprintf("%d passes", passes), func(b *testing.B) {
+			ctx := context.Background()
+			s, err := store.Open(ctx, "file://"+b.TempDir())
+			require.NoError(b, err)
+			dir, state := busyRun(b, s, passes)
+			dir.FullRecords, dir.Memory = 0, new(projector.Memory)
+			meta, err := dir.Meta()
+			require.NoError(b, err)
+			tail := run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain}
+			project := func(events ...run.Event) {
+				batch := projector.Batch{Epoch: 1, First: tail.Seq + 1, Prev: tail.Chain}
+				for i, e := range events {
+					e.Seq = batch.First + int64(i)
+					line, err := e.Line()
+					require.NoError(b, err)
+					batch.Lines = append(batch.Lines, line)
+				}
+				res, err := dir.Project(ctx, blobs.Of(s), batch)
+				require.NoError(b, err)
+				require.Equal(b, run.ProjectionWritten, res.Outcome)
+				tail = res.Tail
+			}
+			event := func(kind run.Kind, payload any) run.Event {
+				raw, err := run.Payload(payload)
+				require.NoError(b, err)
+				return run.Event{TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}
+			}
+			n := 0
+			for b.Loop() {
+				n++
+				project(event(run.KindArtifactUpdated, run.ArtifactUpdated{Step: "x", Artifact: *state.Artifact}),
+					event(run.KindCheckpointCreated, run.CheckpointCreated{ID: fmt.Sprintf("cp-%d", n), AtPass: passes}))
+			}
+			size, err := os.Stat(dir.Path(layout.StateFile))
+			require.NoError(b, err)
+			b.ReportMetric(float64(size.Size())/1e6, "MB/state")
+		})
+	}
+}
