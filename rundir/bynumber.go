@@ -19,7 +19,7 @@ func (m ByNumber[T]) MarshalJSON() ([]byte, error) {
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	out.WriteByte('{')
-	for i, key := range slices.SortedFunc(maps.Keys(m), byNumber) {
+	for i, key := range KeysByNumber(m) {
 		if i > 0 {
 			out.WriteByte(',')
 		}
@@ -33,6 +33,11 @@ func (m ByNumber[T]) MarshalJSON() ([]byte, error) {
 	}
 	out.WriteByte('}')
 	return out.Bytes(), nil
+}
+
+// KeysByNumber returns the keys in the order of their numbers.
+func KeysByNumber[M ~map[string]T, T any](m M) []string {
+	return slices.SortedFunc(maps.Keys(m), byNumber)
 }
 
 func byNumber(a, b string) int {

@@ -19,7 +19,8 @@ func (p *Projector) written() (rundir.PipelineState, error) {
 	mark := p.meta.Records
 	p.changed = mark != nil && *mark != *rundir.MarkOf(raw)
 	if state := p.Dir.Memory.takeState(p.Dir.Root, raw); state != nil {
-		return *state, nil
+		p.encoder = state.encoder
+		return state.PipelineState, nil
 	}
 	return p.Dir.Parse(raw)
 }

@@ -43,10 +43,10 @@ func (p *Projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 func (p *Projector) name(e run.Event, before run.State) (rundir.CheckpointRecord, []byte, error) {
 	var c run.CheckpointCreated
 	e.Decode(&c)
-	var snapshot []byte
+	snapshot := p.encoded
 	var err error
-	if p.shadow == nil { // a shadow does not list the files derived from the records
-		snapshot, err = layout.Marshal(p.records)
+	if snapshot == nil && p.shadow == nil { // a shadow does not list the files derived from the records
+		snapshot, err = p.encoder.marshal(&p.records)
 	}
 	rec := rundir.CheckpointRecord{
 		ID: c.ID, CreatedAt: e.TS, AtPassNumber: c.AtPass, AtPACycle: c.AtRound,

@@ -47,6 +47,7 @@ func (p *Projector) Materialise() error {
 		if err := p.evidence(w, e, before); err != nil {
 			return fmt.Errorf("write what follows from event %d (%s): %w", e.Seq, e.Kind, err)
 		}
+		p.encoded = nil
 		pending := p.records.PendingErrors
 		if err := p.applyRecords(w, e); err != nil {
 			return err
@@ -95,12 +96,13 @@ func (p *Projector) saveBefore(w *batchWriter) error {
 	if err := p.queueRecords(w); err != nil {
 		return err
 	}
+	p.encoded = p.wroteState // the checkpoint contains them too
 	return w.flush()
 }
 
 // queueRecords queues state.json, to be read back before it counts (requirement 002 §3.3).
 func (p *Projector) queueRecords(w *batchWriter) error {
-	raw, err := layout.Marshal(p.records)
+	raw, err := p.encoder.marshal(&p.records)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,13 @@ type Memory struct {
 type remembered struct {
 	metaRaw, stateRaw []byte
 	meta              *rundir.Meta
-	state             *rundir.PipelineState
+	state             *encodable
+}
+
+// encodable is contents of state.json with their encoder.
+type encodable struct {
+	rundir.PipelineState
+	encoder encoder
 }
 
 // takeMeta returns the contents of meta.json with these bytes, once.
@@ -35,7 +41,7 @@ func (m *Memory) takeMeta(root string, raw []byte) (meta *rundir.Meta) {
 }
 
 // takeState returns the contents of state.json with these bytes, once.
-func (m *Memory) takeState(root string, raw []byte) (state *rundir.PipelineState) {
+func (m *Memory) takeState(root string, raw []byte) (state *encodable) {
 	m.with(root, func(r *remembered) {
 		if bytes.Equal(r.stateRaw, raw) {
 			state, r.state = r.state, nil

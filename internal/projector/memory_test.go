@@ -10,7 +10,6 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestMemoryIsOfTheSameBytes: contents are given out once, and only for the file that was written.
@@ -39,7 +38,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	m := new(Memory)
 	for range 3 * maxRemembered {
 		d := At(t.TempDir())
-		m.keep(d.Root, remembered{stateRaw: []byte("{}"), state: new(rundir.PipelineState)})
+		m.keep(d.Root, remembered{stateRaw: []byte("{}"), state: new(encodable)})
 		require.NotNil(t, m.takeState(d.Root, []byte("{}")))
 		require.LessOrEqual(t, len(m.runs), maxRemembered)
 	}

@@ -24,6 +24,8 @@ type Projector struct {
 	Blobs   Blobs
 	meta    records.Header       // as committed
 	records rundir.PipelineState // as written
+	encoder encoder              // of the records
+	encoded []byte               // the records now; nil: not encoded
 	anew    bool                 // rebuild everything from the first event
 
 	restarted bool        // the machine was started again before everything was on disk
