@@ -10,14 +10,20 @@ import (
 // written at checkpoints, reverts, pauses and ends, so that the cost of a pass does not grow with the number of passes.
 const fullRecords = 200
 
-// written reads state.json, and notes if it differs from the file that meta.json records.
-func (p *Projector) written() (rundir.PipelineState, error) {
+// written reads state.json, and notes if it differs from the file that meta.json records. Unless this batch writes it or
+// its contents have to be parsed, the lists that grow are left out.
+func (p *Projector) written(due bool) (rundir.PipelineState, error) {
 	raw, err := p.Dir.ReadFile(layout.StateFile)
 	if err != nil {
 		return rundir.PipelineState{}, err
 	}
 	mark := p.meta.Records
 	p.changed = mark != nil && *mark != *rundir.MarkOf(raw)
+	if !due && p.meta.Behind == nil {
+		if state := p.Dir.Memory.lightState(p.Dir.Root, raw); state != nil {
+			return p.Dir.Parse(state)
+		}
+	}
 	if state := p.Dir.Memory.takeState(p.Dir.Root, raw); state != nil {
 		p.encoder = state.encoder
 		return state.PipelineState, nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -45,6 +46,19 @@ func (m *Memory) takeState(root string, raw []byte) (state *encodable) {
 	m.with(root, func(r *remembered) {
 		if bytes.Equal(r.stateRaw, raw) {
 			state, r.state = r.state, nil
+		}
+	})
+	return state
+}
+
+// lightState returns the contents of state.json with these bytes, encoded without the lists that grow. They stay here,
+// for the next batch that writes the file.
+func (m *Memory) lightState(root string, raw []byte) (state []byte) {
+	m.with(root, func(r *remembered) {
+		if r.state != nil && bytes.Equal(r.stateRaw, raw) {
+			if text, err := layout.Marshal(light(r.state.PipelineState)); err == nil {
+				state = text
+			}
 		}
 	})
 	return state

@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -42,6 +43,38 @@ func TestMemoryIsBounded(t *testing.T) {
 		require.NotNil(t, m.takeState(d.Root, []byte("{}")))
 		require.LessOrEqual(t, len(m.runs), maxRemembered)
 	}
+}
+
+// TestMemoryKeepsRecords: batches that do not write state.json leave its contents in memory, unchanged, for the next one
+// that does.
+func TestMemoryKeepsRecords(t *testing.T) {
+	w := told(t)
+	d := claimed(t)
+	d.FullRecords, d.Memory = 1, new(Memory)
+	w.settle(numbered(2, "report"), "page 2")
+	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
+	checkpoint := w.last()
+	w.begin(numbered(3, "report"), "page 1")
+	w.fail(numbered(3, "report"))
+	w.project(d, checkpoint)
+	raw, err := d.ReadFile(layout.StateFile)
+	require.NoError(t, err)
+	for last := int64(checkpoint + 1); last <= w.last(); last++ {
+		w.project(d, last)
+	}
+	left := d.Memory.takeState(d.Root, raw)
+	require.NotNil(t, left)
+	got, err := layout.Marshal(left.PipelineState)
+	require.NoError(t, err)
+	require.Equal(t, string(raw), string(got))
+	now, err := d.ReadFile(layout.StateFile)
+	require.NoError(t, err)
+	require.Equal(t, string(raw), string(now), "no batch was due")
+	want, err := records.State(w.projected(w.last()).Dir)
+	require.NoError(t, err)
+	have, err := records.State(d.Dir)
+	require.NoError(t, err)
+	require.Equal(t, want, have)
 }
 
 // TestMemoryOfChangedFiles: between two projections another process changes a file. The second one reports and repairs

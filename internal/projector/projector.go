@@ -119,7 +119,7 @@ func (p *Projector) readRecords(due bool) error {
 	if p.meta.Behind != nil {
 		stands = p.meta.Behind.Seq
 	}
-	state, err := p.written()
+	state, err := p.written(due)
 	if err == nil && state.LastSeq == stands && p.changed {
 		if err := p.keepState(); err != nil {
 			return err
