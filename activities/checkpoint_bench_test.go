@@ -120,8 +120,8 @@ func busyRun(b *testing.B, s *store.Store, passes int) (projector.Dir, run.State
 	return dir, state
 }
 
-// BenchmarkNamedCheckpoint projects an event and then a named checkpoint of a long run, whose directory form contains the
-// whole state (requirement 002 §5).
+// BenchmarkNamedCheckpoint projects an event and then a named checkpoint of a long run, whose directory form contains
+// the whole state (requirement 002 §5).
 func BenchmarkNamedCheckpoint(b *testing.B) {
 	for _, passes := range []int{100, 1000, 10000} {
 		b.Run(fmt.Sprintf("%d passes", passes), func(b *testing.B) {
@@ -155,7 +155,8 @@ func BenchmarkNamedCheckpoint(b *testing.B) {
 			for b.Loop() {
 				n++
 				project(updated)
-				project(updated, event(run.KindCheckpointCreated, run.CheckpointCreated{ID: fmt.Sprintf("cp-%d", n), AtPass: passes}))
+				project(updated, event(run.KindCheckpointCreated,
+					run.CheckpointCreated{ID: fmt.Sprintf("cp-%d", n), AtPass: passes}))
 			}
 			size, err := os.Stat(dir.Path(layout.StateFile))
 			require.NoError(b, err)

@@ -10,8 +10,8 @@ import (
 // written at checkpoints, reverts, pauses and ends, so that the cost of a pass does not grow with the number of passes.
 const fullRecords = 200
 
-// written reads state.json, and notes if it differs from the file that meta.json records. Unless this batch writes it or
-// its contents have to be parsed, the lists that grow are left out.
+// written reads state.json, and notes if it differs from the file that meta.json records. Unless this batch writes it,
+// or its contents have to be parsed, the lists that grow are left out.
 func (p *Projector) written(due bool) (rundir.PipelineState, error) {
 	raw, err := p.Dir.ReadFile(layout.StateFile)
 	if err != nil {
@@ -48,12 +48,4 @@ func (d Dir) fullRecords() int {
 		return d.FullRecords
 	}
 	return fullRecords
-}
-
-// light returns the records without the lists that grow.
-func light(b rundir.PipelineState) rundir.PipelineState {
-	bare := rundir.NewState()
-	b.PassRecords, b.PACycleRecords, b.ArtifactBackups = bare.PassRecords, bare.PACycleRecords, bare.ArtifactBackups
-	b.Checkpoints, b.ErrorHistory = bare.Checkpoints, bare.ErrorHistory
-	return b
 }

@@ -157,3 +157,11 @@ func encodeItem(v any) ([]byte, error) {
 	}
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
+
+// light returns the records without the lists that grow.
+func light(b rundir.PipelineState) rundir.PipelineState {
+	bare := rundir.NewState()
+	b.PassRecords, b.PACycleRecords, b.ArtifactBackups = bare.PassRecords, bare.PACycleRecords, bare.ArtifactBackups
+	b.Checkpoints, b.ErrorHistory = bare.Checkpoints, bare.ErrorHistory
+	return b
+}

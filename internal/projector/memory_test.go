@@ -45,8 +45,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestMemoryKeepsRecords: batches that do not write state.json leave its contents in memory, unchanged, for the next one
-// that does.
+// TestMemoryKeepsRecords: batches that do not write state.json leave its contents in memory, unchanged, for the next
+// one that does.
 func TestMemoryKeepsRecords(t *testing.T) {
 	w := told(t)
 	d := claimed(t)
