@@ -72,11 +72,14 @@ func Digest(raw []byte) string {
 }
 
 // Marshal encodes JSON with indentation, unescaped HTML characters and one line feed at the end.
-func Marshal(v any) ([]byte, error) {
+func Marshal(v any) ([]byte, error) { return MarshalAt("", v) }
+
+// MarshalAt encodes a value as [Marshal] does inside a document, where its first line has that indentation.
+func MarshalAt(indent string, v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
+	enc.SetIndent(indent, "  ")
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}

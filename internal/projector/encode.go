@@ -2,7 +2,6 @@ package projector
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 // encoder encodes the records, with the result of [layout.Marshal]. It keeps the encoded records of passes and
 // checkpoints and uses those that have not changed: without it, a long run would encode all its passes again for each
-// checkpoint. A changed record has other contents, not changed ones behind the same pointer or slice.
+// checkpoint. Records are replaced, never changed behind their pointers and slices.
 type encoder struct {
 	order       []string // keys of the passes, by number
 	passes      map[string]*encoded[rundir.PassRecord]
@@ -61,11 +60,10 @@ func (c *encoder) marshal(s *rundir.PipelineState) ([]byte, error) {
 
 // fill appends the document through an empty list, with the items in it, and returns the remaining document.
 func fill(out, raw []byte, list string, items [][]byte) ([]byte, []byte) {
-	at := bytes.Index(raw, []byte(list))
-	if len(items) == 0 || at < 0 {
+	if len(items) == 0 {
 		return out, raw
 	}
-	end := at + len(list) - 1
+	end := bytes.Index(raw, []byte(list)) + len(list) - 1
 	out = append(out, raw[:end]...)
 	for i, item := range items {
 		if i > 0 {
@@ -148,14 +146,8 @@ func (c *encoder) encodeCheckpoints(records []rundir.CheckpointRecord) ([][]byte
 
 // encodeItem encodes a value as [layout.Marshal] does for an item of a list of the document.
 func encodeItem(v any) ([]byte, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("    ", "  ")
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+	text, err := layout.MarshalAt("    ", v)
+	return bytes.TrimSuffix(text, []byte("\n")), err
 }
 
 // light returns the records without the lists that grow.
