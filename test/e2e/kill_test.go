@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"bytes"
 	"math/rand"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,6 +21,13 @@ import (
 // slow lets one call think for a while, the first time that it is made.
 func slow(at, seconds string) string {
 	return "- {at: " + at + ", do: slow, seconds: " + seconds + "}\n"
+}
+
+// held returns a fault of a call that answers when release is called.
+func (h *environment) held(at string) (fault string, release func()) {
+	file := h.dir("release-" + at)
+	return "- {at: " + at + ", do: slow, seconds: 600, until: " + strconv.Quote(file) + "}\n",
+		func() { require.NoError(h.t, os.WriteFile(file, nil, 0o600)) }
 }
 
 // begin starts the small pipeline and does not stay.
@@ -55,7 +64,8 @@ func TestWorkerEndsInACall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newEnv(t)
-			h.spoil(slow("5", "6"))
+			fault, release := h.held("5")
+			h.spoil(fault)
 			dir := h.dir("run")
 			h.begin(dir)
 			agent, worker := h.mid("005"), h.worker()
@@ -65,6 +75,7 @@ func TestWorkerEndsInACall(t *testing.T) {
 			until(t, "the worker is gone", func() bool { return !worker.Alive() })
 			took := time.Since(received)
 			require.True(t, agent.Alive(), "the call continues")
+			release()
 			h.finish(dir)
 			events := h.undisturbed(dir, 0)
 			require.Equal(t, 1, h.count("start", "005"))
@@ -94,18 +105,24 @@ func TestServerStopLeavesCallsRunning(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newEnv(t, "PASSBOOK_HEARTBEAT=5s")
-			h.spoil(slow("2", "6"))
+			fault, release := h.held("2")
+			h.spoil(fault)
 			dir := h.dir("run")
 			h.begin(dir)
 			agent := h.mid("002")
 			require.Contains(t, h.starter(row.args...), row.message)
 			require.Equal(t, row.starts == 1, agent.Alive())
+			release()
 			h.finish(dir)
 			var attempts []run.Category
+			var messages []string
 			for _, p := range of[run.PassAttempt](h.undisturbed(dir, row.starts-1), run.KindPassAttempt) {
-				attempts = append(attempts, p.Category)
+				if len(attempts) == 0 && p.Message == "the worker sent no more heartbeats" {
+					continue // on a busy machine the server may not hear of the handover in time
+				}
+				attempts, messages = append(attempts, p.Category), append(messages, p.Message)
 			}
-			require.Equal(t, row.attempts, attempts)
+			require.Equal(t, row.attempts, attempts, messages)
 			require.Equal(t, row.starts-1, metaOf(t, dir).State.UnknownCalls(), "the ended call reported no cost")
 			require.Equal(t, row.starts, h.count("start", "002"))
 		})
@@ -120,11 +137,8 @@ func TestDrain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newEnv(t, "PASSBOOK_DRAIN=1m")
-			seconds := "4"
-			if twice {
-				seconds = "600"
-			}
-			h.spoil(slow("2", seconds))
+			fault, release := h.held("2")
+			h.spoil(fault)
 			dir := h.dir("run")
 			h.begin(dir)
 			agent, worker := h.mid("002"), h.worker()
@@ -142,6 +156,7 @@ func TestDrain(t *testing.T) {
 				require.Less(t, time.Since(received), 5*time.Second)
 				until(t, "the agent is gone", func() bool { return !agent.Alive() })
 			} else {
+				release()
 				until(t, "the worker is gone", func() bool { return !worker.Alive() })
 				require.Equal(t, 1, h.count("answered", "002"))
 			}

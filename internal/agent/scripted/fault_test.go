@@ -79,6 +79,8 @@ func TestFaults(t *testing.T) {
 		"say": {`do: say, text: "PA-05: 4.3/4"`, builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
 			require.Equal(t, "PA-05: 4.3/4", text(stdout))
 		}},
+		"slow until a file exists": {"do: slow, seconds: 3600, until: " + os.Args[0], builderPrompt, 0,
+			func(t *testing.T, stdout, stderr string) { require.Equal(t, honest, text(stdout)) }},
 		"slow": {"do: slow, seconds: 0.001", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
 			require.Equal(t, honest, text(stdout))
 		}},

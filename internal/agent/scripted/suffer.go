@@ -24,7 +24,7 @@ func (a *actor) suffer(f Fault) int {
 	case "hang":
 		return a.hang()
 	case "slow":
-		return a.ponder(time.Duration(f.Seconds * float64(time.Second)))
+		return a.ponder(time.Duration(f.Seconds*float64(time.Second)), f.Until)
 	case "empty":
 		return exitOK
 	case "kill_engine":
@@ -41,12 +41,16 @@ func (a *actor) suffer(f Fault) int {
 	return a.garble(f)
 }
 
-// ponder answers after a while. A worker has done half of its edits by then.
-func (a *actor) ponder(d time.Duration) int {
+// ponder answers after a while, or once the file exists. A worker has done half of its edits by then.
+func (a *actor) ponder(d time.Duration, until string) int {
 	if a.call.role == "worker" {
 		return a.answer(request{slow: d})
 	}
-	time.Sleep(d)
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(min(10*time.Millisecond, time.Until(end))) {
+		if _, err := os.Stat(until); err == nil { // never, if no file is named
+			break
+		}
+	}
 	return a.answer(request{})
 }
 
