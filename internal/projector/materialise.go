@@ -91,8 +91,12 @@ func (p *Projector) keepRecords(w *batchWriter, due bool, from rundir.Behind) er
 }
 
 // saveBefore writes state.json as of the event before a checkpoint of the same batch: it is written for a pass and for
-// a checkpoint (requirement 002 §1.1). A crash after this leaves it ahead of meta.json.
+// a checkpoint (requirement 002 §1.1), with more records for the checkpoint only. A crash after this leaves it ahead of
+// meta.json.
 func (p *Projector) saveBefore(w *batchWriter) error {
+	if !p.Dir.few(p.meta.State) {
+		return nil
+	}
 	if err := p.queueRecords(w); err != nil {
 		return err
 	}

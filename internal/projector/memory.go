@@ -12,7 +12,8 @@ import (
 const maxRemembered = 64
 
 // Memory has the contents of meta.json and state.json as this process wrote them last, so that the next projection of
-// the run need not parse them. They count only for a file with the same bytes: it is read and compared every time.
+// the run need not parse them. They count only for a file with the same bytes: it is read and compared every time,
+// state.json by every batch that writes it.
 type Memory struct {
 	mu   sync.Mutex
 	runs map[string]*remembered // by directory
@@ -23,6 +24,7 @@ type remembered struct {
 	metaRaw, stateRaw []byte
 	meta              *rundir.Meta
 	state             *encodable
+	mark              *rundir.StateMark // of state.json
 }
 
 // encodable is contents of state.json with their encoder.
@@ -51,11 +53,11 @@ func (m *Memory) takeState(root string, raw []byte) (state *encodable) {
 	return state
 }
 
-// lightState returns the contents of state.json with these bytes, encoded without the lists that grow. They stay here,
+// lightState returns the contents of state.json with this mark, encoded without the lists that grow. They stay here,
 // for the next batch that writes the file.
-func (m *Memory) lightState(root string, raw []byte) (state []byte) {
+func (m *Memory) lightState(root string, mark rundir.StateMark) (state []byte) {
 	m.with(root, func(r *remembered) {
-		if r.state != nil && bytes.Equal(r.stateRaw, raw) {
+		if r.state != nil && r.mark != nil && *r.mark == mark {
 			if text, err := layout.Marshal(light(r.state.PipelineState)); err == nil {
 				state = text
 			}
@@ -72,7 +74,7 @@ func (m *Memory) keep(root string, wrote remembered) {
 			r.metaRaw, r.meta = wrote.metaRaw, wrote.meta
 		}
 		if wrote.stateRaw != nil {
-			r.stateRaw, r.state = wrote.stateRaw, wrote.state
+			r.stateRaw, r.state, r.mark = wrote.stateRaw, wrote.state, wrote.mark
 		}
 	})
 }

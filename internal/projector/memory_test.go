@@ -2,6 +2,7 @@ package projector
 
 import (
 	"errors"
+	"path"
 	"strings"
 	"testing"
 
@@ -98,6 +99,74 @@ func TestMemoryOfChangedFiles(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, want[file], string(got), "%s after a change to %s", file, name)
 		}
+	}
+}
+
+// TestMemoryOfAChangedLongRun: with more records than are written for every batch, a change to state.json is found by
+// the next batch that writes it, and another size at once.
+func TestMemoryOfAChangedLongRun(t *testing.T) {
+	w := told(t)
+	w.settle(numbered(2, "report"), "page 2")
+	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
+	checkpoint := w.last()
+	w.begin(numbered(3, "report"), "page 1")
+	w.settle(numbered(3, "report"), "page 3")
+	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S3", AtPass: 3, USD: 3})
+	for name, row := range map[string]struct {
+		change func(string) string
+		found  int64
+	}{
+		"a letter":  {func(s string) string { return strings.Replace(s, `"schemaVersion"`, `"schemaVersioN"`, 1) }, w.last()},
+		"its size":  {func(s string) string { return s + " " }, checkpoint + 1},
+		"its bytes": {func(s string) string { return strings.Repeat("x", len(s)) }, w.last()},
+		"nothing":   {func(s string) string { return s }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := claimed(t)
+			d.FullRecords, d.Memory = 1, new(Memory)
+			w.project(d, checkpoint)
+			raw, err := d.ReadFile(layout.StateFile)
+			require.NoError(t, err)
+			write(t, d, layout.StateFile, row.change(string(raw)))
+			var found int64
+			for last := checkpoint + 1; last <= w.last(); last++ {
+				p, err := d.Project(t.Context(), w.store, w.batch(last, last))
+				require.NoError(t, err)
+				if len(p.Healed) > 0 && found == 0 {
+					found = last
+				}
+			}
+			require.Equal(t, row.found, found)
+			plain := claimed(t)
+			plain.FullRecords = 1
+			w.project(plain, w.last())
+			want, err := plain.ReadFile(layout.StateFile)
+			require.NoError(t, err)
+			got, err := d.ReadFile(layout.StateFile)
+			require.NoError(t, err)
+			require.Equal(t, string(want), string(got))
+		})
+	}
+}
+
+// TestStateOfALongRunIsWrittenOnce for a pass and its checkpoint.
+func TestStateOfALongRunIsWrittenOnce(t *testing.T) {
+	for full, want := range map[int]int{1: 1, 200: 2} {
+		w := told(t)
+		d := claimed(t)
+		d.FullRecords, d.Memory = full, new(Memory)
+		w.settle(numbered(2, "report"), "page 2")
+		w.project(d, w.last()-1)
+		w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
+		written := 0
+		d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+			if s.Op == durable.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)+".tmp") {
+				written++
+			}
+			return nil
+		}}
+		w.project(d, w.last())
+		require.Equal(t, want, written, "%d records in full", full)
 	}
 }
 

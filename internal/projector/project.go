@@ -104,7 +104,7 @@ func (p *Projector) project(b Batch) (Projected, error) {
 		return Projected{}, err
 	}
 	meta, state := p.meta.Meta, encodable{p.records, p.encoder}
-	p.Dir.Memory.keep(p.Dir.Root, remembered{p.wroteMeta, p.wroteState, &meta, &state})
+	p.Dir.Memory.keep(p.Dir.Root, remembered{p.wroteMeta, p.wroteState, &meta, &state, p.meta.Records})
 	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Added: len(fresh),
 		Pipeline: p.meta.State.Pipeline}, nil
 }
