@@ -8,8 +8,12 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// maxRemembered is the maximum number of run directories in a [Memory].
-const maxRemembered = 64
+// A [Memory] has at most maxRemembered run directories, whose files have maxBytes together. One run counts whatever its
+// size.
+const (
+	maxRemembered = 64
+	maxBytes      = 64 << 20
+)
 
 // Memory has the contents of meta.json and state.json as this process wrote them last, so that the next projection of
 // the run need not parse them. They count only for a file with the same bytes: it is read and compared every time,
@@ -75,6 +79,13 @@ func (m *Memory) keep(root string, wrote remembered) {
 		}
 		if wrote.stateRaw != nil {
 			r.stateRaw, r.state, r.mark = wrote.stateRaw, wrote.state, wrote.mark
+		}
+		all := 0
+		for _, other := range m.runs {
+			all += len(other.metaRaw) + len(other.stateRaw)
+		}
+		if all > maxBytes {
+			m.runs = map[string]*remembered{root: r}
 		}
 	})
 }

@@ -3,6 +3,7 @@ package projector
 import (
 	"errors"
 	"path"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -44,6 +45,19 @@ func TestMemoryIsBounded(t *testing.T) {
 		require.NotNil(t, m.takeState(d.Root, []byte("{}")))
 		require.LessOrEqual(t, len(m.runs), maxRemembered)
 	}
+}
+
+// TestMemoryIsBoundedBySize: large states displace those of other runs.
+func TestMemoryIsBoundedBySize(t *testing.T) {
+	m, large := new(Memory), make([]byte, maxBytes/2)
+	for i, want := range []int{1, 2, 1, 2} {
+		m.keep(strconv.Itoa(i), remembered{stateRaw: large, state: new(encodable)})
+		require.Len(t, m.runs, want)
+	}
+	huge := make([]byte, maxBytes+1)
+	m.keep("huge", remembered{stateRaw: huge, state: new(encodable)})
+	require.Len(t, m.runs, 1)
+	require.NotNil(t, m.takeState("huge", huge))
 }
 
 // TestMemoryKeepsRecords: batches that do not write state.json leave its contents in memory, unchanged, for the next
