@@ -155,5 +155,6 @@ func light(b rundir.PipelineState) rundir.PipelineState {
 	bare := rundir.NewState()
 	b.PassRecords, b.PACycleRecords, b.ArtifactBackups = bare.PassRecords, bare.PACycleRecords, bare.ArtifactBackups
 	b.Checkpoints, b.ErrorHistory = bare.Checkpoints, bare.ErrorHistory
+	b.Cost.BySubset, b.Cost.ByPACycle = bare.Cost.BySubset, bare.Cost.ByPACycle
 	return b
 }

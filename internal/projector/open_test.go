@@ -334,6 +334,7 @@ func TestLightRecords(t *testing.T) {
 	full.PassRecords["1"], full.PACycleRecords["1"] = rundir.PassRecord{}, rundir.PACycleRecord{}
 	full.ArtifactBackups, full.Checkpoints = []string{"a"}, []rundir.CheckpointRecord{{ID: "cp"}}
 	full.ErrorHistory = []rundir.ErrorRecord{{Message: "decided"}}
+	full.Cost.BySubset["S1"], full.Cost.ByPACycle["1"] = rundir.RoleCost{PassCount: 1}, rundir.RoleCost{PassCount: 2}
 	full.PendingErrors, full.RunID = []rundir.ErrorRecord{{Message: "open"}}, "r"
 	want := rundir.NewState()
 	want.PendingErrors, want.RunID = full.PendingErrors, "r"
