@@ -117,9 +117,6 @@ func TestServerStopLeavesCallsRunning(t *testing.T) {
 			var attempts []run.Category
 			var messages []string
 			for _, p := range of[run.PassAttempt](h.undisturbed(dir, row.starts-1), run.KindPassAttempt) {
-				if len(attempts) == 0 && p.Message == "the worker sent no more heartbeats" {
-					continue // on a busy machine the server may not hear of the handover in time
-				}
 				attempts, messages = append(attempts, p.Category), append(messages, p.Message)
 			}
 			require.Equal(t, row.attempts, attempts, messages)

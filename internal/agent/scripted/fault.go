@@ -26,7 +26,7 @@ type Fault struct {
 	Bytes   int     `yaml:"bytes"`   // big: length of the reply
 	Width   int     `yaml:"width"`   // width: of the page's container in pixels, 800
 	Seconds float64 `yaml:"seconds"` // slow: how long it thinks
-	Until   string  `yaml:"until"`   // slow: it answers as soon as this file exists, before Seconds have passed
+	Until   string  `yaml:"until"`   // slow, except for a worker: it answers as soon as this file exists
 	When    string  `yaml:"when"`    // kill_engine: before (also when left out) or after the reply
 }
 
