@@ -1,8 +1,6 @@
 # Passbook's commands; `make` alone lists them. What a target needs and does not find, it installs or builds, and says so.
 
-# No VCS stamp: git refuses to speak of a checkout of another user. Never -trimpath: it would compile everything a second time.
-# The store on gs:// uses HTTP: without its gRPC modules there are 141 packages less to compile.
-export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false -tags=disable_grpc_modules)
+export GOFLAGS := $(shell . scripts/goflags && echo "$$GOFLAGS")
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench bench-peers lint check release-dry release-try clean
@@ -65,10 +63,10 @@ pictures: server chromium ## take the pictures of the Web UI, console, reports a
 tctl-test: server ## build it, and work a run with it
 	@go test -count 1 -run '^TestTctl$$|^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"
 
-test: chromium bubblewrap agents server ## run all tests of all modules; SUITES="e2e race" runs only these (docs/testing.md)
+test: bubblewrap server ## run the tests of all packages and of the programs: eight minutes; SUITES="unit conformance" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
 
-test-all: chromium bubblewrap agents server ## run them in their exhaustive form: every kill point; takes about an hour
+test-all: chromium bubblewrap agents server ## run all tests in their exhaustive form, every kill point, race detector, mutants; takes over an hour
 	@scripts/test --all $(SUITES)
 
 soak: server ## kill, stop and upgrade workers at random moments of many runs; RUNS=200 INTERRUPTIONS=600 CONTROL=20 SEED=11
@@ -96,8 +94,8 @@ release-try: ## the same for this system alone
 lint: ## format, vet, staticcheck, dropped errors, texts, deterministic workflows, GitHub workflows, tidy modules
 	@scripts/lint
 
-check: chromium bubblewrap agents server ## all that CI runs: lint beside all tests
-	@scripts/test --lint
+check: chromium bubblewrap agents server ## all that CI runs: lint, the tests, kills, real agents, browsers, race detector for changed packages
+	@scripts/test --ci
 
 clean: ## remove what was built; runs/ and the user's cache stay
 	rm -rf bin dist .cache

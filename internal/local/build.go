@@ -156,11 +156,11 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 		return nil
 	}
 	progress(BuildNotice)
-	// The flags are those of the whole project, so that the build cache has compiled most packages: -trimpath would not
-	// find them. The stamp of the version control is omitted: git refuses a checkout of another user.
-	workspace, err := goCommand(ctx, source, "off", "run", "-buildvcs=false", "./reduce")
+	// The flags are those of scripts/goflags, so that the build cache has compiled most packages. The stamp of the version
+	// control is omitted: git refuses a checkout of another user.
+	workspace, err := goCommand(ctx, source, "off", "run", "-buildvcs=false", "-trimpath", "./reduce")
 	if err == nil {
-		_, err = goCommand(ctx, source, workspace, "build", "-buildvcs=false", "-o", path+".new", ".")
+		_, err = goCommand(ctx, source, workspace, "build", "-buildvcs=false", "-trimpath", "-o", path+".new", ".")
 	}
 	if err != nil {
 		return err

@@ -99,7 +99,7 @@ func buildPassbook(ctx context.Context, root, programs string) error {
 
 // build builds programs of a module into a folder.
 func build(ctx context.Context, module, programs string, packages ...string) error {
-	args := append([]string{"build", "-buildvcs=false", "-o", programs + string(filepath.Separator)}, packages...)
+	args := append([]string{"build", "-buildvcs=false", "-trimpath", "-o", programs + string(filepath.Separator)}, packages...)
 	return command(ctx, module, "go", args...)
 }
 
