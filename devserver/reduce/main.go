@@ -94,9 +94,12 @@ func modules() []string {
 	return paths
 }
 
-// identify returns a name for the copies: of the versions of modules, this program, and the files that replace others.
+// format is incremented by a change of this program that changes the copies.
+const format = 1
+
+// identify returns a name for the copies: of the versions of modules, the parts, and the files that replace others.
 func identify(dir string, versions []byte) (string, error) {
-	names := []string{"reduce/main.go"}
+	var names []string
 	for _, p := range parts {
 		files, err := replacements(dir, p)
 		if err != nil {
@@ -105,7 +108,7 @@ func identify(dir string, versions []byte) (string, error) {
 		names = append(names, files...)
 	}
 	h := sha256.New()
-	h.Write(versions)
+	fmt.Fprintf(h, "%d %s%v", format, versions, parts)
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil {
