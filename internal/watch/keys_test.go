@@ -136,8 +136,7 @@ func TestLeavingChangesNothing(t *testing.T) {
 
 	var sent []int
 	o := Options{Attached: true, Interrupt: func(_ context.Context, nth int) error {
-		sent = append(sent,
-			nth)
+		sent = append(sent, nth)
 		return nil
 	}}
 	m := shown(at35(), o)
@@ -145,7 +144,7 @@ func TestLeavingChangesNothing(t *testing.T) {
 	require.Contains(t, m.content(), "Finishing current pass")
 	require.False(t, press(m, "ctrl+c"))
 	require.Contains(t, m.content(), "Force exit.")
-	require.True(t, press(m, "ctrl+c"), "nobody answers")
+	require.True(t, press(m, "ctrl+c"), "the run does not answer")
 	require.Equal(t, []int{1, 2}, sent)
 	require.True(t, m.forced)
 }

@@ -63,7 +63,9 @@ func TestSafeTextsCopiesWhatIsUnsafe(t *testing.T) {
 		At: at}
 	require.Equal(t, row{Name: `a\x1b`, Lines: []string{"b", `c\u202e`}, Of: &row{Name: `d\a`},
 		By: map[string]any{`e\x9b`: `f\u009b`}, At: at}, safeTexts(bad))
-	require.Equal(t, []any{word("a\x1b"), "c\u202e", word("d\a")}, []any{bad.Name, bad.Lines[1], bad.Of.Name})
+	require.Equal(t, word("a\x1b"), bad.Name, "the original keeps its text")
+	require.Equal(t, "c\u202e", bad.Lines[1])
+	require.Equal(t, word("d\a"), bad.Of.Name)
 	good := row{Lines: []string{"b"}}
 	require.Same(t, &good.Lines[0], &safeTexts(good).Lines[0], "it is not copied")
 }
