@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -19,7 +20,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// goMod is what `go mod edit -json` says of a module.
+// goMod is the output of `go mod edit -json`.
 type goMod struct {
 	Require []struct {
 		Path     string
@@ -28,29 +29,24 @@ type goMod struct {
 	Tool []struct{ Path string }
 }
 
-// direct are the modules that were chosen: required for an import or for a tool.
-func (m goMod) direct() []string {
-	tools := map[string]bool{}
+// direct returns the modules that were chosen: required for an import or for a tool.
+func (m goMod) direct() (paths []string) {
+	holders := map[string]bool{} // of the modules whose path a tool's begins with, the longest
 	for _, t := range m.Tool {
-		tools[m.holder(t.Path)] = true
+		holder := ""
+		for _, r := range m.Require {
+			if strings.HasPrefix(t.Path+"/", r.Path+"/") && len(r.Path) > len(holder) {
+				holder = r.Path
+			}
+		}
+		holders[holder] = true
 	}
-	var out []string
 	for _, r := range m.Require {
-		if !r.Indirect || tools[r.Path] {
-			out = append(out, r.Path)
+		if !r.Indirect || holders[r.Path] {
+			paths = append(paths, r.Path)
 		}
 	}
-	return out
-}
-
-// holder is the module that a package is in: of those whose path it begins with, the longest.
-func (m goMod) holder(pkg string) (path string) {
-	for _, r := range m.Require {
-		if strings.HasPrefix(pkg+"/", r.Path+"/") && len(r.Path) > len(path) {
-			path = r.Path
-		}
-	}
-	return path
+	return paths
 }
 
 func TestEveryDependencyHasItsReason(t *testing.T) {
@@ -155,21 +151,18 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-func TestWorkerLimitsAreDocumented(t *testing.T) {
+func TestSettingsAreDocumented(t *testing.T) {
 	page := strings.ReplaceAll(read(t, "docs/operating.md"), "\n  ", " ")
 	for _, b := range config.Bounds() {
 		require.Contains(t, page, fmt.Sprintf("- `%s` (%s): %s; %s\n", b.Setting, b.Rule, b.Work, b.Why))
 	}
-}
-
-func TestSearchAttributesAreDocumented(t *testing.T) {
-	page := read(t, "docs/cluster.md")
+	page = read(t, "docs/cluster.md")
 	for name, kind := range workflows.SearchAttributes() {
 		require.Contains(t, page, fmt.Sprintf("--sa %s=%s", name, kind))
 	}
 }
 
-// A closed execution keeps its search attributes: after a reset the one before still says paused.
+// A closed execution keeps its search attributes: after a reset the previous one is still paused.
 func TestQueriesForLiveRunsNameOpenExecutions(t *testing.T) {
 	query := regexp.MustCompile("`([^`\\n]*Passbook(?:Status|Stage|Score|CostUSD) *(?:=|!=|<|>|IN|STARTS_WITH) " +
 		"*[\"'(0-9][^`\\n]*)`")
@@ -187,18 +180,14 @@ func TestQueriesForLiveRunsNameOpenExecutions(t *testing.T) {
 	require.NotZero(t, found, "no page documents a query")
 }
 
-// closedOnly says that a query asks for statuses that only closed runs have.
+// closedOnly reports whether a query asks for statuses that only closed runs have.
 func closedOnly(query string) bool {
 	clause := regexp.MustCompile(`PassbookStatus *(?:=|IN|STARTS_WITH) *(\([^)]*\)|"[^"]*")`).FindStringSubmatch(query)
 	if clause == nil {
 		return false
 	}
-	for _, word := range regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(clause[1], -1) {
-		if !run.Status(word[1]).Closed() {
-			return false
-		}
-	}
-	return true
+	words := strings.FieldsFunc(clause[1], func(r rune) bool { return strings.ContainsRune(`(), "`, r) })
+	return !slices.ContainsFunc(words, func(word string) bool { return !run.Status(word).Closed() })
 }
 
 // TestFilesOfARunDirectoryAreReserved: no artifact can have the name of a file or folder that the page lists, neither
