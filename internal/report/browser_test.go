@@ -1,11 +1,9 @@
 package report_test
 
 import (
-	"flag"
 	"net/url"
+	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,32 +12,28 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/browser/tab"
+	"github.com/passbook-run/passbook/internal/report"
 )
-
-var pictures = flag.String("pictures", "", "a folder for pictures of the pages")
 
 // screen is a tab that loads nothing but files.
 type screen struct{ *tab.Tab }
 
+// open starts a browser, or skips the test if there is none.
 func open(t *testing.T) *screen {
 	t.Helper()
 	return &screen{tab.Open(t, "file://", 4*time.Minute)} // for a busy machine
 }
 
-// show opens a file at a width; scheme is light or dark.
-func (s *screen) show(t *testing.T, path string, width int, scheme string) {
+// show opens a page at a width; scheme is light or dark.
+func (s *screen) show(t *testing.T, page string, width int, scheme string) {
 	t.Helper()
+	path := filepath.Join(t.TempDir(), "page.html")
+	require.NoError(t, os.WriteFile(path, []byte(page), 0o600))
 	require.NoError(t, chromedp.Do(s.Context, chromedp.EmulateViewport(int64(width), 900),
 		tab.Command(emulation.SetEmulatedMedia,
 			emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme",
 				Value: scheme}}}),
 		chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String())))
-}
-
-// keep takes a picture of the whole page with -pictures.
-func (s *screen) keep(t *testing.T, name string) {
-	t.Helper()
-	s.Keep(t, *pictures, name)
 }
 
 func ask[T any](t *testing.T, s *screen, script string) T {
@@ -49,31 +43,35 @@ func ask[T any](t *testing.T, s *screen, script string) T {
 	return v
 }
 
-var widths = []int{390, 800, 1400}
-
-// fits opens a page at every width, fully unfolded, and requires it to fit the screen without messages.
-func fits(t *testing.T, path, name string) {
-	s := open(t)
+// fits opens a page at several widths, fully unfolded, and requires it to fit the screen without messages.
+func (s *screen) fits(t *testing.T, page string) {
+	t.Helper()
 	for _, scheme := range []string{"light", "dark"} {
-		for _, width := range widths {
-			s.show(t, path, width, scheme)
-			s.keep(t, name+"-"+scheme+"-"+strconv.Itoa(width))
+		for _, width := range []int{390, 800, 1400} {
+			s.show(t, page, width, scheme)
 			ask[int](t, s, `document.querySelectorAll('details.fold').forEach(d => d.open = true), 0`)
-			wide := ask[int](t, s, `document.documentElement.scrollWidth`)
-			require.LessOrEqual(t, wide, width, "at %d pixels the page is %d wide", width, wide)
-			if scheme == "light" {
-				s.keep(t, name+"-open-"+strconv.Itoa(width))
-			}
+			require.LessOrEqual(t, ask[int](t, s, `document.documentElement.scrollWidth`), width)
 		}
 	}
 	require.Empty(t, s.Messages())
 }
 
-var of = flag.String("of", "", "a page to take pictures of, with -pictures")
-
-func TestPageRendersInBrowser(t *testing.T) {
-	if *of == "" {
-		t.Skip("-of names none")
-	}
-	fits(t, *of, strings.TrimSuffix(filepath.Base(*of), ".html"))
+// TestPagesFitInBrowser opens pages in a real browser: no requests, no messages, no overflow, no injected markup.
+func TestPagesFitInBrowser(t *testing.T) {
+	s := open(t)
+	_, compared := comparison(t)
+	s.fits(t, compared)
+	page := write(t, storyDir(t), report.Options{})
+	s.fits(t, page)
+	s.show(t, page, 800, "light")
+	require.Zero(t, ask[int](t, s, `document.querySelectorAll('script, img[src="x"], [onerror]').length`))
+	require.Contains(t, ask[string](t, s, `document.querySelector('.task').innerText`), "<script>alert(1)</script>")
+	width := `document.querySelector('.shot img').getBoundingClientRect().width`
+	small := ask[float64](t, s, width)
+	ask[int](t, s, `document.querySelector('.shot summary').focus(), document.activeElement.click(), 0`)
+	require.True(t, ask[bool](t, s, `getComputedStyle(document.querySelector('.shot summary')).position === 'fixed'`),
+		"the picture does not fill the screen")
+	ask[int](t, s, `document.activeElement.click(), 0`)
+	require.Equal(t, small, ask[float64](t, s, width))
+	require.Empty(t, s.Messages())
 }

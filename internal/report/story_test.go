@@ -3,72 +3,63 @@ package report_test
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"image"
-	"image/color"
 	"image/png"
-	"io/fs"
+	"io"
 	"math/rand"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
+	_ "gocloud.dev/blob/memblob"
 
+	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// evil is agent output that tries to inject markup, or to widen the page.
+// evil is agent output that tries to inject markup, to reorder the text around it, or to widen the page.
 const evil = `</pre></title><script>alert(1)</script><img src=x onerror=alert(2)>"'` +
-	"aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks" +
+	"\u202emoc.live\u2066aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks" +
 	"AVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks"
 
-// fakeBlobs is a store in memory.
-type fakeBlobs map[string][]byte
+// memory is a store in memory, whose trees have empty manifests.
+type memory struct{ blobs.Store }
 
-func (f fakeBlobs) Get(_ context.Context, digest string) ([]byte, error) {
-	data, ok := f[digest]
-	if !ok {
-		return nil, fmt.Errorf("blob %s: %w", digest, fs.ErrNotExist)
+func (memory) Manifest(context.Context, string) ([]byte, error) { return []byte("{}\n"), nil }
+
+func (m memory) keep(data []byte) run.Blob {
+	digest, err := m.Put(context.Background(), data)
+	if err != nil {
+		panic(err)
 	}
-	return data, nil
+	return run.Blob{Digest: digest, Size: int64(len(data)), Chars: len(data)}
 }
 
-func (f fakeBlobs) Put(_ context.Context, data []byte) (string, error) {
-	sum := sha256.Sum256(data)
-	name := hex.EncodeToString(sum[:])
-	f[name] = data
-	return name, nil
-}
-
-func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
-	if _, there := f[name]; !there {
-		f[name] = data
+func (m memory) of(digest string) []byte {
+	data, err := m.Get(context.Background(), digest)
+	if err != nil {
+		panic(err)
 	}
-	return nil
+	return data
 }
 
-// treeless is a store for runs without a workspace: reading a tree panics.
-type treeless struct {
-	projector.Trees
-	fakeBlobs
-}
-
-func (f fakeBlobs) keep(data []byte) run.Blob {
-	name, _ := f.Put(context.Background(), data)
-	return run.Blob{Digest: name, Size: int64(len(data)), Chars: len(data)}
+// copy returns the content of a file to a page.
+func (m memory) copy(digest string, to io.Writer) error {
+	_, err := to.Write(m.of(digest))
+	return err
 }
 
 // story writes a journal as the workflow does.
 type story struct {
 	t        testing.TB
-	blobs    fakeBlobs
+	blobs    memory
 	state    run.State
 	lines    []string
 	phase    string
@@ -76,7 +67,12 @@ type story struct {
 	artifact run.Blob
 }
 
-func newStory(t testing.TB) *story { return &story{t: t, blobs: fakeBlobs{}} }
+func newStory(t testing.TB) *story {
+	s, err := store.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return &story{t: t, blobs: memory{blobs.Of(s)}}
+}
 
 func (s *story) add(kind run.Kind, payload any) {
 	s.t.Helper()
@@ -93,23 +89,21 @@ func (s *story) add(kind run.Kind, payload any) {
 	s.lines = append(s.lines, line)
 }
 
-// dir returns the run directory of the journal.
-func (s *story) dir() projector.Dir { return s.project(treeless{fakeBlobs: s.blobs}) }
-
-// project writes the run directory with a store.
-func (s *story) project(from projector.Blobs) projector.Dir {
+// dir writes the run directory of the journal.
+func (s *story) dir() rundir.Dir {
 	s.t.Helper()
 	d := projector.At(filepath.Join(s.t.TempDir(), "run"))
+	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: "run-1", ThreadID: "run-1"}))
 	const piece = 1000
 	for first := 0; first < len(s.lines); first += piece {
 		last := min(first+piece, len(s.lines))
-		p, err := d.Project(s.t.Context(), from,
+		p, err := d.Project(s.t.Context(), s.blobs,
 			projector.Batch{Epoch: 1, First: int64(first + 1), Prev: run.Chain("").Over(s.lines[:first]),
 				Lines: s.lines[first:last]})
 		require.NoError(s.t, err)
 		require.Equal(s.t, run.ProjectionWritten, p.Outcome)
 	}
-	return d
+	return d.Dir
 }
 
 // moment advances by ten seconds per event.
@@ -170,12 +164,10 @@ func (s *story) pass(i, attempts int) {
 }
 
 func (s *story) fail(p run.Pass, attempt int) {
-	cost := run.Spend{USD: 0.05, Model: "m"}
 	s.begin(p, attempt)
-	s.add(run.KindPassAttempt, run.PassAttempt{
-		Pass: p, Call: p.Step, Attempt: attempt, Category: "output-truncated", Message: "half of it: " + evil,
-		Diagnostics: "the end: " + evil, Judged: true, RetryInMS: 1, Spend: &cost,
-	})
+	s.add(run.KindPassAttempt, run.PassAttempt{Pass: p, Call: p.Step, Attempt: attempt, Category: "output-truncated",
+		Message: "half of it: " + evil, Diagnostics: "the end: " + evil, Judged: true, RetryInMS: 1,
+		Spend: &run.Spend{USD: 0.05, Model: "m"}})
 }
 
 func (s *story) begin(p run.Pass, attempt int) {
@@ -199,7 +191,7 @@ func (s *story) settle(p run.Pass, attempts int, usd float64, ms int64) run.Pass
 
 // revise adds a line to the page.
 func (s *story) revise(end *run.PassEnd, line string) {
-	old := s.blobs[s.artifact.Digest]
+	old := s.blobs.of(s.artifact.Digest)
 	now := s.blobs.keep(bytes.Replace(old, []byte("</html>"), []byte(line+"</html>"), 1))
 	end.Artifact, end.Modified = &now, true
 }
@@ -240,16 +232,15 @@ func (s *story) cycle(n int, score float64) {
 	s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "harden", Title: "Harden", Outcome: "ok", Round: n, Repeats: true})
 }
 
-// shots returns two small pictures, and one that must be reduced.
+// shots records two small pictures, and one that must be reduced.
 func (s *story) shots(n int, dir string) {
 	var shots []run.Shot
 	for _, one := range []struct {
 		name string
 		img  image.Image
-	}{{"full-1440x900.png", noise(1600, 400)}, {"viewport-1440x900.png", plain(144, 90, n)},
-		{"scroll-1440x900-step1.png", plain(144, 90, n+3)}} {
+	}{{"full-1440x900.png", noise()}, {"viewport-1440x900.png", plain(n)}, {"scroll-1440x900-step1.png", plain(n + 3)}} {
 		var buf bytes.Buffer
-		require.NoError(s.t, png.Encode(&buf, one.img))
+		require.NoError(s.t, (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&buf, one.img))
 		b := one.img.Bounds()
 		shots = append(shots, run.Shot{Name: one.name, Digest: s.blobs.keep(buf.Bytes()).Digest, Size: int64(buf.Len()),
 			Width: b.Dx(), Height: b.Dy()})
@@ -260,26 +251,26 @@ func (s *story) shots(n int, dir string) {
 		Count: len(shots), Attempts: 1})
 }
 
-func plain(w, h, shade int) image.Image {
-	img := image.NewGray(image.Rect(0, 0, w, h))
+func plain(shade int) image.Image {
+	img := image.NewGray(image.Rect(0, 0, 144, 90))
 	for i := range img.Pix {
 		img.Pix[i] = uint8(40 * shade)
 	}
 	return img
 }
 
-func noise(w, h int) image.Image {
-	img, r := image.NewRGBA(image.Rect(0, 0, w, h)), rand.New(rand.NewSource(1))
-	for y := range h {
-		for x := range w {
-			img.Set(x, y, color.RGBA{uint8(r.Intn(256)), uint8(r.Intn(256)), uint8(r.Intn(256)), 255})
-		}
-	}
+// noise is a picture that cannot be compressed.
+var noise = sync.OnceValue(func() image.Image {
+	img, r := image.NewGray(image.Rect(0, 0, 1600, 400)), rand.New(rand.NewSource(1))
+	r.Read(img.Pix)
 	return img
-}
+})
 
-// storyDir is a whole run: four passes, one at the second attempt, a question, two cycles, and the end.
-func storyDir(t testing.TB) projector.Dir {
+// storyDir is the directory of wholeStory.
+func storyDir(t testing.TB) rundir.Dir { return wholeStory(t).dir() }
+
+// wholeStory is a whole run: four passes, one at the second attempt, a question, two cycles, and the end.
+func wholeStory(t testing.TB) *story {
 	s := newStory(t)
 	s.start()
 	s.pass(1, 1)
@@ -288,12 +279,12 @@ func storyDir(t testing.TB) projector.Dir {
 	s.pass(4, 1)
 	s.add(run.KindHandoffRequested, run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h-1", Phase: "write",
 		Type: run.HandoffFeedbackAlways, Trigger: "approved", Round: 1, Digest: "d2",
-		Question: "Go on with " + evil, Actions: []string{"continue", "halt"}})
+		Question: "Continue with " + evil, Actions: []string{"continue", "halt"}})
 	s.add(run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h-1", Action: "continue",
 		DecidedBy: "op", DecidedAt: moment(s.state.Seq + 1), Feedback: "yes " + evil})
 	s.cycle(1, 2.5)
 	s.cycle(2, 3.5)
 	s.phase = ""
 	s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
-	return s.dir()
+	return s
 }
