@@ -79,7 +79,7 @@ func pids(t *testing.T, c Command) (self, child int) {
 }
 
 func TestLongRepliesAreComplete(t *testing.T) {
-	for _, size := range []int{0, 9 << 10, 70 << 10, 1 << 20} {
+	for _, size := range []int{0, 1 << 20} {
 		t.Run(strconv.Itoa(size), func(t *testing.T) {
 			c := commandIn(t.TempDir(), fmt.Sprintf("say %d", size))
 			exit := result(t, start(t, c))

@@ -35,11 +35,3 @@ func TestCauseDecidesRetries(t *testing.T) {
 		})
 	}
 }
-
-func TestCreditPausesAtOnce(t *testing.T) {
-	f := classify(Exit{Code: 1}, "agent reported an error: Credit balance is too low",
-		limits.Report{Text: "Credit balance is too low"})
-	require.True(t, f.Permanent)
-	require.Equal(t, "the account has no credit: agent reported an error: Credit balance is too low; add credit, then "+
-		"resume", f.Message)
-}

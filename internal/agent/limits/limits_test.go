@@ -188,7 +188,9 @@ func TestKind(t *testing.T) {
 		{"any: 429", Rate, Report{Stderr: "Input tokens: 5\nHTTP 429"}},
 		{"any: counts", "", Report{Stderr: "Input tokens: 429\nusage: in 401 out 2\ncontext capacity: 9"}},
 		{"any: capacity", Overload, Report{Stderr: "Service at capacity"}},
+		{"any: number that contains 429", "", Report{Stderr: "Input tokens: 14290"}},
 		{"any: login", Login, Report{Text: "Please run /login"}},
+		{"any: expired login", Login, Report{Text: "OAuth token has expired"}},
 		{"any: limit", Rate, Report{Text: "would exceed your rate limit of 30,000 input tokens per minute"}},
 		{"any: nothing", "", Report{Stderr: "hook said no"}},
 	} {

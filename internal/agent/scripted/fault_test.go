@@ -1,13 +1,16 @@
 package scripted
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/run"
 )
 
 // faultFile writes faults and gives the environment that names them.
@@ -20,85 +23,59 @@ func faultFile(t *testing.T, faults string) map[string]string {
 
 func TestFaults(t *testing.T) {
 	honest := answerOf(t, builderPrompt, nil).Result
-	text := func(stdout string) string {
-		var e envelope
-		_ = json.Unmarshal([]byte(stdout), &e)
-		return e.Result
-	}
+	narrow := strings.Replace(builderPrompt, "<main", "<style>main { max-width: 800px }</style><main", 1)
+	wide := strings.Replace(narrow, "800px", "950px", 1)
 	for name, row := range map[string]struct {
-		fault, prompt string
-		code          int
-		check         func(t *testing.T, stdout, stderr string)
+		fault, prompt    string
+		code             int
+		category         run.Category // of the reply
+		contains, misses string
 	}{
-		"exit": {"do: exit, code: 7, stderr: Connection reset by peer", builderPrompt,
-			7, func(t *testing.T, stdout, stderr string) {
-				require.Empty(t, stdout)
-				require.Equal(t, "Connection reset by peer\n", stderr)
-			}},
-		"exit without a code": {"do: exit", builderPrompt, 1, func(*testing.T, string, string) {}},
-		"rate_limit": {"do: rate_limit", builderPrompt, 1, func(t *testing.T, stdout, stderr string) {
-			require.Contains(t, stderr, "429")
-		}},
-		"empty": {"do: empty", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.Empty(t,
-				stdout)
-		}},
-		"bad_json": {"do: bad_json", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.NotEmpty(t, stdout)
-			require.False(t, json.Valid([]byte(stdout)))
-		}},
-		"is_error": {"do: is_error, text: overloaded", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.Contains(t, stdout, `"is_error":true`)
-			require.Equal(t, "overloaded", text(stdout))
-		}},
-		"truncate": {"do: truncate", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.Contains(t, text(stdout), "<!DOCTYPE html>")
-			require.NotContains(t, text(stdout), "</html>")
-		}},
-		"no_html": {"do: no_html", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.NotContains(t, text(stdout), "html>")
-			require.Contains(t, text(stdout), "DISCOVERY_LOG_END")
-		}},
-		"no_sections": {"do: no_sections", verifierPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.NotContains(t, text(stdout), "## ")
-			require.NotContains(t, text(stdout), "ABSENT")
-		}},
-		"no_markers": {"do: no_markers", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.True(t, strings.HasSuffix(text(stdout), "</html>\n```\n"))
-		}},
-		"width": {"do: width", strings.Replace(builderPrompt, "<main", "<style>main { max-width: 950px }</style><main",
-			1), 0,
-			func(t *testing.T, stdout, stderr string) { require.Contains(t, text(stdout), "max-width: 800px") }},
-		"a page that was too narrow is mended": {"do: slow, seconds: 0",
-			strings.Replace(builderPrompt, "<main", "<style>main { max-width: 800px }</style><main", 1), 0,
-			func(t *testing.T, stdout, stderr string) { require.Contains(t, text(stdout), "max-width: 950px") }},
-		"big": {"do: big, bytes: 100000", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.Len(t, text(stdout), 100000)
-			require.True(t, strings.HasPrefix(text(stdout), honest))
-		}},
-		"say": {`do: say, text: "PA-05: 4.3/4"`, builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.Equal(t, "PA-05: 4.3/4", text(stdout))
-		}},
-		"slow until a file exists": {"do: slow, seconds: 3600, until: " + os.Args[0], builderPrompt, 0,
-			func(t *testing.T, stdout, stderr string) { require.Equal(t, honest, text(stdout)) }},
-		"slow": {"do: slow, seconds: 0.001", builderPrompt, 0, func(t *testing.T, stdout, stderr string) {
-			require.Equal(t, honest, text(stdout))
-		}},
+		"exit":                 {"do: exit, code: 7, stderr: Connection reset", builderPrompt, 7, run.CategoryAgentExit, "", ""},
+		"exit without a code":  {"do: exit", builderPrompt, 1, run.CategoryAgentExit, "", ""},
+		"rate_limit":           {"do: rate_limit", builderPrompt, 1, run.CategoryRateLimit, "", ""},
+		"empty":                {"do: empty", builderPrompt, 0, run.CategoryOutputEmpty, "", ""},
+		"bad_json":             {"do: bad_json", builderPrompt, 0, run.CategoryOutputTruncated, "", ""},
+		"is_error":             {"do: is_error, text: overloaded", builderPrompt, 0, run.CategoryRateLimit, "overloaded", ""},
+		"is_error without one": {"do: is_error", builderPrompt, 0, run.CategoryAgentExit, "", ""},
+		"truncate":             {"do: truncate", builderPrompt, 0, run.CategoryOK, "<!DOCTYPE html>", "</html>"},
+		"no_html":              {"do: no_html", builderPrompt, 0, run.CategoryOK, "DISCOVERY_LOG_END", "html>"},
+		"no_sections":          {"do: no_sections", verifierPrompt, 0, run.CategoryOK, "", "ABSENT"},
+		"no_markers":           {"do: no_markers", builderPrompt, 0, run.CategoryOK, "</html>\n```\n", "<!-- "},
+		"width":                {"do: width", wide, 0, run.CategoryOK, "max-width: 800px", ""},
+		"a narrow page":        {"do: slow, seconds: 0.001", narrow, 0, run.CategoryOK, "max-width: 950px", ""},
+		"big":                  {"do: big, bytes: 100000", builderPrompt, 0, run.CategoryOK, honest, ""},
+		"say":                  {`do: say, text: "PA-05: 4.3/4"`, builderPrompt, 0, run.CategoryOK, "PA-05: 4.3/4", honest},
+		"slow until a file exists": {"do: slow, seconds: 3600, until: " + os.Args[0], builderPrompt, 0, run.CategoryOK,
+			honest, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := strings.TrimLeft(parse(row.prompt).at(), "0")
 			code, stdout, stderr := invoke(row.prompt, faultFile(t, "- {at: "+at+", "+row.fault+"}\n"))
 			require.Equal(t, row.code, code, stderr)
-			row.check(t, stdout, stderr)
+			reply, failure := agent.ReadReply(adapter.ClaudeJSON, []byte(stdout), agent.Exit{Code: code}, stderr,
+				agent.Prices{}, len(row.prompt))
+			require.Contains(t, reply.Text, row.contains)
+			if row.misses != "" {
+				require.NotContains(t, reply.Text, row.misses)
+			}
+			if failure != nil {
+				require.Equal(t, row.category, failure.Category)
+				return
+			}
+			require.Equal(t, run.CategoryOK, row.category)
+			require.Equal(t, "scripted", reply.Model)
+			require.Equal(t, run.CostExact, reply.Known)
+			if name == "big" {
+				require.Len(t, reply.Text, 100000)
+			}
 		})
 	}
 }
 
 func TestAttemptsAreCountedAcrossProcesses(t *testing.T) {
-	env := faultFile(
-		t, "- {at: 1, attempt: 2-3, do: exit}\n- {at: 1, attempt: 4, do: exit, code: 9}\n- {at: 2, attempt: all, do: "+
-			"exit, code: 5}\n",
-	)
+	env := faultFile(t, "- {at: 1, attempt: 2-3, do: exit}\n- {at: 1, attempt: 4, do: exit, code: 9}\n"+
+		"- {at: 2, attempt: all, do: exit, code: 5}\n")
 	var codes []int
 	for range 5 {
 		code, _, _ := invoke(builderPrompt, env)
@@ -113,7 +90,8 @@ func TestFirstMatchingFaultCounts(t *testing.T) {
 	env := faultFile(t, "- {at: 001, attempt: 2, do: exit, code: 8}\n- {at: 1, attempt: all, do: exit, code: 9}\n")
 	first, _, _ := invoke(builderPrompt, env)
 	second, _, _ := invoke(builderPrompt, env)
-	require.Equal(t, []int{9, 8}, []int{first, second})
+	require.Equal(t, 9, first)
+	require.Equal(t, 8, second)
 }
 
 func TestWrongFaultFilesAreRefused(t *testing.T) {
@@ -137,9 +115,4 @@ func TestWrongFaultFilesAreRefused(t *testing.T) {
 	code, _, stderr := invoke(builderPrompt, map[string]string{FaultsEnv: "/nowhere/faults.yaml"})
 	require.Equal(t, 2, code)
 	require.Contains(t, stderr, "/nowhere/faults.yaml")
-}
-
-func TestEmptyFaultFileHasNoFaults(t *testing.T) {
-	code, _, stderr := invoke(builderPrompt, faultFile(t, "# nothing\n"))
-	require.Zero(t, code, stderr)
 }

@@ -86,7 +86,7 @@ const (
 		"Three\n"
 )
 
-// answerOf runs the agent and gives its envelope.
+// answerOf runs the agent and returns its envelope.
 func answerOf(t *testing.T, prompt string, env map[string]string) envelope {
 	t.Helper()
 	code, stdout, stderr := invoke(prompt, env)
@@ -117,6 +117,8 @@ func TestVerifierReportsUnderFiveHeadings(t *testing.T) {
 		"## WHAT IS SURFACE-LEVEL\n- R2: named once, nothing builds on it yet\n\n"+
 		"## WHAT IS ABSENT\n- R3: not to be found\n\n## WHAT SURPRISED ME\n- "), reply)
 	require.Contains(t, reply, "\n## WHAT THE NEXT BUILDER SHOULD ATTEND TO\n- ")
+	woven := strings.Replace(verifierPrompt, `data-depth="1"`, `data-depth="2"`, 1)
+	require.Contains(t, answerOf(t, woven, nil).Result, "## WHAT IS SURFACE-LEVEL\n(none)\n")
 }
 
 func TestObservationsDecideWhatIsFixed(t *testing.T) {
@@ -129,6 +131,19 @@ func TestObservationsDecideWhatIsFixed(t *testing.T) {
 	require.Equal(t, "R2 went deeper", observe("## WHAT IS SURFACE-LEVEL\n- R1: x\n\n## WHAT IS ABSENT\n- R2: x\n"))
 	require.Equal(t, "R1 went deeper", observe("## WHAT IS SURFACE-LEVEL\n- R1: x\n\n## WHAT IS ABSENT\n(none)\n"))
 	require.Equal(t, "R1, R2 went deeper", observe("## WHAT IS ABSENT\n(none)\n"))
+}
+
+func TestSetsThatAreDoneEarlyChangeNothing(t *testing.T) {
+	woven := listOpen + "\n<li data-src=\"R1\" data-depth=\"2\">x</li>\n<li data-src=\"R2\" data-depth=\"2\">x</li>\n" +
+		listClose
+	prompt := strings.Replace(builderPrompt, listOpen+listClose, woven, 1)
+	require.NotContains(t, answerOf(t, prompt, nil).Result, woven)
+	require.Contains(t, answerOf(t, strings.ReplaceAll(prompt, "S1", "S2"), nil).Result, woven)
+}
+
+func TestRefinePolishesThePage(t *testing.T) {
+	prompt := strings.Replace(builderPrompt, "Role: builder\nPass: 1 of 56", "Role: refine\nRound: 1 of 6", 1)
+	require.Contains(t, answerOf(t, prompt, nil).Result, `<main data-polish="2">`)
 }
 
 func TestSamePromptSameBytes(t *testing.T) {
@@ -200,10 +215,8 @@ func TestCallsAreNamedByTheirContext(t *testing.T) {
 }
 
 func TestUnknownRolesGetAReport(t *testing.T) {
-	require.Contains(
-		t, answerOf(t, "# DETERMINISTIC ORCHESTRATOR — X\n\nRole: implementer\nRound: 2 of 3\n", nil).Result,
-		`"implementer"`,
-	)
+	prompt := "# DETERMINISTIC ORCHESTRATOR — X\n\nRole: implementer\nRound: 2 of 3\n"
+	require.Contains(t, answerOf(t, prompt, nil).Result, `"implementer"`)
 }
 
 func TestWeaverTakesTheMeanOfWhatItGets(t *testing.T) {
@@ -215,5 +228,6 @@ func TestWeaverTakesTheMeanOfWhatItGets(t *testing.T) {
 	}
 	require.Equal(t, "PA-05: 3.0/4", weigh("Score: 2.5/4\n\nScore: 3.0/4\n\n**Score:** 3.5/4\n"))
 	require.Equal(t, "PA-05: 2.75/4", weigh("Score: 2.5/4\n\nScore: 3.0/4\n"))
+	require.Equal(t, "PA-05: 3.5/4", weigh("Score: 3.0/4\n\nScore: 4.0/4\n"))
 	require.Equal(t, "No auditor gave a score, so there is none to weigh.", weigh("Nobody came.\n"))
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/supervisor"
-	"github.com/passbook-run/passbook/run"
 )
 
 const bound = 20 * time.Second
@@ -92,35 +91,4 @@ func events(t *testing.T, dir string) []string {
 		all = append(all, event)
 	}
 	return all
-}
-
-func TestItsRepliesAreReadByTheAgentPackage(t *testing.T) {
-	for fault, category := range map[string]run.Category{
-		"slow": "", "bad_json": run.CategoryOutputTruncated, "empty": run.CategoryOutputEmpty,
-		"is_error": run.CategoryAgentExit, "exit": run.CategoryAgentExit,
-		"rate_limit": run.CategoryRateLimit,
-	} {
-		t.Run(fault, func(t *testing.T) {
-			c := commandIn(t.TempDir(), faultFile(t, "- {at: 1, do: "+fault+"}\n")[FaultsEnv])
-			child, err := begin(c)
-			require.NoError(t, err)
-			exit, err := child.Result()
-			require.NoError(t, err)
-			stdout, err := os.ReadFile(c.Stdout)
-			require.NoError(t, err)
-			stderr, err := os.ReadFile(c.Stderr)
-			require.NoError(t, err)
-			reply, failure := agent.ReadReply(adapter.ClaudeJSON, stdout, exit, string(stderr),
-				agent.Prices{}, len(builderPrompt))
-			if category != "" {
-				require.NotNil(t, failure)
-				require.Equal(t, category, failure.Category)
-				return
-			}
-			require.Nil(t, failure)
-			require.Equal(t, "scripted", reply.Model)
-			require.False(t, reply.Estimated)
-			require.Positive(t, reply.CostUSD)
-		})
-	}
 }

@@ -2,6 +2,7 @@ package scripted
 
 import (
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -97,15 +98,11 @@ func TestPlanOfTheExample(t *testing.T) {
 		"1 STATUS: more failed", "2 STATUS: more failed", "3 STATUS: more failed", "4 STATUS: more failed",
 		"5 STATUS: more failed", "6 STATUS: more failed", "7 STATUS: done failed", "8 STATUS: done ok",
 	}, received)
-	var left []string
-	for name := range filesHere(t) {
-		left = append(left, name)
-	}
-	slices.Sort(left)
-	require.Equal(t, []string{"README.md", "bin/ledger", "data/expenses.csv", "lib/report.awk", "test.sh"}, left)
+	require.Equal(t, []string{"README.md", "bin/ledger", "data/expenses.csv", "lib/report.awk", "test.sh"},
+		slices.Sorted(maps.Keys(filesHere(t))))
 }
 
-// filesHere gives all files below the working directory.
+// filesHere returns all files below the working directory.
 func filesHere(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
