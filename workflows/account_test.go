@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -30,11 +29,9 @@ type account struct {
 
 func newAccount(t *testing.T) *account {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	a := &account{env: suite.NewTestWorkflowEnvironment()}
+	a := &account{env: workflows.NewTestEnvironment()}
 	a.began = time.Date(2026, 11, 25, 10, 0, 0, 0, time.UTC)
 	a.env.SetStartTime(a.began)
-	a.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked})
 	a.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: contract.AccountPrefix + accountID})
 	a.env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", contract.AccountWake, mock.Anything).Return(
 		func(_, id, _, _ string, arg any) error {

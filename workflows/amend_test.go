@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -17,16 +16,8 @@ import (
 // given stores a plan of a definition, and a prompt with some text.
 func (w *harness) given(src, prompt string) run.PlanRef {
 	w.t.Helper()
-	s, err := store.Open(context.Background(), w.store)
-	require.NoError(w.t, err)
-	defer s.Close()
-	plan, err := s.PutJSON(context.Background(), parse(w.t, src))
-	require.NoError(w.t, err)
-	inputs, err := s.PutJSON(context.Background(), rundir.Inputs{Version: 1, Files: []rundir.InputFile{
-		{Path: "prompt.md", Digest: string(store.DigestOf([]byte(prompt)))},
-	}})
-	require.NoError(w.t, err)
-	return run.PlanRef{Plan: string(plan), Inputs: string(inputs)}
+	return run.PlanRef{Plan: stored(w.t, parse(w.t, src)), Inputs: stored(w.t, rundir.Inputs{Version: 1,
+		Files: []rundir.InputFile{{Path: "prompt.md", Digest: string(store.DigestOf([]byte(prompt)))}}})}
 }
 
 // amendable is a harness whose run can be amended.

@@ -1,15 +1,32 @@
 package workflows
 
-import "github.com/passbook-run/passbook/run"
+import (
+	"log/slog"
+	"time"
 
-// Note journals a payload as a message does, in a run that has just begun.
-func Note(payload any) error {
-	e := &engine{execution: &execution{}}
-	e.j = &journal{e: e}
-	return (&control{e: e}).record(nil, run.KindBudgetRaised, payload)
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+)
+
+// NewTestEnvironment returns a Temporal test environment with these interceptors. It logs nothing: the activities of
+// most tests fail on purpose, and what the workflow makes of it is asserted.
+func NewTestEnvironment(interceptors ...interceptor.WorkerInterceptor) *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestWorkflowEnvironment()
+	SetInterceptors(env, interceptors...)
+	return env
 }
 
-// Verbs are the messages that a run takes.
+// SetInterceptors sets the interceptors of an environment. A workflow may compute for 30 seconds without a pause: the
+// SDK's second is too short for a busy machine.
+func SetInterceptors(env *testsuite.TestWorkflowEnvironment, interceptors ...interceptor.WorkerInterceptor) {
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 30 * time.Second, Interceptors: interceptors})
+}
+
+// Verbs are the messages that a run accepts.
 func Verbs() (all []string) {
 	for _, d := range descriptions("") {
 		all = append(all, d.verb)

@@ -10,7 +10,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -21,8 +20,7 @@ import (
 // afterReset makes the execution one that came of a reset; since says when the history that the reset has left is
 // behind it.
 func (w *harness) afterReset(since func() bool) {
-	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
-		Interceptors: []interceptor.WorkerInterceptor{&resetWorker{}}})
+	workflows.SetInterceptors(w.env, &resetWorker{})
 	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion,
 		workflow.Version(1)).Return(func(string, workflow.Version, workflow.Version) workflow.Version {
 		if since() {

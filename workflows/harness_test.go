@@ -2,7 +2,6 @@ package workflows_test
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -13,10 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/interceptor"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
@@ -50,8 +46,7 @@ type harness struct {
 
 	projects *fakeProjects // of a run across projects
 
-	store string  // where the plan is, whatever the run's input says
-	away  []error // what opening the store fails with, before it can be opened
+	away []error // what opening the store fails with, before it can be opened
 
 	composing func(contract.ComposeInput)
 	prompt    run.Blob // that is composed
@@ -83,33 +78,54 @@ func parse(t *testing.T, src string) *pipeline.Plan {
 	return pipeline.Expand(def)
 }
 
+// The store of all tests, and the key of their host: a store has a folder for each first byte of a digest.
+var (
+	storeURL string
+	hostKey  *grants.Key
+)
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "workflows-test-")
+	if err != nil {
+		panic(err)
+	}
+	storeURL = "file://" + dir + "/store"
+	if hostKey, err = grants.Load(config.Settings{StateDir: dir}); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// stored puts a value into the store of the tests.
+func stored(t *testing.T, v any) string {
+	t.Helper()
+	s, err := store.Open(context.Background(), storeURL)
+	require.NoError(t, err)
+	defer s.Close()
+	digest, err := s.PutJSON(context.Background(), v)
+	require.NoError(t, err)
+	return string(digest)
+}
+
 func newHarness(t *testing.T, src string) *harness {
 	t.Helper()
 	plan := parse(t, src)
-	url := "file://" + t.TempDir()
-	s, err := store.Open(context.Background(), url)
-	require.NoError(t, err)
-	stored, err := s.PutJSON(context.Background(), plan)
-	require.NoError(t, err)
 	w := &harness{
-		t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, received: &fakeReceivers{}, trees: &fakeTrees{
-			found: contract.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1},
-		},
+		t: t, plan: plan, dir: &fakeDirectory{key: hostKey}, shots: &fakeCamera{}, received: &fakeReceivers{},
+		trees: &fakeTrees{found: contract.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1}},
+		agent: &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1},
+		in:    input(plan, stored(t, plan)), prompt: run.Blob{Digest: "prompt", Chars: 8}, key: hostKey,
 	}
-	w.prompt = run.Blob{Digest: "prompt", Chars: 8}
-	w.agent = &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1}
-	w.store, w.in = url, input(plan, url, string(stored))
-	w.key, err = grants.Load(config.Settings{StateDir: t.TempDir()})
-	require.NoError(t, err)
-	w.dir.key = w.key
 	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
 	w.fresh()
 	return w
 }
 
-func input(plan *pipeline.Plan, url, stored string) workflows.Input {
+func input(plan *pipeline.Plan, planDigest string) workflows.Input {
 	start := run.RunStart{
-		RunID: "run-1", ThreadID: "run-1", Pipeline: plan.Pipeline, Epoch: 1, Plan: stored, TotalPasses: plan.Total,
+		RunID: "run-1", ThreadID: "run-1", Pipeline: plan.Pipeline, Epoch: 1, Plan: planDigest, TotalPasses: plan.Total,
 		Budget:   contract.BudgetOf(plan),
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
 	}
@@ -135,30 +151,20 @@ func input(plan *pipeline.Plan, url, stored string) workflows.Input {
 	}
 	q := contract.HostQueues("passbook", "here")
 	return workflows.Input{
-		Target: contract.Target{RunID: "run-1", Dir: "/runs/1", Store: url}, Claim: run.Claim{
+		Target: contract.Target{RunID: "run-1", Dir: "/runs/1", Store: storeURL}, Claim: run.Claim{
 			RunID: "run-1", TaskQueue: "passbook", Host: "here",
 		},
 		Start: start, DirQueue: q.Dir, Calls: "passbook-calls", Options: workflows.Options{Turns: true},
 	}
 }
 
-// deadlocked is how long a workflow may compute without a pause. The SDK's second is too short for a busy machine.
-const deadlocked = 30 * time.Second
-
 // fresh makes a new execution on the same directory, with the same agent.
 func (w *harness) fresh() {
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(
-		log.NewStructuredLogger(slog.New(slog.NewTextHandler(os.Stderr,
-			&slog.HandlerOptions{Level: slog.LevelError + 4}))),
-	)
-	w.env = suite.NewTestWorkflowEnvironment()
+	w.env = workflows.NewTestEnvironment(&checksGrants{w: w})
 	if w.start.IsZero() {
 		w.start = startTime
 	}
 	w.env.SetStartTime(w.start)
-	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
-		Interceptors: []interceptor.WorkerInterceptor{&checksGrants{w: w}}})
 	if w.in.Snapshot != nil && w.in.Reopen == nil {
 		w.env.SetContinuedExecutionRunID("the execution before")
 	}
@@ -200,7 +206,7 @@ func (w *harness) readRound(acts *activities.Activities) any {
 		if err := w.storeAway(); err != nil {
 			return contract.Round{}, err
 		}
-		in.Store = w.store
+		in.Store = storeURL
 		return acts.ReadRound(ctx, in)
 	}
 }
@@ -210,7 +216,7 @@ func (w *harness) amend(acts *activities.Activities) any {
 		if err := w.storeAway(); err != nil {
 			return contract.AmendResult{}, err
 		}
-		in.Store = w.store
+		in.Store = storeURL
 		return acts.Amend(ctx, in)
 	}
 }

@@ -30,12 +30,12 @@ func TestCallsGetTheStateOfTheRun(t *testing.T) {
 	page, pictures := &run.Blob{Digest: "page of run-1/g0.001.1.-.1"}, &run.Blob{Digest: "pictures"}
 	given := contract.StepContext{Artifact: page, Replies: replies, Pictures: pictures, Task: "Make a page",
 		Parent: w.in.Start.Brief}
-	require.Equal(t, contract.PassInput{RunID: "run-1", Store: w.store, Call: "run-1/g0.polish/3.1.-.1", Attempt: 1,
+	require.Equal(t, contract.PassInput{RunID: "run-1", Store: storeURL, Call: "run-1/g0.polish/3.1.-.1", Attempt: 1,
 		At:      contract.StepRef{PlanUse: w.in.Plans[0], Stage: 1, Round: 1, Step: 2},
 		Heading: "## Polish, round 1 (judge)", Prompt: run.Blob{Digest: "prompt", Chars: 8}, Context: nil,
 		Artifact: page, Pictures: pictures, TimeoutMS: 600_000, HeartbeatMS: 10_000}, judge)
 	require.Equal(t, given, composed[3].Context)
-	require.Equal(t, []any{"run-1", w.store, judge.At}, []any{composed[3].RunID, composed[3].Store, composed[3].At})
+	require.Equal(t, []any{"run-1", storeURL, judge.At}, []any{composed[3].RunID, composed[3].Store, composed[3].At})
 	require.Equal(t, "## Polish, round 1 (builder)", polisher.Heading)
 	require.Empty(t, composed[0].Context.Replies)
 	member := w.agent.inputs[1].At

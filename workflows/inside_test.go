@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
@@ -21,9 +19,7 @@ import (
 // inside executes a piece of workflow code.
 func inside(t *testing.T, do func(ctx workflow.Context) error, before ...func(*testsuite.TestWorkflowEnvironment)) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestWorkflowEnvironment()
+	env := NewTestEnvironment()
 	env.SetStartTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
 	for _, b := range before {
 		b(env)

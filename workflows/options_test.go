@@ -12,8 +12,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -241,10 +239,9 @@ func TestNoticesAreChildren(t *testing.T) {
 
 // TestNotifyOptions: each receiver has its own times.
 func TestNotifyOptions(t *testing.T) {
-	s, env := newFakeServer(), (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	s := newFakeServer()
+	env := workflows.NewTestEnvironment(&observes{server: s})
 	workflows.Register(env, nil, nil)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
-		Interceptors: []interceptor.WorkerInterceptor{&observes{server: s}}})
 	env.RegisterActivityWithOptions(func(context.Context, contract.NotifyInput) error { return nil },
 		activity.RegisterOptions{Name: contract.Notify})
 	env.ExecuteWorkflow(workflows.NotifyName, workflows.NotifyInput{DirQueue: "passbook-dir-here",
@@ -265,8 +262,7 @@ func TestScheduleOptions(t *testing.T) {
 		return contract.RunEnd{Status: "done"}, nil
 	})
 	server := newFakeServer()
-	s.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
-		Interceptors: []interceptor.WorkerInterceptor{&observes{server: server}}})
+	workflows.SetInterceptors(s.env, &observes{server: server})
 	_, err := s.result(t, nightly)
 	require.NoError(t, err)
 	for activity, want := range map[string]struct {
@@ -285,10 +281,9 @@ func TestScheduleOptions(t *testing.T) {
 
 // TestExamineAsksOnce: who examines agents waits for the answer.
 func TestExamineAsksOnce(t *testing.T) {
-	s, env := newFakeServer(), (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()
+	s := newFakeServer()
+	env := workflows.NewTestEnvironment(&observes{server: s})
 	workflows.Register(env, nil, nil)
-	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
-		Interceptors: []interceptor.WorkerInterceptor{&observes{server: s}}})
 	env.RegisterActivityWithOptions(func(context.Context, contract.ExamineInput) (contract.ExamineResult, error) {
 		return contract.ExamineResult{}, errors.New("no such program")
 	}, activity.RegisterOptions{Name: contract.ExamineAgents})

@@ -53,7 +53,7 @@ func acrossProjects(t *testing.T, src string) *harness {
 	for _, p := range w.plan.Projects {
 		w.projects.leaves[p.Alias] = doneProject(p.Alias)
 		in := workflows.Input{
-			Target: contract.Target{RunID: p.Alias + "-run", Dir: "/runs/1/" + p.Alias, Store: w.store},
+			Target: contract.Target{RunID: p.Alias + "-run", Dir: "/runs/1/" + p.Alias, Store: storeURL},
 			Start: run.RunStart{RunID: p.Alias + "-run", Delivers: true, Task: "Change it",
 				MemberOf:  &run.Membership{RunID: "run-1", Alias: p.Alias},
 				Workspace: &run.Workspace{Kind: "git", Source: "/" + p.Alias}},

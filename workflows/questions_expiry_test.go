@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -55,11 +54,7 @@ func (w *harness) waitsInPlan() {
 			}
 		}
 	}
-	s, err := store.Open(w.t.Context(), w.in.Target.Store)
-	require.NoError(w.t, err)
-	stored, err := s.PutJSON(w.t.Context(), w.plan)
-	require.NoError(w.t, err)
-	w.in.Start.Plan = string(stored)
+	w.in.Start.Plan = stored(w.t, w.plan)
 }
 
 func TestQuestionExpiry(t *testing.T) {

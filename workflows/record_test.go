@@ -15,9 +15,9 @@ import (
 	"github.com/passbook-run/passbook/test/histories"
 )
 
-var recordFrom = flag.String("record", "", "choose the stored histories afresh from those in this folder")
+var recordFrom = flag.String("record", "", "choose the historiesDir histories afresh from those in this folder")
 
-// TestRecord replaces the stored histories by a small choice from a folder that has everything that is required, and
+// TestRecord replaces the historiesDir histories by a small choice from a folder that has everything that is required, and
 // executes every statement that any of them executes.
 func TestRecord(t *testing.T) {
 	if *recordFrom == "" {
@@ -38,15 +38,15 @@ func TestRecord(t *testing.T) {
 	more, missing := cover(missing, candidates)
 	require.Empty(t, missing, "no test of test/e2e executes these")
 	chosen = append(chosen, more...)
-	old, err := filepath.Glob(filepath.Join(stored, "*"+histories.Suffix)) // beside them is the list of releases
+	old, err := filepath.Glob(filepath.Join(historiesDir, "*"+histories.Suffix)) // beside them is the list of releases
 	require.NoError(t, err)
 	for _, path := range old {
 		require.NoError(t, os.Remove(path))
 	}
 	for _, name := range chosen {
-		require.NoError(t, histories.Write(stored, name, candidates[name].history))
+		require.NoError(t, histories.Write(historiesDir, name, candidates[name].history))
 	}
-	t.Logf("stored %d of %d histories", len(chosen), len(candidates))
+	t.Logf("historiesDir %d of %d histories", len(chosen), len(candidates))
 }
 
 // candidatesIn reads the histories in a folder that replay, and lists those that execute a statement which no smaller

@@ -17,10 +17,10 @@ import (
 	"github.com/passbook-run/passbook/test/histories"
 )
 
-var freeze = flag.String("freeze", "", "list the stored histories as those of this release, such as v0.1.0")
+var freeze = flag.String("freeze", "", "list the historiesDir histories as those of this release, such as v0.1.0")
 
 // releasedFile lists the histories of each release: a line "# v0.1.0", then digests and names as sha256sum prints them.
-const releasedFile = stored + "/released.sha256"
+const releasedFile = historiesDir + "/released.sha256"
 
 var datedRelease = regexp.MustCompile(`(?m)^## \[([0-9][^\]]*)\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$`)
 
@@ -34,7 +34,7 @@ func TestReleasedHistoriesAreKept(t *testing.T) {
 	require.NoError(t, err)
 	changelog, err := os.ReadFile("../CHANGELOG.md")
 	require.NoError(t, err)
-	require.NoError(t, kept(string(raw), string(changelog), stored))
+	require.NoError(t, kept(string(raw), string(changelog), historiesDir))
 }
 
 // kept checks a list of released histories.
@@ -73,7 +73,7 @@ func digestOf(path string) (string, error) {
 
 func freezeHistories(t *testing.T, release string) {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(stored, "*"+histories.Suffix))
+	paths, err := filepath.Glob(filepath.Join(historiesDir, "*"+histories.Suffix))
 	require.NoError(t, err)
 	f, err := os.OpenFile(releasedFile, os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(t, err)

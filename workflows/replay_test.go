@@ -23,12 +23,12 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// stored is the folder of the recorded histories. docs/workflow-changes.md describes how they are recorded.
-const stored = "testdata/histories"
+// historiesDir is the folder of the recorded histories. docs/workflow-changes.md describes how they are recorded.
+const historiesDir = "testdata/histories"
 
 func recorded(t *testing.T) map[string]*historypb.History {
 	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(stored, "*"+histories.Suffix))
+	paths, err := filepath.Glob(filepath.Join(historiesDir, "*"+histories.Suffix))
 	require.NoError(t, err)
 	require.NotEmpty(t, paths)
 	all := map[string]*historypb.History{}

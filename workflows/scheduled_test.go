@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/workflows"
@@ -28,10 +27,9 @@ type scheduleOptions struct {
 
 func newScheduleHarness(start func(contract.Occurrence) (contract.ScheduledRun, error),
 	end func(ctx context.Context) (contract.RunEnd, error)) *scheduleOptions {
-	s := &scheduleOptions{env: (&testsuite.WorkflowTestSuite{}).NewTestWorkflowEnvironment()}
+	s := &scheduleOptions{env: workflows.NewTestEnvironment()}
 	workflows.Register(s.env, nil, nil)
 	s.env.SetStartTime(startTime)
-	s.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked})
 	s.env.RegisterActivityWithOptions(func(_ context.Context, due contract.Occurrence) (contract.ScheduledRun, error) {
 		s.started = append(s.started, due)
 		return start(due)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -156,7 +155,7 @@ func TestScreenshotsOfAReplayAreReused(t *testing.T) {
 	require.Equal(t, []run.Effect{{Step: "polish/1", Class: run.EffectRead, Policy: run.UseRecorded, Status: "reused",
 		Source: "their-run", Result: "pictures"}}, payloads[run.Effect](w, run.KindEffectReused))
 	in := w.shots.inputs[0]
-	require.Equal(t, []any{"run-1", w.store, "page of run-1/g0.001.1.-.1", "page.html", int64(10_000), false,
+	require.Equal(t, []any{"run-1", storeURL, "page of run-1/g0.001.1.-.1", "page.html", int64(10_000), false,
 		"run-1/g0.polish/1.1.-.1", "their-run", 2, w.in.Plans[0]}, []any{in.RunID, in.Store, in.Artifact.Digest, in.Name,
 		in.HeartbeatMS, in.Last, in.Call, in.RecordedRun, in.Generations, in.PlanUse})
 }
@@ -220,8 +219,7 @@ func (a *answersAnyway) ExecuteActivity(ctx workflow.Context, name string, args 
 
 func TestCancelAtSetEndKeepsReview(t *testing.T) {
 	w := newHarness(t, twoSets)
-	w.env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: deadlocked,
-		Interceptors: []interceptor.WorkerInterceptor{&answersAnyway{}}})
+	workflows.SetInterceptors(w.env, &answersAnyway{})
 	w.agent.will(call(1, 1), after(w.env.CancelWorkflow))
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError
