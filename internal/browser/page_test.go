@@ -67,26 +67,9 @@ func TestPageStaysTheDocument(t *testing.T) {
 	at(t, decode(t, res.Shots[0]), 300, 190, 0x00ff00)
 }
 
-func TestScreenshotsAreReproducible(t *testing.T) {
-	first := shoot(t, markerPage(t), cycle)
-	second := shoot(t, markerPage(t), cycle)
-	for i, s := range first.Shots {
-		require.Equal(t, s.Name, second.Shots[i].Name)
-		require.Equal(t, s.PNG, second.Shots[i].PNG, s.Name)
-	}
-}
-
-func TestFullScreenshotIncludesLazyContent(t *testing.T) {
-	res := shoot(t, markerPage(t), fullOnly)
-	require.Len(t, res.Shots, 1)
-	at(t, decode(t, res.Shots[0]), 100, 1850, 0xff8000)
-}
-
 func TestHighPageIsTruncated(t *testing.T) {
-	res := shoot(
-		t, []byte(`<!doctype html><body style="margin:0; height: 20000px; background: linear-gradient(red, blue)">`),
-		fullOnly,
-	)
+	html := `<!doctype html><body style="margin:0; height: 20000px; background: linear-gradient(red, blue)">`
+	res := shoot(t, []byte(html), fullOnly)
 	require.Equal(t, image.Pt(small.W, browser.MaxHeight), decode(t, res.Shots[0]).Bounds().Size())
 	require.Len(t, res.Notes, 1)
 	require.Contains(t, res.Notes[0], "20000 pixels high at 320x200")
@@ -103,10 +86,8 @@ func TestShortPageHasNoScrollScreenshots(t *testing.T) {
 }
 
 func TestWidePageIsTruncated(t *testing.T) {
-	res := shoot(
-		t, []byte(`<!doctype html><body style="margin:0"><div style="width: 900px; height: 500px; background: #0000ff">`),
-		fullOnly,
-	)
+	html := `<!doctype html><body style="margin:0"><div style="width: 900px; height: 500px; background: #0000ff">`
+	res := shoot(t, []byte(html), fullOnly)
 	require.Equal(t, image.Pt(320, 500), decode(t, res.Shots[0]).Bounds().Size())
 }
 

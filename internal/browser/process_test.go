@@ -62,12 +62,13 @@ func TestBrowserFailures(t *testing.T) {
 			require.Equal(t, tt.is != nil, errors.Is(err, browser.ErrTimeout))
 			require.Empty(t, res)
 			requireGone(t, temp)
-			require.Empty(t, processes(t, o.Exec))
+			require.Empty(t, running(o.Exec, ""))
 		})
 	}
 }
 
 func TestEndlessPage(t *testing.T) {
+	needBrowser(t)
 	var err error
 	var temp string
 	for limit := 2 * time.Second; limit < time.Minute; limit *= 2 {
@@ -84,6 +85,7 @@ func TestEndlessPage(t *testing.T) {
 }
 
 func TestLongTempDir(t *testing.T) {
+	needBrowser(t)
 	temp := filepath.Join(t.TempDir(), strings.Repeat("long", 30))
 	require.NoError(t, os.Mkdir(temp, 0o700))
 	t.Setenv("TMPDIR", temp)
@@ -102,6 +104,7 @@ func TestLongTempDir(t *testing.T) {
 }
 
 func TestCallerCancels(t *testing.T) {
+	needBrowser(t)
 	temp := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
@@ -115,6 +118,7 @@ func TestCallerCancels(t *testing.T) {
 }
 
 func TestKilled(t *testing.T) {
+	needBrowser(t)
 	tests := []struct{ name, mark, want string }{
 		{"the browser", "--remote-debugging-pipe", "killed"},
 		{"the tab", "--type=renderer", "crashed the browser's tab"},
@@ -142,6 +146,7 @@ func TestKilled(t *testing.T) {
 }
 
 func TestBrowserDiesWithWorker(t *testing.T) {
+	needBrowser(t)
 	temp := t.TempDir()
 	worker := exec.Command(os.Args[0])
 	worker.Env = append(os.Environ(), "BROWSER_TEST_WORKER="+temp)
@@ -149,7 +154,7 @@ func TestBrowserDiesWithWorker(t *testing.T) {
 	require.NotEmpty(t, waitFor(temp, "--type=renderer"))
 	require.NoError(t, worker.Process.Kill())
 	_ = worker.Wait()
-	require.Eventually(t, func() bool { return len(processes(t, temp)) == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(running(temp, "")) == 0 }, 10*time.Second, 10*time.Millisecond)
 }
 
 func TestNoBrowser(t *testing.T) {
@@ -179,13 +184,8 @@ func TestFind(t *testing.T) {
 	require.ErrorIs(t, err, browser.ErrNotFound, "not executable")
 }
 
-// processes gives the ids of the processes whose command line has a text. A
-// process that is dead but not yet collected has none.
-func processes(t *testing.T, text string) []int {
-	t.Helper()
-	return running(text, "")
-}
-
+// running returns the ids of the processes whose command line has a text and a mark. A process that is dead but not yet
+// collected has none.
 func running(text, mark string) []int {
 	var found []int
 	all, _ := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -200,8 +200,7 @@ func running(text, mark string) []int {
 	return found
 }
 
-// waitFor waits until a browser with its profile in temp has processes with a
-// mark, and gives all of them.
+// waitFor waits until a browser with its profile in temp has processes with a mark, and returns all of them.
 func waitFor(temp, mark string) []int {
 	for range 2000 {
 		if pids := running(temp, mark); len(pids) > 0 {
@@ -229,11 +228,11 @@ func waitForLoop(temp string) {
 	}
 }
 
-// requireGone says that a call left no process and no file.
+// requireGone requires that a call left no process and no file.
 func requireGone(t *testing.T, temp string) {
 	t.Helper()
 	left, err := os.ReadDir(temp)
 	require.NoError(t, err)
 	require.Empty(t, left, "a profile was left")
-	require.Empty(t, processes(t, temp), "a process was left")
+	require.Empty(t, running(temp, ""), "a process was left")
 }
