@@ -50,10 +50,10 @@ func TestGeminiStream(t *testing.T) {
 	testPrefixes(t, GeminiStream, whole)
 
 	_, frames := readIn(find(t, GeminiStream), lineOf(geminiTool, geminiToolBad), chunkSize)
-	require.Len(t, frames, 2)
-	require.Equal(t, []any{"t-1", "read_file", ToolStarted, "a.go"},
-		[]any{frames[0].ID, frames[0].Name, frames[0].State, frames[0].Text})
-	require.Equal(t, []any{"t-1", "read_file", ToolFailed}, []any{frames[1].ID, frames[1].Name, frames[1].State})
+	require.Equal(t, []Frame{
+		{Kind: KindTool, ID: "t-1", Name: "read_file", State: ToolStarted, Text: "a.go", Digest: frames[0].Digest},
+		{Kind: KindTool, ID: "t-1", Name: "read_file", State: ToolFailed},
+	}, frames)
 }
 
 func TestGeminiJSON(t *testing.T) {
