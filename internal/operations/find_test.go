@@ -1,18 +1,21 @@
 package operations
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-
-	"github.com/stretchr/testify/require"
-
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 func TestFind(t *testing.T) {
@@ -31,8 +34,7 @@ func TestFind(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			d, err := Find(state, tt.what, false)
-			require.NoError(t, err)
+			d := must(Find(state, tt.what, false))(t)
 			require.Equal(t, tt.want, d.Root)
 		})
 	}
@@ -62,12 +64,159 @@ func TestIndexKeepsAnEqualRecord(t *testing.T) {
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(folder, long, long))
 	require.NoError(t, Index(state, "one", "/runs/1"))
-	info, err := os.Stat(folder)
-	require.NoError(t, err)
+	info := must(os.Stat(folder))(t)
 	require.WithinDuration(t, long, info.ModTime(), time.Second)
 
 	require.NoError(t, Index(state, "one", "/runs/moved"))
-	raw, err := os.ReadFile(filepath.Join(folder, "one"))
-	require.NoError(t, err)
+	raw := must(os.ReadFile(filepath.Join(folder, "one")))(t)
 	require.Equal(t, "/runs/moved\n", string(raw))
+}
+
+func TestElsewhereNamesTheHost(t *testing.T) {
+	f := &fakeTemporal{described: map[string]enumspb.WorkflowExecutionStatus{"r-1": isOpen}, answers: map[string]any{
+		workflows.QueryStatus:    run.State{RunID: "r-1", Status: run.Running},
+		workflows.QueryDirectory: workflows.DirectoryAnswer{Dir: "/far", Queue: "passbook-dir-there"},
+	}}
+	o := Operator{Client: f}
+	far := must(o.Elsewhere(t.Context(), "r-1"))(t)
+	require.Equal(t, run.Running, far.State.Status)
+	require.Equal(t, run.LiveOpen, far.Effective.Liveness)
+	require.Equal(t, "the host of task queue passbook-dir-there", far.Host)
+	f.pollers = map[string]*taskqueuepb.PollerInfo{"passbook-dir-there": poller("1@far.example@", time.Now())}
+	far = must(o.Elsewhere(t.Context(), "r-1"))(t)
+	require.Equal(t, "far.example", far.Host)
+	_, err := o.Elsewhere(t.Context(), "r-2")
+	require.ErrorContains(t, err, "ask Temporal about run r-2")
+}
+
+// TestFindIDFindsNoPaths finds recorded runs and those in the folder for runs, by their ids alone.
+func TestFindIDFindsNoPaths(t *testing.T) {
+	state, root, out := t.TempDir(), t.TempDir(), t.TempDir()
+	begun(t, filepath.Join(root, "a"), "aaa-1", "begun")
+	begun(t, filepath.Join(root, "b"), "aaa-2", "begun")
+	begun(t, filepath.Join(out, "c"), "ccc-1", "begun")
+	require.NoError(t, Index(state, "ccc-1", filepath.Join(out, "c")))
+	require.NoError(t, Index(state, "ddd-1", filepath.Join(out, "gone")))
+	t.Chdir(root)
+	for id, want := range map[string]string{"aaa-1": filepath.Join(root, "a"), "ccc": filepath.Join(out, "c")} {
+		d := must(FindID(state, root, id, false))(t)
+		require.Equal(t, want, d.Root)
+	}
+	var unknown *NameError
+	for _, id := range []string{"a", "b", "aaa", "xyz", filepath.Join(out, "c")} {
+		_, err := FindID(state, root, id, false)
+		require.ErrorAs(t, err, &unknown, id)
+	}
+	var missing *MissingError
+	_, err := FindID(state, root, "ddd-1", false)
+	require.ErrorAs(t, err, &missing)
+	require.NoError(t, os.RemoveAll(filepath.Join(out, "c")))
+	_, err = FindID(state, root, "ccc-1", false)
+	require.ErrorAs(t, err, &missing)
+	begun(t, filepath.Join(root, "moved"), "ccc-1", "begun")
+	d := must(FindID(state, root, "ccc", false))(t)
+	require.Equal(t, filepath.Join(root, "moved"), d.Root)
+}
+
+// TestAtHome distinguishes a directory that was moved from one that was copied.
+func TestAtHome(t *testing.T) {
+	claim := run.Claim{Version: 1, RunID: "r1"}
+	for name, tt := range map[string]struct {
+		become func(t *testing.T, home string) (now string)
+		copied bool
+	}{
+		"where it was": {become: func(_ *testing.T, home string) string { return home }},
+		"moved": {become: func(t *testing.T, home string) string {
+			require.NoError(t, os.Rename(home, home+"-moved"))
+			return home + "-moved"
+		}},
+		"copied": {copied: true, become: func(t *testing.T, home string) string {
+			require.NoError(t, os.CopyFS(home+"-copied", os.DirFS(home)))
+			return home + "-copied"
+		}},
+		"another name of the same": {become: func(t *testing.T, home string) string {
+			require.NoError(t, os.Symlink(home, home+"-link"))
+			return home + "-link"
+		}},
+		"moved, and its place is another run's": {become: func(t *testing.T, home string) string {
+			require.NoError(t, os.Rename(home, home+"-moved"))
+			require.NoError(t, projector.At(home).Take(run.Claim{Version: 1, RunID: "r2"}))
+			return home + "-moved"
+		}},
+		"moved, and its place is free": {become: func(t *testing.T, home string) string {
+			require.NoError(t, os.Rename(home, home+"-moved"))
+			require.NoError(t, os.Mkdir(home, 0o755))
+			return home + "-moved"
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, home := t.TempDir(), filepath.Join(t.TempDir(), "home")
+			require.NoError(t, projector.At(home).Take(claim))
+			require.NoError(t, AtHome(state, claim, projector.At(home)), "not remembered")
+			require.NoError(t, Index(state, "r1", home))
+			now := tt.become(t, home)
+			err := AtHome(state, claim, projector.At(now))
+			if !tt.copied {
+				require.NoError(t, err)
+				return
+			}
+			require.Equal(t, &CopyError{Dir: now, RunID: "r1", Home: home}, err)
+			require.ErrorContains(t, err, "starter resume "+home)
+		})
+	}
+}
+
+// TestStoresThatADirectoryNames opens the configured store, and those of recorded runs; another one only with trust.
+func TestStoresThatADirectoryNames(t *testing.T) {
+	state, home := t.TempDir(), t.TempDir()
+	url := func(name string) string { return "file://" + filepath.Join(home, name) }
+	dir := projector.At(filepath.Join(home, "run"))
+	require.NoError(t, dir.Take(run.Claim{Version: 1, RunID: "recorded", Store: url("recorded")}))
+	require.NoError(t, Index(state, "recorded", dir.Root))
+	received := projector.At(filepath.Join(home, "received"))
+	require.NoError(t, received.Take(run.Claim{Version: 1, RunID: "received", Store: url("foreign")}))
+
+	allowed := Stores{Configured: url("configured"), StateDir: state}
+	ctx := WithStores(t.Context(), allowed)
+	for _, name := range []string{"configured", "recorded"} {
+		s, err := OpenStore(ctx, url(name))
+		require.NoError(t, err, name)
+		require.NoError(t, s.Close())
+	}
+	_, err := OpenStore(ctx, url("foreign"))
+	var refused *StoreError
+	require.ErrorAs(t, err, &refused)
+	require.ErrorContains(t, err, "if you trust the directory, add --trust, or name the store: --store")
+	_, err = os.Stat(filepath.Join(home, "foreign"))
+	require.ErrorIs(t, err, os.ErrNotExist, "a refused store is not created")
+
+	allowed.Trust = true
+	for _, ctx := range []context.Context{WithStores(t.Context(), allowed), t.Context()} {
+		s := must(OpenStore(ctx, url("foreign")))(t)
+		require.NoError(t, s.Close())
+	}
+}
+
+// TestDirectoriesOfOtherUsersAreRefused finds a directory of another user only with trust, and never writes there.
+func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	dir := projector.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, dir.Take(run.Claim{Version: 1, RunID: "theirs"}))
+	for _, name := range []string{"", "run.json"} {
+		require.NoError(t, os.Chown(dir.Path(name), 54321, 54321))
+	}
+	_, err := Find(t.TempDir(), dir.Root, false)
+	require.ErrorContains(t, err, "open run directory "+dir.Root+": it belongs to user 54321; run the command as 54321")
+	require.ErrorContains(t, err, "--trust")
+
+	d := must(Find(t.TempDir(), dir.Root, true))(t)
+	claim := must(d.Claim())(t)
+	require.Equal(t, "theirs", claim.RunID)
+	_, err = projector.Lock(t.Context(), d.Dir, "test")
+	require.ErrorContains(t, err, "it belongs to user 54321")
+	require.ErrorContains(t, d.Inside().WriteFile(d.Path("meta.json"), nil, 0o600), "it belongs to user 54321")
+	require.NoFileExists(t, d.Path("meta.json"))
+	require.NoFileExists(t, d.Path("run.lock"))
 }

@@ -1,9 +1,8 @@
 package operations
 
 import (
-	"context"
+	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,155 +10,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	enumspb "go.temporal.io/api/enums/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-
-	"github.com/stretchr/testify/require"
-	commonpb "go.temporal.io/api/common/v1"
-	enumspb "go.temporal.io/api/enums/v1"
-	namespacepb "go.temporal.io/api/namespace/v1"
-	"go.temporal.io/api/serviceerror"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
-	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
-	"google.golang.org/grpc"
-	"google.golang.org/protobuf/types/known/timestamppb"
-
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
 )
-
-// fakeTemporal lists executions, a page each, and describes those of described.
-type fakeTemporal struct {
-	describing func() // before a workflow is described
-	client.Client
-	executions []*workflowpb.WorkflowExecutionInfo
-	described  map[string]enumspb.WorkflowExecutionStatus
-	queries    []string
-	attributes bool
-	cluster    fakeCluster
-
-	pollers map[string]*taskqueuepb.PollerInfo // by queue
-	asked   []string                           // queues, in order
-}
-
-func (f *fakeTemporal) DescribeTaskQueue(_ context.Context, queue string,
-	_ enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
-	f.asked = append(f.asked, queue)
-	r := &workflowservice.DescribeTaskQueueResponse{}
-	if p, there := f.pollers[queue]; there {
-		r.Pollers = append(r.Pollers, p)
-	}
-	return r, nil
-}
-
-func (f *fakeTemporal) ListWorkflow(_ context.Context,
-	r *workflowservice.ListWorkflowExecutionsRequest) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-	f.queries = append(f.queries, r.Query)
-	if !f.attributes && r.Query != allRuns {
-		return nil, serviceerror.NewInvalidArgument("unknown search attribute")
-	}
-	at := len(r.NextPageToken)
-	if at >= len(f.executions) {
-		return &workflowservice.ListWorkflowExecutionsResponse{}, nil
-	}
-	return &workflowservice.ListWorkflowExecutionsResponse{Executions: f.executions[at : at+1],
-		NextPageToken: make([]byte, at+1)}, nil
-}
-
-func (f *fakeTemporal) DescribeWorkflow(_ context.Context, id, _ string) (*client.WorkflowExecutionDescription, error) {
-	if f.describing != nil {
-		f.describing()
-	}
-	status, there := f.described[id]
-	if !there {
-		return nil, serviceerror.NewNotFound("no such workflow")
-	}
-	d := &client.WorkflowExecutionDescription{}
-	d.Status = status
-	return d, nil
-}
-
-func (f *fakeTemporal) WorkflowService() workflowservice.WorkflowServiceClient { return f.cluster }
-
-// fakeCluster is the cluster "this", and its namespace "the namespace".
-type fakeCluster struct {
-	workflowservice.WorkflowServiceClient
-	hosted bool // it does not disclose the cluster
-}
-
-const allRuns = "WorkflowType = 'Pipeline' AND ExecutionStatus != 'ContinuedAsNew'"
-
-func payloadOf(t *testing.T, value any) *commonpb.Payload {
-	t.Helper()
-	p, err := converter.GetDefaultDataConverter().ToPayload(value)
-	require.NoError(t, err)
-	return p
-}
-
-func execution(t *testing.T, id string, hour int, status enumspb.WorkflowExecutionStatus,
-	attributes map[string]any) *workflowpb.WorkflowExecutionInfo {
-	t.Helper()
-	fields := map[string]*commonpb.Payload{}
-	for name, value := range attributes {
-		require.Contains(t, workflows.SearchAttributes(), name)
-		fields[name] = payloadOf(t, value)
-	}
-	return &workflowpb.WorkflowExecutionInfo{
-		Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Status: status,
-		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: fields},
-		StartTime:        timestamppb.New(time.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)),
-	}
-}
-
-const (
-	isOpen     = enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
-	completed  = enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED
-	terminated = enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED
-)
-
-// wrote makes a directory whose run has begun, and stands at this status.
-func wrote(t *testing.T, dir, id, pipeline, kind string) {
-	t.Helper()
-	require.NoError(t, projector.At(dir).Take(run.Claim{Version: 1, RunID: id, Pipeline: pipeline,
-		CreatedAt: "2026-01-02T03:04:05.000Z"}))
-	lines := ""
-	if kind != "" {
-		lines = fmt.Sprintf(
-			`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":%q,"run_id":%q,`+
-				`"total_passes":4}}`+"\n"+
-				`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"phase.start","phase":"build","payload":{"phase_key":"build",`+
-				`"title":"Build"}}`+"\n", pipeline, id,
-		)
-	}
-	if kind == "done" {
-		lines += `{"seq":3,"ts":"2026-01-02T03:04:07.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}` +
-			"\n"
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, layout.EventsFile), []byte(lines), 0o600))
-}
-
-func statuses(l Listing) map[string]run.Status {
-	out := map[string]run.Status{}
-	for _, r := range l.Runs {
-		out[r.RunID] = r.EffectiveStatus.Status
-	}
-	return out
-}
 
 func TestListCombinesDirectoriesAndTemporal(t *testing.T) {
 	state, root := t.TempDir(), t.TempDir()
 	for id, kind := range map[string]string{"open": "running", "over": "done", "dead": "running", "late": "running",
 		"lost": "running", "next": "running", "new": ""} {
-		wrote(t, filepath.Join(root, id), id, "small", kind)
+		begun(t, filepath.Join(root, id), id, kind)
 	}
 	backup := filepath.Join(t.TempDir(), "aside")
-	wrote(t, backup, "aside", "small", "done")
+	begun(t, backup, "aside", "done")
 	require.NoError(t, Index(state, "aside", backup))
 	require.NoError(t, Index(state, "open", filepath.Join(root, "open")))
-	require.NoError(t, Index(state, "taken", backup))                   // another run's by now
+	require.NoError(t, Index(state, "taken", backup))                   // the directory of another run
 	require.NoError(t, Index(state, "gone", filepath.Join(root, "no"))) // deleted; Temporal knows it
 	require.NoError(t, Index(state, "forgotten", filepath.Join(root, "no")))
 	require.NoError(t, os.WriteFile(filepath.Join(root, "a file"), nil, 0o600))
@@ -181,15 +51,14 @@ func TestListCombinesDirectoriesAndTemporal(t *testing.T) {
 	require.NoError(t, err)
 	slices.Sort(lost)
 	require.Equal(t, []string{"forgotten", "gone", "taken"}, lost)
-	l, err := Operator{Client: f, Namespace: "default"}.List(t.Context(), rows, lost, Filter{})
-	require.NoError(t, err)
+	l := must(Operator{Client: f, Namespace: "default"}.List(t.Context(), rows, lost, Filter{}))(t)
 	require.Equal(t, map[string]run.Status{
 		"open": run.Running, "over": run.Done, "dead": run.Interrupted, "late": run.Running, "lost": run.Interrupted,
 		"next": run.Running, "new": run.Pending,
 		"aside": run.Done, "gone": run.Running, "there": run.Interrupted,
 	}, statuses(l))
 	require.Equal(t, []string{"forgotten", "taken"}, l.Forgotten)
-	require.Equal(t, allRuns, f.queries[0])
+	require.Equal(t, allRuns, f.listed[0])
 	for _, r := range l.Runs {
 		switch r.RunID {
 		case "open":
@@ -200,7 +69,7 @@ func TestListCombinesDirectoriesAndTemporal(t *testing.T) {
 				Directory: filepath.Join(root, "open"), claim: r.claim, begun: true, why: r.why,
 			}, r)
 		case "over":
-			require.Contains(t, r.Damage, "meta.json: no such file", "of an open run it would be written again")
+			require.Contains(t, r.Damage, "meta.json: no such file", "of an open run it would be rebuilt")
 		case "gone":
 			require.Equal(t, Row{
 				RunID: "gone", Pipeline: "big", EffectiveStatus: r.EffectiveStatus, Stage: "pa", CostUSD: 1.5, Score: &score,
@@ -210,33 +79,19 @@ func TestListCombinesDirectoriesAndTemporal(t *testing.T) {
 	}
 }
 
-func (c fakeCluster) GetClusterInfo(context.Context, *workflowservice.GetClusterInfoRequest,
-	...grpc.CallOption) (*workflowservice.GetClusterInfoResponse, error) {
-	if c.hosted {
-		return nil, serviceerror.NewPermissionDenied("Request unauthorized.", "")
-	}
-	return &workflowservice.GetClusterInfoResponse{ClusterId: "this"}, nil
-}
-
-func (fakeCluster) DescribeNamespace(context.Context, *workflowservice.DescribeNamespaceRequest,
-	...grpc.CallOption) (*workflowservice.DescribeNamespaceResponse, error) {
-	return &workflowservice.DescribeNamespaceResponse{NamespaceInfo: &namespacepb.NamespaceInfo{Id: "the namespace"}},
-		nil
-}
-
 func TestListOffline(t *testing.T) {
 	root := t.TempDir()
-	wrote(t, filepath.Join(root, "a"), "a", "small", "running")
-	wrote(t, filepath.Join(root, "b"), "b", "small", "")
-	wrote(t, filepath.Join(root, "c"), "c", "small", "done")
+	begun(t, filepath.Join(root, "a"), "a", "running")
+	begun(t, filepath.Join(root, "b"), "b", "")
+	begun(t, filepath.Join(root, "c"), "c", "done")
 	require.NoError(t, os.WriteFile(filepath.Join(root, "c", layout.MetaFile), []byte("{"), 0o600))
 	rows, lost, err := Here(t.TempDir(), root)
 	require.NoError(t, err)
-	l := Offline(rows, lost, Filter{}, "nobody asked")
+	l := Offline(rows, lost, Filter{}, "not asked")
 	require.Equal(t, map[string]run.Status{"a": run.Running, "b": run.Pending, "c": run.Done}, statuses(l))
 	for _, r := range l.Runs {
 		require.Equal(t, run.LiveUnknown, r.EffectiveStatus.Liveness)
-		require.Equal(t, "nobody asked", r.EffectiveStatus.Detail)
+		require.Equal(t, "not asked", r.EffectiveStatus.Detail)
 		require.Contains(t, r.Damage, map[string]string{"a": "no such file", "c": "damaged"}[r.RunID])
 		require.Equal(t, r.RunID == "b", r.Damage == "", "a run that has not begun has nothing to be damaged")
 	}
@@ -244,11 +99,18 @@ func TestListOffline(t *testing.T) {
 		statuses(Offline(rows, lost, Filter{Status: []run.Status{run.Done}}, "")))
 }
 
+func statuses(l Listing) map[string]run.Status {
+	out := map[string]run.Status{}
+	for _, r := range l.Runs {
+		out[r.RunID] = r.EffectiveStatus.Status
+	}
+	return out
+}
+
 func TestListOfAnotherNamespace(t *testing.T) {
 	row := Row{RunID: "a", begun: true, claim: run.Claim{Namespace: "theirs"}}
 	row.EffectiveStatus.Recorded = run.Running
-	l, err := Operator{Client: &fakeTemporal{}, Namespace: "ours"}.List(t.Context(), []Row{row}, nil, Filter{})
-	require.NoError(t, err)
+	l := must(Operator{Client: &fakeTemporal{}, Namespace: "ours"}.List(t.Context(), []Row{row}, nil, Filter{}))(t)
 	require.Equal(t, run.Running, l.Runs[0].EffectiveStatus.Status)
 	require.Equal(t, run.LiveUnknown, l.Runs[0].EffectiveStatus.Liveness)
 	require.Contains(t, l.Runs[0].EffectiveStatus.Detail, "theirs")
@@ -281,13 +143,12 @@ func TestListWithoutSearchAttributesAsksForAll(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, l.Runs, "its pipeline is not known")
 	require.Empty(t, l.Forgotten)
-	require.Contains(t, f.queries, allRuns)
+	require.Contains(t, f.listed, allRuns)
 }
 
-// Scripts read this.
+// TestRowAsJSON: scripts read this.
 func TestRowAsJSON(t *testing.T) {
-	raw, err := json.Marshal(Row{EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveOpen, "")})
-	require.NoError(t, err)
+	raw := must(json.Marshal(Row{EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveOpen, "")}))(t)
 	require.JSONEq(t,
 		`{"run_id": "", "pipeline": "", "task": "", "thread_id": "",
 		"standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
@@ -297,13 +158,12 @@ func TestRowAsJSON(t *testing.T) {
 
 func TestFilters(t *testing.T) {
 	score := func(v float64) *float64 { return &v }
-	since, err := time.Parse(time.RFC3339, "2026-01-02T00:00:00Z")
-	require.NoError(t, err)
+	since := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	rows := []Row{
 		{RunID: "a1", Pipeline: "pages", StartedAt: "2026-01-01T23:59:59.999Z", Score: score(3.5),
 			Directory: "/runs/night"},
 		{RunID: "b2", Pipeline: "reviews", StartedAt: "2026-01-02T00:00:00.000Z", Score: score(2.5),
-			Task: "Mend the Sum"},
+			Task: "Fix the Sum"},
 		{RunID: "c3", Pipeline: "reviews", StartedAt: "2026-01-03T00:00:00.000Z"},
 	}
 	for name, row := range map[string]struct {
@@ -328,5 +188,136 @@ func TestFilters(t *testing.T) {
 		}
 		require.Equal(t, row.want, strings.Join(got, " "), name)
 		require.Equal(t, name != "all", row.f.Narrow(), name)
+	}
+}
+
+// aged sets the times of a directory's files to one in the past, so that they are remembered.
+func aged(t testing.TB, dir string) {
+	t.Helper()
+	then := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, name := range rowFiles {
+		if err := os.Chtimes(filepath.Join(dir, name), then, then); !os.IsNotExist(err) {
+			require.NoError(t, err)
+		}
+	}
+}
+
+func TestRowsAreReadAgainAfterAChange(t *testing.T) {
+	root, state := t.TempDir(), t.TempDir()
+	dir := filepath.Join(root, "a")
+	begun(t, dir, "a", "begun")
+	aged(t, dir)
+	var r Rows
+	stage := func() string {
+		rows, _, err := r.Here(state, root)
+		require.NoError(t, err)
+		require.Len(t, rows, 1)
+		return rows[0].Stage
+	}
+	require.Equal(t, "build", stage())
+	events := filepath.Join(dir, layout.EventsFile)
+	raw := must(os.ReadFile(events))(t)
+	changed := bytes.ReplaceAll(raw, []byte("build"), []byte("build2"))
+	require.NoError(t, os.WriteFile(events, changed, 0o600))
+	require.Equal(t, "build2", stage())
+
+	changed = bytes.ReplaceAll(raw, []byte("build"), []byte("build3"))
+	require.NoError(t, os.WriteFile(events, changed, 0o600))
+	require.Equal(t, "build3", stage(), "the same size, and perhaps the same time")
+
+	aged(t, dir)
+	require.Equal(t, "build3", stage())
+	require.NoError(t, os.WriteFile(events, []byte("{"), 0o600))
+	require.NoError(t, os.Truncate(events, int64(len(changed))))
+	aged(t, dir)
+	require.Equal(t, "build3", stage(), "remembered: the files have the same sizes and times")
+	require.NoError(t, os.RemoveAll(dir))
+	rows, _, err := r.Here(state, root)
+	require.NoError(t, err)
+	require.Empty(t, rows)
+}
+
+// TestLostWorkflowIsGoneOnItsOwnServerOnly: a run is gone only from the server that it was started on; hosted Temporal is known by its namespace.
+func TestLostWorkflowIsGoneOnItsOwnServerOnly(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		hosted  bool
+		claimed string // cluster in run.json
+		want    run.Liveness
+	}{
+		{"its cluster", false, "this", run.LiveGone},
+		{"another cluster", false, "other", run.LiveUnknown},
+		{"its namespace, by a client that knows the cluster", false, "the namespace", run.LiveGone},
+		{"its namespace", true, "the namespace", run.LiveGone},
+		{"another namespace", true, "other", run.LiveUnknown},
+		{"a cluster that is not disclosed", true, "this", run.LiveUnknown},
+		{"none recorded", true, "", run.LiveGone},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := Operator{Client: &fakeTemporal{hosted: row.hosted}, Namespace: "default"}
+			got := o.EffectiveStatus(t.Context(), run.Claim{RunID: "lost", Namespace: "default", Cluster: row.claimed},
+				run.Running)
+			require.Equal(t, row.want, got.Liveness, got.Detail)
+		})
+	}
+}
+
+// TestLostDatabaseLeavesTheRunGone: a server whose database was lost is another cluster at the same address: a resume needs no force there.
+func TestLostDatabaseLeavesTheRunGone(t *testing.T) {
+	o := Operator{Client: &fakeTemporal{}, Namespace: "default", Address: "temporal:7233"}
+	claim := run.Claim{RunID: "lost", Namespace: "default", Cluster: "before", Address: "temporal:7233"}
+	got := o.EffectiveStatus(t.Context(), claim, run.Running)
+	require.Equal(t, run.LiveGone, got.Liveness)
+	require.Contains(t, got.Detail, "the Temporal database was lost")
+	require.NoError(t, mayReopen(run.State{Status: run.Running, Checkpoint: &run.CheckpointRef{ID: "cp-1"}}, got,
+		Reopening{}))
+	claim.Address = "other:7233"
+	require.Equal(t, run.LiveUnknown, o.EffectiveStatus(t.Context(), claim, run.Running).Liveness)
+}
+
+func TestClaimNamesTheNamespaceOfHostedTemporal(t *testing.T) {
+	for hosted, want := range map[bool]string{false: "this", true: "the namespace"} {
+		id, err := Operator{Client: &fakeTemporal{hosted: hosted},
+			Namespace: "default"}.cluster(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, id)
+	}
+}
+
+// TestRunThatEndsWhileItIsReadIsNotInterrupted: the end of a run is in its journal before its workflow closes. A reader
+// may have read the journal before the end, and asked Temporal after it.
+func TestRunThatEndsWhileItIsReadIsNotInterrupted(t *testing.T) {
+	for name, read := range map[string]func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error){
+		"one run": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
+			r, s, err := o.Describe(t.Context(), projector.At(filepath.Join(root, "a")))
+			require.Equal(t, run.Done, s.Status)
+			return r.EffectiveStatus, err
+		},
+		"its journal": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
+			now, s, err := o.Observe(t.Context(), projector.At(filepath.Join(root, "a")), run.Claim{RunID: "a"})
+			require.Equal(t, run.Done, now.State.Status)
+			return s, err
+		},
+		"the list": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
+			rows, lost, err := Here(t.TempDir(), root)
+			require.NoError(t, err)
+			l, err := o.List(t.Context(), rows, lost, Filter{})
+			require.Len(t, l.Runs, 1)
+			return l.Runs[0].EffectiveStatus, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			dir := filepath.Join(root, "a")
+			begun(t, dir, "a", "running")
+			f := &fakeTemporal{attributes: true, described: map[string]enumspb.WorkflowExecutionStatus{"a": completed}}
+			f.afterDescribe = func() {
+				f.afterDescribe = nil
+				require.NoError(t, os.RemoveAll(dir))
+				begun(t, dir, "a", "done")
+			}
+			s := must(read(t, Operator{Client: f, Namespace: "default"}, root))(t)
+			require.Equal(t, run.Done, s.Status)
+		})
 	}
 }

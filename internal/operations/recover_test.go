@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// drop takes a blob out of a store.
+// drop removes a blob from a store.
 func drop(t *testing.T, s *store.Store, digest string) {
 	t.Helper()
 	require.NoError(t, s.Walk(t.Context(), func(o store.Object) error {
@@ -29,8 +29,8 @@ func drop(t *testing.T, s *store.Store, digest string) {
 	}))
 }
 
-// TestRecoverListsWhatIsMissing takes one thing after another out of the store. What is left comes back; what was taken
-// is named, and nothing is put in its place.
+// TestRecoverListsWhatIsMissing removes one object from the store at a time. The rest is restored, the removed one is
+// listed.
 func TestRecoverListsWhatIsMissing(t *testing.T) {
 	const claimed = `{"version":1,"call":%q,"prompt":%q,"at":"2026-01-02T03:04:05.000Z"}`
 	const answered = `{"version":1,"call":%q,"stdout":{"digest":%q},"stderr":{"digest":""},"exit":{}}`
@@ -70,54 +70,43 @@ func TestRecoverListsWhatIsMissing(t *testing.T) {
 		"the answer of call r1/g0.002.1.-.1.def: it was claimed, and its outcome is unknown",
 		"artifact, notes and workspace after events 2 to 7",
 	}
-	tests := []struct {
-		name  string
-		take  func(*testing.T, *world)
-		names string
-		files []string
+	const first, second = "calls/r1_g0.001.1.-.1/", "calls/r1_g0.002.1.-.1.def/"
+	for _, tt := range []struct {
+		lost    string
+		lose    func(*world)
+		missing string
+		files   []string // besides the artifact and the definition
 	}{
-		{"nothing", func(*testing.T, *world) {}, "",
-			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.001.1.-.1/reply.txt",
-				"calls/r1_g0.002.1.-.1.def/prompt.md", "page.html", "given/pipeline.yaml"}},
-		{"the reply", func(t *testing.T, w *world) { drop(t, w.s, w.reply.Digest) },
-			"the reply of call r1/g0.001.1.-.1: ",
-			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.002.1.-.1.def/prompt.md", "page.html",
-				"given/pipeline.yaml"}},
-		{"the prompt", func(t *testing.T, w *world) { drop(t, w.s, w.prompt.Digest) },
-			"the prompt of call r1/g0.001.1.-.1: ",
-			[]string{"calls/r1_g0.001.1.-.1/reply.txt", "page.html", "given/pipeline.yaml"}},
-		{"the output", func(t *testing.T, w *world) { drop(t, w.s, w.out.Digest) },
-			"call r1/g0.001.1.-.1.abc: the output: ",
-			[]string{"calls/r1_g0.001.1.-.1/prompt.md", "calls/r1_g0.001.1.-.1/reply.txt",
-				"calls/r1_g0.002.1.-.1.def/prompt.md", "page.html", "given/pipeline.yaml"}},
-		{"the call", func(_ *testing.T, w *world) {
+		{"nothing", func(*world) {}, "", []string{first + "prompt.md", first + "reply.txt", second + "prompt.md"}},
+		{"the reply", func(w *world) { drop(t, w.s, w.reply.Digest) }, "the reply of call r1/g0.001.1.-.1: ",
+			[]string{first + "prompt.md", second + "prompt.md"}},
+		{"the prompt", func(w *world) { drop(t, w.s, w.prompt.Digest) }, "the prompt of call r1/g0.001.1.-.1: ",
+			[]string{first + "reply.txt"}},
+		{"the output", func(w *world) { drop(t, w.s, w.out.Digest) }, "call r1/g0.001.1.-.1.abc: the output: ",
+			[]string{first + "prompt.md", first + "reply.txt", second + "prompt.md"}},
+		{"the call", func(w *world) {
 			w.rows = []byte(strings.NewReplacer("g0.001", "g0.003", `"turn":"001"`, `"turn":1,"step":"001"`).Replace(
 				string(w.rows)))
-		},
-			"call r1/g0.003.1.-.1 (001, builder): the store has neither claim nor answer of it",
+		}, "call r1/g0.003.1.-.1 (001, builder): the store has neither claim nor answer of it",
 			[]string{"calls/r1_g0.001.1.-.1.abc/prompt.md", "calls/r1_g0.001.1.-.1.abc/reply.txt",
-				"calls/r1_g0.002.1.-.1.def/prompt.md", "calls/r1_g0.003.1.-.1/reply.txt", "page.html",
-				"given/pipeline.yaml"}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+				second + "prompt.md", "calls/r1_g0.003.1.-.1/reply.txt"}},
+	} {
+		t.Run(tt.lost, func(t *testing.T) {
 			w := build(t)
-			tt.take(t, &w)
+			tt.lose(&w)
 			dir := filepath.Join(t.TempDir(), "new")
-			out, err := Recover(t.Context(), w.s, Recovery{RunID: "r1", Traces: w.rows, Dir: dir})
-			require.NoError(t, err)
+			out := must(Recover(t.Context(), w.s, Recovery{RunID: "r1", Traces: w.rows, Dir: dir}))(t)
 			output := strings.Join(out.Missing, "\n")
-			for _, what := range always {
+			for _, what := range append(always, tt.missing) {
 				require.Contains(t, output, what)
 			}
-			require.Contains(t, output, tt.names)
-			if tt.names == "" {
+			if tt.missing == "" {
 				require.Len(t, out.Missing, len(always), output)
 				require.Equal(t, 0.25, out.USD)
-				require.Equal(t, "the reply", laid(t, dir)["calls/r1_g0.001.1.-.1/reply.txt"])
+				require.Equal(t, "the reply", filesIn(t, dir)[first+"reply.txt"])
 			}
-			require.ElementsMatch(t, tt.files, out.Files)
-			require.Equal(t, "seed", laid(t, dir)["page.html"], "as of the newest checkpoint")
+			require.ElementsMatch(t, append(tt.files, "page.html", "given/pipeline.yaml"), out.Files)
+			require.Equal(t, "seed", filesIn(t, dir)["page.html"], "as of the newest checkpoint")
 			require.NoFileExists(t, projector.At(dir).Path(layout.EventsFile))
 		})
 	}

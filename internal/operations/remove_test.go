@@ -28,19 +28,19 @@ import (
 // TestRemovablesListsEverything that a run has left, and changes nothing.
 func TestRemovablesListsEverything(t *testing.T) {
 	m := newRemoval(t, run.Done)
-	before, stored, refs := laid(t, m.dir.Root), contents(t, m.s), m.git("for-each-ref")
+	same, stored, refs := unchanged(t, m.dir.Root), contents(t, m.s), m.git("for-each-ref")
 	p := m.list(Removal{})
 	require.Empty(t, p.Problems)
-	require.Equal(t, everything, whats(p))
+	require.Equal(t, everything, partsOf(p))
 	require.Equal(t, Amount{Objects: 3}, p.Parts[0].Amount)
-	require.Equal(t, m.dir.Path(layout.WorkspaceDir), p.Parts[1].Where)
+	require.Equal(t, m.work(), p.Parts[1].Where)
 	require.Equal(t, removedBranch+" in "+m.source, p.Parts[2].Where)
 	require.Equal(t, Amount{1, 5}, p.Parts[3].Amount)
 	require.Equal(t, m.dir.Root, p.Parts[6].Where)
 	require.Greater(t, p.Parts[6].Amount.Bytes, int64(1000))
 	require.Equal(t, m.entry, p.Parts[7].Where)
 	require.Empty(t, p.Kept)
-	require.Equal(t, before, laid(t, m.dir.Root))
+	same()
 	require.Equal(t, stored, contents(t, m.s))
 	require.Equal(t, refs, m.git("for-each-ref"))
 	require.Len(t, m.f.executions, 3)
@@ -48,201 +48,160 @@ func TestRemovablesListsEverything(t *testing.T) {
 
 // TestRemove removes all of it, and a second time there is nothing to do.
 func TestRemove(t *testing.T) {
-	for _, status := range []run.Status{run.Done, run.Failed} {
-		t.Run(string(status), func(t *testing.T) {
-			m := newRemoval(t, status)
-			require.NoError(t, m.remove(Removal{}))
-			require.NoDirExists(t, m.dir.Root)
-			require.NoError(t, m.remove(Removal{}), "the store still knows of it")
-			m.gone()
-			var name *NameError
-			require.ErrorAs(t, m.remove(Removal{}), &name)
-		})
-	}
+	m := newRemoval(t, run.Failed)
+	require.NoError(t, m.remove(Removal{}))
+	require.NoDirExists(t, m.dir.Root)
+	require.NoError(t, m.remove(Removal{}), "the store still has objects of it")
+	m.gone()
+	var name *NameError
+	require.ErrorAs(t, m.remove(Removal{}), &name)
 }
 
 // TestRemoveRefuses what is live, and what would be lost; nothing is removed then.
 func TestRemoveRefuses(t *testing.T) {
 	open := func(m *removal) { m.f.executions[0].Status = isOpen }
-	commits := func(m *removal) {
-		m.gitIn(m.dir.Path(layout.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
-	}
-	edits := func(m *removal) { lays(m.t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"}) }
 	for name, row := range map[string]struct {
-		status  run.Status
-		hurt    func(*removal)
-		how     Removal
-		message []string
+		status   run.Status
+		damage   func(*removal)
+		how      Removal
+		messages []string
 	}{
 		"running": {"", open, Removal{},
 			[]string{"run r1", "it is running. End it first: starter cancel r1"}},
 		"about to close": {run.Done, open, Removal{}, []string{"its workflow is about to close"}},
 		"no server": {run.Done,
-			func(m *removal) { m.f.down = serviceerror.NewUnavailable("connection refused") }, Removal{},
+			func(m *removal) { m.f.err = serviceerror.NewUnavailable("connection refused") }, Removal{},
 			[]string{"whether it is live is unknown", "connection refused", "--offline"}},
 		"offline, and running": {"", func(*removal) {}, Removal{Offline: true},
 			[]string{"recorded as running", "without --offline"}},
-		"commits": {run.Done, commits, Removal{},
+		"commits": {run.Done, (*removal).commits, Removal{},
 			[]string{"Only here", "merge passbook/r1", "--keep-branch", "--discard"}},
-		"changes": {run.Done, edits, Removal{},
+		"changes, and the branch is kept": {run.Done, (*removal).edits, Removal{KeepBranch: true},
 			[]string{"in no commit (new.txt)", "--discard"}},
-		"changes, and the branch is kept": {run.Done, edits, Removal{KeepBranch: true},
-			[]string{"in no commit (new.txt)"}},
-		"both": {run.Done, func(m *removal) { commits(m); edits(m) }, Removal{}, []string{"Only here", "new.txt"}},
-		"another branch": {run.Done, func(m *removal) {
-			m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "-c", "mine")
-		}, Removal{}, []string{"another branch or commit checked out", "switch passbook/r1"}},
+		"commits and changes": {run.Done, func(m *removal) { m.commits(); m.edits() }, Removal{},
+			[]string{"Only here", "new.txt"}},
+		"another branch": {run.Done, func(m *removal) { m.inWork("switch", "-q", "-c", "mine") }, Removal{},
+			[]string{"another branch or commit checked out", "switch passbook/r1"}},
 		"checked out elsewhere": {run.Done, func(m *removal) {
-			m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "--detach")
+			m.inWork("switch", "-q", "--detach")
 			m.git("switch", "-q", removedBranch)
 		}, Removal{}, []string{"is checked out at"}},
 		"the repository is gone": {run.Done, func(m *removal) {
-			require.NoError(m.t,
-				os.Rename(m.source, m.source+"-away"))
+			require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
 		}, Removal{}, []string{"the repository", "is not found", "--discard"}},
 		"another host": {run.Done, func(m *removal) {
-			m.o.Host = "here"
-			raw := must(os.ReadFile(m.dir.Path(layout.ClaimFile)))(m.t)
-			raw = []byte(strings.Replace(string(raw), `"host": ""`, `"host": "there"`, 1))
-			require.NoError(m.t, os.WriteFile(m.dir.Path(layout.ClaimFile), raw, 0o600))
+			raw := string(must(os.ReadFile(m.dir.Path(layout.ClaimFile)))(m.t))
+			write(m.t, m.dir.Root, map[string]string{
+				layout.ClaimFile: strings.Replace(raw, `"host": ""`, `"host": "there"`, 1)})
 		}, Removal{}, []string{"on another host (there)"}},
 		"the checkout is a link": {run.Done, func(m *removal) {
-			at := m.dir.Path(layout.WorkspaceDir)
-			require.NoError(m.t, os.Rename(at, at+"-away"))
-			require.NoError(m.t, os.Symlink(at+"-away", at))
+			require.NoError(m.t, os.Rename(m.work(), m.work()+"-away"))
+			require.NoError(m.t, os.Symlink(m.work()+"-away", m.work()))
 		}, Removal{}, []string{"it is a symbolic link"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newRemoval(t, row.status)
-			row.hurt(m)
-			before, stored := laid(t, m.dir.Root), contents(t, m.s)
+			row.damage(m)
+			same, stored := unchanged(t, m.dir.Root), contents(t, m.s)
 			err := m.remove(row.how)
 			var refused *RemoveError
 			require.ErrorAs(t, err, &refused)
-			for _, s := range append(row.message, "nothing was removed") {
+			for _, s := range append(row.messages, "nothing was removed") {
 				require.ErrorContains(t, err, s)
 			}
-			require.Equal(t, before, laid(t, m.dir.Root))
+			if name == "running" {
+				var c *run.ConflictError
+				require.ErrorAs(t, err, &c)
+				require.Equal(t, run.Running, c.From)
+				require.Contains(t, c.Allowed, run.Cancel)
+			}
+			same()
 			require.Equal(t, stored, contents(t, m.s))
 			require.Len(t, m.f.executions, 3)
 			require.FileExists(t, m.entry)
 		})
 	}
-	t.Run("a conflict says what is allowed", func(t *testing.T) {
-		m := newRemoval(t, "")
-		open(m)
-		var c *run.ConflictError
-		require.ErrorAs(t, m.remove(Removal{}), &c)
-		require.Equal(t, run.Running, c.From)
-		require.Contains(t, c.Allowed, run.Cancel)
-	})
 	t.Run("no run", func(t *testing.T) {
-		m := newRemoval(t, run.Done)
-		_, err := m.o.Removables(t.Context(), Removal{Runs: []string{m.source}})
+		dir, o := t.TempDir(), Operator{}
+		_, err := o.Removables(t.Context(), Removal{Runs: []string{dir}})
 		require.ErrorIs(t, err, rundir.ErrNoRun)
-		lays(t, m.source, map[string]string{layout.EventsFile: ""})
-		_, err = m.o.Removables(t.Context(), Removal{Runs: []string{m.source}})
+		write(t, dir, map[string]string{layout.EventsFile: ""})
+		_, err = o.Removables(t.Context(), Removal{Runs: []string{dir}})
 		require.ErrorContains(t, err, "another program")
 	})
-	t.Run("somebody writes there", func(t *testing.T) {
+	t.Run("another process writes there", func(t *testing.T) {
 		m := newRemoval(t, run.Done)
-		lock, err := durable.TryLock(m.dir.Path(layout.LockFile), durable.Self("rebuild", time.Now()))
-		require.NoError(t, err)
-		err = m.remove(Removal{})
+		lock := must(durable.TryLock(m.dir.Path(layout.LockFile), durable.Self("rebuild", time.Now())))(t)
+		err := m.remove(Removal{})
 		require.ErrorContains(t, err, "is being written by rebuild")
 		require.ErrorContains(t, err, "nothing was removed")
 		require.Len(t, m.f.executions, 3)
-		require.DirExists(t, m.dir.Path(layout.WorkspaceDir))
+		require.DirExists(t, m.work())
 		require.NoError(t, lock.Unlock())
 		require.NoError(t, m.remove(Removal{}))
 		m.gone()
 	})
 }
 
-// TestRemoveChecksUnreadableRepositories: a checkout or a repository that is not as the run left it does not end the
-// removal of the rest, and nothing in it is lost without a word.
+// TestRemoveChecksUnreadableRepositories: a checkout or a repository that is not as the run left it does not prevent
+// the removal, and edits in it are reported first. TestLostCheckout and TestRemovePartialWorktree of package repo have
+// the other ways in which git loses a checkout.
 func TestRemoveChecksUnreadableRepositories(t *testing.T) {
-	move := func(m *removal) {
-		to := filepath.Join(m.t.TempDir(), "moved")
-		require.NoError(m.t, os.Rename(m.dir.Root, to))
-		require.NoError(m.t, Index(m.o.Settings.StateDir, removedRun, to))
-		m.dir = projector.At(to)
-	}
-	replaced := func(m *removal) {
-		require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
-		m.gitIn(filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
-	}
+	const unsaved = "in no commit (new.txt)"
 	for name, row := range map[string]struct {
-		hurt    func(*removal)
+		damage  func(*removal)
 		message string // without --discard; empty: it is removed
 		edited  string // with a file that only the checkout has
 		repair  func(*removal)
 	}{
-		"moved": {move, "", "in no commit (new.txt)", nil},
 		"moved, and another run has its place": {func(m *removal) {
-			old := m.dir.Path(layout.WorkspaceDir)
-			move(m)
-			r, err := repo.Open(m.t.Context(), m.source)
+			old, to := m.work(), filepath.Join(m.t.TempDir(), "moved")
+			require.NoError(m.t, os.Rename(m.dir.Root, to))
+			require.NoError(m.t, Index(m.o.Settings.StateDir, removedRun, to))
+			m.dir = projector.At(to)
+			_, err := must(repo.Open(m.t.Context(), m.source))(m.t).AddWorktree(m.t.Context(), old, "passbook/other", "HEAD")
 			require.NoError(m.t, err)
-			_, err = r.AddWorktree(m.t.Context(), old, "passbook/other", "HEAD")
-			require.NoError(m.t, err)
-			lays(m.t, old, map[string]string{"others.txt": "other\n"})
-		}, "", "in no commit (new.txt)", func(m *removal) {
+			write(m.t, old, map[string]string{"others.txt": "other\n"})
+		}, "", unsaved, func(m *removal) {
 			list := strings.Split(m.git("worktree", "list"), "\n")
 			require.Len(m.t, list, 2)
 			other := strings.Fields(list[1])[0]
 			require.FileExists(m.t, filepath.Join(other, "others.txt"))
-			require.Equal(m.t, "passbook/other", m.gitIn(other, "branch", "--show-current"))
+			require.Equal(m.t, "passbook/other", git(m.t, other, "branch", "--show-current"))
 			m.git("worktree", "remove", "--force", other)
 			m.git("branch", "-D", "passbook/other")
 		}},
-		"moved and pruned": {func(m *removal) { move(m); m.git("worktree", "prune") }, "", "in no commit (new.txt)",
-			nil},
-		"bare": {func(m *removal) { m.git("config", "core.bare", "true") }, "", "in no commit (new.txt)", nil},
-		"unborn": {func(m *removal) { m.git("symbolic-ref", "HEAD", "refs/heads/none") }, "",
-			"in no commit (new.txt)", nil},
-		"cloned again": {replaced, "git has no record of this checkout", "--discard", nil},
+		"bare": {func(m *removal) { m.git("config", "core.bare", "true") }, "", unsaved, nil},
+		"cloned again": {func(m *removal) {
+			require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
+			git(m.t, filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
+		}, "git has no record of this checkout", "--discard", nil},
 		"no repository": {func(m *removal) {
-			require.NoError(m.t,
-				os.Rename(filepath.Join(m.source, ".git"), m.source+"-git"))
-		}, "not inside a git checkout", "--discard",
-			func(m *removal) {
-				require.NoError(m.t, os.Rename(m.source+"-git", filepath.Join(m.source, ".git")))
-				m.git("worktree", "prune")
-				m.git("branch", "-D", removedBranch)
-			}},
-		"another branch": {func(m *removal) { m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "-c", "mine") },
-			"another branch or commit checked out", "in no commit (new.txt)",
-			func(m *removal) { m.git("branch", "-D", "mine") }},
-		"detached": {func(m *removal) { m.gitIn(m.dir.Path(layout.WorkspaceDir), "switch", "-q", "--detach") },
-			"another branch or commit checked out", "in no commit (new.txt)", nil},
-		"half removed": {func(m *removal) {
-			require.NoError(m.t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), ".git")))
-		}, "", "in no commit (new.txt)", nil},
-		"removed but for .git": {func(m *removal) {
-			require.NoError(m.t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), "a.txt")))
-		}, "", "in no commit (new.txt)", nil},
-		"set aside": {func(m *removal) {
-			at := m.dir.Path(layout.WorkspaceDir)
-			require.NoError(m.t, os.Rename(at, at+"~1"))
-		}, "", "", nil},
+			require.NoError(m.t, os.Rename(filepath.Join(m.source, ".git"), m.source+"-git"))
+		}, "not inside a git checkout", "--discard", func(m *removal) {
+			require.NoError(m.t, os.Rename(m.source+"-git", filepath.Join(m.source, ".git")))
+			m.git("worktree", "prune")
+			m.git("branch", "-D", removedBranch)
+		}},
+		"another branch": {func(m *removal) { m.inWork("switch", "-q", "-c", "mine") },
+			"another branch or commit checked out", unsaved, func(m *removal) { m.git("branch", "-D", "mine") }},
+		"half removed": {func(m *removal) { require.NoError(m.t, os.Remove(m.work(".git"))) }, "", unsaved, nil},
 		"set aside, and git has forgotten it": {func(m *removal) {
-			at := m.dir.Path(layout.WorkspaceDir)
-			require.NoError(m.t, os.Rename(at, at+"~1"))
+			require.NoError(m.t, os.Rename(m.work(), m.work()+"~1"))
 			m.git("worktree", "prune")
 		}, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newRemoval(t, run.Done)
-			row.hurt(m)
+			row.damage(m)
 			if row.message != "" {
 				require.ErrorContains(t, m.remove(Removal{}), row.message)
 			}
 			if row.edited != "" {
-				lays(t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"})
+				m.edits()
 				require.ErrorContains(t, m.remove(Removal{}), row.edited)
-				require.FileExists(t, filepath.Join(m.dir.Path(layout.WorkspaceDir), "new.txt"))
-				require.NoError(t, os.Remove(filepath.Join(m.dir.Path(layout.WorkspaceDir), "new.txt")))
+				require.FileExists(t, m.work("new.txt"))
+				require.NoError(t, os.Remove(m.work("new.txt")))
 			}
 			require.Len(t, m.f.executions, 3, "nothing was removed")
 			require.NoError(t, m.remove(Removal{Discard: row.message != ""}))
@@ -254,10 +213,10 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 	}
 }
 
-// TestRemoveReportsAFailedPart says what is removed and what is not, and the same command removes the rest.
+// TestRemoveReportsAFailedPart lists what was removed and what was not; the same command removes the rest.
 func TestRemoveReportsAFailedPart(t *testing.T) {
 	m := newRemoval(t, run.Done)
-	m.git("worktree", "lock", m.dir.Path(layout.WorkspaceDir))
+	m.git("worktree", "lock", m.work())
 	err := m.remove(Removal{})
 	var failed *RemovalError
 	require.ErrorAs(t, err, &failed)
@@ -267,8 +226,8 @@ func TestRemoveReportsAFailedPart(t *testing.T) {
 		`(?s)^remove run r1: checkout: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  checkout .*\n  not `+
 			`removed  registry .*\nFix the cause and run the same command again`, err.Error())
 	require.NotContains(t, err.Error(), "nothing was removed")
-	require.FileExists(t, filepath.Join(m.dir.Path(layout.WorkspaceDir), "a.txt"))
-	m.git("worktree", "unlock", m.dir.Path(layout.WorkspaceDir))
+	require.FileExists(t, m.work("a.txt"))
+	m.git("worktree", "unlock", m.work())
 	require.NoError(t, m.remove(Removal{}))
 	m.gone()
 }
@@ -278,37 +237,35 @@ func TestRemoveKeepsEdits(t *testing.T) {
 	m := newRemoval(t, run.Done)
 	ctx := t.Context()
 	source := t.TempDir()
-	lays(t, source, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
-	saved, err := tree.Save(ctx, m.s, source, tree.Rules{}, nil)
-	require.NoError(t, err)
+	write(t, source, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	saved := must(tree.Save(ctx, m.s, source, tree.Rules{}, nil))(t)
 	made := blobOf(t, m.s, "<!DOCTYPE html>\n")
 	d := directoryOf(t, m.s, "r2", entry{run.KindRunStart, run.RunStart{
 		RunID: "r2", ThreadID: "r2", Epoch: 1, Pipeline: "page",
 		Artifact:  &run.ArtifactRef{File: "page.html", Seed: made},
 		Workspace: &run.Workspace{Kind: "dir", Source: source, Tree: workspace.Blob(saved)},
-	}}, entry{run.KindRunEnd, run.RunEnd{Status: run.Done}})
+	}}, runEnded(run.Done))
 	require.NoError(t, Index(m.o.Settings.StateDir, "r2", d.Root))
 	work := d.Path(layout.WorkspaceDir)
-	lays(t, work, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
-	lays(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n"})
+	write(t, work, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	write(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n"})
 	remove := func(discard bool) error {
 		_, err := m.o.Remove(ctx, Removal{Runs: []string{"r2"}, Discard: discard})
 		return err
 	}
-	lays(t, d.Root, map[string]string{"page.html": "mine\n", "workspace/a.txt": "mine, too\n",
+	write(t, d.Root, map[string]string{"page.html": "mine\n", "workspace/a.txt": "mine, too\n",
 		"workspace/new/deep.txt": "new\n"})
-	err = remove(false)
+	err := remove(false)
 	require.ErrorContains(t, err,
 		"changes that the run did not make (page.html, workspace/a.txt, workspace/new/deep.txt)")
 	require.ErrorContains(t, err, "--discard")
 	require.FileExists(t, filepath.Join(work, "new", "deep.txt"))
-	lays(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n", "workspace/a.txt": "c\n"})
+	write(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n", "workspace/a.txt": "c\n"})
 	require.NoError(t, os.RemoveAll(filepath.Join(work, "new")))
 	require.NoError(t, os.RemoveAll(filepath.Join(work, "b"))) // a removal that was cut off has removed it
-	p, err := m.o.Removables(ctx, Removal{Runs: []string{"r2"}})
-	require.NoError(t, err)
+	p := must(m.o.Removables(ctx, Removal{Runs: []string{"r2"}}))(t)
 	require.Empty(t, p[0].Problems)
-	lays(t, work, map[string]string{"a.txt": "mine, too\n"})
+	write(t, work, map[string]string{"a.txt": "mine, too\n"})
 	require.NoError(t, remove(true))
 	require.NoDirExists(t, d.Root)
 }
@@ -316,18 +273,18 @@ func TestRemoveKeepsEdits(t *testing.T) {
 // TestRemoveDiscards: what only the checkout has is lost with --discard, and the branch stays with --keep-branch.
 func TestRemoveDiscards(t *testing.T) {
 	m := newRemoval(t, run.Done)
-	m.gitIn(m.dir.Path(layout.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
+	m.commits()
 	at := m.git("rev-parse", removedBranch)
 	p := m.list(Removal{KeepBranch: true})
-	require.NotContains(t, whats(p), "branch")
+	require.NotContains(t, partsOf(p), "branch")
 	require.Contains(t, p.Kept[0], removedBranch)
 	require.NoError(t, m.remove(Removal{KeepBranch: true}))
 	require.Equal(t, at, m.git("rev-parse", removedBranch))
 	require.NoDirExists(t, m.dir.Root)
 
 	m = newRemoval(t, run.Done)
-	m.gitIn(m.dir.Path(layout.WorkspaceDir), "commit", "-q", "--allow-empty", "-m", "Only here")
-	lays(t, m.dir.Path(layout.WorkspaceDir), map[string]string{"new.txt": "new\n"})
+	m.commits()
+	m.edits()
 	require.NoError(t, m.remove(Removal{Discard: true}))
 	m.gone()
 }
@@ -336,22 +293,18 @@ func TestRemoveDiscards(t *testing.T) {
 // there.
 func TestRemoveCountsADelivery(t *testing.T) {
 	m := newRemoval(t, run.Done)
-	work := m.dir.Path(layout.WorkspaceDir)
-	m.gitIn(work, "commit", "-q", "--allow-empty", "-m", "Only here")
+	m.commits()
 	at := m.git("rev-parse", removedBranch)
 	m.git("branch", "result")
 	s := removed{state: run.State{Commit: at, Delivery: &run.Delivered{Delivered: true, To: "branch", Target: "result",
 		Commit: m.git("rev-parse", "result")}}}
-	source, err := repo.Open(t.Context(), m.source)
-	require.NoError(t, err)
-	own, err := source.OwnWork(t.Context(), removedBranch)
-	require.NoError(t, err)
+	source := must(repo.Open(t.Context(), m.source))(t)
+	own := must(source.OwnWork(t.Context(), removedBranch))(t)
 	g := gitRemoval{p: &Removable{}, s: s, source: source, branch: removedBranch}
 	require.Contains(t, g.delivered(t.Context(), own, nil), "delivered to the branch result")
 
-	m.gitIn(work, "commit", "-q", "--allow-empty", "-m", "By hand")
-	later, err := source.OwnWork(t.Context(), removedBranch)
-	require.NoError(t, err)
+	m.inWork("commit", "-q", "--allow-empty", "-m", "By hand")
+	later := must(source.OwnWork(t.Context(), removedBranch))(t)
 	require.Empty(t, g.delivered(t.Context(), later, nil), "a commit after the delivery")
 	g.s.state.Delivery.Commit = ""
 	require.Empty(t, g.delivered(t.Context(), own, nil), "files in a checkout may have been reset since")
@@ -364,7 +317,7 @@ func TestRemoveOffline(t *testing.T) {
 	m := newRemoval(t, run.Done)
 	m.o.Client = nil
 	p := m.list(Removal{Offline: true})
-	require.Equal(t, everything[1:], whats(p))
+	require.Equal(t, everything[1:], partsOf(p))
 	require.Contains(t, p.Kept[0], "until their retention ends")
 	require.NoError(t, m.remove(Removal{Offline: true}))
 	require.Len(t, m.f.executions, 3)
@@ -377,8 +330,8 @@ func TestRemoveOffline(t *testing.T) {
 func TestRemoveKeepsForeignFiles(t *testing.T) {
 	m := newRemoval(t, run.Done)
 	outside := t.TempDir()
-	lays(t, outside, map[string]string{"precious.txt": "mine\n"})
-	lays(t, m.dir.Root, map[string]string{"notes.txt": "mine\n", "_orchestrator/mine.md": "mine\n"})
+	write(t, outside, map[string]string{"precious.txt": "mine\n"})
+	write(t, m.dir.Root, map[string]string{"notes.txt": "mine\n", "_orchestrator/mine.md": "mine\n"})
 	for _, link := range []string{"link", "_orchestrator/passes/link"} {
 		require.NoError(t, os.MkdirAll(filepath.Dir(m.dir.Path(link)), 0o755))
 		require.NoError(t, os.Symlink(outside, m.dir.Path(link)))
@@ -390,9 +343,8 @@ func TestRemoveKeepsForeignFiles(t *testing.T) {
 		require.Equal(t, m.dir.Path(name)+": the run did not create it", p.Kept[i])
 	}
 	require.NoError(t, m.remove(Removal{}))
-	require.Equal(t, map[string]string{"precious.txt": "mine\n"}, laid(t, outside))
-	left, err := os.ReadDir(m.dir.Root)
-	require.NoError(t, err)
+	require.Equal(t, map[string]string{"precious.txt": "mine\n"}, filesIn(t, outside))
+	left := must(os.ReadDir(m.dir.Root))(t)
 	require.Len(t, left, 4)
 	require.Equal(t, "_orchestrator", left[0].Name())
 	require.FileExists(t, m.dir.Path("_orchestrator/mine.md"))
@@ -420,8 +372,7 @@ func TestRemoveCompletesAnInterruptedRemoval(t *testing.T) {
 	}
 	for name, cut := range map[string]func(t *testing.T, m *removal){
 		"only the claim is left": func(t *testing.T, m *removal) {
-			c, err := projector.ReadContents(m.dir.Dir)
-			require.NoError(t, err)
+			c := must(projector.ReadContents(m.dir.Dir))(t)
 			for _, name := range c.Own[:len(c.Own)-1] {
 				require.NoError(t, os.RemoveAll(m.dir.Path(name)))
 			}
@@ -454,12 +405,11 @@ func TestRemoveAfterTheDirectory(t *testing.T) {
 		if byPath {
 			name = m.dir.Root
 		}
-		all, err := m.o.Removables(t.Context(), Removal{Runs: []string{name}})
-		require.NoError(t, err)
+		all := must(m.o.Removables(t.Context(), Removal{Runs: []string{name}}))(t)
 		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "registry"},
-			whats(all[0]))
+			partsOf(all[0]))
 		require.Contains(t, all[0].Parts[1].Note, "its folder is gone")
-		_, err = m.o.Remove(t.Context(), Removal{Runs: []string{name}})
+		_, err := m.o.Remove(t.Context(), Removal{Runs: []string{name}})
 		require.NoError(t, err)
 		m.gone()
 	}

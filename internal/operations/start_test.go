@@ -2,34 +2,223 @@ package operations
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
-
-	"github.com/passbook-run/passbook/internal/projector"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/redact"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
-// TestStartsInOneDirectoryRunOneAfterAnother holds the turn on a directory, whichever path leads there, and wants a
-// start to wait for it before it reads or writes anything.
+// TestStartsInOneDirectoryRunOneAfterAnother locks a directory, by whichever path. A start waits for the lock before
+// it reads or writes anything.
 func TestStartsInOneDirectoryRunOneAfterAnother(t *testing.T) {
 	base := t.TempDir()
 	o := Operator{Settings: config.Settings{StateDir: filepath.Join(base, "state")}}
-	turn, err := o.turn(t.Context(), projector.At(filepath.Join(base, "run")))
-	require.NoError(t, err)
+	turn := must(o.turn(t.Context(), projector.At(filepath.Join(base, "run"))))(t)
 	over, cancel := context.WithCancel(t.Context())
-	cancel() // so it does not wait any longer than it has to
+	cancel()
 	var held *durable.ErrHeld
 	for _, path := range []string{"run", "other/../run"} {
-		_, err = o.Start(over, Definition{}, projector.At(filepath.Join(base, path)))
+		_, err := o.Start(over, Definition{}, projector.At(filepath.Join(base, path)))
 		require.ErrorAs(t, err, &held, path)
 		require.ErrorContains(t, err, "start on ")
 		require.NoDirExists(t, filepath.Join(base, "run"))
 	}
 	require.NoError(t, turn.Unlock())
-	_, err = o.turn(over, projector.At(filepath.Join(base, "run")))
-	require.NoError(t, err, "the turn is free again")
+	_, err := o.turn(over, projector.At(filepath.Join(base, "run")))
+	require.NoError(t, err, "it is unlocked")
+}
+
+// TestStartKeepsWhatMayHaveStarted: a directory is removed only if its workflow cannot have started.
+func TestStartKeepsWhatMayHaveStarted(t *testing.T) {
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, row := range map[string]struct {
+		ctx  context.Context
+		err  error
+		left bool
+	}{
+		"done":            {t.Context(), nil, false},
+		"not sent":        {t.Context(), errors.New("write the environment: disk full"), false},
+		"refused":         {t.Context(), serviceerror.NewInvalidArgument("no"), false},
+		"not permitted":   {t.Context(), serviceerror.NewPermissionDenied("no", ""), false},
+		"no namespace":    {t.Context(), serviceerror.NewNamespaceNotFound("gone"), false},
+		"no server":       {t.Context(), serviceerror.NewUnavailable("no server"), true},
+		"server is slow":  {t.Context(), serviceerror.NewDeadlineExceeded("slow"), true},
+		"server fails":    {t.Context(), serviceerror.NewInternal("failed"), true},
+		"already started": {t.Context(), serviceerror.NewWorkflowExecutionAlreadyStarted("there", "", ""), true},
+		"timeout here":    {t.Context(), fmt.Errorf("start: %w", context.DeadlineExceeded), true},
+		"cancelled here":  {over, errors.New("connection closed"), true},
+	} {
+		err := ofRequest(row.ctx, row.err)
+		require.Equal(t, row.left, mayHaveStarted(err), name)
+		if row.err != nil {
+			require.EqualError(t, err, row.err.Error(), name)
+			require.ErrorIs(t, err, row.err, name)
+		}
+		if err == nil {
+			continue
+		}
+		dir := projector.At(filepath.Join(t.TempDir(), "r"))
+		begun, claimed := Operator{}.take(dir, run.Claim{Version: 1, RunID: "r"})
+		require.NoError(t, claimed)
+		require.ErrorIs(t, begun.refused(t.Context(), err), row.err, name)
+		_, there := os.Lstat(dir.Root)
+		require.Equal(t, row.left, there == nil, "%s: the directory exists only if the workflow may have started", name)
+	}
+}
+
+// TestPipesAreNotRead: a named pipe without a writer would block the command.
+func TestPipesAreNotRead(t *testing.T) {
+	const text = "pipeline: p\nagent: {run: [scripted], reply: claude-json}\nartifact: {file: page.html, seed: " +
+		"seed.html}\n" +
+		"roles:\n  b: {prompt: prompt.md, gives: artifact}\nstages:\n  - {name: s, steps: [{role: b}]}\n"
+	for name, want := range map[string]string{
+		"p.yaml":    "p.yaml: it is not a regular file",
+		"prompt.md": "names prompt.md, which is not a regular file",
+		"seed.html": "names seed.html, which is not a regular file",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, dir, map[string]string{"p.yaml": text, "prompt.md": "Do it.", "seed.html": "<p>"})
+			require.NoError(t, os.Remove(filepath.Join(dir, name)))
+			require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
+			_, err := LoadFile(filepath.Join(dir, "p.yaml"))
+			require.ErrorContains(t, err, want)
+		})
+	}
+}
+
+func TestCapabilities(t *testing.T) {
+	bin := t.TempDir()
+	program := func(name, script string) {
+		require.NoError(t, os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+script), 0o755))
+	}
+	program("claude", "[ \"$*\" = --version ] && echo '2.1.3 (Claude Code)' && echo more; echo x >> "+
+		filepath.Join(bin, "asked"))
+	program("codex", "exit 1")
+	program("my-agent", "touch "+filepath.Join(bin, "called"))
+	t.Setenv("PATH", bin+":/bin:/usr/bin")
+	agents := []pipeline.Agent{
+		{Run: []string{"claude", "-p"}}, {Run: []string{"claude", "-p", "--model", "x"}}, {Run: []string{"codex"}},
+		{Run: []string{"scripted"}},
+		{Run: []string{filepath.Join(bin, "my-agent")}}, {},
+	}
+	require.Equal(t, []string{"claude 2.1.3 (Claude Code)", "codex", "scripted v1", "my-agent"},
+		capabilities(t.Context(), agents, "v1"))
+	require.Equal(t, "x\n", string(must(os.ReadFile(filepath.Join(bin, "asked")))(t)), "two agents with one program")
+	require.NoFileExists(t, filepath.Join(bin, "called"), "an unknown program is not called")
+}
+
+// TestFilesLeftOutOfTheTreeAreListed: a link that points outside does not prevent the start.
+func TestFilesLeftOutOfTheTreeAreListed(t *testing.T) {
+	for name, row := range map[string]struct {
+		workspace pipeline.Workspace
+		files     []string
+		warnings  []string
+	}{
+		"a folder": {
+			pipeline.Workspace{Dir: "."}, []string{"a.txt"},
+			[]string{"left out of the tree: known.key (secret)", "left out of the tree: outside (outside)"},
+		},
+		"a repository, where one is tracked": {
+			pipeline.Workspace{Dir: ".", Git: "worktree", Dirty: "exclude"}, []string{"a.txt", "known.key"},
+			[]string{"left out of the tree: outside (outside)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			ctx, s, source := t.Context(), testStore(t), t.TempDir()
+			write(t, source, map[string]string{"a.txt": "a\n", "known.key": "k\n"})
+			require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(source, "outside")))
+			git(t, source, "init", "-q")
+			git(t, source, "add", "-A")
+			git(t, source, "commit", "-q", "-m", "Begin")
+			def := Definition{Plan: &pipeline.Plan{Workspace: &row.workspace}, WorkOn: source}
+			w, err := prepare(ctx, s, &def, projector.At(filepath.Join(t.TempDir(), "run")), run.Claim{RunID: "r1"})
+			require.NoError(t, err)
+			require.Equal(t, row.warnings, def.Warnings)
+			begun := must(tree.Load(ctx, s, store.Digest(w.Tree.Digest)))(t)
+			var files []string
+			for _, e := range begun.Entries {
+				files = append(files, e.Path)
+			}
+			require.Equal(t, row.files, files)
+		})
+	}
+}
+
+// hiding is an operator that hides one value.
+func hiding(t *testing.T) Operator {
+	t.Helper()
+	r := must(redact.New(redact.Options{Environ: []string{"A_KEY=open-sesame"}, Names: []string{"*_KEY"}}))(t)
+	return Operator{Redact: r}
+}
+
+func TestStartInputIsRedacted(t *testing.T) {
+	const sesame = "say open-sesame"
+	in := workflows.Input{
+		Start: run.RunStart{Task: sesame, Warnings: []string{sesame},
+			Found: []run.ErrorNoted{{Message: sesame, Diagnostics: sesame}}},
+		Reopen: &workflows.Reopen{
+			Note: sesame, Reason: sesame, Decision: &workflows.Message{Note: sesame, Feedback: sesame, By: sesame},
+			Revert: &workflows.PendingRevert{Note: sesame},
+		},
+	}
+	raw := must(json.Marshal(hiding(t).hiddenInput(in)))(t)
+	require.NotContains(t, string(raw), "open-sesame")
+	require.Equal(t, 10, strings.Count(string(raw), "say [redacted:env-A_KEY]"))
+	require.Equal(t, sesame, in.Start.Warnings[0], "the caller's are as they were")
+	require.Equal(t, sesame, in.Reopen.Decision.Note)
+}
+
+func TestSecretInputsAreListed(t *testing.T) {
+	def := Definition{
+		Folder: fstest.MapFS{"a.md": {Data: []byte("plain")},
+			"b.md": {Data: []byte("open-sesame, twice: open-sesame")}},
+		Source: []byte("pipeline: p\n"), Plan: &pipeline.Plan{Roles: []pipeline.Role{{Prompt: "a.md"},
+			{Prompt: "b.md"}}},
+	}
+	output := hiding(t).secretInputs(def)
+	require.Len(t, output, 1)
+	require.Contains(t, output[0], "b.md contains what looks like a secret (env-A_KEY)")
+	def.Source = []byte("run: echo open-sesame\n")
+	require.Contains(t, hiding(t).secretInputs(def)[0], "the definition contains")
+	require.Empty(t, Operator{}.secretInputs(def))
+}
+
+func TestBudgetWarnsOfModelsAtRunTime(t *testing.T) {
+	for name, row := range map[string]struct {
+		agent pipeline.Agent
+		usd   float64
+		warns bool
+	}{
+		"no model":       {pipeline.Agent{Run: []string{"codex", "exec"}, Reply: "codex-jsonl"}, 5, true},
+		"a model":        {pipeline.Agent{Run: []string{"codex", "exec", "-m", "gpt-5"}, Reply: "codex-jsonl"}, 5, false},
+		"a price":        {pipeline.Agent{Reply: "gemini-json", Price: &pipeline.Price{Input: 1}}, 5, false},
+		"reported costs": {pipeline.Agent{Reply: "claude-json"}, 5, false},
+		"no budget":      {pipeline.Agent{Reply: "gemini-json"}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan := &pipeline.Plan{Agents: []pipeline.Agent{row.agent}, Budget: pipeline.Budget{USD: row.usd}}
+			require.Equal(t, row.warns, len(BudgetWarnings(plan)) == 1)
+		})
+	}
 }

@@ -16,27 +16,17 @@ import (
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestMain lets the test binary be the supervisor of a gate.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == supervisor.Verb {
-		os.Exit(supervisor.Main(os.Args[2:]))
-	}
-	os.Exit(m.Run())
-}
-
 // finished is a finished run whose plan has these commands.
 func finished(t *testing.T, s *store.Store, commands ...string) (d projector.Dir, root string) {
 	t.Helper()
 	from := t.TempDir()
-	lays(t, from, map[string]string{"a.txt": "a\n"})
-	saved, err := tree.Save(t.Context(), s, from, tree.Rules{}, nil)
-	require.NoError(t, err)
+	write(t, from, map[string]string{"a.txt": "a\n"})
+	saved := must(tree.Save(t.Context(), s, from, tree.Rules{}, nil))(t)
 	plan := pipeline.Plan{Version: pipeline.PlanVersion, Pipeline: "p", Stages: []pipeline.PlanStage{{Name: "test",
 		Rounds: []pipeline.PlanRound{{}}}}}
 	steps := &plan.Stages[0].Rounds[0].Steps
@@ -44,26 +34,23 @@ func finished(t *testing.T, s *store.Store, commands ...string) (d projector.Dir
 		*steps = append(*steps, pipeline.PlanStep{Key: "test/1", Kind: pipeline.KindRun, Run: command,
 			Env: []string{"DEPLOY_TOKEN"}})
 	}
-	digest, err := s.PutJSON(t.Context(), plan)
-	require.NoError(t, err)
 	b := workspace.Blob(saved)
 	return directoryOf(t, s, "v1",
-		entry{run.KindRunStart, run.RunStart{RunID: "v1", ThreadID: "v1", Epoch: 1, Plan: string(digest),
+		entry{run.KindRunStart, run.RunStart{RunID: "v1", ThreadID: "v1", Epoch: 1, Plan: string(must(s.PutJSON(t.Context(), plan))(t)),
 			Definition: blobOf(t, s, "pipeline: p\n").Digest,
 			Workspace:  &run.Workspace{Kind: "dir", Source: from, Tree: b}}},
 		entry{run.KindWorkspaceUpdated, run.WorkspaceUpdated{Tree: b, Changed: 1}},
 		entry{run.KindPassEnd, run.PassEnd{Pass: run.Pass{Step: "test/1"}, Outcome: run.CategoryOK,
 			Validation: run.Validation{Passed: true}}},
-		entry{run.KindRunEnd, run.RunEnd{Status: run.Done}}), b.Digest
+		runEnded(run.Done)), b.Digest
 }
 
 func TestVerifyNeedsCommandAndTree(t *testing.T) {
 	s := testStore(t)
-	secrets, err := redact.New(redact.Options{})
-	require.NoError(t, err)
+	secrets := must(redact.New(redact.Options{}))(t)
 	settings := config.Settings{StateDir: t.TempDir()}
 	d, _ := finished(t, s)
-	_, err = Verify(t.Context(), settings, d, secrets)
+	_, err := Verify(t.Context(), settings, d, secrets)
 	require.ErrorContains(t, err, "verify refused: the pipeline of run v1 in "+d.Root+" has no command: add a step")
 
 	d, digest := finished(t, s, "true")
@@ -81,11 +68,9 @@ func TestVerifyRedactsEnvironmentOfRun(t *testing.T) {
 	_, err := environ.Save(settings.StateDir, environ.Environment{RunID: "v1", By: "start", At: time.Now(),
 		Variables: []string{"DEPLOY_TOKEN=" + secret, "PATH=" + os.Getenv("PATH")}})
 	require.NoError(t, err)
-	secrets, err := redact.New(redact.Options{Names: []string{"DEPLOY_TOKEN"}})
-	require.NoError(t, err)
+	secrets := must(redact.New(redact.Options{Names: []string{"DEPLOY_TOKEN"}}))(t)
 	d, _ := finished(t, testStore(t), `echo "token $DEPLOY_TOKEN"; cat a.txt; exit 4`)
-	v, err := Verify(t.Context(), settings, d, secrets)
-	require.NoError(t, err)
+	v := must(Verify(t.Context(), settings, d, secrets))(t)
 	require.False(t, v.Passed)
 	require.Equal(t, 4, v.Gates[0].ExitCode, v.Gates[0].Problem)
 	require.Equal(t, "ok", v.Gates[0].Recorded, "a step without a name has no value")
