@@ -65,10 +65,7 @@ func TestRunningPassKeepsItsPlan(t *testing.T) {
 	w := amendable(t, twoPasses)
 	first, next := w.in.Start.Plan, w.given(strings.Replace(twoPasses, "[scripted]", "[scripted, better]", 1), "second")
 	w.agent.will(call(1, 1), func(contract.PassResult) (contract.PassResult, error) {
-		amended := make(chan struct{})
-		w.dir.when(run.KindRunAmended, func() { close(amended) })
-		w.signal("amend", message{"plan": next})
-		<-amended
+		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
 		return contract.PassResult{Outcome: "unknown", Message: "not today"}, nil
 	})
 	w.agent.will(call(1, 2), goes(contract.PassResult{Outcome: "config-mismatch", Message: "never", Permanent: true}))
@@ -82,10 +79,7 @@ func TestAmendedMaximumDropsTheCachedRound(t *testing.T) {
 	w := amendable(t, aLoop)
 	next := w.given(strings.Replace(aLoop, "max: 3", "max: 1", 1), "first")
 	w.agent.will("g0.polish/3.1.-.1", after(func() {
-		amended := make(chan struct{})
-		w.dir.when(run.KindRunAmended, func() { close(amended) })
-		w.signal("amend", message{"plan": next})
-		<-amended
+		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
 	}))
 	w.done()
 	require.Equal(t, 1, w.dir.state(t).Rounds)
@@ -131,10 +125,7 @@ func TestAmendmentSurvivesContinueAsNew(t *testing.T) {
 	w.in.Options.ContinueAfter = 1
 	first, next := w.in.Start.Plan, w.given(strings.Replace(fourPasses, "usd: 3", "usd: 10", 1), "second")
 	w.agent.will(call(2, 1), after(func() {
-		amended := make(chan struct{})
-		w.dir.when(run.KindRunAmended, func() { close(amended) })
-		w.signal("amend", message{"plan": next})
-		<-amended
+		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
 	}))
 	w.chain(func(workflows.Input) {})
 	require.Equal(t, []string{first, first, next.Plan, next.Plan}, w.plans())

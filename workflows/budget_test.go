@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // fourPasses cost 1 USD each.
@@ -47,15 +48,20 @@ func TestBudgetWarnsOnceAndPausesBeforeNextCall(t *testing.T) {
 
 func TestBudgetUpdateIsProjectedDuringPass(t *testing.T) {
 	w := newHarness(t, fourPasses)
-	w.agent.will(call(1, 1), after(func() {
-		raised := make(chan struct{})
-		w.dir.when(run.KindBudgetRaised, func() { close(raised) })
-		w.signal("budget", message{"usd": 7, "by": "ada"})
-		<-raised
+	var cost workflows.CostAnswer
+	w.agent.will(call(2, 1), after(func() {
+		w.journaled("budget", message{"usd": 7, "by": "ada", "note": "enough"}, run.KindBudgetRaised)
+		answered := make(chan struct{})
+		w.at(0, func() { cost = query[workflows.CostAnswer](w, workflows.QueryCost); close(answered) })
+		<-answered
 	}))
 	w.done()
-	require.Equal(t, []string{"pass.start 001", "budget.raised", "pass.end 001"},
-		w.story(run.KindPassStart, run.KindBudgetRaised, run.KindPassEnd)[:3])
+	want := run.Budget{CapUSD: 7, WarnUSD: 3.5}
+	require.Equal(t, want, cost.Budget)
+	require.Equal(t, []run.BudgetEvent{{Budget: want, TotalUSD: 1, By: "ada", Auth: "none", Note: "enough"}},
+		payloads[run.BudgetEvent](w, run.KindBudgetRaised))
+	require.Equal(t, []string{"pass.start 002", "budget.raised", "pass.end 002"},
+		w.story(run.KindPassStart, run.KindBudgetRaised, run.KindPassEnd)[2:5])
 	require.Empty(t, w.story(run.KindRunPaused), "4 of 7 USD are spent")
 }
 

@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -19,32 +20,13 @@ func (w *harness) crowd() {
 	w.env.SignalWorkflow("nudge", nil) // Temporal says so with the next workflow task
 }
 
-// handedOver runs executions until one of them ends the run. next sees each before it begins, later than the last
-// one has ended.
-func (w *harness) handedOver(later time.Duration, next func(n int)) workflows.Result {
-	w.t.Helper()
-	for n := 1; ; n++ {
-		r, err := w.execute()
-		if err == nil {
-			return r
-		}
-		var goOn *workflow.ContinueAsNewError
-		require.ErrorAs(w.t, err, &goOn)
-		var in workflows.Input
-		require.NoError(w.t, converter.GetDefaultDataConverter().FromPayloads(goOn.Input, &in))
-		require.Equal(w.t, w.dir.tail(), in.Snapshot.Tail)
-		w.in, w.start = in, w.env.Now().Add(later)
-		w.fresh()
-		next(n)
-	}
-}
-
 func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {
-	rows := []struct {
+	type row struct {
 		name, src string
 		hurt      func(*harness)
 		answers   []message
-	}{
+	}
+	rows := []row{
 		{"loop", anAsk, func(w *harness) { w.agent.scores = []float64{1, 1, 1, 1, 3} }, []message{
 			{"action": "continue"}, {"action": "retry_feedback", "feedback": "more"},
 		}},
@@ -58,11 +40,7 @@ func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {
 		},
 	}
 	for _, q := range questions {
-		rows = append(rows, struct {
-			name, src string
-			hurt      func(*harness)
-			answers   []message
-		}{q.name, q.src, q.hurt, []message{q.again, {"action": q.other}}})
+		rows = append(rows, row{q.name, q.src, q.hurt, []message{q.again, {"action": q.other}}})
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -72,6 +50,14 @@ func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {
 			r, err := whole.execute()
 			require.NoError(t, err)
 
+			t.Run("an execution for each step", func(t *testing.T) {
+				w := newHarness(t, row.src)
+				row.hurt(w)
+				w.in.Options.ContinueAfter = 1
+				w.answers(row.answers...)
+				require.Greater(t, w.chain(func(workflows.Input) {}), 1)
+				require.Equal(t, whole.bare(), w.bare())
+			})
 			for _, when := range []string{"answered later", "answered while it is handed over"} {
 				t.Run(when, func(t *testing.T) {
 					w := newHarness(t, row.src)
@@ -100,7 +86,8 @@ func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {
 						w.env.RegisterDelayedCallback(func() { w.signal("decide", row.answers[given-1]) }, time.Hour)
 					})
 					require.Equal(t, len(row.answers), given)
-					require.Equal(t, []any{r.Status, r.Reason}, []any{again.Status, again.Reason})
+					require.Equal(t, r.Status, again.Status)
+					require.Equal(t, r.Reason, again.Reason)
 					require.Equal(t, whole.bare(), w.bare())
 					require.Equal(t, whole.agent.calls, w.agent.calls)
 				})
@@ -194,4 +181,109 @@ func TestRefusedSignalsAreCountedAfterLimit(t *testing.T) {
 	}
 	require.Equal(t, []int{1000, 50, 250}, counts)
 	require.Equal(t, 1400, w.dir.state(t).Refused)
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	raw, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(raw)
+}
+
+// bare is what happened, without times.
+func (w *harness) bare() []string {
+	var out []string
+	for _, e := range w.dir.events(w.t) {
+		out = append(out, string(e.Kind)+" "+about(e))
+	}
+	return out
+}
+
+func TestContinueAsNewKeepsJournal(t *testing.T) {
+	whole := newHarness(t, aLoop)
+	whole.agent.scores = []float64{1, 4}
+	whole.done()
+
+	w := newHarness(t, aLoop)
+	w.agent.scores = []float64{1, 4}
+	w.in.Options.ContinueAfter = 1
+	executions := w.chain(func(next workflows.Input) {
+		require.Equal(t, w.dir.tail().Seq, next.Snapshot.Archived)
+		require.Equal(t, asJSON(t, w.dir.state(t)), asJSON(t, next.Snapshot.State))
+		require.NotEmpty(t, next.Snapshot.Head)
+	})
+	require.Equal(t, 1+4+3+1, executions, "one for each step, and one that only closes")
+	require.Equal(t, whole.bare(), w.bare())
+	require.Equal(t, whole.agent.calls, w.agent.calls)
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+
+	var last int64
+	for _, s := range w.dir.seals {
+		require.Equal(t, last+1, s.First, "segments follow one another without a gap")
+		last = s.Tail.Seq
+	}
+	require.EqualValues(t, len(w.dir.lines), last)
+}
+
+func TestPauseRequestSurvivesContinueAsNew(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.in.Options.ContinueAfter = 1
+	w.dir.sealing = func() { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
+	w.onPause(func() { w.signal("resume", nil) })
+	w.chain(func(workflows.Input) {})
+	require.Equal(t, "ada", payloads[run.RunPaused](w, run.KindRunPaused)[0].By)
+}
+
+func TestBudgetUpdateDuringArchivingIsKept(t *testing.T) {
+	ways := map[string]func(w *harness){
+		"with a workflow task": func(w *harness) { w.env.SignalWorkflow("budget", message{"usd": 9}) },
+		"with the seal's own one": func(w *harness) {
+			w.env.SignalWorkflowSkippingWorkflowTask("budget",
+				message{"usd": 9})
+		},
+	}
+	for name, send := range ways {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.in.Options.ContinueAfter = 1
+			w.dir.sealing = func() { send(w) }
+			w.chain(func(workflows.Input) {})
+			require.Len(t, payloads[run.BudgetEvent](w, run.KindBudgetRaised), 1)
+			require.InDelta(t, 9, w.dir.state(t).Budget.CapUSD, 1e-9)
+		})
+	}
+}
+
+// executions runs executions until one of them ends the run, and returns how many there were. before gets each input of
+// the next one, after its number.
+func (w *harness) executions(before func(next workflows.Input), after func(n int)) (workflows.Result, int) {
+	w.t.Helper()
+	for n := 1; ; n++ {
+		r, err := w.execute()
+		if err == nil {
+			return r, n
+		}
+		var next *workflow.ContinueAsNewError
+		require.ErrorAs(w.t, err, &next)
+		require.Equal(w.t, workflows.Name, next.WorkflowType.Name)
+		var in workflows.Input
+		require.NoError(w.t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+		require.Equal(w.t, w.dir.tail(), in.Snapshot.Tail)
+		before(in)
+		w.in = in
+		w.fresh()
+		after(n)
+	}
+}
+
+// chain is executions without a step after each.
+func (w *harness) chain(before func(next workflows.Input)) int {
+	_, n := w.executions(before, func(int) {})
+	return n
+}
+
+// handedOver is executions where each begins some time after the last one.
+func (w *harness) handedOver(later time.Duration, after func(n int)) workflows.Result {
+	r, _ := w.executions(func(workflows.Input) { w.start = w.env.Now().Add(later) }, after)
+	return r
 }

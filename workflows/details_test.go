@@ -24,15 +24,6 @@ func lanesAtWork() run.State {
 	return s
 }
 
-func TestDetailsListLanes(t *testing.T) {
-	text := workflows.Details(lanesAtWork(), workflows.Input{})
-	require.Contains(t, text, "- 3 of 9 lanes done, 2 active, 1 failed, 1 waiting, 2 merged\n"+
-		"- lane 3, **c.go**: step 2, reviewer, attempt 2, since 2026-03-01T10:00:00.000Z\n"+
-		"- lane 4, **d.go**: step 1\n"+
-		"- lane 5, **e.go**: waits for an operator: it is broken\n")
-	require.NotContains(t, text, "- running:", "calls of lanes are listed once")
-}
-
 // detailsOf has states, and what their details contain and do not contain.
 var detailsOf = map[string]struct {
 	s    run.State
@@ -45,7 +36,7 @@ var detailsOf = map[string]struct {
 		[]string{"rounds", "checkpoint", "last error", "failed:", "instruction", "%"}},
 	"a later round of a set": {run.State{Pipeline: "page", Status: run.Running, Phase: "write", Set: "S2", Round: 2,
 		Rounds: 3}, []string{"| pass 0 of 0; rounds finished: 3 |", "| write, S2, round 2 |"}, nil},
-	"a score in stages": {run.State{Wording: run.WordingStages, Status: run.Running, Phase: "review", Stages: twoStages,
+	"a score in stages": {run.State{Wording: run.WordingStages, Status: run.Running, Phase: "review", Stages: []run.StageRef{{Name: "plan"}, {Name: "review"}},
 		Score: new(3.25)}, []string{"| progress | cost | score |\n|---|---|---|\n" +
 		"| stage 2 of 2 (review) | 0.00 USD | 3.2 |\n"},
 		nil},
@@ -55,6 +46,9 @@ var detailsOf = map[string]struct {
 		[]string{"| ≥ 2.00 USD, 1 call not fully known |"}, nil},
 	"several budgets": {run.State{Status: run.Running, Spent: run.Totals{USD: 3}, Used: run.Used{Calls: 2},
 		Budget: run.Budget{CapUSD: 12, Calls: 9}}, []string{"| 3.00 of 12.00 USD (25%), 2 of 9 calls |"}, nil},
+	"a call": {run.State{Status: run.Running, InFlight: []run.InFlightCall{{Step: "032", Role: "builder", Attempt: 2,
+		StartedAt: "2026-01-02T03:04:05.000Z"}}},
+		[]string{"- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n", run.Next(run.Running, "")}, nil},
 	"a call of a member": {run.State{Status: run.Running, InFlight: []run.InFlightCall{{Step: "look/1", Role: "critic",
 		Member: "critic-A", Attempt: 1, StartedAt: "2026-03-01T10:00:00.000Z"}}},
 		[]string{"- running: **look/1** critic critic-A, attempt 1, since 2026-03-01T10:00:00.000Z\n"}, nil},
@@ -73,6 +67,37 @@ var detailsOf = map[string]struct {
 		[]string{"- continues from checkpoint cp-S1\n"}, nil},
 	"a checkpoint of a run that is done": {run.State{Status: run.Done, Checkpoint: &run.CheckpointRef{ID: "cp-S1"}},
 		[]string{"### : done\n"}, []string{"continues from"}},
+	"a round of a loop with stages": {run.State{Wording: run.WordingStages, Status: run.Running, Phase: "review", Round: 2,
+		Stages: []run.StageRef{{Name: "plan"}, {Name: "review", Rounds: 3}}, Spent: run.Totals{USD: 1.5, Unknown: 2}},
+		[]string{"| progress | cost |\n|---|---|\n" +
+			"| stage 2 of 2 (review), round 2 of at most 3 | ≥ 1.50 USD, 2 calls not fully known |\n\n"}, []string{"$"}},
+	"a budget that is spent": {run.State{Pipeline: "page", Status: run.Paused, Reason: run.BudgetThreshold, Phase: "write",
+		Set: "S2", Round: 1, Passes: run.PassCount{Total: 56, LastSettled: 31}, Rounds: 1, Score: new(2.5),
+		Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4}, Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28}},
+		[]string{"### page: paused (budget-threshold)\n\n| progress | cost | score | stage |\n|---|---|---|---|\n" +
+			"| pass 31 of 56; rounds finished: 1 | 100.40 of 100.00 USD (100%) | 2.5 | write, S2 |\n\n" +
+			"- continues from checkpoint cp-S1, pass 28\n" +
+			"- available actions: fork, replay, resume, cancel, revert, budget, steer, amend\n- directory `/runs/1`\n\n" +
+			run.Means(run.Paused, run.BudgetThreshold) + " " + run.Next(run.Paused, run.BudgetThreshold) + "\n\n```\n" +
+			"starter budget /runs/1 --usd 200 && starter resume /runs/1\neval \"`starter server env`\"\n" +
+			"temporal workflow update execute --workflow-id r1 --name budget --input '{\"usd\":200}'\n" +
+			"temporal workflow update execute --workflow-id r1 --name resume --input '{}'\n```\n"}, nil},
+	"lanes": {lanesAtWork(), []string{"- 3 of 9 lanes done, 2 active, 1 failed, 1 waiting, 2 merged\n" +
+		"- lane 3, **c.go**: step 2, reviewer, attempt 2, since 2026-03-01T10:00:00.000Z\n" +
+		"- lane 4, **d.go**: step 1\n- lane 5, **e.go**: waits for an operator: it is broken\n"}, []string{"- running:"}},
+	"an error of an attempt": {run.State{Status: run.Running, Problem: &run.Problem{TS: "2026-01-02T03:04:05.000Z",
+		Context: "pass-3", Category: "claude-p-timeout", Message: "late\nvery", Attempt: 2}},
+		[]string{"- last error, 2026-01-02T03:04:05.000Z: **pass-3** claude-p-timeout in attempt 2: late\\nvery\n"}, nil},
+	"an error of no attempt": {run.State{Status: run.Running, Problem: &run.Problem{Context: "pass-3",
+		Category: "claude-p-timeout", Message: "late"}}, []string{"**pass-3** claude-p-timeout: late\n"}, nil},
+	"the subject of a question": {run.State{Status: run.AwaitingPhaseHandoff, Wording: run.WordingStages,
+		Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?", Actions: []string{"halt"},
+			Subject: run.Subject{Change: &run.Change{Files: []string{"a.go"}, More: true}, USD: 1.5,
+				Judged: &run.Judged{Word: "rejected", Role: "reviewer", Findings: &run.Findings{Findings: 2, Blockers: 1}},
+				Checks: []run.Value{{Name: "tests", Text: "failed"}}}}},
+		Decisions: []run.PastDecision{{Kind: run.QuestionGate, Action: "retry", By: "ada", Note: "cost $1"}}},
+		[]string{"**Good?** Waiting for a decision (halt):\n\n- verdict: rejected by reviewer, 1 blocker, 2 findings\n",
+			"- checks: tests failed\n- changed: a.go, …\n- cost: 1.50\n- earlier: retry of gate by ada: cost 1\n"}, nil},
 	"no operation": {run.State{Status: "another"}, []string{"- available actions: none\n"}, nil},
 	"a question with an expiry": {run.State{RunID: "r1", Status: run.AwaitingPhaseHandoff, Questions: openHandoff},
 		[]string{"**Good?** Waiting for a decision (continue, halt) until 2026-03-02T10:00:00.000Z, then halt:\n",
@@ -93,8 +118,6 @@ var detailsOf = map[string]struct {
 var openHandoff = []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?",
 	Actions:   []string{"continue", "halt"},
 	Deadlines: run.Deadlines{ExpiresAt: "2026-03-02T10:00:00.000Z", OnExpiry: "halt"}}}
-
-var twoStages = []run.StageRef{{Name: "plan"}, {Name: "review"}}
 
 // TestDetailsByState has a row for each part that depends on the state.
 func TestDetailsByState(t *testing.T) {

@@ -13,32 +13,12 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// status asks the workflow where it stands.
-func (w *harness) status() run.State {
-	w.t.Helper()
-	v, err := w.env.QueryWorkflow(workflows.QueryStatus)
-	require.NoError(w.t, err)
-	var s run.State
-	require.NoError(w.t, v.Get(&s))
-	return s
-}
-
-// held asks the workflow for the full disk that it waits for.
-func (w *harness) held() workflows.HeldAnswer {
-	w.t.Helper()
-	v, err := w.env.QueryWorkflow(workflows.QueryHeld)
-	require.NoError(w.t, err)
-	var h workflows.HeldAnswer
-	require.NoError(w.t, v.Get(&h))
-	return h
-}
-
 func TestFullDiskPausesRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	// what the first pass came to, and the start of the second
 	w.dir.before = map[int]func(){2: func() { w.dir.full = 4 }}
 	asked, during := false, workflows.HeldAnswer{}
-	w.dir.before[5] = func() { during = w.held() }
+	w.dir.before[5] = func() { during = query[workflows.HeldAnswer](w, workflows.QueryHeld) }
 	w.env.RegisterDelayedCallback(func() {
 		asked = true
 		s := w.status()
@@ -46,7 +26,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 		require.Equal(t, run.DiskFull, s.Reason)
 		require.Equal(t, workflows.HeldAnswer{
 			Held: true, Message: "no space left on device", RetryAt: run.Time(startTime.Add(45 * time.Second)),
-		}, w.held())
+		}, query[workflows.HeldAnswer](w, workflows.QueryHeld))
 		require.Len(t, w.agent.ids, 1, "nothing is called on a full disk")
 		require.Len(t, w.dir.lines, 3, "the pause itself cannot be written down")
 	}, 20*time.Second)
@@ -54,7 +34,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 	w.done()
 	require.True(t, asked)
 	require.True(t, during.Held, "it is held up while it retries, too")
-	require.Zero(t, w.held())
+	require.Zero(t, query[workflows.HeldAnswer](w, workflows.QueryHeld))
 	require.Equal(t, append(slices.Repeat([]string{"Project: no room"}, 4), "Project 4-7 written"), w.trace[3:8])
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, paused, 1)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
@@ -14,7 +15,7 @@ func TestCancelledRunProjectsEnd(t *testing.T) {
 	t.Run("while a call runs", func(t *testing.T) {
 		w := newHarness(t, twoPasses)
 		ended := make(chan struct{})
-		w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
+		w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
 		w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
 		w.cancelled()
 	})

@@ -31,7 +31,7 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 	t.Run("a hand-off, three times", func(t *testing.T) {
 		w := newHarness(t, anAsk)
 		w.agent.scores = []float64{3}
-		w.asks(retry, retry, retry, message{"action": "continue"})
+		w.answers(retry, retry, retry, message{"action": "continue"})
 		w.done()
 		require.Equal(t, []int{0, 1, 2, 3}, w.alone()["001"])
 		require.Equal(t, []string{"g0.001.1.-.1", "g0.001.1.-.r1-1", "g0.001.1.-.r2-1", "g0.001.1.-.r3-1"},

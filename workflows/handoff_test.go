@@ -16,24 +16,9 @@ var anAsk = strings.Replace(strings.Replace(aLoop, "steps: [{role: builder}]",
 	"steps: [{role: builder}, {ask: \"Is this the right page?\"}]", 1),
 	"until: score >= 3}", "until: score >= 3, otherwise: ask}", 1)
 
-// asks answers each hand-off with the next of these decisions, in turn.
-func (w *harness) asks(answers ...message) {
-	w.dir.when(run.KindHandoffRequested, func() {
-		next := answers[0]
-		answers = answers[1:]
-		if len(answers) > 0 {
-			w.asks(answers...)
-		}
-		w.signal("decide", next)
-	})
-}
-
 func (w *harness) decisions() []string {
-	var out []string
-	for _, d := range payloads[run.QuestionDecided](w, run.KindHandoffDecided) {
-		out = append(out, d.Action)
-	}
-	return out
+	return fields(payloads[run.QuestionDecided](w, run.KindHandoffDecided),
+		func(d run.QuestionDecided) string { return d.Action })
 }
 
 func TestAskPausesUntilDecided(t *testing.T) {
@@ -64,7 +49,7 @@ func TestRetryFeedbackRepeatsStep(t *testing.T) {
 	w.agent.scores = []float64{3}
 	var received []string
 	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
-	w.asks(message{"action": "retry_feedback", "feedback": "shorter"}, message{"action": "continue"})
+	w.answers(message{"action": "retry_feedback", "feedback": "shorter"}, message{"action": "continue"})
 	w.done()
 	require.Equal(t, []string{"retry_feedback", "continue"}, w.decisions())
 	require.Equal(t, []string{"", "shorter"}, received[:2], "the words are for the step that is done again")
@@ -73,52 +58,6 @@ func TestRetryFeedbackRepeatsStep(t *testing.T) {
 	}
 	ids := payloads[run.QuestionRequested](w, run.KindHandoffRequested)
 	require.NotEqual(t, ids[0].ID, ids[1].ID)
-}
-
-func TestExhaustedLoopAsks(t *testing.T) {
-	tests := []struct {
-		name   string
-		scores []float64
-		answer []message
-		rounds int
-		end    run.Status
-	}{
-		{"continue", []float64{1, 1, 1, 1}, []message{{"action": "continue"}}, 4, run.Done},
-		{"waived", []float64{1, 1, 1, 1}, []message{{"action": "continue_with_waiver", "feedback": "good enough"}}, 4,
-			run.Done},
-		{"the last change is good", []float64{1, 1, 1, 3}, nil, 4, run.Done},
-		{
-			"one round more is enough", []float64{1, 1, 1, 1, 3},
-			[]message{{"action": "retry_feedback", "feedback": "try again"}}, 5, run.Done,
-		},
-		{
-			"one round more is not enough", []float64{1, 1, 1, 1, 2},
-			[]message{{"action": "retry_feedback", "feedback": "try again"}, {"action": "continue"}}, 5, run.Done,
-		},
-		{"halt", []float64{1, 1, 1, 1}, []message{{"action": "halt", "note": "no"}}, 4, run.Halted},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newHarness(t, anAsk)
-			w.agent.scores = tt.scores
-			w.asks(append([]message{{"action": "continue"}}, tt.answer...)...)
-			r, err := w.execute()
-			require.NoError(t, err)
-			require.Equal(t, tt.end, r.Status)
-			require.Equal(t, tt.end, w.dir.state(t).Status)
-			rounds := 0
-			for _, p := range payloads[run.PhaseStart](w, run.KindPhaseStart) {
-				if p.Key == "polish" {
-					rounds = max(rounds, p.Round)
-				}
-			}
-			require.Equal(t, tt.rounds, rounds)
-			require.Len(t, payloads[run.RunEnd](w, run.KindRunEnd), 1)
-			if tt.end == run.Halted {
-				require.Equal(t, run.ReasonHandoffHalt, w.dir.state(t).Markers.HaltReason)
-			}
-		})
-	}
 }
 
 func TestDecisionPreconditions(t *testing.T) {
@@ -177,43 +116,6 @@ func TestDecisionPreconditions(t *testing.T) {
 	}
 }
 
-func TestUnexpectedDecisionIsJournaled(t *testing.T) {
-	w := newHarness(t, anAsk)
-	w.agent.scores = []float64{3}
-	w.agent.will(call(1, 1), after(func() { w.signal("decide", message{"action": "halt"}) }))
-	w.asks(message{"action": "continue"})
-	w.done()
-	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason,
-		"no question is open")
-	require.Equal(t, []string{"continue"}, w.decisions())
-}
-
-func TestNextEpochDecidesOpenHandoff(t *testing.T) {
-	w := newHarness(t, anAsk)
-	w.dir.when(run.KindHandoffRequested, func() { w.env.CancelWorkflow() })
-	_, err := w.execute()
-	require.Error(t, err)
-	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it
-		if e.Kind == run.KindHandoffRequested {
-			w.dir.lines = w.dir.lines[:i+1]
-			break
-		}
-	}
-	asked, open := w.dir.state(t).Asks()
-	require.True(t, open)
-	w.agent.scores = []float64{3}
-	w.reopened(workflows.Reopen{
-		Epoch: 2, From: run.Interrupted, Interruption: "terminated", Decision: &workflows.Message{
-			Action: "continue", By: "ada",
-		},
-	})
-	w.done()
-	d := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
-	require.Len(t, d, 1)
-	require.Equal(t, asked.ID, d[0].ID)
-	require.Equal(t, 1, len(payloads[run.QuestionRequested](w, run.KindHandoffRequested)), "it is not asked again")
-}
-
 // TestLastAnswerInLoopDecidesItsEnd asks in each round of a loop. The loop asks only about what no answer was about.
 func TestLastAnswerInLoopDecidesItsEnd(t *testing.T) {
 	const judge, ask = "      - role: judge\n", "      - ask: Is it good?\n"
@@ -228,13 +130,10 @@ func TestLastAnswerInLoopDecidesItsEnd(t *testing.T) {
 		for range 6 {
 			answers = append(answers, message{"action": "continue"})
 		}
-		w.asks(answers...)
+		w.answers(answers...)
 		w.done()
-		var types []string
-		for _, h := range payloads[run.QuestionRequested](w, run.KindHandoffRequested) {
-			types = append(types, h.Type)
-		}
-		require.Equal(t, want, types, "in the build, three rounds and the closing check")
+		require.Equal(t, want, fields(w.asked(run.KindHandoffRequested),
+			func(q run.QuestionRequested) string { return q.Type }), "in the build, three rounds and the closing check")
 	}
 }
 
@@ -249,7 +148,7 @@ func TestFeedbackSizeLimit(t *testing.T) {
 	w.in.Options.ContinueAfter = 1
 	w.agent.scores = []float64{3}
 	long := strings.Repeat("<p>", 450) // 6 bytes of JSON for each bracket
-	w.asks(message{"action": "retry_feedback", "feedback": strings.Repeat(long, 2)},
+	w.answers(message{"action": "retry_feedback", "feedback": strings.Repeat(long, 2)},
 		message{"action": "retry_feedback", "feedback": long}, message{"action": "continue"})
 	largest := 0
 	w.dir.when(run.KindDecisionRefused,
@@ -265,7 +164,7 @@ func TestMessagesAreRedacted(t *testing.T) {
 	w.agent.scores = []float64{3}
 	var received []string
 	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
-	w.asks(message{
+	w.answers(message{
 		"action": "retry_feedback", "feedback": "say open-sesame", "note": "open-sesame!", "by": "open-sesame",
 	}, message{"action": "open-sesame"})
 	w.dir.when(run.KindDecisionRefused,
@@ -289,7 +188,7 @@ func TestTaskIsRedactedByTheWorker(t *testing.T) {
 	w.agent.scores = []float64{3}
 	var tasks []string
 	w.composing = func(in contract.ComposeInput) { tasks = append(tasks, in.Context.Task) }
-	w.asks(message{"action": "continue"})
+	w.answers(message{"action": "continue"})
 	w.done()
 	require.Equal(t, "use <hidden>", payloads[run.RunStart](w, run.KindRunStart)[0].Task)
 	require.Equal(t, "use <hidden>", tasks[0])

@@ -60,8 +60,6 @@ type harness struct {
 	server *fakeServer // what the workflow asks of it, if it is observed
 }
 
-type activityInfo = activity.Info
-
 var startTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // parse makes a plan of a definition whose files are all there.

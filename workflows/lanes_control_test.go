@@ -153,10 +153,7 @@ func TestAmendmentCountsForLaterLanes(t *testing.T) {
 	first := w.in.Start.Plan
 	next := w.given(strings.Replace(one, "attempts: 3", "attempts: 2", 1), "second")
 	w.agent.will(laneCall("a", "1"), after(func() {
-		amended := make(chan struct{})
-		w.dir.when(run.KindRunAmended, func() { close(amended) })
-		w.signal("amend", message{"plan": next})
-		<-amended
+		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
 	}))
 	w.done()
 	require.Equal(t, w.items, w.itemsCalled())

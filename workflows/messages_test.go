@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -88,56 +88,25 @@ func TestUpdateReturnsAtOnce(t *testing.T) {
 	require.Equal(t, workflows.Ack{RunID: "run-1", Status: run.Paused, Message: "resuming"}, resume.ack)
 }
 
-// TestPauseNowTellsWhatItDoes answers the two kinds of pauses differently.
-func TestPauseNowTellsWhatItDoes(t *testing.T) {
+// TestInvalidMessageIsRefused: an Update is refused without a trace; a signal has no sender to refuse, and is journaled.
+func TestInvalidMessageIsRefused(t *testing.T) {
+	const text = "a budget of 0.50 USD is below the current cost (1.00)"
 	w := newHarness(t, twoPasses)
-	var pause *reply
-	ended := make(chan struct{})
-	w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
-	w.agent.will(call(1, 1), after(func() { pause = w.update("pause", message{"now": true}); <-ended }))
-	w.onPause(func() { w.signal("resume", nil) })
+	var answer *reply
+	w.agent.will(call(2, 1), after(func() { answer = w.update("budget", message{"usd": 0.5}) }))
 	w.done()
-	require.Equal(t, "ending the running call and pausing; resume repeats its pass", pause.ack.Message)
-}
+	require.ErrorContains(t, answer.refused, text)
+	require.ErrorAs(t, answer.refused, new(*temporal.ApplicationError))
+	require.False(t, answer.accepted)
+	require.Empty(t, w.story(run.KindDecisionRefused))
 
-func TestInvalidMessagesAreRefused(t *testing.T) {
-	tests := []struct {
-		name, verb string
-		m          message
-		text       string
-	}{
-		{"resume of a running run", "resume", nil, "the run is running: only a paused run can be resumed"},
-		{
-			"budget below what is spent", "budget", message{"usd": 0.5},
-			"a budget of 0.50 USD is below the current cost (1.00)",
-		},
-		{
-			"budget beyond all money", "budget", message{"usd": 1e308},
-			"a budget of 1e+308 USD is not a number from 0 to 1000000000",
-		},
-		{"budget without a number", "budget", nil, "a budget of 0.00 USD is below the current cost (1.00)"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newHarness(t, twoPasses)
-			var answer *reply
-			w.agent.will(call(2, 1), after(func() { answer = w.update(tt.verb, tt.m) }))
-			w.done()
-			require.ErrorContains(t, answer.refused, tt.text)
-			var app *temporal.ApplicationError
-			require.ErrorAs(t, answer.refused, &app)
-			require.False(t, answer.accepted)
-			require.Empty(t, w.story(run.KindDecisionRefused), "a refused Update leaves no trace")
-
-			w = newHarness(t, twoPasses)
-			w.agent.will(call(2, 1), after(func() { w.signal(tt.verb, tt.m) }))
-			w.done()
-			refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
-			require.Len(t, refused, 1, "a signal cannot be refused: it is written down")
-			require.Equal(t, tt.verb, refused[0].Verb)
-			require.Contains(t, refused[0].Reason, tt.text)
-		})
-	}
+	w = newHarness(t, twoPasses)
+	w.agent.will(call(2, 1), after(func() { w.signal("budget", message{"usd": 0.5}) }))
+	w.done()
+	refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, refused, 1)
+	require.Equal(t, "budget", refused[0].Verb)
+	require.Contains(t, refused[0].Reason, text)
 }
 
 func TestResumeCancelsPendingPause(t *testing.T) {
@@ -152,14 +121,16 @@ func TestResumeCancelsPendingPause(t *testing.T) {
 
 func TestPauseNowCancelsCallAndRepeatsPass(t *testing.T) {
 	w := newHarness(t, twoPasses)
+	var pause *reply
 	ended := make(chan struct{})
-	w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
+	w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
 	w.agent.will(call(1, 1), after(func() {
-		w.signal("pause", message{"now": true})
+		pause = w.update("pause", message{"now": true})
 		<-ended
 	}))
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
+	require.Equal(t, "ending the running call and pausing; resume repeats its pass", pause.ack.Message)
 	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids,
 		"it was not answered, so it is the same call")
 	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed", "pass.end 001", "pass.end 002"},
@@ -202,52 +173,6 @@ func TestInvalidSignalIsJournaled(t *testing.T) {
 	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
 }
 
-func TestSignalWithoutPayload(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), after(func() { w.env.SignalWorkflow("pause", nil) }))
-	w.onPause(func() { w.signal("resume", nil) })
-	w.done()
-	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
-}
-
-func TestDetails(t *testing.T) {
-	score := 2.5
-	s := run.State{
-		Pipeline: "page", Status: run.Paused, Reason: run.BudgetThreshold, Phase: "write", Set: "S2", Round: 1,
-		Passes: run.PassCount{Total: 56, LastSettled: 31},
-		Rounds: 1, Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4}, Score: &score,
-		Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28},
-	}
-	in := workflows.Input{Target: contract.Target{RunID: "r1", Dir: "/runs/1"}}
-	require.Equal(t, "### page: paused (budget-threshold)\n\n"+
-		"| progress | cost | score | stage |\n|---|---|---|---|\n| pass 31 of 56; rounds finished: 1 | 100.40 of "+
-		"100.00 USD "+
-		"(100%) | 2.5 | write, S2 |\n\n"+
-		"- continues from checkpoint cp-S1, pass 28\n"+
-		"- available actions: fork, replay, resume, cancel, revert, budget, steer, amend\n- directory `/runs/1`\n\n"+
-		run.Means(run.Paused, run.BudgetThreshold)+" "+run.Next(run.Paused, run.BudgetThreshold)+"\n\n```\n"+
-		"starter budget /runs/1 --usd 200 && starter resume /runs/1\n"+
-		"eval \"`starter server env`\"\n"+
-		"temporal workflow update execute --workflow-id r1 --name budget --input '{\"usd\":200}'\n"+
-		"temporal workflow update execute --workflow-id r1 --name resume --input '{}'\n```\n", workflows.Details(s, in))
-
-	s = run.State{
-		Wording: run.WordingStages, Pipeline: "fix", Status: run.Running, Phase: "review", Round: 2,
-		Stages: []run.StageRef{{Name: "plan"}, {Name: "review", Rounds: 3}}, Spent: run.Totals{USD: 1.5, Unknown: 2},
-	}
-	require.Contains(t, workflows.Details(s, in), "| progress | cost |\n|---|---|\n"+
-		"| stage 2 of 2 (review), round 2 of at most 3 | ≥ 1.50 USD, 2 calls not fully known |\n\n")
-	require.NotContains(t, workflows.Details(s, in), "$", "it begins a formula in the Web UI")
-
-	s = run.State{
-		Pipeline: "page", Status: run.Running, Phase: "write",
-		InFlight: []run.InFlightCall{{Step: "032", Role: "builder", Attempt: 2, StartedAt: "2026-01-02T03:04:05.000Z"}},
-	}
-	require.Contains(t, workflows.Details(s, in),
-		"- running: **032** builder, attempt 2, since 2026-01-02T03:04:05.000Z\n")
-	require.Contains(t, workflows.Details(s, in), run.Next(run.Running, ""))
-}
-
 func TestEarlyMessageWaitsForDirectory(t *testing.T) {
 	for name, send := range map[string]func(w *harness){
 		"signal": func(w *harness) { w.signal("budget", message{"usd": 7}) },
@@ -263,4 +188,31 @@ func TestEarlyMessageWaitsForDirectory(t *testing.T) {
 			require.InDelta(t, 7, w.dir.state(t).Budget.CapUSD, 1e-9)
 		})
 	}
+}
+
+// journaled sends a signal and waits until its event is on disk.
+func (w *harness) journaled(verb string, m message, kind run.Kind) {
+	written := make(chan struct{})
+	w.dir.when(kind, func() { close(written) })
+	w.signal(verb, m)
+	<-written
+}
+
+// query returns the answer to a query.
+func query[T any](w *harness, name string) (answer T) {
+	w.t.Helper()
+	v, err := w.env.QueryWorkflow(name)
+	require.NoError(w.t, err)
+	require.NoError(w.t, v.Get(&answer))
+	return answer
+}
+
+func (w *harness) status() run.State { return query[run.State](w, workflows.QueryStatus) }
+
+// fields returns one field of each element.
+func fields[T, F any](all []T, field func(T) F) (out []F) {
+	for _, one := range all {
+		out = append(out, field(one))
+	}
+	return out
 }

@@ -10,33 +10,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-func TestReminderTimes(t *testing.T) {
-	for _, row := range questions {
-		t.Run(row.name, func(t *testing.T) {
-			w := newHarness(t, row.src)
-			row.hurt(w)
-			w.in.Start.Waits = run.Waits{RemindMS: (8 * time.Hour).Milliseconds()}
-			w.waitsInPlan()
-			asked := 0
-			var reminded int
-			w.dir.when(row.requested, func() {
-				asked++
-				w.env.RegisterDelayedCallback(func() {
-					q, _ := w.status().Asks()
-					reminded = q.Reminded
-					w.signal("decide", message{"action": "halt"})
-				}, 20*time.Hour)
-			})
-			r, err := w.execute()
-			require.NoError(t, err)
-			require.Equal(t, run.Halted, r.Status)
-			require.Equal(t, 1, asked)
-			require.Equal(t, 2, reminded)
-			require.Equal(t, []string{"1 after 8h0m0s", "2 after 16h0m0s"}, w.reminders(row.requested))
-		})
-	}
-}
-
 // waitsInPlan has the steps that ask wait as long as the run does: a definition's waits are in its plan.
 func (w *harness) waitsInPlan() {
 	w.t.Helper()

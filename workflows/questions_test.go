@@ -83,50 +83,6 @@ func (w *harness) asked(kind run.Kind) []run.QuestionRequested {
 	return payloads[run.QuestionRequested](w, kind)
 }
 
-func TestGatePausesAtStep(t *testing.T) {
-	const command, reply = "make test failed with exit code 2. Continue?", "The reply of reviewer failed its " +
-		"checks: says " +
-		"why. Continue?"
-	for _, cause := range []struct {
-		name, text string
-		step       int // of the gate, from 1
-		hurt       func(*harness)
-	}{
-		{"command", command, 2, func(w *harness) { w.agent.values = []string{"failed"} }},
-		{"check", reply, 3, func(w *harness) { w.agent.will("g0.002.1.-.1", unsound) }},
-	} {
-		for _, row := range []struct {
-			action string
-			end    run.Status
-			reason string
-			steps  map[int]string // what is called, by the step of the gate
-		}{
-			{"retry", run.Done, "", map[int]string{2: "implementer run run reviewer",
-				3: "implementer run reviewer reviewer"}},
-			{"continue_with_waiver", run.Done, "",
-				map[int]string{2: "implementer run reviewer", 3: "implementer run reviewer"}},
-			{"halt", run.Halted, "gate.decided", map[int]string{2: "implementer run", 3: "implementer run reviewer"}},
-		} {
-			t.Run(cause.name+" "+row.action, func(t *testing.T) {
-				w := newHarness(t, gated)
-				cause.hurt(w)
-				w.answers(message{"action": row.action, "feedback": "it is known", "by": "ada"})
-				w.ends(row.end, row.reason)
-				require.Equal(t, row.steps[cause.step], w.called())
-				asked := w.asked(run.KindGateRequested)
-				require.Len(t, asked, 1)
-				require.Equal(t, cause.text, asked[0].Question)
-				require.Equal(t, []string{"retry", "continue_with_waiver", "halt"}, asked[0].Actions)
-				require.NotEmpty(t, asked[0].Digest)
-				decided := payloads[run.QuestionDecided](w, run.KindGateDecided)
-				require.Equal(t, []any{asked[0].ID, row.action, "ada", true},
-					[]any{decided[0].ID, decided[0].Action, decided[0].DecidedBy, decided[0].Implicit})
-				require.Equal(t, row.action == "continue_with_waiver", w.dir.state(t).Markers.Waiver != nil)
-			})
-		}
-	}
-}
-
 // unsound is a reply whose check fails.
 func unsound(ok contract.PassResult) (contract.PassResult, error) {
 	ok.Validation = run.Validation{Checks: []run.Check{{Name: "non-empty", Passed: true}, {Name: "says why"}}}
@@ -197,44 +153,14 @@ func TestWaiversArePassedInOrder(t *testing.T) {
 	require.Equal(t, map[int][]string{2: {"one"}, 3: {"one", "two"}, 4: {"one", "two", "three"}}, received)
 }
 
-func TestAskActions(t *testing.T) {
-	const always, onReject, bypass = "human_feedback_always", "human_feedback_on_reject", "human_bypass"
-	for _, row := range []struct {
-		kind, verdict, offers string // no offers: it is not asked
-		trigger               string
-	}{
-		{always, "approved", "continue retry_feedback halt", "approved"},
-		{always, "Approved", "continue retry_feedback halt", "approved"},
-		{always, "rejected", "continue retry_feedback halt continue_with_waiver", "rejected"},
-		{always, "incomplete", "retry_feedback continue_with_waiver halt", "incomplete"},
-		{always, "scope_expansion", "continue halt continue_with_waiver", "scope_expansion"},
-		{always, "Scope-Expansion", "continue halt continue_with_waiver", "scope_expansion"},
-		{onReject, "approved", "", ""},
-		{onReject, "rejected", "continue retry_feedback halt continue_with_waiver", "rejected"},
-		{onReject, "incomplete", "retry_feedback continue_with_waiver halt", "incomplete"},
-		{bypass, "approved", "", ""},
-		{bypass, "rejected", "continue continue_with_waiver halt", "bypass"},
-		{bypass, "incomplete", "continue continue_with_waiver halt", "bypass"},
-	} {
-		t.Run(row.kind+" "+row.verdict, func(t *testing.T) {
-			w := newHarness(t, reviewed+"      - role: reviewer\n      - ask: {question: 'Good?', type: "+row.kind+
-				"}\n")
-			w.agent.words = []string{row.verdict}
-			w.answers(message{"action": "halt"})
-			asked := payloads[run.QuestionRequested]
-			if row.offers == "" {
-				w.ends(run.Done, "")
-				require.Empty(t, asked(w, run.KindHandoffRequested))
-				require.Equal(t, "the last verdict approves the work",
-					payloads[run.StepSkipped](w, run.KindStepSkipped)[0].Why)
-				return
-			}
-			w.ends(run.Halted, run.ReasonHandoffHalt)
-			h := asked(w, run.KindHandoffRequested)
-			require.Len(t, h, 1)
-			require.Equal(t, []string{row.offers, row.trigger, row.kind},
-				[]string{strings.Join(h[0].Actions, " "), h[0].Trigger, h[0].Type})
-		})
+// TestApprovedWorkIsNotAsked: two types of ask steps are skipped if the last verdict approves the work.
+func TestApprovedWorkIsNotAsked(t *testing.T) {
+	for _, kind := range []string{run.HandoffFeedbackOnReject, run.HandoffBypass} {
+		w := newHarness(t, askAfter(kind))
+		w.agent.words = []string{"Approved"}
+		w.ends(run.Done, "")
+		require.Empty(t, w.asked(run.KindHandoffRequested))
+		require.Len(t, payloads[run.StepSkipped](w, run.KindStepSkipped), 1, kind)
 	}
 }
 
@@ -292,6 +218,7 @@ func TestStaleAndConflictingDecisions(t *testing.T) {
 			row.hurt(w)
 			var first run.Question
 			var stale, same, other, pause, resume *reply
+			decided := &reply{}
 			w.answering(func(n int, q run.Question) {
 				if n == 1 {
 					first = q
@@ -308,12 +235,15 @@ func TestStaleAndConflictingDecisions(t *testing.T) {
 				same = send("decide", with(row.again, "id", first.ID))
 				other = send("decide", message{"action": row.other, "id": first.ID})
 				pause, resume = send("pause", nil), send("resume", nil)
-				w.env.RegisterDelayedCallback(func() { w.signal("decide", message{"action": "halt", "id": q.ID}) },
-					time.Minute)
+				w.env.RegisterDelayedCallback(func() {
+					w.env.UpdateWorkflow("decide", "", decided, message{"action": "halt", "id": q.ID, "by": "ada"})
+				}, time.Minute)
 			})
 			r, err := w.execute()
 			require.NoError(t, err)
 			require.Equal(t, run.Halted, r.Status)
+			require.True(t, decided.accepted)
+			require.Equal(t, "decided: halt", decided.ack.Message)
 			require.ErrorContains(t, stale.refused,
 				", not work:1:2:12345678; the decision was meant for another round, lane or artifact")
 			require.NoError(t, same.refused)
@@ -322,14 +252,13 @@ func TestStaleAndConflictingDecisions(t *testing.T) {
 				first.ID+" was already decided with "+row.again["action"].(string)+": the first decision wins")
 			require.ErrorContains(t, pause.refused, "there is nothing to pause")
 			require.ErrorContains(t, resume.refused, "only a paused run can be resumed")
-			var verbs []string
-			for _, d := range payloads[run.DecisionRefused](w, run.KindDecisionRefused) {
-				verbs = append(verbs, d.Verb)
-			}
-			require.Equal(t, []string{"decide", "decide", "pause", "resume"}, verbs,
-				"signals that were refused are written down; the same answer again is not one")
-			require.Len(t, w.ids(row.requested), 2)
-			require.NotEqual(t, w.ids(row.requested)[0], w.ids(row.requested)[1])
+			require.Equal(t, []string{"decide", "decide", "pause", "resume"},
+				fields(payloads[run.DecisionRefused](w, run.KindDecisionRefused),
+					func(d run.DecisionRefused) string { return d.Verb }),
+				"refused signals are journaled; the same answer again is not refused")
+			asked := w.asked(row.requested)
+			require.Len(t, asked, 2)
+			require.NotEqual(t, asked[0].ID, asked[1].ID)
 		})
 	}
 }
@@ -340,59 +269,6 @@ func with(m message, key, value string) message {
 		out[k] = v
 	}
 	return out
-}
-
-// ids are those of all questions of a kind.
-func (w *harness) ids(kind run.Kind) []string {
-	var out []string
-	for _, e := range w.dir.events(w.t) {
-		if e.Kind != kind {
-			continue
-		}
-		var q run.QuestionRequested
-		e.Decode(&q)
-		out = append(out, q.ID)
-	}
-	return out
-}
-
-func TestDecisionByUpdate(t *testing.T) {
-	for _, row := range questions {
-		t.Run(row.name, func(t *testing.T) {
-			w := newHarness(t, row.src)
-			row.hurt(w)
-			answer := &reply{}
-			w.answering(func(_ int, q run.Question) {
-				w.env.UpdateWorkflow("decide", "", answer, message{"action": "halt", "id": q.ID, "by": "ada"})
-			})
-			r, err := w.execute()
-			require.NoError(t, err)
-			require.Equal(t, run.Halted, r.Status)
-			require.True(t, answer.accepted)
-			require.Equal(t, "decided: halt", answer.ack.Message)
-			require.Equal(t, "ada", w.decidedBy())
-		})
-	}
-}
-
-func TestQuestionAcrossExecutions(t *testing.T) {
-	for _, row := range questions {
-		t.Run(row.name, func(t *testing.T) {
-			whole := newHarness(t, row.src)
-			row.hurt(whole)
-			whole.answers(row.again, message{"action": "halt"})
-			_, err := whole.execute()
-			require.NoError(t, err)
-
-			w := newHarness(t, row.src)
-			row.hurt(w)
-			w.in.Options.ContinueAfter = 1
-			w.answers(row.again, message{"action": "halt"})
-			require.Greater(t, w.chain(func(workflows.Input) {}), 1)
-			require.Equal(t, whole.bare(), w.bare())
-			require.Equal(t, run.Halted, w.dir.state(t).Status)
-		})
-	}
 }
 
 func TestCancelDuringQuestion(t *testing.T) {
@@ -408,42 +284,42 @@ func TestCancelDuringQuestion(t *testing.T) {
 			require.Equal(t, run.Cancelled, s.Status)
 			_, open := s.Asks()
 			require.False(t, open)
-			require.Empty(t, w.trees.delivers[min(len(w.trees.delivers), len(w.ids(run.KindDeliveryRequested))):],
+			require.Empty(t, w.trees.delivers[min(len(w.trees.delivers), len(w.asked(run.KindDeliveryRequested))):],
 				"nothing is delivered afterwards")
 		})
 	}
 }
 
+// TestNextEpochDecidesOpenQuestion: the workflow was terminated while it asked; the next epoch has the answer. It asks
+// again only where the answer leads there.
 func TestNextEpochDecidesOpenQuestion(t *testing.T) {
 	for _, row := range questions {
-		t.Run(row.name, func(t *testing.T) {
-			w := newHarness(t, row.src)
-			row.hurt(w)
-			w.dir.when(row.requested, func() { w.env.RegisterDelayedCallback(w.env.CancelWorkflow, time.Hour) })
-			_, err := w.execute()
-			require.Error(t, err)
-			for i, e := range w.dir.events(t) { // as a terminated workflow leaves it
-				if e.Kind == row.requested {
-					w.dir.lines = w.dir.lines[:i+1]
-					break
-				}
-			}
-			q, open := w.dir.state(t).Asks()
-			require.True(t, open)
-			before := len(w.agent.ids)
-			again := workflows.Message{Action: row.again["action"].(string), By: "ada"}
-			again.Feedback, _ = row.again["feedback"].(string)
-			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated", Decision: &again})
-			w.answering(func(int, run.Question) { w.signal("decide", message{"action": "halt"}) })
-			r, err := w.execute()
-			require.NoError(t, err)
-			require.Equal(t, run.Halted, r.Status)
-			ids := w.ids(row.requested)
-			require.Len(t, ids, 2, "it is asked again only because the answer leads there")
-			require.Equal(t, q.ID, ids[0])
-			require.Equal(t, row.name == "dirty target", len(w.agent.ids) == before,
-				"a step is done once more, but where only the target is looked at")
-			require.Equal(t, 2, w.dir.state(t).Epoch)
-		})
+		for action, asked := range map[string]int{row.again["action"].(string): 2, row.other: 1} {
+			t.Run(row.name+" "+action, func(t *testing.T) {
+				w := newHarness(t, row.src)
+				row.hurt(w)
+				w.dir.when(row.requested, func() { w.env.RegisterDelayedCallback(w.env.CancelWorkflow, time.Hour) })
+				_, err := w.execute()
+				require.Error(t, err)
+				w.terminatedAfter(row.requested)
+				q, open := w.dir.state(t).Asks()
+				require.True(t, open)
+				before := len(w.agent.ids)
+				w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated",
+					Decision: &workflows.Message{Action: action, Feedback: "more", By: "ada"}})
+				w.answers(message{"action": "halt"})
+				_, err = w.execute()
+				require.NoError(t, err)
+				requested := w.asked(row.requested)
+				require.Len(t, requested, asked)
+				require.Equal(t, q.ID, requested[0].ID)
+				decided := payloads[run.QuestionDecided](w, q.Kind.Spec().Decided)[0]
+				require.Equal(t, q.ID, decided.ID)
+				require.Equal(t, "ada", decided.DecidedBy)
+				require.Equal(t, asked == 2 && row.name != "dirty target", len(w.agent.ids) > before,
+					"a step is repeated, except where only the target is inspected")
+				require.Equal(t, 2, w.dir.state(t).Epoch)
+			})
+		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
 )
 
 func TestRecoveredProjectionErrorIsJournaled(t *testing.T) {
@@ -70,17 +69,4 @@ func TestPermanentlyLostPassHasError(t *testing.T) {
 	require.Equal(t, run.CategoryUnknown, all[len(all)-1].Category)
 	require.Contains(t, all[len(all)-1].Message, "001 builder was lost 20 times: the store is away")
 	require.Equal(t, run.CategoryUnknown, payloads[run.RunPaused](w, run.KindRunPaused)[0].Failed.Category)
-}
-
-func TestNewestProblemIsShown(t *testing.T) {
-	s := run.State{
-		Status: run.Running, Problem: &run.Problem{
-			TS: "2026-01-02T03:04:05.000Z", Context: "pass-3", Category: "claude-p-timeout", Message: "late\nvery",
-			Attempt: 2,
-		},
-	}
-	require.Contains(t, workflows.Details(s, workflows.Input{}),
-		"- last error, 2026-01-02T03:04:05.000Z: **pass-3** claude-p-timeout in attempt 2: late\\nvery\n")
-	s.Problem.Attempt = 0
-	require.Contains(t, workflows.Details(s, workflows.Input{}), "**pass-3** claude-p-timeout: late\\nvery\n")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
@@ -24,7 +25,7 @@ func TestRehome(t *testing.T) {
 	w.in.Target.Store = "FILE" + strings.TrimPrefix(w.in.Target.Store, "file")
 	var early, nowhere, relative *reply
 	var at []string
-	w.env.SetOnActivityStartedListener(func(info *activityInfo, _ context.Context, _ converter.EncodedValues) {
+	w.env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
 		if info.ActivityType.Name == contract.Project {
 			at = append(at, info.TaskQueue)
 		}

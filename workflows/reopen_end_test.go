@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"context"
 	"maps"
-	"slices"
 	"sync"
 	"testing"
 
@@ -45,8 +44,7 @@ func TestCancellationWhileAnEpochOpens(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, twoPasses)
 			w.cutOff()
-			torn := slices.IndexFunc(w.dir.events(t), func(e run.Event) bool { return e.Kind == run.KindPassEnd })
-			w.dir.lines, w.dir.seals = w.dir.lines[:torn+1], nil
+			w.terminatedAfter(run.KindPassEnd)
 			calls := maps.Clone(w.agent.calls)
 			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated"})
 			once := sync.OnceFunc(func() { w.env.CancelWorkflow() })

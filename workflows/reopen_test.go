@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/mock"
@@ -66,41 +67,29 @@ func TestReopenCancelledRun(t *testing.T) {
 func TestReopenJournalsInterruptionFirst(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
-	var torn []string
-	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it: in the middle, and nothing stored
-		if torn = append(torn, w.dir.lines[i]); e.Kind == run.KindPassEnd {
-			break
-		}
-	}
-	w.dir.lines, w.dir.seals = torn, nil
+	torn := w.terminatedAfter(run.KindPassEnd)
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated"})
 	w.done()
 	events := w.dir.events(t)
-	require.Equal(t, run.KindRunInterrupted, events[len(torn)].Kind)
-	require.Equal(t, run.KindRunResumed, events[len(torn)+1].Kind)
+	require.Equal(t, run.KindRunInterrupted, events[torn].Kind)
+	require.Equal(t, run.KindRunResumed, events[torn+1].Kind)
 	output := payloads[run.RunInterrupted](w, run.KindRunInterrupted)[0]
 	require.Equal(t, "its workflow has been terminated", output.Reason)
 	require.NotEmpty(t, output.At)
 	require.Equal(t, int64(1), w.dir.seals[0].First, "what the lost execution had not stored is stored first")
-	require.EqualValues(t, len(torn), w.dir.seals[0].Tail.Seq)
+	require.EqualValues(t, torn, w.dir.seals[0].Tail.Seq)
 	require.Equal(t, 1, w.agent.calls[call(1, 1)])
 }
 
 // A halt is its decision and one end: if the workflow was terminated between both, the next epoch writes the end.
 func TestReopenEndsHaltFirst(t *testing.T) {
 	w := newHarness(t, anAsk)
-	w.asks(message{"action": "halt", "by": "ada"})
+	w.answers(message{"action": "halt", "by": "ada"})
 	w.ends(run.Halted, run.ReasonHandoffHalt)
-	var cut int
-	for i, e := range w.dir.events(t) {
-		if e.Kind == run.KindHandoffDecided {
-			cut = i + 1
-		}
-	}
-	w.dir.lines, w.dir.seals = w.dir.lines[:cut], nil
+	cut := w.terminatedAfter(run.KindHandoffDecided)
 	require.Equal(t, run.Halted, w.dir.state(t).Status)
 	w.agent.scores = []float64{3}
-	w.asks(message{"action": "continue"})
+	w.answers(message{"action": "continue"})
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Halted, Force: true, Reason: "all the same", Unended: true})
 	w.done()
 	require.Equal(t, run.KindRunEnd, w.dir.events(t)[cut].Kind)
@@ -112,13 +101,7 @@ func TestReopenEndsHaltFirst(t *testing.T) {
 func TestReopenCancelsInterruptedRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
-	var torn []string
-	for i, e := range w.dir.events(t) {
-		if torn = append(torn, w.dir.lines[i]); e.Kind == run.KindPassEnd {
-			break
-		}
-	}
-	w.dir.lines, w.dir.seals = torn, nil
+	torn := w.terminatedAfter(run.KindPassEnd)
 	calls := maps.Clone(w.agent.calls)
 	w.reopened(workflows.Reopen{
 		Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated", Cancel: true,
@@ -126,11 +109,8 @@ func TestReopenCancelsInterruptedRun(t *testing.T) {
 	_, err := w.execute()
 	var cancelled *temporal.CanceledError
 	require.ErrorAs(t, err, &cancelled)
-	var kinds []run.Kind
-	for _, e := range w.dir.events(t)[len(torn):] {
-		kinds = append(kinds, e.Kind)
-	}
-	require.Equal(t, []run.Kind{run.KindRunInterrupted, run.KindRunResumed, run.KindRunEnd}, kinds)
+	require.Equal(t, []run.Kind{run.KindRunInterrupted, run.KindRunResumed, run.KindRunEnd},
+		fields(w.dir.events(t)[torn:], func(e run.Event) run.Kind { return e.Kind }))
 	require.Equal(t, run.Cancelled, w.dir.state(t).Status)
 	require.Equal(t, calls, w.agent.calls, "an agent was called")
 }
@@ -197,4 +177,13 @@ func (w *harness) attributes() *[]string {
 		return true
 	})).Return(nil)
 	return &all
+}
+
+// terminatedAfter leaves the directory as a workflow does that is terminated after the first event of a kind, before it
+// archives. It returns the number of events.
+func (w *harness) terminatedAfter(kind run.Kind) int {
+	w.t.Helper()
+	n := 1 + slices.IndexFunc(w.dir.events(w.t), func(e run.Event) bool { return e.Kind == kind })
+	w.dir.lines, w.dir.seals = w.dir.lines[:n], nil
+	return n
 }

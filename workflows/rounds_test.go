@@ -9,7 +9,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
 )
 
 // loops is a pipeline whose stages follow those roles.
@@ -141,24 +140,4 @@ func TestLoopWithoutQuestionJudgesBeforeDelivery(t *testing.T) {
 	w.agent.words = strings.Fields("rejected rejected rejected")
 	w.ends(run.Done, "")
 	require.Equal(t, "implementer reviewer implementer reviewer implementer", w.called(), "no question is asked about it")
-}
-
-// TestDetailsShowWhatAQuestionIsAbout: the Web UI shows it.
-func TestDetailsShowWhatAQuestionIsAbout(t *testing.T) {
-	s := run.State{
-		Status: run.AwaitingPhaseHandoff, Wording: run.WordingStages,
-		Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?", Actions: []string{"halt"},
-			Subject: run.Subject{
-				Judged: &run.Judged{Word: "rejected", Role: "reviewer", Findings: &run.Findings{Findings: 2, Blockers: 1}},
-				Change: &run.Change{Files: []string{"a.go"}, More: true}, USD: 1.5,
-				Checks: []run.Value{{Name: "tests", Text: "failed"}},
-			}}},
-		Decisions: []run.PastDecision{{Kind: run.QuestionGate, Action: "retry", By: "ada", Note: "cost $1"}},
-	}
-	text := workflows.Details(s, workflows.Input{})
-	for _, part := range []string{"**Good?** Waiting for a decision (halt):\n\n- verdict: rejected by reviewer, " +
-		"1 blocker, 2 findings\n",
-		"- checks: tests failed\n- changed: a.go, …\n- cost: 1.50\n- earlier: retry of gate by ada: cost 1\n"} {
-		require.Contains(t, text, part)
-	}
 }

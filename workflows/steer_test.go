@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -43,7 +44,7 @@ func TestInstructionInterruptsCall(t *testing.T) {
 	var prompts [][]string
 	w.composing = func(in contract.ComposeInput) { prompts = append(prompts, in.Context.Steering) }
 	ended := make(chan struct{})
-	w.env.SetOnActivityCanceledListener(func(*activityInfo) { close(ended) })
+	w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
 	var ack *reply
 	w.agent.will(call(1, 1), after(func() { ack = w.update("steer", message{"text": "Stop.", "now": true}); <-ended }))
 	w.done()

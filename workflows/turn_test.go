@@ -31,12 +31,7 @@ func TestTurnsWriteWhatPrecedesTheCall(t *testing.T) {
 // A message during a turn is written at once, with the events of the turn, which are on disk.
 func TestMessageDuringATurn(t *testing.T) {
 	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), after(func() {
-		written := make(chan struct{})
-		w.dir.when(run.KindBudgetRaised, func() { close(written) })
-		w.signal("budget", message{"usd": 50})
-		<-written
-	}))
+	w.agent.will(call(1, 1), after(func() { w.journaled("budget", message{"usd": 50}, run.KindBudgetRaised) }))
 	w.done()
 	require.Equal(t, []string{
 		"Open", "Project 1-3 written", "RunPass g0.001.1.-.1", "Project 1-4 written", "Project 5-7 written",

@@ -211,23 +211,3 @@ func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 		})
 	}
 }
-
-func TestInterruptedReviewIsDecidedOnce(t *testing.T) {
-	w := newHarness(t, planning)
-	w.dir.when(run.KindReviewRequested, func() { w.env.CancelWorkflow() })
-	_, err := w.execute()
-	require.Error(t, err)
-	for i, e := range w.dir.events(t) { // as a terminated workflow leaves it
-		if e.Kind == run.KindReviewRequested {
-			w.dir.lines = w.dir.lines[:i+1]
-			break
-		}
-	}
-	w.reopened(workflows.Reopen{
-		Epoch: 2, From: run.Interrupted, Interruption: "terminated", Decision: &workflows.Message{
-			Action: "approve", By: "ada",
-		},
-	})
-	w.ends(run.Done, "review_approved")
-	require.Len(t, w.asked(run.KindReviewRequested), 1)
-}
