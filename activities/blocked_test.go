@@ -13,8 +13,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/internal/agent"
-	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/run"
 )
 
 // TestNextDeliveryIgnoresWhatAgentPrepared: the name of the next attempt's directory can be guessed.
@@ -27,14 +25,10 @@ func TestNextDeliveryIgnoresWhatAgentPrepared(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := plain(t, "sh "+next+prepare+"echo Done.")
-			res, err := h.pass(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			h.accepted()
 			h.in.Call = strings.Replace(h.in.Call, "-.1", "-.2", 1)
 			t.Setenv(playing, "sh echo Again.")
-			res, err = h.pass(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			h.accepted()
 			require.Equal(t, 2, h.started())
 			h.noScratch()
 		})
@@ -48,37 +42,28 @@ func TestPipesAsRecordsDoNotBlockStop(t *testing.T) {
 		t.Run(names, func(t *testing.T) {
 			h := plain(t, "sh cd ..; rm -f "+names+"; mkfifo "+names+"; touch \"$"+folder+"/ready\"; exec sleep 600")
 			ctx, cancel := context.WithCancelCause(t.Context())
-			done := make(chan error, 1)
-			go func() { _, err := h.pass(ctx); done <- err }()
+			done := h.begin(ctx, h.acts)
 			require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(h.dir, "ready")); return err == nil },
 				20*time.Second, 5*time.Millisecond)
 			cancel(temporal.NewCanceledError())
-			select {
-			case err := <-done:
-				require.Error(t, err)
-			case <-time.After(20 * time.Second):
-				t.Fatal("the call does not end")
-			}
+			require.Error(t, (<-done).err)
 		})
 	}
 }
 
 // TestPipesAsRecordsDoNotBlockTakeover: another worker finds the call of a dead one.
 func TestPipesAsRecordsDoNotBlockTakeover(t *testing.T) {
-	for _, name := range []string{"worker.json", "environ.json", "supervisor.json", "exit.json", "stdout", "stderr"} {
+	for _, name := range []string{"worker.json", "environ.json", "supervisor.json", "exit.json", "stdout"} {
 		t.Run(name, func(t *testing.T) {
 			h := plain(t, "sh echo Again.")
 			h.leave(gone(t), gone(t), "From beyond.\n")
-			dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
+			dir := h.deliveryDir()
 			if name != "exit.json" {
 				h.exited(dir, agent.Exit{})
 			}
 			require.NoError(t, os.RemoveAll(filepath.Join(dir, name)))
 			require.NoError(t, syscall.Mkfifo(filepath.Join(dir, name), 0o600))
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			defer cancel()
-			_, err := h.pass(ctx)
-			require.NoError(t, err)
+			h.result()
 			h.noScratch()
 		})
 	}
@@ -95,16 +80,13 @@ func TestLimitsOfDefinitionAreEnforced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := plain(t, row.play)
-			h.limits = "limits: {output: 1MB}\n"
+			limit := "output: 1MB"
 			if name == "silence" {
-				h.limits = "limits: {idle: 300ms}\n"
+				limit = "idle: 300ms"
 			}
-			self, err := os.Executable()
-			require.NoError(t, err)
-			h.lay(self)
+			h.define("roles:", "limits: {"+limit+"}\nroles:")
 			h.builder()
-			res, err := h.pass(t.Context())
-			require.NoError(t, err)
+			res := h.result()
 			require.Equal(t, row.outcome, res.Outcome)
 			require.Contains(t, res.Message, row.message)
 			if res.Output != nil {

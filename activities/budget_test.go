@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -15,10 +14,9 @@ const spentAll = `session s-1; request m1; printf '{"type":"result","subtype":"e
 
 func TestAgentGetsWhatItMaySpend(t *testing.T) {
 	h := claude(t, spentAll)
-	h.lay(filepath.Join(h.dir, "bin", "claude") + ", -p")
+	h.runAgent(h.agent + ", -p")
 	h.in.BudgetUSD = 0.25
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	require.Equal(t, "-p --max-budget-usd 0.2500", h.given("args", 1))
 	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
 	require.True(t, res.OverBudget && res.Permanent)
@@ -27,10 +25,9 @@ func TestAgentGetsWhatItMaySpend(t *testing.T) {
 
 func TestAgentKeepsItsOwnMaximum(t *testing.T) {
 	h := claude(t, spentAll)
-	h.lay(filepath.Join(h.dir, "bin", "claude") + ", -p, --max-budget-usd, '0.1'")
+	h.runAgent(h.agent + ", -p, --max-budget-usd, '0.1'")
 	h.in.BudgetUSD = 0.25
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	require.Equal(t, "-p --max-budget-usd 0.1", h.given("args", 1))
 	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
 	require.False(t, res.OverBudget, "the budget of the run is not the cause")
@@ -42,15 +39,13 @@ func TestPricesOfSettingsAreRecorded(t *testing.T) {
 		`"usage":{"input_tokens":1000000,"output_tokens":1000000},`+
 		`"modelUsage":{"own-1":{"inputTokens":1000000,"outputTokens":1000000}}}\n'`)
 	h.acts.prices = price.List{{Pattern: "own-*", Price: price.Of(2, 3, 0.5, 4)}}
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	require.InDelta(t, 5, res.Spend.USD, 1e-9)
 	require.Equal(t, []run.ModelPrice{{Model: "own-1", Input: 2, Output: 3, CacheRead: 0.5, CacheWrite: 4}},
 		res.Spend.Prices)
 
 	h.acts.prices = price.List{{Pattern: "own-*", Price: price.Of(20, 30, 0, 0)}}
-	again, err := h.pass(t.Context())
-	require.NoError(t, err)
+	again := h.result()
 	require.True(t, again.Reused)
 	require.Equal(t, res.Spend, again.Spend)
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/store/tree"
-	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -62,7 +61,7 @@ func TestTreesOfCallsAreNotEdits(t *testing.T) {
 	}
 }
 
-// TestOlderContentIsAnEdit: an operator gives a file the content that it had before the last turn.
+// TestOlderContentIsAnEdit: an operator restores the content that a file had before the last turn.
 func TestOlderContentIsAnEdit(t *testing.T) {
 	d := &checkout{trees: onTree(t, "answer"), kind: run.WorkspaceDir}
 	d.sync(map[string]string{"a.txt": "a1\n"})
@@ -91,10 +90,7 @@ type checkout struct {
 func (d *checkout) sync(files map[string]string) contract.Tree {
 	d.t.Helper()
 	to := d.after(files)
-	res, err := do(d.t, d.acts.SyncWorkspace, contract.SyncWorkspaceInput{Target: d.target(), Tree: to,
-		Message: "Work\n\nPassbook-Step: 001\n"})
-	require.NoError(d.t, err)
-	to.Commit = res.Commit
+	to.Commit = d.carryTo(to).Commit
 	d.last = to
 	return to
 }
@@ -106,11 +102,7 @@ func (d *checkout) after(files map[string]string) contract.Tree {
 	if to.Workspace.Kind = d.kind; d.last.Commit != "" {
 		to.Commit = d.last.Commit
 	}
-	folder := d.t.TempDir()
-	writeFiles(d.t, folder, files)
-	saved, err := tree.Save(d.t.Context(), d.s, folder, tree.Rules{}, nil)
-	require.NoError(d.t, err)
-	to.Tree = workspace.Blob(saved)
+	to.Tree = d.saved(files)
 	return to
 }
 
@@ -130,17 +122,7 @@ func (d *checkout) put(name, text string) {
 
 func (d *checkout) content() map[string]string {
 	d.t.Helper()
-	rules := tree.Rules{}
-	saved, err := tree.Save(d.t.Context(), d.s, d.workspace(), rules, nil)
+	saved, err := tree.Save(d.t.Context(), d.s, d.workspace(), tree.Rules{}, nil)
 	require.NoError(d.t, err)
 	return d.files(run.Blob{Digest: string(saved.Digest)})
-}
-
-func writeFiles(t *testing.T, dir string, files map[string]string) {
-	t.Helper()
-	for name, text := range files {
-		path := filepath.Join(dir, name)
-		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	}
 }

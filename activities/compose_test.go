@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -35,16 +33,11 @@ func golden(t *testing.T, name, got string) {
 
 func (h *harness) compose(at contract.StepRef, g contract.StepContext) (string, error) {
 	at.Plan, at.Inputs = h.in.At.Plan, h.in.At.Inputs
-	e := env(context.Background())
-	e.RegisterActivity(h.acts.Compose)
-	got, err := e.ExecuteActivity(h.acts.Compose, contract.ComposeInput{Store: h.s.URL(), At: at, Context: g})
+	res, err := do(h.t, h.acts.Compose, contract.ComposeInput{Store: h.s.URL(), At: at, Context: g})
 	if err != nil {
 		return "", err
 	}
-	var res contract.ComposeResult
-	require.NoError(h.t, got.Get(&res))
-	raw, err := blobs.Get(context.Background(), h.s, res.Prompt.Digest)
-	return string(raw), err
+	return h.text(res.Prompt.Digest), nil
 }
 
 func TestComposeBuilderPrompt(t *testing.T) {
@@ -102,36 +95,18 @@ func TestMissingInputIsNonRetryable(t *testing.T) {
 	nothing, err := h.s.PutJSON(context.Background(), map[string]any{"version": 1})
 	require.NoError(t, err)
 	inputs := h.in.At
-	tests := []struct {
-		name    string
-		at      contract.StepRef
-		message string
-	}{
-		{
-			"file", contract.StepRef{PlanUse: contract.PlanUse{Plan: inputs.Plan, Inputs: string(nothing)}, Round: 1},
-			"read input builder.md: not among the run's inputs",
-		},
-		{
-			"stage", contract.StepRef{PlanUse: inputs.PlanUse, Stage: 7, Round: 1},
-			"read the plan: no stage 8",
-		},
-		{"step", contract.StepRef{PlanUse: inputs.PlanUse, Round: 1, Step: 9},
-			"stage build has no step 10"},
-		{
-			"role", contract.StepRef{PlanUse: inputs.PlanUse, Stage: 1, Round: 1, Step: 1,
-				Member: "nobody"},
-			`no role "nobody"`,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			h.in.At = tt.at
-			_, err := h.compose(tt.at, contract.StepContext{})
-			require.ErrorContains(t, err, tt.message)
-			var app *temporal.ApplicationError
-			require.ErrorAs(t, err, &app)
+	for what, at := range map[string]contract.StepRef{
+		"builder.md": {PlanUse: contract.PlanUse{Plan: inputs.Plan, Inputs: string(nothing)}, Round: 1},
+		"stage 8":    {PlanUse: inputs.PlanUse, Stage: 7, Round: 1},
+		"step 10":    {PlanUse: inputs.PlanUse, Round: 1, Step: 9},
+		"nobody":     {PlanUse: inputs.PlanUse, Stage: 1, Round: 1, Step: 1, Member: "nobody"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			h.in.At = at
+			_, err := h.compose(at, contract.StepContext{})
+			require.ErrorContains(t, err, what)
+			app := failed(t, err, contract.ErrBadInput)
 			require.True(t, app.NonRetryable())
-			require.Equal(t, "BadInput", app.Type())
 		})
 	}
 }
@@ -139,15 +114,11 @@ func TestMissingInputIsNonRetryable(t *testing.T) {
 func TestMissingBrowserReturnsNoScreenshots(t *testing.T) {
 	h := newHarness(t, "answer")
 	h.acts.browser = browser.Options{Exec: filepath.Join(h.dir, "no-browser")}
-	e := env(context.Background())
-	e.RegisterActivity(h.acts.TakeScreenshots)
 	shots := pipeline.Screenshots{Sizes: []pipeline.Size{{Width: 800, Height: 600}}, Kinds: []string{"full"}}
-	got, err := e.ExecuteActivity(h.acts.TakeScreenshots, contract.ShotsInput{
+	res, err := do(t, h.acts.TakeScreenshots, contract.ShotsInput{
 		Store: h.s.URL(), Artifact: *h.in.Artifact, Name: "page.html", Shots: shots, HeartbeatMS: 1000,
 	})
 	require.NoError(t, err)
-	var res contract.ShotsResult
-	require.NoError(t, got.Get(&res))
 	require.True(t, res.Permanent)
 	require.Contains(t, res.Message, "no-browser")
 	require.Contains(t, res.Message, "install one with")

@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -31,12 +30,8 @@ func TestClaimRecordsSandbox(t *testing.T) {
 			}
 			h := newHarness(t, "answer")
 			h.acts.cfg.Sandbox.Mode, h.acts.offers = row.mode, func() sandbox.Host { return row.host }
-			res, err := h.pass(context.Background())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
-			claims, err := h.ledger().Claims(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, row.want, claims[0].Sandbox)
+			h.accepted()
+			require.Equal(t, row.want, h.claims()[0].Sandbox)
 		})
 	}
 }
@@ -45,8 +40,7 @@ func TestRequestedSandboxIsNotReplaced(t *testing.T) {
 	h := newHarness(t, "answer")
 	h.acts.cfg.Sandbox.Mode = sandbox.Strict
 	h.acts.offers = func() sandbox.Host { return sandbox.Host{Problem: "no bubblewrap", Fix: "install it"} }
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
+	res := h.result()
 	require.Equal(t, run.CategorySpawnFailed, res.Outcome)
 	require.Contains(t, res.Message, "sandbox strict: this host does not offer it: no bubblewrap; install it")
 	require.Zero(t, h.started())
@@ -66,7 +60,7 @@ func TestCommandsGetNoVariablesOfAgents(t *testing.T) {
 // TestContinuedSessionSharesObjectsOfTheSource does not ask the repository in the working directory: the agent of the
 // interrupted call has written it.
 func TestContinuedSessionSharesObjectsOfTheSource(t *testing.T) {
-	h := onTree(t, "edit")
+	h := onTree(t, edit)
 	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, "planted/.git/objects/info"), 0o700))
 	st := &runningCall{work: filepath.Join(h.dir, "planted"), tree: &workspaceCopy{of: h.tree}}
 	require.NoError(t, st.findObjects(t.Context()))

@@ -19,7 +19,7 @@ const remember = `p=$HOME/.claude/projects/$(pwd -P | sed 's/[^A-Za-z0-9]/-/g');
 from=$(sed -n 's/.*--resume \([^ ]*\) --fork-session.*/\1/p' "$d/args-$n")
 old=; [ -z "$from" ] || { [ -f "$p/$from.jsonl" ] || refuse; old=$(sed "s/$from/s-$n/" "$p/$from.jsonl"); }
 session "s-$n"; request "m$n"; { [ -z "$old" ] || echo "$old"; echo "s-$n said $n"; } > "$p/s-$n.jsonl"
-told() { tr '\n' ' ' < "$p/s-$n.jsonl"; }
+session_text() { tr '\n' ' ' < "$p/s-$n.jsonl"; }
 `
 
 // conversing is a harness whose role reader continues its session. Each play is one start.
@@ -31,8 +31,7 @@ func conversing(t *testing.T, plays ...string) *harness {
 		h.play(i+1, remember+play)
 	}
 	h.acts.cfg.StateDir = filepath.Join(h.dir, "state")
-	h.conversation = true
-	h.lay(filepath.Join(h.dir, "bin", "claude"))
+	h.define("{prompt: reader.md, gives: report}", "{prompt: reader.md, gives: report, session: continue}")
 	h.in.RunID = "run-1"
 	return h
 }
@@ -45,15 +44,14 @@ func (h *harness) next(round string, after *run.KeptSession) {
 // said returns the reply of the next call, which is accepted.
 func (h *harness) said() (string, *run.KeptSession, run.Validation) {
 	h.t.Helper()
-	res, err := h.pass(h.t.Context())
-	require.NoError(h.t, err)
+	res := h.result()
 	require.Equal(h.t, run.CategoryOK, res.Outcome, "%s %s", res.Message, res.Diagnostics)
 	reply, err := blobs.Get(h.t.Context(), h.s, res.Reply.Digest)
 	require.NoError(h.t, err)
 	return strings.TrimSpace(string(reply)), res.Session, res.Validation
 }
 
-const tell = `answer "$(told)"`
+const tell = `answer "$(session_text)"`
 
 // TestRoleContinuesItsSession: the next call of a role knows what the last accepted one did, and nothing of tries that
 // failed, or of what was done with that session later.
@@ -63,8 +61,7 @@ func TestRoleContinuesItsSession(t *testing.T) {
 	require.Equal(t, "s-1 said 1", first)
 	require.Equal(t, "s-1", kept.ID)
 	h.next("2", kept)
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	require.Equal(t, run.CategoryOutputEmpty, res.Outcome, res.Message)
 	require.Nil(t, res.Session, "a failed try is not part of the session")
 	require.NoError(t, os.WriteFile(filepath.Join(h.projectOf(1), "s-1.jsonl"), []byte("continued by hand"), 0o600))
@@ -148,7 +145,7 @@ func TestMissingSessionIsRestarted(t *testing.T) {
 	}
 }
 
-// TestAnswerWithoutSessionFileIsAccepted: the answer counts, and a warning says that the next call begins anew.
+// TestAnswerWithoutSessionFileIsAccepted: the answer counts, and a warning announces that the next call begins a new session.
 func TestAnswerWithoutSessionFileIsAccepted(t *testing.T) {
 	h := conversing(t, `rm "$p/s-1.jsonl"; answer Done.`)
 	reply, kept, validation := h.said()

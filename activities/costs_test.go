@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/run"
@@ -34,25 +33,22 @@ func (h *harness) spent() costs.Summary {
 
 func TestCallIsRecordedInTheLedgerOfTheHost(t *testing.T) {
 	h := counting(t, "wait")
-	done := make(chan error, 1)
-	go func() { _, err := h.pass(context.Background()); done <- err }()
+	done := h.begin(context.Background(), h.acts)
 	h.awaitStart(1)
 	require.Equal(t, 1, h.spent().Running.Calls, "it is reserved before it is claimed")
 	h.letGo()
-	require.NoError(t, <-done)
+	require.NoError(t, (<-done).err)
 	for range 2 { // a repeated delivery finds the answer
 		sum := h.spent()
 		require.Zero(t, sum.Running)
 		require.Len(t, sum.Rows, 1)
 		require.Equal(t, "small", sum.Rows[0].Name)
 		require.InDelta(t, 0.25, sum.Total.ExactUSD, 1e-9)
-		_, err := h.pass(context.Background())
-		require.NoError(t, err)
+		h.result()
 	}
-	claims, err := h.ledger().Claims(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{"small", "reader"}, []string{claims[0].Pipeline, claims[0].Role})
-	require.Len(t, claims[0].Account, 16)
+	require.Equal(t, "small", h.claims()[0].Pipeline)
+	require.Equal(t, "reader", h.claims()[0].Role)
+	require.Len(t, h.claims()[0].Account, 16)
 }
 
 // TestNextDeliverySettlesTheCallOfADeadWorker: what was reserved by a worker that was killed is settled by the worker
@@ -64,8 +60,7 @@ func TestNextDeliverySettlesTheCallOfADeadWorker(t *testing.T) {
 		Store: h.in.Store}, costs.Terms{})
 	require.NoError(t, err)
 	h.leave(dead, dead, envelopeOf("From beyond.")+"\n")
-	_, err = h.pass(t.Context())
-	require.NoError(t, err)
+	h.result()
 	require.Zero(t, h.spent().Running)
 	require.InDelta(t, 0.25, h.spent().Total.USD, 1e-9)
 }
@@ -84,23 +79,17 @@ func TestUnclaimedCallIsReleased(t *testing.T) {
 func TestCallOverTheBudgetOfTheDayIsNotMade(t *testing.T) {
 	h := counting(t, "answer")
 	h.acts.cfg.PerDay = config.PerDay{Calls: 1}
-	_, err := h.pass(t.Context())
-	require.NoError(t, err)
+	h.result()
 	h.in.Call = "run-1/g0.002.1.-.2"
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	now := time.Now()
 	midnight := time.Date(now.Year(), now.Month(), now.Day()+1, 0, 0, 0, 0, time.Local)
 	require.Equal(t, &run.Limit{Kind: run.LimitBudgetDay, Reset: run.Time(midnight)}, res.Limit)
 	require.True(t, res.Uncalled)
-	require.Equal(t, "the budget of the day does not cover the call: 1 of 1 call", res.Message)
 	require.Equal(t, 1, h.started())
-	claims, err := h.ledger().Claims(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, claims)
+	require.Empty(t, h.claims())
 	h.in.Call = "run-1/g0.002.1.-.1"
-	res, err = h.pass(t.Context())
-	require.NoError(t, err)
+	res = h.result()
 	require.Nil(t, res.Limit, "an answer that exists costs nothing")
 }
 
@@ -108,23 +97,19 @@ func TestCallOverTheBudgetOfTheDayIsNotMade(t *testing.T) {
 func TestFirstCallOfARoleRunsAlone(t *testing.T) {
 	h := counting(t, "wait")
 	h.acts.cfg.PerDay = config.PerDay{USD: 1}
-	results := make(chan contract.PassResult, 5)
+	var results []<-chan outcome
 	for i := range 5 {
 		other := *h
 		other.in.Call = fmt.Sprintf("run-%d/g0.002.1.-.1", i)
-		go func() {
-			res, err := other.pass(context.Background())
-			if err != nil {
-				res.Message = err.Error()
-			}
-			results <- res
-		}()
+		results = append(results, other.begin(t.Context(), h.acts))
 	}
 	h.awaitStart(1)
 	h.letGo()
 	made := 0
-	for range 5 {
-		if res := <-results; res.Limit == nil {
+	for _, done := range results {
+		res := <-done
+		require.NoError(t, res.err)
+		if res.Limit == nil {
 			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
 			made++
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,6 +85,7 @@ func TestLostEarlySupervisorIsReplaced(t *testing.T) {
 	h.acts.cfg.OnPoint = func(p Point, _ string) {
 		if s := h.early(); p == PointRequested && s != nil {
 			<-s.started
+			require.Eventually(t, func() bool { return len(started()) == 1 }, 20*time.Second, 5*time.Millisecond)
 			require.NoError(t, syscall.Kill(s.process.Identity().PID, syscall.SIGKILL))
 			<-s.process.Done()
 		}

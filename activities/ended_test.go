@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/adapter"
@@ -18,27 +17,23 @@ import (
 )
 
 // lose kills the supervisor of delivery 1 and returns the error of its activity.
-func (h *harness) lose(done <-chan error) error {
+func (h *harness) lose(done <-chan outcome) error {
 	h.t.Helper()
-	h.awaitStart(1)
-	dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
-	rec, ok, err := supervisor.ReadRecord(dir)
+	rec, ok, err := supervisor.ReadRecord(h.deliveryDir())
 	require.NoError(h.t, err)
 	require.True(h.t, ok)
 	require.NoError(h.t, syscall.Kill(rec.Process.PID, syscall.SIGKILL))
-	return <-done
+	return (<-done).err
 }
 
 // TestLostDeliveryWithoutUsageIsUnknown: the error of a delivery that reported nothing names its cost, and so does the
 // answer of the next one: under the same number, which the run counts once.
 func TestLostDeliveryWithoutUsageIsUnknown(t *testing.T) {
 	h := newHarness(t, "hang")
-	done := make(chan error, 1)
-	go func() { _, err := h.pass(context.Background()); done <- err }()
+	done := h.begin(context.Background(), h.acts)
+	h.awaitStart(1)
 	err := h.lose(done)
-	var app *temporal.ApplicationError
-	require.ErrorAs(t, err, &app)
-	require.Equal(t, contract.ErrNoAnswer, app.Type())
+	app := failed(t, err, contract.ErrNoAnswer)
 	var none run.Spend
 	var notes []contract.SupersededResult
 	require.NoError(t, app.Details(&none, &notes))
@@ -48,15 +43,12 @@ func TestLostDeliveryWithoutUsageIsUnknown(t *testing.T) {
 	require.Equal(t, want, notes)
 
 	require.NoError(t, h.ledger().End(t.Context(), 1, calls.End{Spend: &want[0].Spend}), "another worker notes it too")
-	require.NoError(t, os.WriteFile(filepath.Join(h.dir, "go"), nil, 0o600))
-	t.Setenv("ACTIVITIES_TEST_PLAYS", "answer")
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	t.Setenv(playing, "answer")
+	res := h.result()
 	require.Equal(t, want, res.Superseded)
 	require.Equal(t, run.CostExact, res.Spend.Known)
 	h.in.SupersededSeen = 1
-	res, err = h.pass(t.Context())
-	require.NoError(t, err)
+	res = h.result()
 	require.Empty(t, res.Superseded)
 }
 
@@ -65,9 +57,9 @@ func codex(t *testing.T, plays ...string) *harness {
 	t.Helper()
 	h := claude(t, plays...)
 	program := filepath.Join(h.dir, "bin", "codex")
-	require.NoError(t, os.Rename(filepath.Join(h.dir, "bin", "claude"), program))
-	h.reply = adapter.CodexJSONL
-	h.lay(program + ", exec, --json, -m, gpt-5.1-codex")
+	require.NoError(t, os.Rename(h.agent, program))
+	h.define(adapter.ClaudeStream, adapter.CodexJSONL)
+	h.runAgent(program + ", exec, --json, -m, gpt-5.1-codex")
 	return h
 }
 
@@ -89,18 +81,19 @@ func TestContinuedTotalCoversEarlierCalls(t *testing.T) {
 		total.Add(l.Spend)
 	}
 	total.Add(failed.Spend)
-	require.Equal(t, []any{2, run.CostUnknown}, []any{total.Unknown, total.Known})
+	require.Equal(t, 2, total.Unknown)
+	require.Equal(t, run.CostUnknown, total.Known)
 
 	h.again()
 	h.in.SupersededSeen = len(failed.Superseded)
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	res := h.accepted()
 	require.Equal(t, "s-1", res.ResumedFrom)
 	require.Equal(t, run.CostExact, res.Spend.Known)
 	require.Equal(t, 2, res.Spend.Covers)
 	total.Add(res.Spend)
-	require.Equal(t, []any{3, 0, run.CostExact}, []any{total.Calls, total.Unknown, total.Known})
+	require.Equal(t, 3, total.Calls)
+	require.Zero(t, total.Unknown)
+	require.Equal(t, run.CostExact, total.Known)
 	require.Equal(t, run.Tokens{Input: 200000, CacheRead: 100000, Output: 100000}, total.Tokens)
 	require.InDelta(t, 0.2*1.25+0.1*0.125+0.1*10, total.USD, 1e-9)
 }
@@ -124,5 +117,7 @@ func TestAnswerOfAbandonedDeliveryIsKnown(t *testing.T) {
 	var total run.Totals
 	total.Add(notes[0].Spend)
 	total.Add(ans.Read.Spend)
-	require.Equal(t, []any{2.0, 0, run.CostExact}, []any{total.USD, total.Unknown, total.Known})
+	require.InDelta(t, 2, total.USD, 1e-9)
+	require.Zero(t, total.Unknown)
+	require.Equal(t, run.CostExact, total.Known)
 }

@@ -4,17 +4,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
-
-	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -30,11 +28,9 @@ const theRun = "default-test-workflow-id"
 func abroad(t *testing.T, play string) *harness {
 	t.Helper()
 	h := newHarness(t, play)
-	self, err := os.Executable()
-	require.NoError(t, err)
 	require.NoError(t, os.Mkdir(filepath.Join(h.dir, "bin"), 0o700))
-	require.NoError(t, os.Symlink(self, filepath.Join(h.dir, "bin", "the-agent")))
-	h.lay("the-agent")
+	require.NoError(t, os.Symlink(h.agent, filepath.Join(h.dir, "bin", "the-agent")))
+	h.runAgent("the-agent")
 	h.acts = h.hiding()
 	return h
 }
@@ -61,84 +57,61 @@ func (h *harness) handOver(variables ...string) {
 }
 
 // asRegistered executes RunPass as a worker does.
-func (h *harness) asRegistered(acts *Activities) contract.PassResult {
-	h.t.Helper()
+func (h *harness) asRegistered() (res contract.PassResult, err error) {
 	e := env(context.Background())
-	e.RegisterActivityWithOptions(redactingInterceptor(acts, acts.RunPass), activity.RegisterOptions{
+	e.RegisterActivityWithOptions(redactingInterceptor(h.acts, h.acts.RunPass), activity.RegisterOptions{
 		Name: contract.RunPass,
 	})
 	got, err := e.ExecuteActivity(contract.RunPass, h.in)
-	require.NoError(h.t, err)
-	var res contract.PassResult
-	require.NoError(h.t, got.Get(&res))
-	return res
+	if err == nil {
+		err = got.Get(&res)
+	}
+	return res, err
 }
 
 func TestCallUsesRunEnvironment(t *testing.T) {
 	h := abroad(t, "spill")
 	h.builder()
-	res := h.asRegistered(h.acts)
+	res, err := h.asRegistered()
+	require.NoError(t, err)
 	require.Equal(t, run.CategorySpawnFailed, res.Outcome, "the worker does not find it")
-	require.Contains(t, res.Message, "resume the run from a terminal that finds it")
 
 	h.in.Call = "run-1/g0.001.1.-.2"
 	h.handOver("ANTHROPIC_API_KEY=" + sesame)
-	res = h.asRegistered(h.acts)
+	res, err = h.asRegistered()
+	require.NoError(t, err)
 	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
-	reply, err := blobs.Get(context.Background(), h.s, res.Reply.Digest)
-	require.NoError(t, err)
-	require.Contains(t, string(reply), "[redacted:env-ANTHROPIC_API_KEY]")
-	page, err := blobs.Get(context.Background(), h.s, res.Artifact.Digest)
-	require.NoError(t, err)
-	require.Equal(t, []string{string(page)}, h.leaks(), "the artifact is the user's data")
+	require.Contains(t, h.text(res.Reply.Digest), "[redacted:env-ANTHROPIC_API_KEY]")
+	require.Equal(t, []string{h.text(res.Artifact.Digest)}, h.leaks(), "the artifact is the user's data")
 	h.noScratch()
 }
 
+// TestUnreadableEnvironmentIsRetried: internal/environ has what makes it unreadable.
 func TestUnreadableEnvironmentIsRetried(t *testing.T) {
-	for _, row := range []struct {
-		name    string
-		spoil   func(t *testing.T, file string)
-		message string // empty: the worker's environment counts
-	}{
-		{
-			"half a file", func(t *testing.T, file string) {
-				require.NoError(t,
-					os.WriteFile(file, []byte("{"), 0o600))
-			},
-			"unexpected end of JSON input",
-		},
-		{"an I/O error", func(t *testing.T, file string) {
-			require.NoError(t, os.Remove(file))
-			require.NoError(t, os.Symlink(filepath.Base(file), file))
-		}, "too many levels of symbolic links"},
-		{"not private", func(t *testing.T, file string) { require.NoError(t, os.Chmod(file, 0o644)) }, ""},
-		{"none", func(t *testing.T, file string) { require.NoError(t, os.Remove(file)) }, ""},
+	h := abroad(t, "answer")
+	h.handOver()
+	file := filepath.Join(h.dir, "state", "environ", theRun+".json")
+	write(file, "{")
+	_, err := h.asRegistered()
+	require.ErrorContains(t, err, file)
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.False(t, app.NonRetryable())
+	h.noScratch()
+}
+
+func TestUnsafeEnvironmentIsIgnored(t *testing.T) {
+	for name, spoil := range map[string]func(file string) error{
+		"not private": func(file string) error { return os.Chmod(file, 0o644) }, "none": os.Remove,
 	} {
-		t.Run(row.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			h := abroad(t, "answer")
 			h.handOver()
-			file := filepath.Join(h.dir, "state", "environ", theRun+".json")
-			row.spoil(t, file)
-			e := env(context.Background())
-			e.RegisterActivityWithOptions(redactingInterceptor(h.acts, h.acts.RunPass), activity.RegisterOptions{
-				Name: contract.RunPass,
-			})
-			got, err := e.ExecuteActivity(contract.RunPass, h.in)
-			if row.message == "" {
-				require.NoError(t, err)
-				var res contract.PassResult
-				require.NoError(t, got.Get(&res))
-				require.Equal(t, run.CategorySpawnFailed, res.Outcome)
-				require.True(t, h.acts.warned[theRun])
-				return
-			}
-			require.ErrorContains(t, err, row.message)
-			require.ErrorContains(t, err, file)
-			require.ErrorContains(t, err, "make the file readable")
-			app := (*temporal.ApplicationError)(nil)
-			require.ErrorAs(t, err, &app)
-			require.False(t, app.NonRetryable())
-			h.noScratch()
+			require.NoError(t, spoil(filepath.Join(h.dir, "state", "environ", theRun+".json")))
+			res, err := h.asRegistered()
+			require.NoError(t, err)
+			require.Equal(t, run.CategorySpawnFailed, res.Outcome, "that of the worker counts")
+			require.True(t, h.acts.warned[theRun])
 		})
 	}
 }
@@ -146,10 +119,12 @@ func TestUnreadableEnvironmentIsRetried(t *testing.T) {
 func TestSecretsOfDeadDeliveryAreRedacted(t *testing.T) {
 	h := abroad(t, "answer")
 	h.leave(gone(t), gone(t), envelopeOf("It is open-sesame.")+"\n")
-	h.json(filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1"), supervisor.EnvironFile,
+	h.json(h.deliveryDir(), supervisor.EnvironFile,
 		[]string{"ANTHROPIC_API_KEY=" + sesame})
 	h.handOver("ANTHROPIC_API_KEY=another-secret")
-	require.True(t, h.asRegistered(h.acts).Reused)
+	res, err := h.asRegistered()
+	require.NoError(t, err)
+	require.True(t, res.Reused)
 	require.Empty(t, h.leaks())
 }
 
@@ -186,52 +161,42 @@ func TestNotifyUsesRunEnvironment(t *testing.T) {
 }
 
 func TestClosedRunEnvironmentIsRemoved(t *testing.T) {
-	for _, row := range []struct {
-		name   string
-		notify []pipeline.Notify
-		stays  bool
+	for name, row := range map[string]struct {
+		on    []string // events that the run notifies of
+		stays bool
 	}{
-		{"no messages", nil, false},
-		{"none of its end", []pipeline.Notify{{On: []string{pipeline.OnQuestion}, GiveUp: time.Hour}}, false},
-		{"one of its end", []pipeline.Notify{{On: []string{pipeline.OnEnd}, GiveUp: time.Hour}}, true},
+		"no messages":     {nil, false},
+		"none of its end": {[]string{pipeline.OnQuestion}, false},
+		"one of its end":  {[]string{pipeline.OnEnd}, true},
 	} {
-		t.Run(row.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			h := abroad(t, "answer")
 			h.handOver()
-			d := projector.At(filepath.Join(h.dir, "run"))
-			require.NoError(
-				t, d.Take(run.Claim{Version: 1, RunID: theRun, Pipeline: "small",
-					CreatedAt: "2026-01-02T03:04:05.000Z"}),
-			)
-			plan, err := h.s.PutJSON(context.Background(),
-				pipeline.Plan{Version: pipeline.PlanVersion, Notify: row.notify})
+			stored, err := h.s.PutJSON(t.Context(), pipeline.Plan{Version: pipeline.PlanVersion,
+				Notify: []pipeline.Notify{{On: row.on, GiveUp: time.Hour}}})
 			require.NoError(t, err)
-			project := func(first int64, lines ...string) {
+			h.plan = string(stored)
+			in := h.startsAs(filepath.Join(h.dir, "run"))
+			in.RunID, in.Lines[0] = theRun, strings.ReplaceAll(in.Lines[0], "run-1", theRun)
+			project := func() {
 				t.Helper()
-				tail, err := d.Tail()
-				require.NoError(t, err)
-				_, err = h.acts.project(context.Background(), contract.ProjectInput{
-					Target: contract.Target{RunID: theRun, Dir: d.Root, Store: h.s.URL()}, Epoch: 1, First: first,
-					Prev:  tail.Chain,
-					Lines: lines,
-				})
+				_, err := h.acts.project(t.Context(), in)
 				require.NoError(t, err)
 			}
 			file := filepath.Join(h.dir, "state", "environ", theRun+".json")
-			left, others := filepath.Join(h.dir, "scratch", calls.FolderName(theRun+"/g0.001.1.-.1"), "2"),
-				filepath.Join(h.dir, "scratch", calls.FolderName("another/g0.001.1.-.1"), "1")
-			for _, dir := range []string{left, others} { // of workers that were killed
-				require.NoError(t, os.MkdirAll(dir, 0o700))
+			left := filepath.Join(h.dir, "scratch", calls.FolderName(theRun+"/g0.001.1.-.1"), "2")
+			others := filepath.Join(h.dir, "scratch", calls.FolderName("another/g0.001.1.-.1"), "1")
+			folders(left, others) // of workers that were killed
+			for _, dir := range []string{left, others} {
 				h.json(dir, supervisor.EnvironFile, []string{"ANTHROPIC_API_KEY=" + sesame})
 			}
-			project(
-				1,
-				`{"seq":1,"ts":"2026-01-02T03:04:05.000Z","kind":"run.start","phase":null,"payload":{"pipeline":"small","run_id":"`+
-					theRun+`","plan":"`+string(plan)+`"}}`,
-			)
+			project()
 			require.FileExists(t, file)
 			require.FileExists(t, filepath.Join(left, supervisor.EnvironFile))
-			project(2, `{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,"payload":{"status":"done"}}`)
+			in.First, in.Prev = 2, in.Tail().Chain
+			in.Lines = []string{`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,` +
+				`"payload":{"status":"done"}}`}
+			project()
 			require.NoFileExists(t, filepath.Join(left, supervisor.EnvironFile))
 			require.FileExists(t, filepath.Join(others, supervisor.EnvironFile))
 			if !row.stays {

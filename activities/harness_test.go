@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 
@@ -30,21 +31,16 @@ import (
 
 // harness is a worker's activities with a store and a plan whose agent is this test binary.
 type harness struct {
-	t    *testing.T
-	dir  string // shared with the agents
-	acts *Activities
-	s    *store.Store
-	plan string
-	in   contract.PassInput
+	t     *testing.T
+	dir   string // shared with the agents
+	yaml  string // the definition
+	agent string // how it is started there
+	acts  *Activities
+	s     *store.Store
+	plan  string
+	in    contract.PassInput
 
 	secret string // hidden as <hidden>; empty: nothing is
-	reply  string // form of the agent's replies; empty: claude-json
-	limits string // of the definition
-
-	external bool // the step of the reader declares an external action
-	restart  bool // interrupted calls start anew
-
-	conversation bool // the role reader continues its session
 }
 
 const definition = `
@@ -73,7 +69,7 @@ stages:
 var files = map[string]string{
 	"reader.md": "Read it.\n", "brief.md": "Be brief.\n",
 	"builder.md": "Build the page: {{description}}\n",
-	"auditor.md": "Look at {{with.focus}}: {{description}}\n\n{{pictures}}\n",
+	"auditor.md": "Inspect {{with.focus}}: {{description}}\n\n{{pictures}}\n",
 	"seed.html":  "<!DOCTYPE html>\n<html>seed</html>\n",
 }
 
@@ -81,13 +77,13 @@ func newHarness(t *testing.T, play string) *harness {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	h := &harness{t: t, dir: t.TempDir()}
+	h := &harness{t: t, dir: t.TempDir(), yaml: strings.Replace(definition, "AGENT", self, 1), agent: self}
 	t.Setenv(playing, play)
 	t.Setenv(folder, h.dir)
 	h.s, err = store.Open(context.Background(), "file://"+filepath.Join(h.dir, "store"))
 	require.NoError(t, err)
 	h.acts = h.worker()
-	h.lay(self)
+	h.lay()
 	t.Cleanup(func() { h.acts.Stop() })
 	return h
 }
@@ -125,14 +121,14 @@ func (h *harness) redact(text string) string {
 }
 
 // lay stores the inputs of a run, and asks for pass 1.
-func (h *harness) lay(program string) {
+func (h *harness) lay() {
 	sources := fstest.MapFS{}
 	manifest := rundir.Inputs{Version: 1}
 	for name, text := range files {
 		sources[name] = &fstest.MapFile{Data: []byte(text)}
 		manifest.Files = append(manifest.Files, rundir.InputFile{Path: name, Digest: h.put(text).Digest})
 	}
-	def, problems := pipeline.Parse("small.yaml", []byte(h.definition(program)), sources)
+	def, problems := pipeline.Parse("small.yaml", []byte(h.yaml), sources)
 	require.Empty(h.t, problems)
 	plan, err := h.s.PutJSON(context.Background(), pipeline.Expand(def))
 	require.NoError(h.t, err)
@@ -154,7 +150,7 @@ func (h *harness) put(text string) run.Blob {
 	return b
 }
 
-// builder asks for the pass that gives the artifact.
+// builder asks for the pass that writes the artifact.
 func (h *harness) builder() { h.in.At.Step, h.in.Call = 0, "run-1/g0.001.1.-.1" }
 
 // env is where one activity is executed; ctx is the worker's, so its cause is what an activity sees.
@@ -166,23 +162,97 @@ func env(ctx context.Context) *testsuite.TestActivityEnvironment {
 	return e
 }
 
+// do executes an activity.
+func do[In, Out any](t *testing.T, f func(context.Context, In) (Out, error), in In) (Out, error) {
+	t.Helper()
+	return doIn(context.Background(), f, in)
+}
+
+// doIn executes an activity of a worker with this context.
+func doIn[In, Out any](ctx context.Context, f func(context.Context, In) (Out, error), in In) (out Out, err error) {
+	e := env(ctx)
+	e.RegisterActivity(f)
+	got, err := e.ExecuteActivity(f, in)
+	if err == nil {
+		err = got.Get(&out)
+	}
+	return out, err
+}
+
 // pass executes RunPass.
 func (h *harness) pass(ctx context.Context) (contract.PassResult, error) {
 	return h.passOf(ctx, h.acts)
 }
 
 func (h *harness) passOf(ctx context.Context, acts *Activities) (contract.PassResult, error) {
-	e := env(ctx)
-	e.RegisterActivity(acts.RunPass)
-	got, err := e.ExecuteActivity(acts.RunPass, h.in)
-	if err != nil {
-		return contract.PassResult{}, err
-	}
-	var res contract.PassResult
-	return res, got.Get(&res)
+	return doIn(ctx, acts.RunPass, h.in)
 }
 
+// outcome is what a delivery of a pass returned.
+type outcome struct {
+	contract.PassResult
+	err error
+}
+
+// begin delivers the pass to a worker.
+func (h *harness) begin(ctx context.Context, acts *Activities) <-chan outcome {
+	done := make(chan outcome, 1)
+	go func() {
+		res, err := h.passOf(ctx, acts)
+		done <- outcome{res, err}
+	}()
+	return done
+}
+
+// result executes RunPass, which returns no error.
+func (h *harness) result() contract.PassResult { return h.resultOf(h.acts) }
+
+func (h *harness) resultOf(acts *Activities) contract.PassResult {
+	h.t.Helper()
+	res, err := h.passOf(h.t.Context(), acts)
+	require.NoError(h.t, err)
+	return res
+}
+
+// accepted executes RunPass, which returns an accepted answer.
+func (h *harness) accepted() contract.PassResult { return h.acceptedOf(h.acts) }
+
+func (h *harness) acceptedOf(acts *Activities) contract.PassResult {
+	h.t.Helper()
+	res := h.resultOf(acts)
+	require.Equal(h.t, run.CategoryOK, res.Outcome, res.Message)
+	return res
+}
+
+// text is a stored text.
+func (h *harness) text(digest string) string {
+	h.t.Helper()
+	raw, err := blobs.Get(h.t.Context(), h.s, digest)
+	require.NoError(h.t, err)
+	return string(raw)
+}
+
+// deliveryDir is the scratch directory of the first delivery of the call.
+func (h *harness) deliveryDir() string { return h.acts.deliveryDir(callID(h.in), 1) }
+
 func (h *harness) ledger() calls.Ledger { return calls.Ledger{Store: h.s, Call: callID(h.in)} }
+
+// claims are those of the call's deliveries.
+func (h *harness) claims() []calls.Claim {
+	h.t.Helper()
+	claims, err := h.ledger().Claims(h.t.Context())
+	require.NoError(h.t, err)
+	return claims
+}
+
+// failed requires an application error of this type.
+func failed(t *testing.T, err error, kind string) *temporal.ApplicationError {
+	t.Helper()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, kind, app.Type())
+	return app
+}
 
 // started is how many agents were started.
 func (h *harness) started() int {
@@ -192,7 +262,7 @@ func (h *harness) started() int {
 	return len(names)
 }
 
-// awaitStart waits until so many agents run.
+// awaitStart waits until n agents have started.
 func (h *harness) awaitStart(n int) {
 	h.t.Helper()
 	require.Eventually(h.t, func() bool { return h.started() == n }, 20*time.Second, 5*time.Millisecond)
@@ -200,7 +270,7 @@ func (h *harness) awaitStart(n int) {
 
 func (h *harness) letGo() { require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, "go"), nil, 0o600)) }
 
-// noScratch says that nothing is left of any delivery.
+// noScratch requires that nothing is left of any delivery.
 func (h *harness) noScratch() {
 	h.t.Helper()
 	left, err := os.ReadDir(filepath.Join(h.dir, "scratch"))
@@ -209,32 +279,26 @@ func (h *harness) noScratch() {
 	}
 }
 
-func (h *harness) definition(agent string) string {
-	text := strings.Replace(definition, "AGENT", agent, 1)
-	if h.reply != "" {
-		text = strings.Replace(text, "claude-json", h.reply, 1)
-	}
-	if h.external {
-		text = strings.Replace(text, "{role: reader}", "{role: reader, effect: external_action}", 1)
-	}
-	if h.restart {
-		text = strings.Replace(text, ", env: [", ", on_interrupt: restart, env: [", 1)
-	}
-	if h.conversation {
-		text = strings.Replace(text, "{prompt: reader.md, gives: report}", "{prompt: reader.md, gives: report, "+
-			"session: continue}", 1)
-	}
-	return text + h.limits
+// define replaces a text of the definition.
+func (h *harness) define(old, by string) {
+	h.t.Helper()
+	require.Contains(h.t, h.yaml, old)
+	h.yaml = strings.Replace(h.yaml, old, by, 1)
+	h.lay()
+}
+
+// runAgent lets another program be the agent, with its arguments as in a YAML list.
+func (h *harness) runAgent(command string) {
+	h.t.Helper()
+	h.define("run: ["+h.agent+"]", "run: ["+command+"]")
+	h.agent = command
 }
 
 // plain is a harness whose agent answers in plain text.
 func plain(t *testing.T, play string) *harness {
 	t.Helper()
 	h := newHarness(t, play)
-	h.reply = adapter.Text
-	self, err := os.Executable()
-	require.NoError(t, err)
-	h.lay(self)
+	h.define(adapter.ClaudeJSON, adapter.Text)
 	return h
 }
 

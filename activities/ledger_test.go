@@ -8,8 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
@@ -25,19 +23,8 @@ func newLedger(t *testing.T) calls.Ledger {
 
 func TestDeliveryIsClaimedOnce(t *testing.T) {
 	ctx, l := context.Background(), newLedger(t)
-	errs := make(chan error, 8)
-	for range 8 {
-		go func() { errs <- l.Claim(ctx, calls.Claim{Version: calls.Version, Call: l.Call, Host: "here"}, 1) }()
-	}
-	won := 0
-	for range 8 {
-		if err := <-errs; err == nil {
-			won++
-		} else {
-			require.ErrorIs(t, err, calls.ErrTaken)
-		}
-	}
-	require.Equal(t, 1, won)
+	require.NoError(t, l.Claim(ctx, calls.Claim{Version: calls.Version, Host: "here"}, 1))
+	require.ErrorIs(t, l.Claim(ctx, calls.Claim{Version: calls.Version, Host: "there"}, 1), calls.ErrTaken)
 	claims, err := l.Claims(ctx)
 	require.NoError(t, err)
 	require.Len(t, claims, 1)
@@ -78,62 +65,33 @@ func TestFirstResultWins(t *testing.T) {
 }
 
 func TestSupersededResultIsCounted(t *testing.T) {
-	ctx := context.Background()
 	h := newHarness(t, "wait")
-	type outcome struct {
-		res contract.PassResult
-		err error
-	}
-	frozen := make(chan outcome, 1)
-	go func() {
-		res, err := h.pass(ctx)
-		frozen <- outcome{res, err}
-	}()
+	frozen := h.begin(t.Context(), h.acts)
 	h.awaitStart(1)
 	there := h.worker()
 	there.cfg.Host, there.cfg.Scratch = "there", filepath.Join(h.dir, "scratch-there")
-	won, err := h.ledger().Put(ctx, calls.Answer{
-		Version: calls.Version, Call: callID(h.in), Delivery: 2, Host: "there",
-		Stdout: h.put(envelopeOf("I was faster.")),
-		Stderr: h.put(""),
-	})
-	require.NoError(t, err)
-	require.True(t, won)
-	judged, err := h.passOf(ctx, there)
-	require.NoError(t, err)
+	h.answered(calls.Answer{Delivery: 2, Host: "there"}, "I was faster.")
+	judged := h.resultOf(there)
 	require.Empty(t, judged.Superseded, "nothing has come yet")
 
 	h.letGo()
 	thawed := <-frozen
 	require.NoError(t, thawed.err)
-	require.Equal(t, judged.Reply, thawed.res.Reply, "the first answer counts")
-	next := h.in
-	next.Call = strings.Replace(next.Call, ".1.-.1", ".1.-.2", 1)
-	require.NotEqual(t, h.in.Call, next.Call)
-	_, err = calls.Ledger{
-		Store: h.s, Call: callID(next),
-	}.Put(ctx, calls.Answer{
-		Version: calls.Version, Call: callID(next), Stdout: h.put(envelopeOf("Next.")), Stderr: h.put(""),
-	})
-	require.NoError(t, err)
-	late := func(known int) []contract.SupersededResult {
-		in := next
-		in.SupersededSeen = known
-		h.in, in = in, h.in
-		defer func() { h.in = in }()
-		res, err := h.passOf(ctx, there)
-		require.NoError(t, err)
-		return res.Superseded
+	require.Equal(t, judged.Reply, thawed.Reply, "the first answer counts")
+	next := *h
+	next.in.Call = strings.Replace(h.in.Call, ".1.-.1", ".1.-.2", 1)
+	require.NotEqual(t, h.in.Call, next.in.Call)
+	next.answered(calls.Answer{}, "Next.")
+	superseded := next.resultOf(there).Superseded
+	require.Len(t, superseded, 1)
+	late := superseded[0]
+	require.Equal(t, 1, late.Number)
+	require.Equal(t, callID(h.in), late.Call)
+	require.InDelta(t, 0.25, late.Spend.USD, 1e-9)
+	require.Equal(t, &run.Blob{Digest: h.in.Prompt.Digest}, late.Prompt)
+	for _, evidence := range []*run.Blob{late.Output, late.Envelope} {
+		require.Contains(t, h.text(evidence.Digest), "An answer.")
 	}
-	require.Len(t, late(0), 1)
-	require.Equal(t, 1, late(0)[0].Number)
-	require.Equal(t, callID(h.in), late(0)[0].Call)
-	require.InDelta(t, 0.25, late(0)[0].Spend.USD, 1e-9)
-	require.Empty(t, late(1))
-	require.Equal(t, &run.Blob{Digest: h.in.Prompt.Digest}, late(0)[0].Prompt)
-	for _, b := range []*run.Blob{late(0)[0].Output, late(0)[0].Envelope} {
-		raw, err := blobs.Get(ctx, h.s, b.Digest)
-		require.NoError(t, err)
-		require.Contains(t, string(raw), "An answer.", "its evidence comes along")
-	}
+	next.in.SupersededSeen = 1
+	require.Empty(t, next.resultOf(there).Superseded)
 }

@@ -1,10 +1,8 @@
 package activities
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -70,7 +68,7 @@ func act(play string) {
 	switch play {
 	case "answer":
 		answerWith("An answer.")
-	case "wait": // until the test says go
+	case "wait": // until letGo
 		until(filepath.Join(dir, "go"))
 		answerWith("An answer.")
 	case "spill": // the prompt is kept for the test
@@ -85,103 +83,10 @@ func act(play string) {
 		answer := envelopeOf(strings.Repeat("x", 296) + "open-sesame")
 		fmt.Println(strings.Replace(answer, `"is_error":false`, `"is_error":true`, 1))
 		syscall.Exit(1)
-	case "write":
-		write("page.html", "<!DOCTYPE html>\n<html>written</html>\n")
-		answerWith("I changed the page.")
-	case "lose the store": // while it answers
-		if err := os.Rename(filepath.Join(dir, "store", "blobs"), filepath.Join(dir, "store", "away")); err != nil {
-			panic(err)
-		}
-		write(filepath.Join(dir, "store", "blobs"), "in the way")
-		answerWith("An answer.")
-	case "print, and lose the store":
-		if err := os.Rename(filepath.Join(dir, "store", "blobs"), filepath.Join(dir, "store", "away")); err != nil {
-			panic(err)
-		}
-		write(filepath.Join(dir, "store", "blobs"), "in the way")
-		fmt.Println("A plain answer.")
-	case "leave a socket":
-		if err := os.Remove("page.html"); err != nil {
-			panic(err)
-		}
-		l, err := net.ListenUnix("unix", &net.UnixAddr{Name: "page.html", Net: "unix"})
-		if err != nil {
-			panic(err)
-		}
-		l.SetUnlinkOnClose(false)
-		fmt.Println("Done.")
-	case "edit":
-		edit()
-	case "edit and leave a link":
-		folders("venv/bin")
-		if err := os.Symlink("/usr/bin/env", "venv/bin/python3"); err != nil {
-			panic(err)
-		}
-		edit()
-	case "edit and leave folders that are too deep":
-		edit()
-		for range 21 {
-			name := strings.Repeat("d", 200)
-			folders(name)
-			if err := os.Chdir(name); err != nil {
-				panic(err)
-			}
-		}
-	case "edit and break the repository":
-		write(".git/config", "[broken")
-		edit()
-	case "edit secrets":
-		folders("config", ".aws")
-		write("config/tls.key", "new\n")
-		write("config/other.key", "other\n")
-		write(".aws/new", "new\n")
-		if err := os.Remove("old.pem"); err != nil {
-			panic(err)
-		}
-		answerWith("Edited.")
-	case "add by force":
-		folders("out")
-		write("out/wanted.log", "wanted\n")
-		write("out/stray.log", "stray\n")
-		add := exec.Command("git", "add", "-f", "out/wanted.log")
-		if output, err := add.CombinedOutput(); err != nil {
-			panic(string(output))
-		}
-		answerWith("Added.")
-	case "leave what is ignored":
-		write("only.log", "log\n")
-		answerWith("Done.")
-	case "edit and lose the store":
-		edit()
-		if err := os.Rename(filepath.Join(dir, "store", "blobs"), filepath.Join(dir, "store", "away")); err != nil {
-			panic(err)
-		}
-		write(filepath.Join(dir, "store", "blobs"), "in the way")
-	case "leave junk, then edit": // the first time it fails
-		first := filepath.Join(dir, "failed")
-		if _, err := os.Stat(first); err != nil {
-			write(first, "")
-			write("junk.txt", "junk\n")
-			syscall.Exit(1)
-		}
-		edit()
 	case "hang":
 		fmt.Print(`{"type":"result","result":"half`)
 		until(filepath.Join(dir, "never"))
 	}
-}
-
-// edit changes a workspace, and leaves in it what is not part of the work.
-func edit() {
-	write("a.txt", "a2\n")
-	write("new.txt", "n\n")
-	write(".env", "KEY=secret\n")
-	write("ignored.log", "log\n")
-	write("left-out.tmp", "tmp\n")
-	if err := os.Remove("gone.txt"); err != nil {
-		panic(err)
-	}
-	answerWith("Edited.")
 }
 
 func until(path string) {
@@ -211,12 +116,14 @@ func answerWith(text string) { fmt.Println(envelopeOf(text)) }
 
 // envelopeOf is what `claude -p --output-format json` prints.
 func envelopeOf(text string) string {
-	raw, err := json.Marshal(map[string]any{
-		"type": "result", "subtype": "success", "is_error": false, "result": text, "total_cost_usd": 0.25,
-		"usage": map[string]int{"input_tokens": 10, "output_tokens": 5},
-	})
-	if err != nil {
-		panic(err)
-	}
-	return strings.TrimSpace(string(raw))
+	return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":false,"result":%q,"total_cost_usd":0.25,`+
+		`"usage":{"input_tokens":10,"output_tokens":5}}`, text)
 }
+
+// Ends of scripts that are agents.
+const (
+	thenAnswer = "; echo '" + `{"type":"result","subtype":"success","is_error":false,"result":"Done.","total_cost_usd":0.25,` +
+		`"usage":{"input_tokens":10,"output_tokens":5}}` + "'"
+	// the store cannot be read until the test calls storeBack
+	thenLoseStore = `; cd "$` + folder + `/store"; mv blobs away; touch blobs`
+)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -13,16 +14,14 @@ import (
 )
 
 // content describes a tree: path to content, "x:" before the content of an executable, "->" before a symlink's target.
+// In an edit of a tree, an empty content removes the path.
 type content map[string]string
 
-func (f content) with(pairs ...string) content {
-	out := content{}
-	for p, c := range f {
-		out[p] = c
-	}
-	for i := 0; i < len(pairs); i += 2 {
-		if out[pairs[i]] = pairs[i+1]; pairs[i+1] == "" {
-			delete(out, pairs[i])
+func (f content) edited(edit content) content {
+	out := maps.Clone(f)
+	for path, text := range edit {
+		if out[path] = text; text == "" {
+			delete(out, path)
 		}
 	}
 	return out
@@ -58,109 +57,42 @@ func TestLanesMerge(t *testing.T) {
 	long := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	base := content{"a.txt": long, "b/c.txt": "c\n", "bin": "\x00one", "run.sh": "echo\n", "link": "->a.txt"}
 	first, last := strings.Replace(long, "1\n", "one\n", 1), strings.Replace(long, "9\n", "nine\n", 1)
+	both := strings.Replace(first, "9\n", "nine\n", 1)
 	for name, row := range map[string]struct {
-		ours, theirs, want content
+		ours, theirs, want content // edits of base; no want: a conflict
 		conflicts          []string
 	}{
-		"other files": {
-			base.with("b/c.txt", "d\n"),
-			base.with("new", "n"),
-			base.with("b/c.txt", "d\n", "new", "n"),
-			nil,
-		},
-		"the same change": {
-			base.with("bin", "\x00two"),
-			base.with("bin", "\x00two"),
-			base.with("bin", "\x00two"),
-			nil,
-		},
-		"other lines": {
-			base.with("a.txt", first),
-			base.with("a.txt", last),
-			base.with("a.txt", strings.Replace(first, "9\n", "nine\n", 1)),
-			nil,
-		},
-		"the same line": {
-			base.with("a.txt", first),
-			base.with("a.txt", strings.Replace(long, "1\n", "I\n", 1)),
-			nil,
-			[]string{"a.txt"},
-		},
-		"delete and modify": {
-			base.with("a.txt", ""),
-			base.with("a.txt", last),
-			nil,
-			[]string{"a.txt"},
-		},
-		"modify and delete": {
-			base.with("a.txt", last),
-			base.with("a.txt", ""),
-			nil,
-			[]string{"a.txt"},
-		},
-		"delete both": {
-			base.with("a.txt", ""),
-			base.with("a.txt", ""),
-			base.with("a.txt", ""),
-			nil,
-		},
-		"rename and modify": {
-			base.with("a.txt", "", "z.txt", long),
-			base.with("a.txt", last),
-			base.with("a.txt", "", "z.txt", last),
-			nil,
-		},
-		"two renames": {
-			base.with("a.txt", "", "y.txt", long),
-			base.with("a.txt", "", "z.txt", long),
-			nil,
-			[]string{"a.txt", "y.txt", "z.txt"},
-		},
-		"add and add": {
-			base.with("new", "mine\n"),
-			base.with("new", "theirs\n"),
-			nil,
-			[]string{"new"},
-		},
-		"mode and content": {
-			base.with("run.sh", "x:echo\n"),
-			base.with("run.sh", "echo 2\n"),
-			base.with("run.sh", "x:echo 2\n"),
-			nil,
-		},
-		"binary": {
-			base.with("bin", "\x00two"),
-			base.with("bin", "\x00three"),
-			nil,
-			[]string{"bin"},
-		},
-		"two links": {
-			base.with("link", "->b/c.txt"),
-			base.with("link", "->bin"),
-			nil,
-			[]string{"link"},
-		},
-		"a file in a folder": {
-			base.with("b/c.txt", "", "b", "file"),
-			base.with("b/c.txt", "changed\n"),
-			nil,
-			nil,
-		},
+		"other files":       {content{"b/c.txt": "d\n"}, content{"new": "n"}, content{"b/c.txt": "d\n", "new": "n"}, nil},
+		"the same change":   {content{"bin": "\x00two"}, content{"bin": "\x00two"}, content{"bin": "\x00two"}, nil},
+		"other lines":       {content{"a.txt": first}, content{"a.txt": last}, content{"a.txt": both}, nil},
+		"the same line":     {content{"a.txt": first}, content{"a.txt": "I\n" + long[2:]}, nil, []string{"a.txt"}},
+		"delete and modify": {content{"a.txt": ""}, content{"a.txt": last}, nil, []string{"a.txt"}},
+		"modify and delete": {content{"a.txt": last}, content{"a.txt": ""}, nil, []string{"a.txt"}},
+		"delete both":       {content{"a.txt": ""}, content{"a.txt": ""}, content{"a.txt": ""}, nil},
+		"rename and modify": {content{"a.txt": "", "z.txt": long}, content{"a.txt": last},
+			content{"a.txt": "", "z.txt": last}, nil},
+		"two renames": {content{"a.txt": "", "y.txt": long}, content{"a.txt": "", "z.txt": long}, nil,
+			[]string{"a.txt", "y.txt", "z.txt"}},
+		"add and add": {content{"new": "mine\n"}, content{"new": "theirs\n"}, nil, []string{"new"}},
+		"mode and content": {content{"run.sh": "x:echo\n"}, content{"run.sh": "echo 2\n"},
+			content{"run.sh": "x:echo 2\n"}, nil},
+		"binary":    {content{"bin": "\x00two"}, content{"bin": "\x00three"}, nil, []string{"bin"}},
+		"two links": {content{"link": "->b/c.txt"}, content{"link": "->bin"}, nil, []string{"link"}},
+		"a file in a folder": {content{"b/c.txt": "", "b": "file"}, content{"b/c.txt": "changed\n"}, nil,
+			[]string{"b/c.txt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			merged, conflicts, err := mergeTrees(t.Context(), s, putTree(t, s, base), putTree(t, s, row.ours),
-				putTree(t, s, row.theirs))
+			merged, conflicts, err := mergeTrees(t.Context(), s, putTree(t, s, base), putTree(t, s, base.edited(row.ours)),
+				putTree(t, s, base.edited(row.theirs)))
 			require.NoError(t, err)
-			if row.want != nil {
-				require.Empty(t, conflicts)
-				require.Equal(t, putTree(t, s, row.want).Digest, merged.Digest)
+			if row.want == nil {
+				require.Subset(t, conflicts, row.conflicts)
+				require.NotEmpty(t, conflicts)
+				require.Empty(t, merged.Digest)
 				return
 			}
-			require.NotEmpty(t, conflicts)
-			require.Empty(t, merged.Digest)
-			if row.conflicts != nil {
-				require.Equal(t, row.conflicts, conflicts)
-			}
+			require.Empty(t, conflicts)
+			require.Equal(t, putTree(t, s, base.edited(row.want)).Digest, merged.Digest)
 		})
 	}
 }

@@ -108,7 +108,7 @@ func TestNotifyPosts(t *testing.T) {
 	require.Equal(t, []any{"continue"}, output["actions"])
 
 	require.NoError(t, notify(t, pipeline.Notify{Webhook: hook.URL}, nil))
-	require.Empty(t, got.Header.Get("Passbook-Signature"), "nobody gave a key")
+	require.Empty(t, got.Header.Get("Passbook-Signature"), "there is no key")
 }
 
 func TestNotifyFailures(t *testing.T) {
@@ -138,7 +138,7 @@ func TestNotifyFailures(t *testing.T) {
 		{name: "down", path: "/down", want: "post to $HOOK: 503 Service Unavailable: come back later"},
 		{name: "a redirect is not an answer", path: "/elsewhere", want: "post to $HOOK: 302"},
 		{name: "slow", path: "/slow", want: "timeout after 50ms", timeout: 50 * time.Millisecond},
-		{name: "nobody there", base: gone.URL, path: "/token", want: "post to $HOOK: "},
+		{name: "no server", base: gone.URL, path: "/token", want: "post to $HOOK: "},
 		{name: "no address", base: "nothing", path: "/token", want: "post to $HOOK: "},
 	} {
 		t.Run(row.name, func(t *testing.T) {

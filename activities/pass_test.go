@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,21 +11,18 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/run"
 )
 
 func TestAnswerIsReused(t *testing.T) {
 	h := newHarness(t, "answer")
-	first, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, first.Outcome, first.Message)
+	first := h.accepted()
 	require.False(t, first.Reused)
 	require.InDelta(t, 0.25, first.Spend.USD, 1e-9)
 	h.noScratch()
 
-	again, err := h.passOf(context.Background(), h.worker())
-	require.NoError(t, err)
+	again := h.resultOf(h.worker())
 	require.True(t, again.Reused)
 	require.Equal(t, 1, h.started(), "no process for an answer that is there")
 	again.Reused = false
@@ -35,91 +31,72 @@ func TestAnswerIsReused(t *testing.T) {
 
 func TestConcurrentDeliveriesShareProcess(t *testing.T) {
 	h := newHarness(t, "wait")
-	type outcome struct {
-		res contract.PassResult
-		err error
-	}
-	done := make(chan outcome, 2)
-	deliver := func() {
-		res, err := h.pass(context.Background())
-		done <- outcome{res, err}
-	}
-	go deliver()
+	one := h.begin(t.Context(), h.acts)
 	h.awaitStart(1)
-	go deliver()
+	other := h.begin(t.Context(), h.acts)
 	h.letGo()
-	a, b := <-done, <-done
+	a, b := <-one, <-other
 	require.NoError(t, errors.Join(a.err, b.err))
 	require.Equal(t, 1, h.started())
-	require.Equal(t, a.res.Reply, b.res.Reply)
-	other := func(r contract.PassResult) bool { return r.Joined || r.Reused }
-	require.NotEqual(t, other(a.res), other(b.res), "one paid, the other did not")
+	require.Equal(t, a.Reply, b.Reply)
+	require.NotEqual(t, a.Joined || a.Reused, b.Joined || b.Reused, "one paid, the other did not")
 }
 
 func TestCallSurvivesActivity(t *testing.T) {
 	h := newHarness(t, "wait")
 	ctx, lose := context.WithCancel(context.Background())
-	done := make(chan error, 1)
-	go func() { _, err := h.pass(ctx); done <- err }()
+	done := h.begin(ctx, h.acts)
 	h.awaitStart(1)
 	lose() // the server is away
-	require.Error(t, <-done)
+	require.Error(t, (<-done).err)
 	require.True(t, h.acts.isRunning(callID(h.in)), "the child continues")
 
 	h.letGo()
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	res := h.accepted()
 	require.Equal(t, 1, h.started())
 	require.True(t, res.Joined || res.Reused)
 	h.noScratch()
 }
 
+// cancelled starts the agent, ends the activity with a cause, and returns its error.
+func (h *harness) cancelled(cause error) error {
+	h.t.Helper()
+	ctx, end := context.WithCancelCause(context.Background())
+	done := h.begin(ctx, h.acts)
+	h.awaitStart(1)
+	end(cause)
+	err := (<-done).err
+	require.False(h.t, h.acts.isRunning(callID(h.in)))
+	ans, none := h.ledger().Result(context.Background())
+	require.NoError(h.t, none)
+	require.Nil(h.t, ans, "half an answer is none")
+	h.noScratch()
+	return err
+}
+
 func TestCancelEndsChild(t *testing.T) {
-	tests := []struct {
-		name  string
-		cause error
-		check func(t *testing.T, err error)
-	}{
-		{"a person", temporal.NewCanceledError(), func(t *testing.T, err error) {
-			var cancelled *temporal.CanceledError
-			require.ErrorAs(t, err, &cancelled)
-			var cost run.Spend
-			var notes []contract.SupersededResult
-			require.NoError(t, cancelled.Details(&cost, &notes))
-			require.Zero(t, cost, "it is noted")
-			require.Len(t, notes, 1)
-			require.Equal(t, []int{1, 1}, []int{notes[0].Number, notes[0].Ended})
-			require.Equal(t, run.Spend{Known: run.CostUnknown}, notes[0].Spend, "the agent had started")
-		}},
-		{"the worker's stop", worker.ErrWorkerShutdown, func(t *testing.T, err error) {
-			var app *temporal.ApplicationError
-			require.ErrorAs(t, err, &app)
-			require.Equal(t, contract.ErrWorkerStopping, app.Type())
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			h := newHarness(t, "hang")
-			ctx, end := context.WithCancelCause(context.Background())
-			done := make(chan error, 1)
-			go func() { _, err := h.pass(ctx); done <- err }()
-			h.awaitStart(1)
-			end(tt.cause)
-			tt.check(t, <-done)
-			require.False(t, h.acts.isRunning(callID(h.in)))
-			ans, err := h.ledger().Result(context.Background())
-			require.NoError(t, err)
-			require.Nil(t, ans, "half an answer is none")
-		})
-	}
+	var cancelled *temporal.CanceledError
+	require.ErrorAs(t, newHarness(t, "hang").cancelled(temporal.NewCanceledError()), &cancelled)
+	var cost run.Spend
+	var notes []contract.SupersededResult
+	require.NoError(t, cancelled.Details(&cost, &notes))
+	require.Zero(t, cost, "it is noted")
+	require.Len(t, notes, 1)
+	require.Equal(t, 1, notes[0].Number)
+	require.Equal(t, 1, notes[0].Ended)
+	require.Equal(t, run.Spend{Known: run.CostUnknown}, notes[0].Spend, "the agent had started")
+}
+
+func TestStoppingWorkerEndsChild(t *testing.T) {
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, newHarness(t, "hang").cancelled(worker.ErrWorkerShutdown), &app)
+	require.Equal(t, contract.ErrWorkerStopping, app.Type())
 }
 
 func TestMissingProgramIsOutcome(t *testing.T) {
 	h := newHarness(t, "answer")
-	h.lay(filepath.Join(h.dir, "no-such-agent"))
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
+	h.runAgent(filepath.Join(h.dir, "no-such-agent"))
+	res := h.result()
 	require.Equal(t, run.CategorySpawnFailed, res.Outcome)
 	require.True(t, res.Permanent)
 	require.Equal(t, 127, res.ExitCode)
@@ -129,27 +106,33 @@ func TestMissingProgramIsOutcome(t *testing.T) {
 }
 
 func TestWrittenFileIsArtifact(t *testing.T) {
-	h := newHarness(t, "write")
+	h := newHarness(t, `sh printf '<!DOCTYPE html>\n<html>written</html>\n' >page.html`+thenAnswer)
 	h.builder()
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	res := h.accepted()
 	require.True(t, res.Modified)
-	got, err := blobs.Get(context.Background(), h.s, res.Artifact.Digest)
-	require.NoError(t, err)
-	require.Equal(t, "<!DOCTYPE html>\n<html>written</html>\n", string(got))
+	require.Equal(t, "<!DOCTYPE html>\n<html>written</html>\n", h.text(res.Artifact.Digest))
 	h.noScratch()
 }
 
+// TestUnstoredAnswerIsNotRepeated reads the answer in the scratch directory once the store is back.
 func TestUnstoredAnswerIsNotRepeated(t *testing.T) {
-	h := newHarness(t, "lose the store")
-	_, err := h.pass(context.Background())
-	require.Error(t, err, "the store is away")
-	require.NoError(t, os.Remove(filepath.Join(h.dir, "store", "blobs")))
-	require.NoError(t, os.Rename(filepath.Join(h.dir, "store", "away"), filepath.Join(h.dir, "store", "blobs")))
-
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
-	require.Equal(t, 1, h.started(), "the answer lies in the scratch directory")
+	for _, kind := range []string{adapter.ClaudeJSON, adapter.Text} {
+		t.Run(kind, func(t *testing.T) {
+			h := newHarness(t, "sh true"+thenAnswer+thenLoseStore)
+			h.define(adapter.ClaudeJSON, kind)
+			for range 2 {
+				_, err := h.pass(t.Context())
+				app := failed(t, err, contract.ErrUnstored)
+				var from contract.Heartbeat
+				require.NoError(t, app.Details(&from))
+				require.Equal(t, "here", from.Host, "the answer is nowhere else")
+			}
+			h.storeBack()
+			res := h.accepted()
+			require.Equal(t, 1, h.started())
+			require.Zero(t, res.ExitCode)
+			require.Positive(t, res.DurationMS, "its own times count")
+			h.noScratch()
+		})
+	}
 }

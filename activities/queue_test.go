@@ -64,15 +64,11 @@ func occupied(t *testing.T, most config.AtOnce) (*harness, costs.Call) {
 
 func TestCallWaitsForItsTurn(t *testing.T) {
 	h, other := occupied(t, config.AtOnce{Host: 1})
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	require.True(t, res.Uncalled)
 	require.Equal(t, run.CategoryRateLimit, res.Outcome)
 	require.Equal(t, run.LimitAtOnce, res.Limit.Kind)
-	require.Equal(t, "the call waits for its turn, as number 1 of 1: this host may make 1 call at once", res.Message)
-	claims, err := h.ledger().Claims(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, claims, "nothing was claimed")
+	require.Empty(t, h.claims(), "nothing was claimed")
 
 	runs := &runsOf{status: map[string]run.Status{h.in.RunID: run.WaitingLimit}}
 	h.acts.cfg.Client = runs
@@ -82,9 +78,7 @@ func TestCallWaitsForItsTurn(t *testing.T) {
 	require.NoError(t, h.acts.OfferTurns(t.Context()))
 	require.Equal(t, []contract.AccountMessage{{Account: res.Limit.AccountID, Number: res.Limit.Number, Run: h.in.RunID}},
 		runs.woken)
-	res, err = h.pass(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	res = h.accepted()
 	q, err := h.acts.costs.Queue()
 	require.NoError(t, err)
 	require.Empty(t, q)
@@ -98,8 +92,7 @@ func TestRunWithoutACallLeavesTheQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h, other := occupied(t, config.AtOnce{Host: 1})
 			h.in.RunID = "run-1"
-			_, err := h.pass(t.Context())
-			require.NoError(t, err)
+			h.result()
 			full, _, err := h.acts.costs.Reserve(t.Context(), costs.Call{ID: "next/1", Delivery: 1, Run: "next"},
 				costs.Terms{AtOnce: costs.AtOnce{Host: 1}})
 			require.NoError(t, err)
@@ -120,8 +113,7 @@ func TestPausedRunLeavesTheQueueAtOnce(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			h, _ := occupied(t, config.AtOnce{Host: 1})
 			h.in.RunID = "run-1"
-			_, err := h.pass(t.Context())
-			require.NoError(t, err)
+			h.result()
 			<-h.acts.ended // of the call that waits
 			in := h.startsAs(filepath.Join(h.dir, "run"))
 			line, err := run.Event{Seq: 2, TS: "2026-01-02T03:04:06.000Z", Kind: kind, Payload: []byte("{}")}.Line()
@@ -134,8 +126,7 @@ func TestPausedRunLeavesTheQueueAtOnce(t *testing.T) {
 			require.Len(t, q, stays)
 			require.Len(t, h.acts.ended, 1-stays, "another call may have its turn")
 
-			_, err = h.pass(t.Context())
-			require.NoError(t, err)
+			h.result()
 			h.acts.leaveQueue(t.Context(), in, time.Now().Add(-time.Hour))
 			q, err = h.acts.costs.Queue()
 			require.NoError(t, err)
@@ -146,5 +137,7 @@ func TestPausedRunLeavesTheQueueAtOnce(t *testing.T) {
 
 func TestBoundOfAnAccount(t *testing.T) {
 	most := config.AtOnce{Account: 3, Accounts: config.Words{"work=1", "free (3f2a91bc)=0"}}
-	require.Equal(t, []int{1, 0, 3}, []int{most.Of("work"), most.Of("free (3f2a91bc)"), most.Of("other")})
+	for account, bound := range map[string]int{"work": 1, "free (3f2a91bc)": 0, "other": 3} {
+		require.Equal(t, bound, most.Of(account), account)
+	}
 }

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/run"
 )
@@ -57,9 +56,7 @@ func spilling(t *testing.T, play string) *harness {
 
 func TestAgentExchangesSecretsUnstored(t *testing.T) {
 	h := spilling(t, "spill")
-	first, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, first.Outcome, first.Message)
+	first := h.accepted()
 
 	sent, err := os.ReadFile(filepath.Join(h.dir, "prompt"))
 	require.NoError(t, err)
@@ -68,31 +65,45 @@ func TestAgentExchangesSecretsUnstored(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(h.dir, "store", "blobs", h.in.Prompt.Raw[:2])),
 		"only the test has stored them")
 
-	page, err := blobs.Get(context.Background(), h.s, first.Artifact.Digest)
-	require.NoError(t, err)
-	require.Equal(t, "<!DOCTYPE html>\n<html>open-sesame</html>\n", string(page), "the artifact is the user's data")
-	reply, err := blobs.Get(context.Background(), h.s, first.Reply.Digest)
-	require.NoError(t, err)
-	require.Equal(t, "<hidden>\n```html\n<!DOCTYPE html>\n<html><hidden></html>\n```\n", string(reply))
-	require.Equal(t, []string{string(page)}, h.leaks())
+	page := h.text(first.Artifact.Digest)
+	require.Equal(t, "<!DOCTYPE html>\n<html>open-sesame</html>\n", page, "the artifact is the user's data")
+	const redacted = "<hidden>\n```html\n<!DOCTYPE html>\n<html><hidden></html>\n```\n"
+	require.Equal(t, redacted, h.text(first.Reply.Digest))
+	require.Equal(t, redacted, h.envelope(first))
+	require.Equal(t, []string{page}, h.leaks())
 
-	again, err := h.passOf(context.Background(), h.worker())
-	require.NoError(t, err)
+	again := h.resultOf(h.worker())
 	require.True(t, again.Reused)
 	again.Reused = false
-	require.Equal(t, first, again, "the same answer is judged the same, although nobody has its bytes any more")
+	require.Equal(t, first, again, "the same answer is judged the same, although its bytes are not stored")
 }
 
+// envelope reads the stored envelope of a result, in which something was hidden, and returns its text.
+func (h *harness) envelope(res contract.PassResult) string {
+	h.t.Helper()
+	require.NotNil(h.t, res.Envelope)
+	require.NotEmpty(h.t, res.Envelope.Raw)
+	raw := h.text(res.Envelope.Digest)
+	require.Equal(h.t, 1, strings.Count(raw, "\n"))
+	var e struct {
+		Result string  `json:"result"`
+		USD    float64 `json:"total_cost_usd"`
+	}
+	require.NoError(h.t, json.Unmarshal([]byte(raw), &e))
+	require.InDelta(h.t, 0.25, e.USD, 1e-9)
+	return e.Result
+}
+
+// TestTruncationKeepsSecretsRedacted has the secret where a message is cut off.
 func TestTruncationKeepsSecretsRedacted(t *testing.T) {
 	h := spilling(t, "spill and fail")
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.NotEqual(t, run.CategoryOK, res.Outcome)
-	for _, words := range []string{res.Message, res.Diagnostics} {
-		require.NotContains(t, words, "open", words)
-	}
-	require.Contains(t, res.Diagnostics, "could not say <hidden>")
+	res := h.result()
+	require.Equal(t, run.CategoryAgentExit, res.Outcome)
+	require.NotContains(t, res.Message, "open")
 	require.Contains(t, res.Message, "x<hi")
+	require.NotContains(t, res.Diagnostics, "open")
+	require.Contains(t, res.Diagnostics, "could not say <hidden>")
+	require.Equal(t, strings.Repeat("x", 296)+"<hidden>", h.envelope(res))
 	require.Empty(t, h.leaks())
 }
 
@@ -138,7 +149,7 @@ func TestResultsAreRedacted(t *testing.T) {
 			require.Equal(t, "no <hidden>", app.Message())
 			require.Equal(t, row.kind, app.Type())
 			require.Equal(t, row.final, app.NonRetryable())
-			require.NoError(t, errors.Unwrap(app), "a cause would be told, too")
+			require.NoError(t, errors.Unwrap(app), "a cause would be recorded, too")
 		})
 	}
 	plain := errors.New("as it is")
@@ -170,28 +181,9 @@ func TestResultsAreRedacted(t *testing.T) {
 	}
 }
 
-func TestCancelledCallLeavesNoScratch(t *testing.T) {
-	h := newHarness(t, "hang")
-	ctx, end := context.WithCancelCause(context.Background())
-	done := make(chan error, 1)
-	go func() { _, err := h.pass(ctx); done <- err }()
-	h.awaitStart(1)
-	end(temporal.NewCanceledError())
-	require.Error(t, <-done)
-	h.noScratch()
-}
-
 func TestAnswerOfEarlierReleaseIsRead(t *testing.T) {
 	h := newHarness(t, "answer")
-	l := h.ledger()
-	ans := calls.Answer{
-		Version: 1, Call: l.Call, Delivery: 1, Host: "here", Stdout: h.put(envelopeOf("An answer.")), Stderr: h.put(""),
-	}
-	_, err := l.Put(context.Background(), ans)
-	require.NoError(t, err)
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
-	require.InDelta(t, 0.25, res.Spend.USD, 1e-9)
+	h.answered(calls.Answer{Version: 1, Delivery: 1, Host: "here"}, "An answer.")
+	require.InDelta(t, 0.25, h.accepted().Spend.USD, 1e-9)
 	require.Zero(t, h.started())
 }

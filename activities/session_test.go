@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,9 +14,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -38,32 +34,30 @@ refuse() { echo "No conversation found with session ID: s-1" >&2; printf '{"type
 func claude(t *testing.T, plays ...string) *harness {
 	t.Helper()
 	h := newHarness(t, "")
-	h.reply = adapter.ClaudeStream
 	program := filepath.Join(h.dir, "bin", "claude")
 	folders(filepath.Dir(program))
 	require.NoError(t, os.WriteFile(program, []byte(fakeClaude), 0o700))
 	for i, play := range plays {
 		h.play(i+1, play)
 	}
-	h.lay(program)
+	h.define(adapter.ClaudeJSON, adapter.ClaudeStream)
+	h.runAgent(program)
 	return h
 }
 
 // play writes what the agent does at a start.
 func (h *harness) play(start int, text string) {
 	h.t.Helper()
-	require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, fmt.Sprint("play-", start)), []byte(text+"\n"), 0o600))
+	write(filepath.Join(h.dir, fmt.Sprint("play-", start)), text+"\n")
 }
 
 // startTime is a time in which this machine starts the agent many times over: limits in tests end no start.
 func (h *harness) startTime() time.Duration {
 	h.t.Helper()
 	dir := h.t.TempDir()
-	require.NoError(h.t, os.WriteFile(filepath.Join(dir, "play-1"), []byte("session s-1\n"), 0o600))
-	agents, err := filepath.Glob(filepath.Join(h.dir, "bin", "*"))
-	require.NoError(h.t, err)
-	require.Len(h.t, agents, 1)
-	cmd := exec.Command(agents[0])
+	write(filepath.Join(dir, "play-1"), "session s-1\n")
+	program, _, _ := strings.Cut(h.agent, ",")
+	cmd := exec.Command(program)
 	cmd.Env = append(os.Environ(), "ACTIVITIES_TEST_FOLDER="+dir)
 	begun := time.Now()
 	require.NoError(h.t, cmd.Run())
@@ -84,7 +78,7 @@ func (h *harness) again() {
 	h.in.Call = strings.TrimSuffix(h.in.Call, ".1") + fmt.Sprint(".", h.in.Attempt)
 }
 
-// continued says that a start continued session s-1, in the directory of another start, with this prompt.
+// continued requires that a start continued session s-1, in the directory of another start, with this prompt.
 func (h *harness) continued(start, from int, prompt string) {
 	h.t.Helper()
 	require.Equal(h.t, "--resume s-1 --fork-session", h.given("args", start))
@@ -104,19 +98,16 @@ const (
 func TestLateCallIsAskedToFinish(t *testing.T) {
 	h := claude(t, begin, finish)
 	h.in.TimeoutMS = 5 * h.startTime().Milliseconds()
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	res := h.accepted()
 	require.Equal(t, "s-1", res.ResumedFrom)
 	h.continued(2, 1, "nearly up")
-	reply, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
-	require.NoError(t, err)
-	require.Equal(t, "begun", string(reply))
+	require.Equal(t, "begun", h.text(res.Reply.Digest))
 	require.Equal(t, run.Tokens{Input: 10, Output: 5}, res.Spend.Tokens)
 	require.Equal(t, run.CostExact, res.Spend.Known)
 	require.Len(t, res.Superseded, 1)
 	require.Equal(t, run.Tokens{Input: 10, Output: 5}, res.Superseded[0].Spend.Tokens, "of the first delivery")
-	require.Equal(t, []any{1, h.ledger().Call}, []any{res.Superseded[0].Ended, res.Superseded[0].Call})
+	require.Equal(t, 1, res.Superseded[0].Ended)
+	require.Equal(t, h.ledger().Call, res.Superseded[0].Call)
 	require.Equal(t, 2, h.started())
 	h.noScratch()
 }
@@ -138,16 +129,12 @@ func TestNextTryContinuesTheSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := claude(t, row.plays...)
 			start := h.startTime()
-			h.limits = strings.ReplaceAll(row.limits, "%s", start.String())
-			h.lay(filepath.Join(h.dir, "bin", "claude"))
+			h.define("roles:", strings.Replace(row.limits, "%s", start.String(), 1)+"roles:")
 			h.in.TimeoutMS = 5 * start.Milliseconds()
-			res, err := h.pass(t.Context())
-			require.NoError(t, err)
+			res := h.result()
 			require.Equal(t, row.outcome, res.Outcome, res.Message)
 			h.again()
-			res, err = h.pass(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			res = h.accepted()
 			require.Equal(t, "s-1", res.ResumedFrom)
 			h.continued(len(row.plays), 1, row.prompt)
 			h.noScratch()
@@ -164,12 +151,10 @@ func TestLostCallContinuesItsSession(t *testing.T) {
 			h.loseAfter("notes.txt")
 			acts := h.acts
 			if other {
-				_, id := someone(t)
+				_, id := running(t)
 				acts = h.workerAs(id)
 			}
-			res, err := h.passOf(t.Context(), acts)
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			res := h.acceptedOf(acts)
 			require.Equal(t, "s-1", res.ResumedFrom)
 			require.Len(t, res.Superseded, 1, "the lost delivery is counted once")
 			require.Equal(t, run.Tokens{Input: 10, Output: 5}, res.Superseded[0].Spend.Tokens)
@@ -180,7 +165,7 @@ func TestLostCallContinuesItsSession(t *testing.T) {
 }
 
 // TestInstructionContinuesTheSession interrupts a call as an operator does, and asks with the instruction in the
-// prompt: the agent continues its session in its folder, and is told the instruction only.
+// prompt: the agent continues its session in its folder, and its prompt is the instruction only.
 func TestInstructionContinuesTheSession(t *testing.T) {
 	for name, row := range map[string]struct {
 		now  []string
@@ -193,18 +178,12 @@ func TestInstructionContinuesTheSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := claude(t, begin, row.last)
 			ctx, end := context.WithCancelCause(context.Background())
-			done := make(chan error, 1)
-			go func() { _, err := h.pass(ctx); done <- err }()
-			h.awaitStart(1)
-			notes := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1", workDir, "notes.txt")
-			require.Eventually(t, func() bool { _, err := os.Stat(notes); return err == nil }, 20*time.Second,
-				5*time.Millisecond)
+			done := h.begin(ctx, h.acts)
+			h.awaitFile("notes.txt")
 			end(temporal.NewCanceledError())
-			require.Error(t, <-done)
+			require.Error(t, (<-done).err)
 			h.in.Prompt, h.in.Steering = h.put("# Instructions\n\nUse tabs.\n\nDo it.\n"), row.now
-			res, err := h.pass(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			res := h.accepted()
 			require.Equal(t, row.from, res.ResumedFrom)
 			require.Equal(t, 2, h.started())
 			if row.from == "" {
@@ -221,18 +200,17 @@ func TestInstructionContinuesTheSession(t *testing.T) {
 // loseAfter makes a call, and kills its supervisor and agent when the agent has written a file.
 func (h *harness) loseAfter(written string) {
 	h.t.Helper()
-	done := make(chan error, 1)
-	go func() { _, err := h.pass(context.Background()); done <- err }()
-	dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
-	require.Eventually(h.t, func() bool {
-		info, err := os.Stat(filepath.Join(dir, workDir, written))
-		return err == nil && info.Size() > 0
-	}, 20*time.Second, 5*time.Millisecond)
-	rec, ok, err := supervisor.ReadRecord(dir)
-	require.NoError(h.t, err)
-	require.True(h.t, ok)
-	require.NoError(h.t, syscall.Kill(rec.Process.PID, syscall.SIGKILL))
-	require.Error(h.t, <-done)
+	done := h.begin(context.Background(), h.acts)
+	h.awaitFile(written)
+	require.Error(h.t, h.lose(done))
+}
+
+// awaitFile waits until the agent of the first delivery has written a file.
+func (h *harness) awaitFile(name string) {
+	h.t.Helper()
+	path := filepath.Join(h.deliveryDir(), workDir, name)
+	require.Eventually(h.t, func() bool { info, err := os.Stat(path); return err == nil && info.Size() > 0 },
+		20*time.Second, 5*time.Millisecond)
 }
 
 // TestSessionThatCannotBeContinuedIsRestarted: the call is made anew, with its own prompt, in an empty directory.
@@ -249,6 +227,7 @@ func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
 		"its directory is gone": {begin: ended, before: func(h *harness) {
 			require.NoError(h.t, os.RemoveAll(h.given("pwd", 1)))
 		}},
+		"another host": {begin: ended, before: func(h *harness) { h.acts.cfg.Host = "there" }},
 		"switched off": {begin: ended, restart: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -257,18 +236,16 @@ func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
 				plays = []string{row.begin, row.second, anew}
 			}
 			h := claude(t, plays...)
-			h.restart = row.restart
-			h.lay(filepath.Join(h.dir, "bin", "claude"))
-			res, err := h.pass(t.Context())
-			require.NoError(t, err)
+			if row.restart {
+				h.define(", env: [", ", on_interrupt: restart, env: [")
+			}
+			res := h.result()
 			require.Equal(t, run.CategoryAgentExit, res.Outcome, res.Message)
 			if row.before != nil {
 				row.before(h)
 			}
 			h.again()
-			res, err = h.pass(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			res = h.accepted()
 			require.Empty(t, res.ResumedFrom)
 			last := len(plays)
 			require.Empty(t, h.given("args", last))
@@ -280,20 +257,6 @@ func TestSessionThatCannotBeContinuedIsRestarted(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAnotherHostStartsAnew: the working directory of the session is not there.
-func TestAnotherHostStartsAnew(t *testing.T) {
-	h := claude(t, ended, anew)
-	_, err := h.pass(t.Context())
-	require.NoError(t, err)
-	h.again()
-	acts := h.worker()
-	acts.cfg.Host = "there"
-	res, err := h.passOf(t.Context(), acts)
-	require.NoError(t, err)
-	require.Empty(t, res.ResumedFrom)
-	require.Equal(t, "Do it.", h.given("prompt", 2))
 }
 
 // TestToolUsesAreReported lists the tool calls of a stream without secrets, and counts those that are not listed.
@@ -308,8 +271,7 @@ func TestToolUsesAreReported(t *testing.T) {
 		`{"type":"tool_result","tool_use_id":"t1"}]}}` + "\nEND\nanswer Done.")
 	h := claude(t, play.String())
 	h.secret = "open-sesame"
-	res, err := h.pass(t.Context())
-	require.NoError(t, err)
+	res := h.result()
 	require.NotNil(t, res.Tools)
 	require.Equal(t, run.MaxToolUses+2, res.Tools.Count)
 	require.Len(t, res.Tools.First, run.MaxToolUses)

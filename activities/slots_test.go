@@ -2,16 +2,13 @@ package activities
 
 import (
 	"context"
-	"sync"
-	"sync/atomic"
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
-	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
@@ -40,19 +37,36 @@ func TestActivitiesWaitForSlot(t *testing.T) {
 				Concurrency: config.Concurrency{Projections: 2, Segments: 2, Checkouts: 2, Screenshots: 2, Notices: 2},
 				Scratch:     t.TempDir(),
 			})
-			env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
-			a.RegisterDirectory(env)
-			a.RegisterCalls(env)
 			ended, end := context.WithCancel(t.Context())
 			end()
-			env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ended})
+			e := env(ended)
+			a.RegisterDirectory(e)
+			a.RegisterCalls(e)
 			for range 2 {
 				row.kind(a.slots) <- struct{}{}
 			}
-			_, err := env.ExecuteActivity(row.activity, row.in)
+			_, err := e.ExecuteActivity(row.activity, row.in)
 			require.ErrorContains(t, err, "wait for one of 2 slots")
 		})
 	}
+}
+
+// TestLargeOutputsAreReadOneByOne: a worker holds one output of more than 1 MiB in memory, whatever it runs.
+func TestLargeOutputsAreReadOneByOne(t *testing.T) {
+	a, large, small := newActivities(t, Config{}), &runningCall{dir: t.TempDir()}, &runningCall{dir: t.TempDir()}
+	write(filepath.Join(large.dir, stderrFile), "")
+	require.NoError(t, os.Truncate(filepath.Join(large.dir, stderrFile), 1<<20+1))
+	free, err := a.outputSlot(t.Context(), large)
+	require.NoError(t, err)
+	_, err = a.outputSlot(t.Context(), small)
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err = a.outputSlot(ended, large)
+	require.ErrorIs(t, err, context.Canceled)
+	free()
+	_, err = a.outputSlot(t.Context(), large)
+	require.NoError(t, err)
 }
 
 func TestSlotWaitLeavesTimeForWork(t *testing.T) {
@@ -66,40 +80,10 @@ func TestSlotWaitLeavesTimeForWork(t *testing.T) {
 		_, err = s.acquire(ctx)
 		require.Equal(t, 15*time.Minute, time.Since(began))
 		require.NoError(t, ctx.Err())
-		app := (*temporal.ApplicationError)(nil)
-		require.ErrorAs(t, err, &app)
-		require.Equal(t, contract.ErrNoSlot, app.Type())
-		require.EqualError(
-			t, app, "wait for one of 1 slots (type: NoSlot, retryable: true): all are in use; the activity is retried",
-		)
+		app := failed(t, err, contract.ErrNoSlot)
+		require.False(t, app.NonRetryable())
 		free()
 		_, err = s.acquire(ctx)
 		require.NoError(t, err)
-	})
-}
-
-func TestSlotsLimitConcurrency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const bound = 3
-		s := make(slots, bound)
-		var running, most atomic.Int32
-		var all sync.WaitGroup
-		proceed := make(chan struct{})
-		for range 50 {
-			all.Go(func() {
-				free, err := s.acquire(t.Context())
-				require.NoError(t, err)
-				defer free()
-				most.Store(max(most.Load(), running.Add(1)))
-				<-proceed
-				running.Add(-1)
-			})
-		}
-		synctest.Wait()
-		require.EqualValues(t, bound, running.Load(), "the others wait")
-		close(proceed)
-		all.Wait()
-		require.LessOrEqual(t, most.Load(), int32(bound))
-		require.Empty(t, s, "a slot is not freed")
 	})
 }

@@ -15,15 +15,14 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
 )
 
-// someone is a process that runs until the test ends it.
-func someone(t *testing.T) (*exec.Cmd, process.Identity) {
+// running is a process that runs until the test ends it.
+func running(t *testing.T) (*exec.Cmd, process.Identity) {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -37,7 +36,7 @@ func someone(t *testing.T) (*exec.Cmd, process.Identity) {
 // gone is a process that has ended.
 func gone(t *testing.T) process.Identity {
 	t.Helper()
-	cmd, id := someone(t)
+	cmd, id := running(t)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	return id
@@ -54,8 +53,8 @@ func (h *harness) leave(worker, by process.Identity, stdout string) (dir string)
 	require.NoError(h.t, err)
 	dir = filepath.Join(root, "1")
 	require.NoError(h.t, os.MkdirAll(dir, 0o700))
-	require.NoError(h.t, os.WriteFile(filepath.Join(dir, calls.StdoutFile), []byte(stdout), 0o600))
-	require.NoError(h.t, os.WriteFile(filepath.Join(dir, stderrFile), nil, 0o600))
+	write(filepath.Join(dir, calls.StdoutFile), stdout)
+	write(filepath.Join(dir, stderrFile), "")
 	h.json(dir, supervisor.RecordFile, supervisor.Record{Version: supervisor.Version, Process: by, Delivery: dir})
 	require.NoError(h.t, writeIdentity(dir, workerFile, worker))
 	return dir
@@ -77,32 +76,31 @@ func (h *harness) exited(dir string, exit supervisor.Exit) {
 	}{supervisor.Version, exit})
 }
 
-func TestCompleteAnswerOfDeadWorkerCounts(t *testing.T) {
-	h := newHarness(t, "answer")
-	h.leave(gone(t), gone(t), envelopeOf("From beyond.")+"\n")
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
-	require.True(t, res.Reused)
-	require.Equal(t, 0, h.started())
-	reply, err := blobs.Get(context.Background(), h.s, res.Reply.Digest)
-	require.NoError(t, err)
-	require.Equal(t, "From beyond.", string(reply))
-	require.InDelta(t, 0.25, res.Spend.USD, 1e-9)
+// answered stores an answer of another worker.
+func (h *harness) answered(ans calls.Answer, text string) {
+	h.t.Helper()
+	if ans.Version == 0 {
+		ans.Version = calls.Version
+	}
+	ans.Call, ans.Stdout, ans.Stderr = callID(h.in), h.put(envelopeOf(text)), h.put("")
+	won, err := h.ledger().Put(context.Background(), ans)
+	require.NoError(h.t, err)
+	require.True(h.t, won)
 }
 
-func TestPartialAnswerOfDeadWorkerIsRepeated(t *testing.T) {
-	h := newHarness(t, "answer")
-	h.leave(gone(t), gone(t), `{"type":"result","result":"From bey`)
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
-	require.False(t, res.Reused)
-	require.Equal(t, 1, h.started())
-	claims, err := h.ledger().Claims(context.Background())
-	require.NoError(t, err)
-	require.Len(t, claims, 2)
-	h.noScratch()
+func TestCompleteAnswerOfDeadWorkerCounts(t *testing.T) {
+	for name, step := range map[string]string{"call": "{role: reader}", "external action": externalAction} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "answer")
+			h.define("{role: reader}", step)
+			h.leave(gone(t), gone(t), envelopeOf("From beyond.")+"\n")
+			res := h.accepted()
+			require.True(t, res.Reused)
+			require.Equal(t, 0, h.started())
+			require.Equal(t, "From beyond.", h.text(res.Reply.Digest))
+			require.InDelta(t, 0.25, res.Spend.USD, 1e-9)
+		})
+	}
 }
 
 func TestStoppedCallIsLost(t *testing.T) {
@@ -112,9 +110,7 @@ func TestStoppedCallIsLost(t *testing.T) {
 	_, err := h.pass(context.Background())
 	require.ErrorContains(t, err, "the agent was stopped: the test said so")
 	require.Equal(t, 0, h.started())
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	h.accepted()
 	require.Equal(t, 1, h.started())
 	h.noScratch()
 }
@@ -128,34 +124,27 @@ func TestNextWorkerJoinsCall(t *testing.T) {
 			h := newHarness(t, "wait")
 			first := h.workerAs(gone(t))
 			ctx, lose := context.WithCancel(context.Background())
-			type outcome struct {
-				res contract.PassResult
-				err error
-			}
-			done := make(chan outcome, 1)
-			go func() { res, err := h.passOf(ctx, first); done <- outcome{res, err} }()
+			done := h.begin(ctx, first)
 			h.awaitStart(1)
 			leave(first, lose)
 			ended := <-done
 			if name == "handed over" {
 				require.NoError(t, ended.err)
-				require.Equal(t, "here", ended.res.HandedOver)
+				require.Equal(t, "here", ended.HandedOver)
 				first.Stop()
-				again, err := h.passOf(context.Background(), first)
-				require.NoError(t, err)
-				require.Equal(t, "here", again.HandedOver, "it takes no call any more")
+				require.Equal(t, "here", h.resultOf(first).HandedOver, "it accepts no other call")
 			} else {
 				first.HandOver() // that it watches the call no more is all that is left of it
 			}
 			require.NoError(t, h.acts.ReapDead(context.Background()), "a worker starts")
-			go func() { res, err := h.pass(context.Background()); done <- outcome{res, err} }()
+			done = h.begin(context.Background(), h.acts)
 			require.Eventually(t, func() bool { return h.acts.isRunning(callID(h.in)) }, 20*time.Second,
 				5*time.Millisecond)
 			h.letGo()
 			joined := <-done
 			require.NoError(t, joined.err)
-			require.Equal(t, run.CategoryOK, joined.res.Outcome)
-			require.True(t, joined.res.Joined)
+			require.Equal(t, run.CategoryOK, joined.Outcome)
+			require.True(t, joined.Joined)
 			require.Equal(t, 1, h.started())
 			h.noScratch()
 		})
@@ -177,16 +166,13 @@ func TestClaimOfOtherHostIsRespected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
 			h := newHarness(t, "answer")
-			require.NoError(
-				t, h.ledger().Claim(ctx, calls.Claim{
-					Version: calls.Version, Call: callID(h.in), Host: "there", Worker: gone(t), Deadline: row.deadline,
-				}, 1),
-			)
+			require.NoError(t, h.ledger().Claim(ctx, calls.Claim{
+				Version: calls.Version, Call: callID(h.in), Host: "there", Worker: gone(t), Deadline: row.deadline,
+			}, 1))
 			if row.ended {
 				require.NoError(t, h.ledger().End(ctx, 1, calls.End{}))
 			}
-			res, err := h.pass(ctx)
-			require.NoError(t, err)
+			res := h.result()
 			if !row.holds {
 				require.Equal(t, run.CategoryOK, res.Outcome)
 				require.Equal(t, 1, h.started())
@@ -195,33 +181,24 @@ func TestClaimOfOtherHostIsRespected(t *testing.T) {
 			}
 			require.Equal(t, &contract.HostClaim{Host: "there", Until: later}, res.ClaimedBy)
 			require.Equal(t, 0, h.started())
-			claims, err := h.ledger().Claims(ctx)
-			require.NoError(t, err)
-			require.Len(t, claims, 1)
+			require.Len(t, h.claims(), 1)
 		})
 	}
 }
 
 func TestLostSupervisorLosesCall(t *testing.T) {
 	h := newHarness(t, "wait")
-	done := make(chan error, 1)
-	go func() { _, err := h.pass(context.Background()); done <- err }()
+	done := h.begin(context.Background(), h.acts)
 	h.awaitStart(1)
-	living, err := supervisor.Running(filepath.Join(h.dir, "scratch"))
-	require.NoError(t, err)
-	require.Len(t, living, 1)
-	require.NoError(t, living[0].Process.Signal(syscall.SIGKILL))
-	require.ErrorContains(t, <-done, "the supervisor of the call was lost")
+	require.ErrorContains(t, h.lose(done), "the supervisor of the call was lost")
 	h.letGo()
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	h.accepted()
 	require.Equal(t, 2, h.started())
 }
 
 func TestDescendantsAreKilled(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("environments of other processes are looked at on Linux only")
+		t.Skip("environments of other processes are read on Linux only")
 	}
 	for name, again := range map[string]func(h *harness) error{
 		"asked for again": func(h *harness) error { _, err := h.pass(context.Background()); return err },
@@ -229,7 +206,7 @@ func TestDescendantsAreKilled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, "answer")
-			dir := filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1")
+			dir := h.deliveryDir()
 			mine, other := carrying(t, dir), carrying(t, dir+"1")
 			h.leave(gone(t), gone(t), "")
 			require.NoError(t, again(h))
@@ -239,15 +216,15 @@ func TestDescendantsAreKilled(t *testing.T) {
 	}
 	t.Run("its supervisor lives", func(t *testing.T) {
 		h := newHarness(t, "answer")
-		_, by := someone(t)
-		mine := carrying(t, filepath.Join(h.dir, "scratch", calls.FolderName(callID(h.in)), "1"))
+		_, by := running(t)
+		mine := carrying(t, h.deliveryDir())
 		h.leave(gone(t), by, "")
 		require.NoError(t, h.acts.ReapDead(context.Background()))
 		require.True(t, mine.Alive())
 	})
 }
 
-// carrying is a process in a session of its own that carries the mark of a delivery.
+// carrying is a process in its own session that carries the mark of a delivery.
 func carrying(t *testing.T, dir string) process.Identity {
 	t.Helper()
 	cmd := exec.Command("sleep", "600")
@@ -263,12 +240,11 @@ func carrying(t *testing.T, dir string) process.Identity {
 
 func TestReusedPIDIsNotKilled(t *testing.T) {
 	h := newHarness(t, "answer")
-	_, id := someone(t)
+	_, id := running(t)
 	stranger := id
 	id.StartTime = "1" // the supervisor had the number before
 	h.leave(gone(t), id, "")
-	_, err := h.pass(context.Background())
-	require.NoError(t, err)
+	h.result()
 	require.True(t, stranger.Alive())
 }
 
@@ -276,20 +252,14 @@ func TestFrozenWorkerIsReplaced(t *testing.T) {
 	for name, answered := range map[string]bool{"the agent has answered": true, "the supervisor was lost": false} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, "answer")
-			frozen, id := someone(t)
+			frozen, id := running(t)
 			require.NoError(t, frozen.Process.Signal(syscall.SIGSTOP))
 			dir := h.leave(id, gone(t), "")
 			if answered {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, calls.StdoutFile),
-					[]byte(envelopeOf("From beyond.")), 0o600))
+				write(filepath.Join(dir, calls.StdoutFile), envelopeOf("From beyond."))
 				h.exited(dir, supervisor.Exit{})
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-			defer cancel()
-			res, err := h.pass(ctx)
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome)
-			require.Equal(t, answered, res.Reused)
+			require.Equal(t, answered, h.accepted().Reused)
 			require.True(t, id.Alive())
 		})
 	}
@@ -297,28 +267,11 @@ func TestFrozenWorkerIsReplaced(t *testing.T) {
 
 func TestCallOfLiveWorkerIsAwaited(t *testing.T) {
 	h := newHarness(t, "answer")
-	other, id := someone(t)
+	other, id := running(t)
 	h.leave(id, gone(t), "")
-	type outcome struct {
-		joined bool
-		err    error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		res, err := h.pass(context.Background())
-		done <- outcome{res.Joined, err}
-	}()
-	stdout, stderr := h.put(envelopeOf("Mine.")), h.put("")
-	_, err := h.ledger().Put(context.Background(), calls.Answer{
-		Version: calls.Version, Call: h.in.Call, Delivery: 1, Host: "here", Stdout: stdout, Stderr: stderr,
-	})
-	require.NoError(t, err)
-	select {
-	case o := <-done:
-		require.NoError(t, o.err)
-	case <-time.After(20 * time.Second):
-		t.Fatal("the result of the other worker was not found")
-	}
+	done := h.begin(context.Background(), h.acts)
+	h.answered(calls.Answer{Delivery: 1, Host: "here"}, "Mine.")
+	require.NoError(t, (<-done).err)
 	require.Equal(t, 0, h.started())
-	require.NoError(t, other.Process.Signal(syscall.Signal(0)), "the other worker goes on")
+	require.NoError(t, other.Process.Signal(syscall.Signal(0)), "the other worker continues")
 }

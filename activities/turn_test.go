@@ -15,14 +15,8 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-func (h *harness) turn(ctx context.Context, in contract.ProjectInput) (res contract.TurnResult, err error) {
-	e := env(ctx)
-	e.RegisterActivity(h.acts.Turn)
-	got, err := e.ExecuteActivity(h.acts.Turn, contract.TurnInput{Project: in, Call: h.in})
-	if err == nil {
-		require.NoError(h.t, got.Get(&res))
-	}
-	return res, err
+func (h *harness) turn(ctx context.Context, in contract.ProjectInput) (contract.TurnResult, error) {
+	return doIn(ctx, h.acts.Turn, contract.TurnInput{Project: in, Call: h.in})
 }
 
 func TestTurnWritesThenCalls(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/store"
@@ -21,7 +20,7 @@ func onS3(t *testing.T, agent string) (*harness, *fakes3.Gate) {
 	var err error
 	h.s, err = store.Open(t.Context(), url)
 	require.NoError(t, err)
-	h.lay(agent)
+	h.runAgent(agent)
 	return h, gate
 }
 
@@ -29,9 +28,7 @@ func TestMissingProgramIsRetriedOnOtherHost(t *testing.T) {
 	for _, agent := range []string{"/no/such/agent", "no-such-agent"} {
 		h, _ := onS3(t, agent)
 		_, err := h.pass(context.Background())
-		var app *temporal.ApplicationError
-		require.ErrorAs(t, err, &app)
-		require.Equal(t, contract.ErrNoProgram, app.Type())
+		app := failed(t, err, contract.ErrNoProgram)
 		require.Contains(t, app.Message(), "start agent "+agent)
 		claims, err := h.s.List(t.Context(), "calls/")
 		require.NoError(t, err)
@@ -47,9 +44,7 @@ func TestUnreachableStoreErrorNamesHost(t *testing.T) {
 		Name: contract.RunPass,
 	})
 	_, err := e.ExecuteActivity(contract.RunPass, h.in)
-	var app *temporal.ApplicationError
-	require.ErrorAs(t, err, &app)
-	require.Equal(t, contract.ErrNoStore, app.Type())
+	app := failed(t, err, contract.ErrNoStore)
 	require.False(t, app.NonRetryable(), "work on the directory is tried again")
 	var from contract.Heartbeat
 	require.NoError(t, app.Details(&from))

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -58,11 +57,8 @@ func onTree(t *testing.T, play string, edits ...string) *trees {
 	h.git("init", "-q", "-b", "main")
 	h.git("add", "-A")
 	h.git("commit", "-q", "-m", "Begin")
-	h.base = h.git("rev-parse", "HEAD")
 
-	self, err := os.Executable()
-	require.NoError(t, err)
-	text := strings.Replace(onTrees, "AGENT", self, 1)
+	text := strings.Replace(onTrees, "AGENT", h.agent, 1)
 	for i := 0; i < len(edits); i += 2 {
 		require.Contains(t, text, edits[i])
 		text = strings.Replace(text, edits[i], edits[i+1], 1)
@@ -73,16 +69,23 @@ func onTree(t *testing.T, play string, edits ...string) *trees {
 	plan := pipeline.Expand(def)
 	stored, err := h.s.PutJSON(t.Context(), plan)
 	require.NoError(t, err)
-	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
-	saved, err := workspace.Save(t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
-	require.NoError(t, err)
-	of.Tree = workspace.Blob(saved)
-	h.tree = contract.Tree{PlanUse: contract.PlanUse{Plan: string(stored)}, Workspace: of, Tree: of.Tree, Commit: h.base}
+	h.startFrom(contract.PlanUse{Plan: string(stored)}, plan)
 	h.in.Artifact, h.in.Tree, h.in.At = nil, &h.tree, contract.StepRef{
 		PlanUse: contract.PlanUse{Plan: string(stored), Inputs: h.in.At.Inputs}, Round: 1,
 	}
 	h.in.Call = "run-1/g0.001.1.-.1"
 	return h
+}
+
+// startFrom lets the run start from the last commit of the source.
+func (h *trees) startFrom(use contract.PlanUse, plan *pipeline.Plan) {
+	h.t.Helper()
+	h.base = h.git("rev-parse", "HEAD")
+	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
+	saved, err := workspace.Save(h.t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
+	require.NoError(h.t, err)
+	of.Tree = workspace.Blob(saved)
+	h.tree = contract.Tree{PlanUse: use, Workspace: of, Tree: of.Tree, Commit: h.base}
 }
 
 // put writes a file of the source.
@@ -108,19 +111,6 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 	return strings.TrimRight(string(out), "\n")
 }
 
-// do executes an activity.
-func do[In, Out any](t *testing.T, f func(context.Context, In) (Out, error), in In) (Out, error) {
-	t.Helper()
-	e := env(context.Background())
-	e.RegisterActivity(f)
-	var out Out
-	got, err := e.ExecuteActivity(f, in)
-	if err != nil {
-		return out, err
-	}
-	return out, got.Get(&out)
-}
-
 // files are the paths and contents of a stored tree.
 func (h *trees) files(b run.Blob) map[string]string {
 	h.t.Helper()
@@ -128,21 +118,23 @@ func (h *trees) files(b run.Blob) map[string]string {
 	require.NoError(h.t, err)
 	out := map[string]string{}
 	for _, e := range loaded.Entries {
-		raw, err := blobs.Get(h.t.Context(), h.s, string(e.Digest))
-		require.NoError(h.t, err)
-		out[e.Path] = string(raw)
+		if e.Mode != tree.ModeFolder {
+			out[e.Path] = h.text(string(e.Digest))
+		}
 	}
 	return out
 }
 
-// edited is the tree after the agent was at work.
+// edit is an agent that changes the workspace, and leaves in it what is not part of the work.
+const edit = "sh echo a2 >a.txt; echo n >new.txt; echo KEY=secret >.env; echo log >ignored.log; echo tmp >left-out.tmp; " +
+	"rm gone.txt" + thenAnswer
+
+// edited is the tree after that.
 var edited = map[string]string{".gitignore": "*.log\n", "a.txt": "a2\n", "b.txt": "b\n", "new.txt": "n\n"}
 
 func TestAgentChangesBecomeTree(t *testing.T) {
-	h := onTree(t, "edit")
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+	h := onTree(t, edit)
+	res := h.accepted()
 	require.True(t, res.Modified)
 	require.Equal(t, edited, h.files(res.Changes.Tree), "neither secrets nor what is ignored")
 	require.Equal(t, 3, res.Changes.Changed)
@@ -154,8 +146,7 @@ func TestAgentChangesBecomeTree(t *testing.T) {
 	require.Empty(t, h.git("status", "--porcelain"), "the source is not where the agent works")
 	h.noScratch()
 
-	again, err := h.passOf(context.Background(), h.worker())
-	require.NoError(t, err)
+	again := h.resultOf(h.worker())
 	require.True(t, again.Reused)
 	require.Equal(t, res.Changes, again.Changes, "the same answer, the same tree")
 	require.Equal(t, 1, h.started())
@@ -163,38 +154,29 @@ func TestAgentChangesBecomeTree(t *testing.T) {
 
 func TestUnchangedWorkspaceHasNoChanges(t *testing.T) {
 	h := onTree(t, "answer")
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	res := h.accepted()
 	require.Nil(t, res.Changes)
 	require.False(t, res.Modified)
 }
 
 func TestUnstoredTreeIsNotRepeated(t *testing.T) {
-	h := onTree(t, "edit and lose the store")
+	h := onTree(t, edit+thenLoseStore)
 	_, err := h.pass(context.Background())
 	require.Error(t, err, "the store is away")
-	require.NoError(t, os.Remove(filepath.Join(h.harness.dir, "store", "blobs")))
-	require.NoError(
-		t, os.Rename(filepath.Join(h.harness.dir, "store", "away"), filepath.Join(h.harness.dir, "store", "blobs")),
-	)
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	h.storeBack()
+	res := h.accepted()
 	require.Equal(t, 1, h.started())
 	require.Equal(t, edited, h.files(res.Changes.Tree))
 }
 
 func TestFailedAttemptLeavesNoChanges(t *testing.T) {
-	h := onTree(t, "leave junk, then edit")
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
+	h := onTree(t, `sh if mkdir "$`+folder+`/failed"; then echo junk >junk.txt; exit 1; fi; `+
+		strings.TrimPrefix(edit, "sh "))
+	res := h.result()
 	require.NotEqual(t, run.CategoryOK, res.Outcome)
 	require.Nil(t, res.Changes)
 	h.in.Call, h.in.Attempt = "run-1/g0.001.1.-.2", 2
-	res, err = h.pass(context.Background())
-	require.NoError(t, err)
-	require.Equal(t, run.CategoryOK, res.Outcome)
+	res = h.accepted()
 	require.Equal(t, edited, h.files(res.Changes.Tree))
 	h.noScratch()
 }
@@ -208,21 +190,16 @@ func TestCommandStep(t *testing.T) {
 		"it fails": {"cat b.txt; echo bad >&2; exit 3", "failed", "b\nbad\n", 3},
 		"it changes a file": {"echo x >a.txt && echo y >junk.txt && git rev-parse --abbrev-ref HEAD", "ok", "HEAD\n",
 			0},
-		"no such program":    {"no-such-program 2>/dev/null", "failed", "", 127},
-		"it looks at itself": {"git log --format=%s", "ok", "Begin\n", 0},
+		"no such program": {"no-such-program 2>/dev/null", "failed", "", 127},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := onTree(t, "answer", "COMMAND", row.command)
 			h.in.At.Step = 1
-			res, err := h.pass(context.Background())
-			require.NoError(t, err)
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
+			res := h.accepted()
 			require.Equal(t, row.value, res.Value)
 			require.Equal(t, row.code, res.ExitCode)
 			require.Equal(t, row.code == 0, res.Validation.Passed)
-			output, err := blobs.Get(t.Context(), h.s, res.Reply.Digest)
-			require.NoError(t, err)
-			require.Equal(t, row.reply, string(output))
+			require.Equal(t, row.reply, h.text(res.Reply.Digest))
 			require.Nil(t, res.Changes)
 			require.Zero(t, res.Spend.USD)
 			require.Zero(t, h.started(), "no agent is asked")
@@ -235,8 +212,7 @@ func TestCommandStep(t *testing.T) {
 func TestCommandTimeout(t *testing.T) {
 	h := onTree(t, "answer", "COMMAND", "echo begun; exec sleep 600")
 	h.in.At.Step, h.in.TimeoutMS = 1, 300
-	res, err := h.pass(context.Background())
-	require.NoError(t, err)
+	res := h.result()
 	require.Equal(t, run.CategoryAgentTimeout, res.Outcome, res.Message)
 	require.Empty(t, res.Value)
 	require.False(t, res.Permanent)
@@ -245,16 +221,42 @@ func TestCommandTimeout(t *testing.T) {
 // carry stores a tree of these files, and brings the run's own checkout to it.
 func (h *trees) carry(files map[string]string) (contract.Tree, contract.SyncWorkspaceResult) {
 	h.t.Helper()
+	to := h.tree
+	to.Tree = h.saved(files)
+	return to, h.carryTo(to)
+}
+
+// carried is the workspace after carry, as the run knows it.
+func (h *trees) carried(files map[string]string) contract.Tree {
+	h.t.Helper()
+	known, res := h.carry(files)
+	known.Commit = res.Commit
+	return known
+}
+
+// saved stores a tree of these files.
+func (h *trees) saved(files map[string]string) run.Blob {
+	h.t.Helper()
 	folder := h.t.TempDir()
-	for name, text := range files {
-		require.NoError(h.t, os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700))
-		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
-	}
+	writeFiles(h.t, folder, files)
 	saved, err := tree.Save(h.t.Context(), h.s, folder, tree.Rules{}, nil)
 	require.NoError(h.t, err)
-	to := h.tree
-	to.Tree = workspace.Blob(saved)
-	return to, h.carryTo(to)
+	return workspace.Blob(saved)
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+	}
+}
+
+// edit writes files in the checkout, as an operator does.
+func (h *trees) edit(files map[string]string) {
+	h.t.Helper()
+	writeFiles(h.t, h.workspace(), files)
 }
 
 func (h *trees) carryTo(to contract.Tree) contract.SyncWorkspaceResult {
@@ -288,28 +290,26 @@ func (h *trees) committed(commit string, files map[string]string) {
 }
 
 func TestSyncWorkspace(t *testing.T) {
-	for name, damage := range map[string]func(t *testing.T, h *trees, to contract.Tree){
-		"as it was left": func(*testing.T, *trees, contract.Tree) {},
-		"half laid out": func(t *testing.T, h *trees, _ contract.Tree) {
-			require.NoError(t, os.Remove(filepath.Join(h.workspace(), "new.txt")))
-			require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("ha"), 0o600))
+	for name, damage := range map[string]func(h *trees){
+		"complete": func(*trees) {},
+		"partial": func(h *trees) {
+			require.NoError(h.t, os.Remove(filepath.Join(h.workspace(), "new.txt")))
+			h.edit(map[string]string{"a.txt": "ha"})
 		},
-		"laid out and not committed": func(t *testing.T, h *trees, _ contract.Tree) {
-			gitIn(t, h.workspace(), "reset", "-q", h.base)
-		},
-		"gone": func(t *testing.T, h *trees, _ contract.Tree) { require.NoError(t, os.RemoveAll(h.workspace())) },
+		"not committed": func(h *trees) { gitIn(h.t, h.workspace(), "reset", "-q", h.base) },
+		"removed":       func(h *trees) { require.NoError(h.t, os.RemoveAll(h.workspace())) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := onTree(t, "answer")
 			to, res := h.carry(edited)
 			h.committed(res.Commit, edited)
-			damage(t, h, to)
+			damage(h)
 			again := h.carryTo(to)
 			h.committed(again.Commit, edited)
 			require.Equal(t, "main", h.git("branch", "--show-current"))
 			require.Equal(t, h.base, h.git("rev-parse", "main"))
 			require.Empty(t, h.git("status", "--porcelain"))
-			if name != "laid out and not committed" {
+			if name != "not committed" {
 				require.Equal(t, res.Commit, again.Commit)
 			}
 		})
@@ -319,7 +319,7 @@ func TestSyncWorkspace(t *testing.T) {
 func TestSyncWorkspaceKeepsExcludedFiles(t *testing.T) {
 	h := onTree(t, "answer")
 	h.carry(edited)
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "cache.tmp"), []byte("cache"), 0o600))
+	h.edit(map[string]string{"cache.tmp": "cache"})
 	h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a3\n"})
 	require.FileExists(t, filepath.Join(h.workspace(), "cache.tmp"))
 	require.NoFileExists(t, filepath.Join(h.workspace(), "new.txt"))
@@ -328,22 +328,17 @@ func TestSyncWorkspaceKeepsExcludedFiles(t *testing.T) {
 
 func TestOnlyAcceptedChangesAreDelivered(t *testing.T) {
 	h := onTree(t, "answer")
-	known, carried := h.carry(edited)
-	known.Commit = carried.Commit
-	for _, name := range []string{".env", "cache.tmp", "ignored.log"} {
-		require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), name), []byte("mine\n"), 0o600))
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mended.txt"), []byte("m\n"), 0o600))
-	ev := h.inspect(known).Workspace
-	require.Equal(t, 1, ev.Changed)
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "late.txt"), []byte("not seen yet\n"), 0o600))
+	known := h.carried(edited)
+	h.edit(map[string]string{".env": "mine\n", "cache.tmp": "mine\n", "ignored.log": "mine\n", "fixed.txt": "f\n"})
+	require.Equal(t, 1, h.inspect(known).Workspace.Changed)
+	h.edit(map[string]string{"late.txt": "not seen yet\n"})
 	require.True(t, h.deliver("", false).Delivered)
-	require.Equal(t, "a.txt\ngone.txt\nmended.txt\nnew.txt",
+	require.Equal(t, "a.txt\nfixed.txt\ngone.txt\nnew.txt",
 		h.git("diff", "--name-only", "--no-renames", "main", "result"))
 	require.FileExists(t, filepath.Join(h.workspace(), ".env"))
 }
 
-// inspect looks at the checkout with what the run knows.
+// inspect compares the checkout with what the run knows.
 func (h *trees) inspect(known contract.Tree) contract.InspectResult {
 	h.t.Helper()
 	res, err := do(h.t, h.acts.Inspect, contract.InspectInput{Target: h.target(), Tree: &known})
@@ -353,19 +348,16 @@ func (h *trees) inspect(known contract.Tree) contract.InspectResult {
 
 func TestInspectAdoptsCheckoutEdits(t *testing.T) {
 	h := onTree(t, "answer")
-	known, carried := h.carry(edited)
-	known.Commit = carried.Commit
+	known := h.carried(edited)
 	require.Equal(t, contract.InspectResult{}, h.inspect(known), "the file is unchanged")
 
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "mine.txt"), []byte("m\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "ignored.log"), []byte("log\n"), 0o600))
+	h.edit(map[string]string{"a.txt": "fixed\n", "mine.txt": "m\n", "ignored.log": "log\n"})
 	ev := h.inspect(known).Workspace
 	require.NotNil(t, ev)
 	require.Equal(t, "edited", ev.Cause)
 	require.Equal(t, 2, ev.Changed)
 	require.Equal(t, map[string]string{
-		".gitignore": "*.log\n", "a.txt": "mended\n", "b.txt": "b\n", "new.txt": "n\n", "mine.txt": "m\n",
+		".gitignore": "*.log\n", "a.txt": "fixed\n", "b.txt": "b\n", "new.txt": "n\n", "mine.txt": "m\n",
 	}, h.files(ev.Tree))
 	require.Equal(t, ev.Commit+" Record manual changes", gitIn(t, h.workspace(), "log", "-1", "--format=%H %s"))
 
@@ -375,11 +367,10 @@ func TestInspectAdoptsCheckoutEdits(t *testing.T) {
 
 func TestInspectRecreatesCheckout(t *testing.T) {
 	h := onTree(t, "answer")
-	known, carried := h.carry(edited)
-	known.Commit = carried.Commit
+	known := h.carried(edited)
 	require.NoError(t, os.RemoveAll(h.workspace()))
 	require.Equal(t, contract.InspectResult{Restored: true}, h.inspect(known))
-	h.committed(carried.Commit, edited)
+	h.committed(known.Commit, edited)
 }
 
 func TestUnjournaledSyncIsReset(t *testing.T) {
@@ -391,7 +382,7 @@ func TestUnjournaledSyncIsReset(t *testing.T) {
 	require.Empty(t, gitIn(t, h.workspace(), "status", "--porcelain"))
 
 	h.carry(edited)
-	require.NoError(t, os.WriteFile(filepath.Join(h.workspace(), "a.txt"), []byte("mended\n"), 0o600))
+	h.edit(map[string]string{"a.txt": "fixed\n"})
 	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "an operator edited it")
 }
 
@@ -401,42 +392,27 @@ func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
 			h := onTree(t, "answer")
 			to := h.tree
 			to.Workspace.Kind = kind
-			dir := filepath.Join(h.dir, "workspace")
-			_, err := do(t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{Target: h.target(), Tree: to,
-				Message: "Begin\n"})
-			require.NoError(t, err)
-			was := to.Tree
-			next := t.TempDir()
-			require.NoError(t, os.WriteFile(filepath.Join(next, "a.txt"), []byte("a, better\n"), 0o600))
-			saved, err := tree.Save(t.Context(), h.s, next, tree.Rules{}, nil)
-			require.NoError(t, err)
-			to.Tree = workspace.Blob(saved)
+			h.carryTo(to)
+			in := contract.SyncWorkspaceInput{Target: h.target(), Tree: to, Previous: &h.tree.Tree, Message: "Do it\n"}
+			in.Tree.Tree = h.saved(map[string]string{"a.txt": "a, better\n"})
 			mine := map[string]string{"mine.txt": "mine", "sub/too.txt": "mine too"}
-			for name, text := range mine {
-				require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-			}
-			require.NoError(t, os.WriteFile(filepath.Join(dir, ".passbook-abc"), []byte("half of a file"), 0o600))
-			res, err := do(t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
-				Target: h.target(), Tree: to, Previous: &was, Message: "Do it\n",
-			})
+			h.edit(mine)
+			h.edit(map[string]string{".passbook-abc": "half of a file"})
+			res, err := do(t, h.acts.SyncWorkspace, in)
 			require.NoError(t, err)
+			kept := filepath.Join(h.dir, "_orchestrator", "kept")
 			for name, text := range mine {
-				raw, err := os.ReadFile(filepath.Join(h.dir, "_orchestrator", "kept", name))
+				raw, err := os.ReadFile(filepath.Join(kept, name))
 				require.NoError(t, err)
 				require.Equal(t, text, string(raw))
-				require.NoFileExists(t, filepath.Join(dir, name))
+				require.NoFileExists(t, filepath.Join(h.workspace(), name))
+				require.Contains(t, res.Recovered[0].Message, name+" (now _orchestrator/kept/"+name+")")
 			}
-			require.NoFileExists(t, filepath.Join(dir, "b.txt"), "the pass has removed it")
-			require.NoFileExists(t, filepath.Join(h.dir, "_orchestrator", "kept", "b.txt"))
-			require.NoFileExists(t, filepath.Join(h.dir, "_orchestrator", "kept", ".passbook-abc"))
+			require.NoFileExists(t, filepath.Join(h.workspace(), "b.txt"), "the pass has removed it")
+			require.NoFileExists(t, filepath.Join(kept, "b.txt"))
+			require.NoFileExists(t, filepath.Join(kept, ".passbook-abc"))
 			require.Len(t, res.Recovered, 1)
-			require.Contains(t, res.Recovered[0].Message,
-				"moved 2 files that no pass created out of the workspace of the active run: mine.txt (now "+
-					"_orchestrator/kept/mine.txt), sub/too.txt (now _orchestrator/kept/sub/too.txt);")
-			again, err := do(t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
-				Target: h.target(), Tree: to, Previous: &was, Message: "Do it\n",
-			})
+			again, err := do(t, h.acts.SyncWorkspace, in)
 			require.NoError(t, err)
 			require.Empty(t, again.Recovered)
 		})
