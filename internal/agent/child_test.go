@@ -51,7 +51,7 @@ func read(t *testing.T, path string) string {
 	return string(data)
 }
 
-// alive looks at the process itself; a zombie is dead.
+// alive reports whether a process runs; a zombie does not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false

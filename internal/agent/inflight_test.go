@@ -51,14 +51,14 @@ func TestCallIsKeptUntilRemoved(t *testing.T) {
 	first, _ := once(t, "say 5")
 	require.Zero(t, result(t, first.Child).Code)
 	again, joined := once(t, "say 5")
-	require.True(t, joined, "ended, but nobody took care of the result yet")
+	require.True(t, joined, "ended, but its result was not removed yet")
 	require.Same(t, first, again)
 	flights.Remove(first)
 	second, joined := once(t, "wait")
 	require.False(t, joined)
 	flights.Remove(first)
 	third, joined := once(t, "wait")
-	require.True(t, joined, "a flight is forgotten by itself only")
+	require.True(t, joined, "only the call that it was removed for is forgotten")
 	require.Same(t, second, third)
 	found, err := flights.Kill("a", "end of test")
 	require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestFailedStartIsReturnedToAllWaiters(t *testing.T) {
 	<-entered
 	go func() {
 		_, joined, err := flights.Join("a", func() (*Child, error) { return nil, broken })
-		_ = joined // either it joined the failing start or it came after it and failed by itself
+		_ = joined // it joined the failing start, or came after it and failed too
 		errs <- err
 	}()
 	close(release)

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	syscall.Exit(0)
 }
 
-// say prints so many bytes in one go and exits at once, as Node does.
+// say prints arg bytes in one go and exits at once, as Node does.
 func say(arg string) {
 	n, _ := strconv.Atoi(arg)
 	fmt.Print(strings.Repeat("x", n))
@@ -66,12 +66,12 @@ func stubborn(string) {
 	wait("")
 }
 
-// leave answers and exits while its child goes on.
+// leave answers and exits while its child continues.
 func leave(string) {
 	grandchild()
 }
 
-// emigrate answers and exits while its child continues in a session of its own, without the mark.
+// emigrate answers and exits while its child continues in its own session, without the mark.
 func emigrate(string) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), playing+"=wait", MarkEnv+"="), &syscall.SysProcAttr{Setsid: true}
@@ -117,7 +117,7 @@ func begin(c Command) (*Child, error) {
 	return Start(p, c)
 }
 
-// await prints its pid, and answers when the test says go.
+// await prints its pid, and answers when the file go exists.
 func await(string) {
 	fmt.Println(os.Getpid(), os.Getppid())
 	for {

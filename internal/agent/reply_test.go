@@ -176,7 +176,7 @@ func TestReadReplyAcceptsAnswerBeforeKill(t *testing.T) {
 		"timeout":             {Code: -1, Signal: "killed", TimedOut: true},
 		"killed":              {Code: 143, Killed: true},
 		"parent died with it": {Code: -1, Signal: "killed"},
-		"of its own accord":   {},
+		"voluntary":           {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reply, failure := ReadReply(adapter.ClaudeJSON, []byte(whole), exit, "", prices, 100)

@@ -58,7 +58,7 @@ func TestPageHasNoNetworkAccess(t *testing.T) {
 	at(t, decode(t, res.Shots[0]), 300, 190, 0x00ff00) // still this page, not where it wanted to go
 }
 
-// TestPageStaysTheDocument: a page cannot replace itself by another document, not even by one of its own address.
+// TestPageStaysTheDocument: a page cannot replace itself by another document, not even by one with the same address.
 func TestPageStaysTheDocument(t *testing.T) {
 	res := shoot(t, []byte(`<!doctype html><style>body { margin: 0; background: #00ff00 }</style>text
 <script>location.href = "/elsewhere"</script>`), viewOnly)
@@ -143,7 +143,7 @@ func TestPageSendsNoDatagrams(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "the page sent %d bytes from %v: %x", n, from, got[:n])
 }
 
-// TestPageOpensNoConnections lets a page hint at another server in the ways that are not requests of its own.
+// TestPageOpensNoConnections lets a page hint at another server in ways that are not its own requests.
 func TestPageOpensNoConnections(t *testing.T) {
 	var connections atomic.Int32
 	other := httptest.NewUnstartedServer(http.NotFoundHandler())

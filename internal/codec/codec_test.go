@@ -49,7 +49,7 @@ func TestDecryptWithKey(t *testing.T) {
 	require.Equal(t, map[string]string{"task": "open sesame"}, got)
 	require.Equal(t, "new", string(payload(t, rotated.Converter(), 1).Metadata["encryption-key-id"]))
 	reading := codecOf(t, "", map[string][]byte{"old": keyOf("a")})
-	require.NoError(t, reading.Converter().FromPayload(p, &got), "and so it does where nothing is encrypted any more")
+	require.NoError(t, reading.Converter().FromPayload(p, &got), "also where encryption is off")
 	require.False(t, reading.Encrypts())
 }
 
@@ -183,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 			[]*commonpb.Payload{{Metadata: map[string][]byte{"encoding": encoding, metaKey: id}, Data: data}},
 		)
 		if string(encoding) == Encoding {
-			require.Error(t, err, "nobody has encrypted it")
+			require.Error(t, err, "it was not encrypted")
 			return
 		}
 		require.NoError(t, err)

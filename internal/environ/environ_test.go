@@ -53,7 +53,7 @@ func TestEnvironmentIsPrivate(t *testing.T) {
 
 func TestForeignEnvironmentIsNotUsed(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root gives a file to another user")
+		t.Skip("only root can change the owner of a file")
 	}
 	state := t.TempDir()
 	handed(t, state, "start", "A=1")

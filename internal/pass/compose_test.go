@@ -153,7 +153,7 @@ func TestComposeExpandsTemplate(t *testing.T) {
 			"builder 35/56 of S5, Grammar: [S5] Pass 3/8 — Builder",
 		},
 		"a round that is none": {"[{{n}}{{max}}]", "[]"},
-		"the role's words":     {"Look at {{with.focus}}.", "Look at space."},
+		"the role's words":     {"Inspect {{with.focus}}.", "Inspect space."},
 		"spaces inside":        {"{{ set }}", "S5"},
 		"an escape":            {`write \{{set}}`, "write {{set}}"},
 		"an unknown word":      {"{{whatever}} {{with.other}}", "{{whatever}} {{with.other}}"},

@@ -72,7 +72,7 @@ func TestReusedPIDIsNotSignalled(t *testing.T) {
 func TestSignalEndsProcess(t *testing.T) {
 	cmd, id := sleeper(t)
 	require.NoError(t, id.Signal(syscall.SIGTERM))
-	require.NoError(t, id.AwaitEnd(t.Context()), "a zombie has ended, though nobody has reaped it")
+	require.NoError(t, id.AwaitEnd(t.Context()), "a zombie has ended, though it is not reaped")
 	require.ErrorIs(t, id.Signal(syscall.SIGTERM), process.ErrGone)
 	_ = cmd.Wait()
 	require.False(t, id.Alive())
@@ -87,7 +87,7 @@ func TestAwaitEndReturnsContextCause(t *testing.T) {
 	require.ErrorIs(t, id.AwaitEnd(ctx), context.DeadlineExceeded)
 }
 
-// family starts a leader with a child that says its pid and then waits.
+// family starts a leader with a child that prints its pid and then waits.
 func family(t *testing.T, script string) (leader process.Identity, member process.Identity) {
 	t.Helper()
 	cmd := exec.Command("sh", "-c", script)

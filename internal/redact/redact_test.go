@@ -165,7 +165,7 @@ func TestSameSecretHasSameMark(t *testing.T) {
 	require.Equal(t, "x "+a+" y "+a+" z "+b, r.Text("x "+one+" y "+one+" z "+other))
 	require.NotEqual(t, a, b)
 	elsewhere := redactor(t, Options{Key: func() ([]byte, error) { return []byte("another key"), nil }})
-	require.NotEqual(t, a, elsewhere.Text(one), "without the key nobody can try secrets out")
+	require.NotEqual(t, a, elsewhere.Text(one), "secrets cannot be guessed without the key")
 	keyless := redactor(t, Options{Key: func() ([]byte, error) { return nil, errors.New("the store is away") }})
 	require.Equal(t, "x [redacted:anthropic-key]", keyless.Text("x "+one))
 }
@@ -173,15 +173,15 @@ func TestSameSecretHasSameMark(t *testing.T) {
 func TestEnvironmentValues(t *testing.T) {
 	r := redactor(t, Options{
 		Environ: []string{
-			"DEPLOY_TOKEN=correct horse", "PIN_KEY=1234567", "HOME=/home/somebody", "DB_PASSWORD=a\"b\nc/d&e",
+			"DEPLOY_TOKEN=correct horse", "PIN_KEY=1234567", "HOME=/home/ada", "DB_PASSWORD=a\"b\nc/d&e",
 			"EMPTY_KEY=",
 			"GITHUB_TOKEN=correct horse battery",
 		},
 		Names: []string{"*_TOKEN", "*_KEY", "*PASSWORD"},
 	})
 	require.Equal(t, []string{"PIN_KEY"}, r.Short())
-	got := r.Text("correct horse, 1234567, /home/somebody")
-	require.Regexp(t, `^\[redacted:env-DEPLOY_TOKEN:[0-9a-f]{4}\], 1234567, /home/somebody$`, got)
+	got := r.Text("correct horse, 1234567, /home/ada")
+	require.Regexp(t, `^\[redacted:env-DEPLOY_TOKEN:[0-9a-f]{4}\], 1234567, /home/ada$`, got)
 	require.Equal(t, []string{"env-GITHUB_TOKEN"}, r.Kinds("correct horse battery"), "the longer one counts")
 	require.Equal(t, []string{"env-DB_PASSWORD"}, r.Kinds("is a\"b\nc/d&e plain"))
 	require.Equal(t, []string{"env-DB_PASSWORD"}, r.Kinds(`{"x":"a\"b\nc/d\u0026e"}`))

@@ -188,7 +188,7 @@ func (p *place) resume(session string) {
 	require.NotZero(p.t, log[0].Results, "the result of the tool is in the session")
 }
 
-// TestClaudeStopsAtBudget has the amount that Passbook gives a call reached after the first model request.
+// TestClaudeStopsAtBudget reaches the amount that Passbook allows a call after the first model request.
 func TestClaudeStopsAtBudget(t *testing.T) {
 	t.Parallel()
 	f := forms()[adapter.ClaudeJSON]

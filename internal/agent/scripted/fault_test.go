@@ -13,7 +13,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// faultFile writes faults and gives the environment that names them.
+// faultFile writes faults and returns the environment that names them.
 func faultFile(t *testing.T, faults string) map[string]string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "faults.yaml")

@@ -229,5 +229,5 @@ func TestWeaverTakesTheMeanOfWhatItGets(t *testing.T) {
 	require.Equal(t, "PA-05: 3.0/4", weigh("Score: 2.5/4\n\nScore: 3.0/4\n\n**Score:** 3.5/4\n"))
 	require.Equal(t, "PA-05: 2.75/4", weigh("Score: 2.5/4\n\nScore: 3.0/4\n"))
 	require.Equal(t, "PA-05: 3.5/4", weigh("Score: 3.0/4\n\nScore: 4.0/4\n"))
-	require.Equal(t, "No auditor gave a score, so there is none to weigh.", weigh("Nobody came.\n"))
+	require.Equal(t, "No auditor gave a score, so there is none to weigh.", weigh("None.\n"))
 }

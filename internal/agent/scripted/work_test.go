@@ -15,7 +15,7 @@ import (
 
 func workerPrompt(round string) string {
 	return "# DETERMINISTIC ORCHESTRATOR — [turns] Cycle " + round + " — Worker\n\nRole: worker\nRound: " + round +
-		" of 50\n\n---\n\nGo on.\n"
+		" of 50\n\n---\n\nContinue.\n"
 }
 
 const smallPlan = "# Plan\n\n## Turn 1: Begin\n\ncreate `a/one.txt`\n\n```text\none\n```\n\ncreate " +
