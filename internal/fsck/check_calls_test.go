@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -73,10 +72,7 @@ func TestEveryCallKeepsItsEvidence(t *testing.T) {
 	require.Contains(t, files, "_orchestrator/passes/pass-001-redo-1/artifact-backup.html")
 	require.Empty(t, check(t, d).Issues)
 
-	lost := projector.At(filepath.Join(t.TempDir(), "run"))
-	_, err = lost.Rebuild(t.Context(), s.blobs, projector.Source{Claim: claim(), Batches: s.batches})
-	require.NoError(t, err)
-	same(t, files, look(t, lost), "rebuilt")
+	same(t, files, look(t, rebuilt(t, s)), "rebuilt")
 }
 
 // TestRevertedCallsKeepTheirEvidence: it is found where a revert has set it aside, and missed when it is lost there.
@@ -96,11 +92,11 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 	s.fail(about(3), 1)
 	s.begin(about(3), 2)
 	s.end(about(3), "ok", 2)
-	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	const passes = "_orchestrator/passes/"
-	for name, lost := range map[string]bool{"prompt.md": false, "raw-output.txt": false, // asked, and gave, the same again
+	// the second call had the prompt and the reply of the first
+	for name, lost := range map[string]bool{"prompt.md": false, "raw-output.txt": false,
 		"artifact-backup.html": false, "agent.jsonl": true, "prompt-FAILED.md": false, "raw-output-FAILED.txt": true,
 		"agent-FAILED.jsonl": true, "prompt-FAILED-2.md": true, "raw-output-FAILED-2.txt": true,
 		"agent-FAILED-2.jsonl": true} {
@@ -114,11 +110,11 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 		}
 		require.Equal(t, want, codesOf(check(t, d)), name)
 		for _, other := range []string{"pass-002/a " + name, "pass-003~1/a " + name, "pass-009/" + name} {
-			place(t, d, passes+other, string(raw))
+			write(t, d, passes+other, string(raw))
 			require.Equal(t, want, codesOf(check(t, d)), "%s is not %s", other, name)
 			remove(t, d, passes+other)
 		}
-		place(t, d, passes+"pass-003~2/"+name, string(raw))
+		write(t, d, passes+"pass-003~2/"+name, string(raw))
 		require.Empty(t, check(t, d).Issues, "%s is in another folder of what was reverted", name)
 		remove(t, d, passes+"pass-003~2/"+name)
 		require.NoError(t, os.WriteFile(aside, raw, 0o600))
@@ -127,7 +123,7 @@ func TestRevertedCallsKeepTheirEvidence(t *testing.T) {
 }
 
 // TestRevertToAFailedAttemptKeepsThePromptAfterIt: the next attempt was asked something else after the revert. The
-// prompt of the failed attempt is in a file of its own, so prompt.md was that of the reverted one.
+// prompt of the failed attempt is in its own file, so prompt.md was that of the reverted one.
 func TestRevertToAFailedAttemptKeepsThePromptAfterIt(t *testing.T) {
 	s := newStory(t)
 	s.start()
@@ -142,7 +138,6 @@ func TestRevertToAFailedAttemptKeepsThePromptAfterIt(t *testing.T) {
 	s.salt = "edited: "
 	s.begin(about(1), 2)
 	s.end(about(1), "ok", 2)
-	s.send()
 	d := written(t, s)
 	files := look(t, d)
 	require.Equal(t, "edited: prompt of 0011, redo 0", files["_orchestrator/passes/pass-001/prompt.md"])
@@ -152,10 +147,7 @@ func TestRevertToAFailedAttemptKeepsThePromptAfterIt(t *testing.T) {
 	require.Contains(t, files, "_orchestrator/passes/pass-001/artifact-backup.html")
 	require.Empty(t, check(t, d).Issues)
 
-	lost := projector.At(filepath.Join(t.TempDir(), "run"))
-	_, err := lost.Rebuild(t.Context(), s.blobs, projector.Source{Claim: claim(), Batches: s.batches})
-	require.NoError(t, err)
-	same(t, files, look(t, lost), "rebuilt")
+	same(t, files, look(t, rebuilt(t, s)), "rebuilt")
 }
 
 // TestSharedCallsAreReported: a journal in which two answered calls have one id, or one folder, is named; an answer
@@ -170,7 +162,6 @@ func TestSharedCallsAreReported(t *testing.T) {
 		end := run.PassEnd{Pass: about(2), Call: "another", Outcome: "ok", Attempts: 1, Reply: &other}
 		change(&end)
 		s.add(run.KindPassEnd, end)
-		s.send()
 		return written(t, s)
 	}
 	first := "run-1/g0.002.1..r0-1"
@@ -207,7 +198,6 @@ func TestLateAnswersKeepTheirEvidence(t *testing.T) {
 	s.fail(about(2), 1)
 	s.begin(about(2), 2)
 	s.end(about(2), "ok", 2)
-	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	files := look(t, d)
@@ -268,8 +258,7 @@ func inEarlierRelease(t *testing.T, s *story) projector.Dir {
 		s.lines[i], err = e.Line()
 		require.NoError(t, err)
 	}
-	d := projector.At(filepath.Join(t.TempDir(), "run"))
-	require.NoError(t, d.Take(claim()))
+	d := claimed(t)
 	project(t, d, s, batch(s.lines, 1, len(s.lines)))
 	return d
 }
@@ -283,7 +272,6 @@ func TestVerdictOfAPassIsEvidence(t *testing.T) {
 		CompletedAt: s.state.TS, Attempts: 1, Spend: spend(), Verdict: "ready",
 		Findings: &run.Findings{Digest: s.blobs.keep(`{"ship_ready":true}`).Digest}, Next: &run.Place{Round: 1, Step: 2}}
 	s.add(run.KindPassEnd, end)
-	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	name := layout.VerdictFile(about(2))
@@ -377,7 +365,8 @@ func TestCallsWithoutEvidence(t *testing.T) {
 	s := newStory(t)
 	s.start()
 	s.begin(about(1), 1)
-	s.failed(about(1), 1, "claude-p-timeout", "no answer", "")
+	s.add(run.KindPassAttempt, run.PassAttempt{Pass: about(1), Call: about(1).Step, Attempt: 1,
+		Category: "claude-p-timeout", Message: "no answer", Judged: true})
 	asked := s.prompt(about(1))
 	s.add(run.KindPassAttempt, run.PassAttempt{Pass: about(1), Call: "lost", Attempt: 2, Category: "lost",
 		Prompt: &asked})
@@ -396,7 +385,6 @@ func TestCallsWithoutEvidence(t *testing.T) {
 		s.begin(about(i), 1)
 		s.end(about(i), "ok", 1)
 	}
-	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 
@@ -423,30 +411,9 @@ func TestCheckpointWithoutArtifact(t *testing.T) {
 	s := newStory(t)
 	s.worksOn("")
 	s.turn(1, "ok", "tree 1")
-	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 1})
-	s.send()
+	s.checkpoint("cp-S1", 1)
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	write(t, d, layout.CheckpointDir("cp-S1")+"/"+layout.StateSnapshot, "{}")
 	require.Equal(t, []fsck.Code{fsck.CheckpointDamaged}, codesOf(check(t, d)))
-}
-
-// TestCodesOfFiles: evidence is what a pass received and returned; other files follow from the events too.
-func TestCodesOfFiles(t *testing.T) {
-	sc := sceneOf(t, "run-1", "")
-	for name, code := range map[string]fsck.Code{
-		layout.DeliveryPatch: fsck.DerivedFileDamaged, layout.ResultFile: fsck.DerivedFileDamaged,
-		layout.PolicyFile: fsck.DerivedFileDamaged, layout.EditsDir + "/before-13.html": fsck.DerivedFileDamaged,
-		layout.InputsDir + "/corpus/a.md": fsck.DerivedFileDamaged, layout.SnapshotManifest(1): fsck.SnapshotDamaged,
-		"_orchestrator/passes/pass-001/artifact-backup.html":     fsck.EvidenceDamaged,
-		"_orchestrator/screenshots/cycle-1/full-10x10.png":       fsck.EvidenceDamaged,
-		"_orchestrator/steps/turns-1-round-1/worker-prompt.md":   fsck.EvidenceDamaged,
-		layout.CheckpointsDir + "/cp-S1/" + layout.StateSnapshot: fsck.CheckpointDamaged,
-	} {
-		write(t, sc.dir, name, "x")
-		found := check(t, sc.dir).Issues
-		require.Len(t, found, 1, name)
-		require.Equal(t, code, found[0].Code, name)
-		write(t, sc.dir, name, sc.files[name])
-	}
 }

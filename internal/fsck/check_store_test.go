@@ -18,10 +18,8 @@ import (
 // deep checks a directory with its store.
 func deep(t *testing.T, d projector.Dir, store projector.Blobs) []string {
 	t.Helper()
-	r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{Deep: store})
-	require.NoError(t, err)
 	var out []string
-	for _, i := range r.Issues {
+	for _, i := range checkWith(t, d, fsck.CheckOptions{Deep: store}).Issues {
 		out = append(out, string(i.Code)+": "+i.Message)
 	}
 	return out
@@ -44,7 +42,6 @@ func TestCheckDeepReadsTrees(t *testing.T) {
 	s.worksOn("")
 	s.turn(1, "ok", "tree 1")
 	s.turn(2, "ok", "")
-	s.send()
 	d := written(t, s)
 	there, lost := s.blobs.keep("a file").Digest, digestOf("a lost file")
 	store := listedTrees{s.blobs, fmt.Sprintf(`{"path":"folder"},{"path":"a.txt","sha256":"%s"}`, there)}
@@ -70,34 +67,33 @@ func TestCheckDeepReadsTrees(t *testing.T) {
 func TestCheckDeepComparesTheJournal(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
-	s.send()
-	d, n := written(t, s), len(s.lines)
-	sealed, err := d.Seal(t.Context(), s.blobs, projector.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, n)})
-	require.NoError(t, err)
+	d := written(t, s)
+	n := len(s.lines)
+	head := seal(t, s, d, n)
 	require.Empty(t, deep(t, d, s.blobs))
 	require.Empty(t, deep(t, d, struct{ projector.Blobs }{s.blobs}), "a store without names")
 
 	healthy := look(t, d)
-	onDisk(t, d, changed(s.lines, n-1))
-	seen(t, d, 0)
+	writeJournal(t, d, changed(s.lines, n-1))
+	seen(0)(t, d)
 	require.Contains(t, deep(t, d, s.blobs), fmt.Sprintf(
 		"chain_mismatch: event %d of events.jsonl is not the one in the store", n-1))
 	write(t, d, layout.EventsFile, healthy[layout.EventsFile])
 	write(t, d, layout.MetaFile, healthy[layout.MetaFile])
 
 	for name := range s.blobs {
-		if strings.HasSuffix(name, ".cp-S1") || name == sealed.Head {
+		if strings.HasSuffix(name, ".cp-S1") || name == head {
 			delete(s.blobs, name)
 		}
 	}
 	require.Equal(t, []string{"store_damaged: the journal is not in the store",
 		fmt.Sprintf("store_damaged: checkpoint cp-S1 of event %d is not in the store", n)}, deep(t, d, s.blobs))
 	setKey(t, d, "derived", "7")
-	require.Len(t, deep(t, d, s.blobs), 1, "what meta.json does not say is not missed")
+	require.Len(t, deep(t, d, s.blobs), 1, "what meta.json does not record is not missed")
 
 	write(t, d, layout.MetaFile, healthy[layout.MetaFile])
 	s.pass(4)
-	onDisk(t, d, s.lines)
+	writeJournal(t, d, s.lines)
 	for _, found := range deep(t, d, s.blobs) {
 		require.NotContains(t, found, "cp-S2", "it may not be stored yet")
 	}
@@ -105,18 +101,16 @@ func TestCheckDeepComparesTheJournal(t *testing.T) {
 
 // TestCheckReadsTheTreeOfATurn: a changed line of a manifest is found by a program that can read it.
 func TestCheckReadsTheTreeOfATurn(t *testing.T) {
-	d, blobs := bodyOf(t, "with turns")
+	d, blobs := directoryOf(t, "with turns")
 	healthy := look(t, d)
 	const name = "snapshots/turn-1/manifest.json"
 	write(t, d, name, strings.Replace(healthy[name], `"tree 1"`, `"tree 9"`, 1))
 	require.Empty(t, check(t, d).Issues)
-	r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{ReadTree: readTree})
-	require.NoError(t, err)
+	r := checkWith(t, d, fsck.CheckOptions{ReadTree: readTree})
 	require.Len(t, r.Issues, 1)
 	require.Equal(t, fsck.SnapshotDamaged, r.Issues[0].Code)
 	require.Equal(t, name+" was changed: "+layout.ErrDamaged.Error(), r.Issues[0].Message)
-	_, err = fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon, ReadTree: readTree})
-	require.NoError(t, err)
+	repair(t, d, blobs)
 	require.Equal(t, healthy[name], look(t, d)[name])
 
 	write(t, d, name, strings.Replace(healthy[name], digestOf("tree 1"), strings.Repeat("0", 64), 1))
@@ -130,10 +124,9 @@ func TestStatusOfLinesBehindMeta(t *testing.T) {
 	s.twoPasses()
 	s.send()
 	half := len(s.lines) / 2
-	d := projector.At(t.TempDir())
-	require.NoError(t, d.Take(claim()))
+	d := claimed(t)
 	project(t, d, s, batch(s.lines, 1, half))
-	onDisk(t, d, s.lines[:2*half])
+	writeJournal(t, d, s.lines[:2*half])
 	r := check(t, d)
 	require.Equal(t, run.Running, r.EffectiveStatus.Status)
 	require.Equal(t, fmt.Sprintf("meta.json lacks the last %d of %d events", half, 2*half), r.Issues[0].Message)
@@ -156,10 +149,9 @@ func TestEditBehindMetaIsFound(t *testing.T) {
 			at = i
 		}
 	}
-	d := projector.At(t.TempDir())
-	require.NoError(t, d.Take(claim()))
+	d := claimed(t)
 	project(t, d, s, batch(s.lines, 1, at))
-	onDisk(t, d, s.lines[:at+1])
+	writeJournal(t, d, s.lines[:at+1])
 	write(t, d, "artifact.html", string(s.blobs[s.state.Artifact.Digest]))
 	require.Equal(t, []fsck.Code{fsck.DerivedFileBehind}, codesOf(check(t, d)))
 	write(t, d, "artifact.html", "mine")
@@ -170,10 +162,11 @@ func TestEditBehindMetaIsFound(t *testing.T) {
 		digestOf("mine"), was), r.Issues[1].Message)
 }
 
-// TestLaggingStateIsNotDamage: meta.json says how far state.json is behind it.
+// TestLaggingStateIsNotDamage: meta.json records how far state.json is behind it.
 func TestLaggingStateIsNotDamage(t *testing.T) {
 	s := whole(t)
-	d, lagged := long(t), false
+	d, lagged := claimed(t), false
+	d.FullRecords = 1
 	for _, b := range s.batches {
 		project(t, d, s, b)
 		require.Empty(t, check(t, d).Issues)
@@ -183,7 +176,7 @@ func TestLaggingStateIsNotDamage(t *testing.T) {
 			continue
 		}
 		lagged = true
-		raw := look(t, d)[layout.StateFile]
+		raw := read(t, d, layout.StateFile)
 		setLastSeq := func(seq int64) string {
 			return strings.Replace(raw, fmt.Sprintf(`"lastSeq": %d`, m.Behind.Seq), fmt.Sprintf(`"lastSeq": %d`, seq), 1)
 		}
@@ -198,32 +191,15 @@ func TestLaggingStateIsNotDamage(t *testing.T) {
 	require.True(t, lagged)
 }
 
-// TestFindingsAreInOrder of their files.
-func TestFindingsAreInOrder(t *testing.T) {
-	d, _ := bodyOf(t, "done")
-	want := []string{"_orchestrator/conviction-layer.md", "_orchestrator/inputs/corpus/a.md",
-		"_orchestrator/pipeline.yaml", "_orchestrator/plan.json"}
-	var found []string
-	for _, name := range want {
-		remove(t, d, name)
-	}
-	for _, i := range check(t, d).Issues {
-		require.Equal(t, fsck.DerivedFileDamaged, i.Code)
-		found = append(found, strings.TrimSuffix(i.Message, " is missing"))
-	}
-	require.Equal(t, want, found)
-}
-
-// TestSizesOfTheJournalAreNamed: events and bytes in meta.json and in the file, and bytes behind its last line.
-func TestSizesOfTheJournalAreNamed(t *testing.T) {
+// TestSizesOfTheJournalAreReported: events and bytes in meta.json and in the file, and bytes after its last line.
+func TestSizesOfTheJournalAreReported(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
-	s.send()
 	d := written(t, s)
 	size := func(lines []string) int { return len(strings.Join(lines, "\n")) + 1 }
 	n := len(s.lines)
 	at := fmt.Sprintf("meta.json has seen %d events in %d bytes, and events.jsonl ", n, size(s.lines))
-	onDisk(t, d, s.lines[:n-2])
+	writeJournal(t, d, s.lines[:n-2])
 	require.Equal(t, at+fmt.Sprintf("ends after %d events and %d bytes", n-2, size(s.lines[:n-2])),
 		check(t, d).Issues[0].Message)
 	appendTo(t, d, layout.EventsFile, "12345678")

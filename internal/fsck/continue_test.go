@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -19,21 +18,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// ended is a run with two passes and this end, sealed in the store up to some lines before its end.
-func ended(t *testing.T, end run.Status, unsealed int) (*story, projector.Dir) {
-	t.Helper()
-	s := newStory(t)
-	s.twoPasses()
-	s.add(run.KindRunEnd, run.RunEnd{Status: end})
-	s.send()
-	d := written(t, s)
-	_, err := d.Seal(t.Context(), s.blobs, projector.Sealing{RunID: "run-1", First: 1,
-		Tail: tailAt(s.lines, len(s.lines)-unsealed)})
-	require.NoError(t, err)
-	return s, d
-}
-
-// stamps gives the time of the last change of every file and folder.
+// stamps returns the time of the last change of every file and folder.
 func stamps(t *testing.T, d projector.Dir) map[string]time.Time {
 	t.Helper()
 	all := map[string]time.Time{}
@@ -63,14 +48,14 @@ func TestContinue(t *testing.T) {
 		history  bool
 		refused  fsck.Code
 		why      string // in the error
-		broken   int64  // line that is written again; 0: none
+		broken   int64  // line that is restored; 0: none; -1: the last
 	}{
 		{name: "nothing is wrong", end: run.Failed},
 		{name: "a sealed line was changed", end: run.Failed, unsealed: 2, hurt: third, broken: 3},
 		{name: "a line was changed that no segment has", end: run.Failed, unsealed: 1, hurt: last,
-			refused: fsck.ChainMismatch, why: "events.jsonl holds other bytes there: a line was changed; nothing was changed. " +
-				"starter check DIR lists every finding; restore events.jsonl from a copy, or write the run into another " +
-				"directory (starter rebuild run-1 --output-dir OTHER)"},
+			refused: fsck.ChainMismatch, why: "events.jsonl holds other bytes there: a line was changed; nothing was " +
+				"changed. starter check DIR lists every finding; restore events.jsonl from a copy, or write the run into " +
+				"another directory (starter rebuild run-1 --output-dir OTHER)"},
 		{name: "a line was changed that the history has", end: run.Failed, unsealed: 1, hurt: last, history: true,
 			broken: -1},
 		{name: "the last line was cut, and a segment has it", end: run.Failed, hurt: cut, broken: -1},
@@ -86,20 +71,20 @@ func TestContinue(t *testing.T) {
 			gone: []string{layout.MetaFile}, refused: fsck.MetaMissing},
 		{name: "done, and the last line was cut", end: run.Done, unsealed: 1, hurt: cut, refused: fsck.ChainMismatch},
 		{name: "done, the last line was cut, and a segment has it", end: run.Done, hurt: cut, broken: -1},
-		{name: "done, says result.json", end: run.Done, hurt: cut, gone: []string{layout.MetaFile, layout.StateFile},
+		{name: "done, by result.json", end: run.Done, hurt: cut, gone: []string{layout.MetaFile, layout.StateFile},
 			refused: fsck.ChainMismatch},
 		{name: "no line is an event", end: run.Failed, hurt: func([]string) string { return "x\ny\n" },
 			gone: []string{layout.MetaFile}, refused: fsck.StreamLineUnreadable,
 			why: "not a JSON object: line 1, 2 of events.jsonl"},
-		{name: "done, says meta.json", end: run.Failed, files: map[string]string{layout.MetaFile: `"status": "done"`},
+		{name: "done, by meta.json", end: run.Failed, files: map[string]string{layout.MetaFile: `"status": "done"`},
 			refused: fsck.TerminalMetaWithoutTerminalEvent,
 			why: "the run is done according to meta.json, but not according to the events; nothing was changed. " +
 				"starter check DIR lists every finding; starter repair-state DIR --apply repairs what follows from the events"},
-		{name: "a line behind those in meta.json is no event", end: run.Failed,
+		{name: "a line after those in meta.json is no event", end: run.Failed,
 			hurt: func(lines []string) string { return strings.Join(lines, "\n") + "\nx\n" }, broken: 12},
 		{name: "meta.json is missing, and the history has every line", end: run.Failed, history: true,
 			gone: []string{layout.MetaFile}},
-		{name: "another run was done, says result.json", end: run.Failed,
+		{name: "another run was done, by result.json", end: run.Failed,
 			files: map[string]string{layout.ResultFile: `{"version":1,"run_id":"run-9","seq":3}`}},
 		{name: "the same, meta.json is missing, and the last line was cut", end: run.Failed, hurt: cut,
 			gone:    []string{layout.MetaFile},
@@ -125,7 +110,7 @@ func TestContinue(t *testing.T) {
 			}
 			for name, text := range r.files {
 				if name == layout.MetaFile {
-					text = regexp.MustCompile(`"status": "\w+"`).ReplaceAllString(look(t, d)[name], text)
+					text = regexp.MustCompile(`"status": "\w+"`).ReplaceAllString(read(t, d, name), text)
 				}
 				write(t, d, name, text)
 			}
@@ -147,7 +132,7 @@ func TestContinue(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, s.state, c.State)
-			require.Equal(t, tailAt(s.lines, len(s.lines)), c.Tail)
+			require.Equal(t, tailOf(s.lines), c.Tail)
 			require.Equal(t, "run-1", c.Start.RunID)
 			require.NoError(t, fsck.Refill(t.Context(), d, c, fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}))
 			if r.broken == 0 {
@@ -162,7 +147,7 @@ func TestContinue(t *testing.T) {
 			require.Equal(t, r.broken, c.Broken[0].Line)
 			require.True(t, c.Broken[0].Repaired)
 			require.Empty(t, codesOf(check(t, d)))
-			require.Equal(t, strings.Join(s.lines, "\n")+"\n", look(t, d)[layout.EventsFile])
+			require.Equal(t, strings.Join(s.lines, "\n")+"\n", read(t, d, layout.EventsFile))
 			times = stamps(t, d)
 			require.NoError(t, fsck.Refill(t.Context(), d, c, fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}),
 				"a second one finds it done")
@@ -184,129 +169,16 @@ func TestContinueKeepsOtherHistories(t *testing.T) {
 	require.Equal(t, s.state, c.State)
 }
 
-// TestTakeOverComparesTheJournal under the lock: a directory that is damaged or done is opened by no epoch.
-func TestTakeOverComparesTheJournal(t *testing.T) {
-	for name, row := range map[string]struct {
-		end     run.Status
-		hurt    func(*testing.T, *story, projector.Dir)
-		message string
-	}{
-		"a changed line": {run.Failed, func(t *testing.T, s *story, d projector.Dir) {
-			onDisk(t, d,
-				changed(s.lines, 3))
-		}, "chain_mismatch"},
-		"a cut line": {run.Failed, func(t *testing.T, s *story, d projector.Dir) {
-			onDisk(t, d,
-				s.lines[:len(s.lines)-1])
-		}, "chain_mismatch"},
-		"done": {run.Done, func(*testing.T, *story, projector.Dir) {}, "done is final"},
-		"done, by result.json only": {run.Done, func(t *testing.T, s *story, d projector.Dir) {
-			onDisk(t, d, s.lines[:len(s.lines)-1])
-			remove(t, d, layout.MetaFile)
-		}, "result.json records"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, d := ended(t, row.end, 0)
-			row.hurt(t, s, d)
-			tail, err := d.Tail()
-			require.NoError(t, err)
-			before := look(t, d)
-			require.ErrorContains(t, fsck.TakeOver(t.Context(), d, second(), tail), row.message)
-			delete(before, layout.LockFile)
-			after := look(t, d)
-			delete(after, layout.LockFile)
-			require.Equal(t, before, after)
-		})
-	}
-}
-
-// TestRestoreCheckpoint rebuilds a checkpoint from the journal where the store has lost it, and where the store has
-// other bytes.
-func TestRestoreCheckpoint(t *testing.T) {
-	s, d := ended(t, run.Failed, 0)
-	journal, err := projector.Checkpoints(d.Dir)
-	require.NoError(t, err)
-	want, warning, err := projector.RestoreCheckpoint(t.Context(), s.blobs, journal, "run-1", "cp-S1")
-	require.NoError(t, err)
-	require.Empty(t, warning)
-	var name string
-	for n := range s.blobs {
-		if strings.HasPrefix(n, "checkpoints/run-1/") && strings.HasSuffix(n, ".cp-S1") {
-			name = n
-		}
-	}
-	whole := s.blobs[name]
-	for word, hurt := range map[string][]byte{"missing from": nil, "damaged in": append([]byte("x"), whole[1:]...)} {
-		if s.blobs[name] = hurt; hurt == nil {
-			delete(s.blobs, name)
-		}
-		_, _, err := projector.RestoreCheckpoint(t.Context(), s.blobs, nil, "run-1", "cp-S1")
-		require.Error(t, err, "nothing has the journal")
-		c, warning, err := projector.RestoreCheckpoint(t.Context(), s.blobs, journal, "run-1", "cp-S1")
-		require.NoError(t, err)
-		require.Equal(t, want, c)
-		require.Equal(t, "checkpoint cp-S1 was "+word+" the store and was rebuilt from the journal", warning)
-		require.Equal(t, string(whole), string(s.blobs[name]))
-	}
-	_, _, err = projector.RestoreCheckpoint(t.Context(), s.blobs, journal, "run-1", "cp-none")
-	require.ErrorAs(t, err, new(*projector.NoCheckpointError))
-}
-
-// TestInterruptedQuestion: of a run whose workflow is gone and that left a question open, check and repair say the
-// same: an operator has to decide.
-func TestInterruptedQuestion(t *testing.T) {
-	gone := run.NewEffectiveStatus("", run.LiveClosed, "its workflow has been terminated")
-	for name, ask := range map[string]func(*story){
-		"hand-off": func(s *story) { s.asks() },
-		"gate": func(s *story) {
-			s.twoPasses()
-			s.add(run.KindGateRequested, run.QuestionRequested{ID: "g-1", Trigger: run.TriggerCheckFailed,
-				Actions: run.Offered(run.QuestionGate, run.TriggerCheckFailed)})
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			d, blobs := ranWith(ask)(t)
-			r, err := fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{EffectiveStatus: gone})
-			require.NoError(t, err)
-			require.Equal(t, run.Interrupted, r.EffectiveStatus.Status)
-			require.True(t, r.NeedsOperator(), "%v", r.Issues)
-			id := map[string]string{"hand-off": "h-1", "gate": "g-1"}[name]
-			messages := ""
-			for _, i := range r.Issues {
-				require.Equal(t, "starter decide "+d.Root, i.Hint, i.Code)
-				messages += i.Message + "\n"
-			}
-			require.Contains(t, messages, "the run was interrupted, and the question "+id+" is not decided\n")
-			require.Contains(t, messages, map[string]string{"hand-off": "no decision on hand-off h-1 is on disk\n",
-				"gate": "no decision on the question g-1 is in the journal\n"}[name])
-			before := look(t, d)
-			res, err := fsck.Repair(t.Context(), d,
-				fsck.RepairOptions{Apply: true, EffectiveStatus: gone, Blobs: blobs, Now: noon})
-			require.NoError(t, err)
-			require.True(t, res.NeedsOperatorDecision)
-			require.Contains(t, res.RepairHint, "waits for a decision on "+id+": decide it (starter decide "+d.Root+")")
-			require.Equal(t, before, look(t, d))
-
-			place(t, d, "phase_handoff_decisions/"+id+".json", `{"handoff_id":"`+id+`","action":"continue"}`)
-			r, err = fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{EffectiveStatus: gone})
-			require.NoError(t, err)
-			require.Equal(t, []fsck.Code{fsck.RunningWithoutLiveWorkflow}, codesOf(r), "it is decided")
-			require.False(t, r.NeedsOperator())
-		})
-	}
-}
-
 // TestContinueBehindMeta: a worker died between the journal and meta.json. The lines that meta.json has not seen count.
 func TestContinueBehindMeta(t *testing.T) {
 	s := newStory(t)
 	s.twoPasses()
-	s.send()
 	d := written(t, s)
-	s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
-	write(t, d, layout.EventsFile, strings.Join(s.lines, "\n")+"\n")
+	s.pause()
+	writeJournal(t, d, s.lines)
 	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
 	require.NoError(t, err)
-	require.Equal(t, tailAt(s.lines, len(s.lines)), c.Tail)
+	require.Equal(t, tailOf(s.lines), c.Tail)
 	require.Equal(t, run.Paused, c.State.Status)
 	require.EqualValues(t, 1, c.Lag)
 }
@@ -315,7 +187,7 @@ func TestContinueBehindMeta(t *testing.T) {
 // and meta.json has seen no more.
 func TestContinueReadsTheHistory(t *testing.T) {
 	s, d := ended(t, run.Failed, 0)
-	onDisk(t, d, s.lines[:3])
+	writeJournal(t, d, s.lines[:3])
 	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, s.lines[:5])
 	require.NoError(t, err, "the segments have more lines than the history")
 	require.Equal(t, s.state, c.State)
@@ -336,7 +208,6 @@ func TestContinueOfARunThatWentBack(t *testing.T) {
 	s.twoPasses()
 	then := s.state
 	s.add(run.KindRunInterrupted, run.RunInterrupted{Reason: "gone", At: moment(99)})
-	s.send()
 	d := written(t, s)
 	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
 	require.NoError(t, err)
@@ -366,18 +237,62 @@ func TestRefillWritesAnAudit(t *testing.T) {
 	write(t, d, layout.EventsFile, strings.Join(s.lines[:len(s.lines)-1], "\n")+"\nx")
 	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
 	require.NoError(t, err)
-	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("the worker", noon))
-	require.NoError(t, err)
+	held := lock(t, d, layout.LockFile, "the worker")
 	o := fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}
 	require.ErrorAs(t, fsck.Refill(t.Context(), d, c, o), new(*fsck.LiveError))
-	require.NoError(t, lock.Unlock())
+	require.NoError(t, held.Unlock())
 	require.NoError(t, fsck.Refill(t.Context(), d, c, o))
 	var audit struct {
 		By    string      `json:"by"`
 		Codes []fsck.Code `json:"issue_codes"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(look(t, d)["run_state_repairs/20260103T120000.000Z/audit.json"]), &audit))
+	require.NoError(t, json.Unmarshal([]byte(read(t, d, "run_state_repairs/20260103T120000.000Z/audit.json")), &audit))
 	require.Equal(t, "ada", audit.By)
 	require.Contains(t, audit.Codes, fsck.ChainMismatch)
 	require.Contains(t, audit.Codes, fsck.StreamTornTail)
+}
+
+// TestContinueReportsTheEnd of the last epoch, which epoch is next, and the checkpoints of the journal.
+func TestContinueReportsTheEnd(t *testing.T) {
+	s, d := ended(t, run.Failed, 0)
+	c, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	require.True(t, c.Ended)
+	require.Equal(t, 2, c.Epoch, "its owner was epoch 1")
+	names, err := c.Checkpoints()
+	require.NoError(t, err)
+	_, err = projector.LoadCheckpoint(t.Context(), names, "run-1", "cp-S1")
+	require.NoError(t, err)
+
+	n := len(s.lines)
+	s.add(run.KindRunResumed, run.RunResumed{Epoch: 4, From: run.Failed})
+	project(t, d, s, batch(s.lines, n+1, n+1))
+	c, err = fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+	require.NoError(t, err)
+	require.False(t, c.Ended, "the next epoch has begun")
+	require.Equal(t, 5, c.Epoch)
+
+	require.NoError(t, os.Remove(d.Path(layout.EventsFile)))
+	c, err = fsck.Continue(t.Context(), d.Dir, s.blobs, s.lines)
+	require.NoError(t, err)
+	require.Empty(t, c.Broken, "a lost file has no damaged line")
+	require.Equal(t, s.state, c.State)
+}
+
+// TestContinueNamesDamagedMeta: without meta.json and the end of the journal, state.json shows that lines are lost.
+func TestContinueNamesDamagedMeta(t *testing.T) {
+	for code, meta := range map[fsck.Code]string{fsck.MetaMissing: "", fsck.MetaUnreadable: "{"} {
+		s, d := ended(t, run.Failed, 1)
+		writeJournal(t, d, s.lines[:len(s.lines)-1])
+		if write(t, d, layout.MetaFile, meta); meta == "" {
+			remove(t, d, layout.MetaFile)
+		}
+		_, err := fsck.Continue(t.Context(), d.Dir, s.blobs, nil)
+		var damaged *fsck.DamagedError
+		require.ErrorAs(t, err, &damaged)
+		require.Equal(t, code, damaged.Code)
+		require.Contains(t, damaged.Why, "and no readable meta.json records what was written")
+		require.Equal(t, "starter check "+d.Root+" lists every finding; starter repair-state "+d.Root+
+			" --apply repairs what follows from the events", damaged.Next)
+	}
 }

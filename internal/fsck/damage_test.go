@@ -1,259 +1,320 @@
 package fsck_test
 
 import (
-	"context"
+	"encoding/json"
+	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
-
-	"github.com/passbook-run/passbook/internal/fsck"
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/internal/fsck"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
 )
 
-// changed is a journal with another byte in one line, from 1.
-func changed(lines []string, line int) []string {
-	out := slices.Clone(lines)
-	out[line-1] = strings.Replace(out[line-1], "03:04", "03:05", 1)
-	return out
+var update = flag.Bool("update", false, "rewrite testdata/findings.txt")
+
+// damage is one row of the table: how a directory is damaged, what check finds, what a repair changes, and what check
+// finds then.
+type damage struct {
+	name   string
+	dir    string // name of the healthy directory
+	do     change
+	codes  []fsck.Code // all of them
+	repair string      // fields that change; "operator": an operator must decide; "": nothing
+	after  []fsck.Code // after the repair was applied
 }
 
-func onDisk(t *testing.T, d projector.Dir, lines []string) {
-	t.Helper()
-	write(t, d, layout.EventsFile, strings.Join(lines, "\n")+"\n")
+// change damages a directory.
+type change = func(t *testing.T, d projector.Dir)
+
+func damages() []damage {
+	return slices.Concat(metaDamages(), journalDamages(), fileDamages(), foreignDamages())
 }
 
-// knows is a history that holds the whole journal.
-func knows(lines []string) journal.Truth {
-	return func(context.Context) ([]string, error) { return lines, nil }
+// repaired is a damage that a repair removes.
+func repaired(name, dir string, do change, fields string, codes ...fsck.Code) damage {
+	return damage{name, dir, do, codes, fields, nil}
 }
 
-func tailAt(lines []string, n int) run.Tail {
-	return run.Tail{Seq: int64(n), Chain: run.Chain("").Over(lines[:n])}
+// stays is a damage that a repair leaves as it is.
+func stays(name, dir string, do change, codes ...fsck.Code) damage {
+	return damage{name, dir, do, codes, "", codes}
 }
 
-// TestSealStoresWhatWasWritten whatever became of the directory, and of the segments before. Damage is named once, and
-// is not an error.
-func TestSealStoresWhatWasWritten(t *testing.T) {
-	rows := []struct {
-		name  string
-		hurt  func(t *testing.T, s *story, d projector.Dir, head string)
-		truth bool
-		named run.JournalDamage // File and Line; empty: none
-		last  int64
-	}{
-		{name: "nothing is wrong", hurt: func(*testing.T, *story, projector.Dir, string) {}, last: 20},
-		{name: "a stored line was changed", hurt: func(t *testing.T, s *story, d projector.Dir, _ string) {
-			onDisk(t, d,
-				changed(s.lines, 3))
-		},
-			named: run.JournalDamage{File: layout.EventsFile, Line: 3}, last: 20},
-		{name: "a line was changed that history knows",
-			hurt:  func(t *testing.T, s *story, d projector.Dir, _ string) { onDisk(t, d, changed(s.lines, 15)) },
-			truth: true, named: run.JournalDamage{File: layout.EventsFile, Line: 15}, last: 20},
-		{name: "a line was changed that nothing knows",
-			hurt:  func(t *testing.T, s *story, d projector.Dir, _ string) { onDisk(t, d, changed(s.lines, 15)) },
-			named: run.JournalDamage{File: layout.EventsFile}, last: 10},
-		{name: "a segment is missing",
-			hurt:  func(_ *testing.T, s *story, _ projector.Dir, head string) { delete(s.blobs, head) },
-			named: run.JournalDamage{File: "segment"}, last: 20},
-		{name: "a segment was changed",
-			hurt:  func(_ *testing.T, s *story, _ projector.Dir, head string) { s.blobs[head] = s.blobs[head][:100] },
-			named: run.JournalDamage{File: "segment"}, last: 20},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			s := whole(t)
-			d := written(t, s)
-			first, err := d.Seal(t.Context(), s.blobs,
-				projector.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, 10)})
-			require.NoError(t, err)
-			r.hurt(t, s, d, first.Head)
-			ask := projector.Sealing{RunID: "run-1", Head: first.Head, First: 11, Tail: tailAt(s.lines, 20)}
-			if r.truth {
-				ask.Truth = knows(s.lines)
-			}
-			got, err := d.Seal(t.Context(), s.blobs, ask)
-			require.NoError(t, err, "trying again would find it again")
-			require.Equal(t, r.last, got.Last)
-			if r.named.File == "" {
-				require.Empty(t, got.Damage)
-			} else {
-				require.Len(t, got.Damage, 1)
-				file, _, _ := strings.Cut(got.Damage[0].File, " ")
-				require.Equal(t, r.named, run.JournalDamage{File: file, Line: got.Damage[0].Line})
-				require.NotEqual(t, got.Damage[0].Expected, got.Damage[0].Found)
-			}
-			stored, err := journal.Segments(t.Context(), s.blobs, got.Head)
-			require.NoError(t, err)
-			require.Equal(t, s.lines[:r.last], stored, "the store holds what was written")
-		})
+// undecided is a damage that waits for an operator.
+func undecided(name, dir string, do change, codes ...fsck.Code) damage {
+	return damage{name, dir, do, codes, "operator", codes}
+}
+
+// leaves adds what check finds after the repair.
+func (d damage) leaves(codes ...fsck.Code) damage {
+	d.after = codes
+	return d
+}
+
+func together(changes ...change) change {
+	return func(t *testing.T, d projector.Dir) {
+		for _, do := range changes {
+			do(t, d)
+		}
 	}
 }
 
-// resting is a run that was paused, and the batch with which it goes on.
-func resting(t *testing.T) (*story, projector.Dir, projector.Batch) {
-	t.Helper()
-	s := newStory(t)
-	s.twoPasses()
-	s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
-	s.send()
-	d := written(t, s)
-	s.add(run.KindRunResumed, run.RunResumed{Epoch: 1, From: run.Paused})
-	return s, d, batch(s.lines, len(s.lines), len(s.lines))
+func nothing(*testing.T, projector.Dir) {}
+
+// withKey sets a key of meta.json.
+func withKey(name, value string) change {
+	return func(t *testing.T, d projector.Dir) { setKey(t, d, name, value) }
 }
 
-// TestProjectionReportsDamage before a paused run continues: nothing is written until the journal records it.
-func TestProjectionReportsDamage(t *testing.T) {
-	s, d, b := resting(t)
-	onDisk(t, d, changed(s.lines[:len(s.lines)-1], 3))
-	before := look(t, d)
-	b.Truth = knows(s.lines)
-	p, err := d.Project(t.Context(), s.blobs, b)
+func withFile(name, text string) change {
+	return func(t *testing.T, d projector.Dir) { write(t, d, name, text) }
+}
+
+func without(names ...string) change {
+	return func(t *testing.T, d projector.Dir) {
+		for _, name := range names {
+			require.NoError(t, os.RemoveAll(d.Path(name)))
+		}
+	}
+}
+
+// with appends a text to a file.
+func with(name, text string) change {
+	return func(t *testing.T, d projector.Dir) { appendTo(t, d, name, text) }
+}
+
+// edited changes the text of a file.
+func edited(name string, edit func(string) string) change {
+	return func(t *testing.T, d projector.Dir) {
+		text := read(t, d, name)
+		after := edit(text)
+		require.NotEqual(t, text, after)
+		write(t, d, name, after)
+	}
+}
+
+// swapped replaces the first match of a pattern in a file.
+func swapped(name, pattern, with string) change {
+	return edited(name, func(text string) string {
+		at := regexp.MustCompile(pattern).FindStringIndex(text)
+		return text[:at[0]] + with + text[at[1]:]
+	})
+}
+
+// withLines edits the lines of events.jsonl, which keep their line feeds.
+func withLines(edit func([]string) []string) change {
+	return edited(layout.EventsFile, func(text string) string {
+		return strings.Join(edit(strings.SplitAfter(text, "\n")), "")
+	})
+}
+
+// oneByte changes one letter or digit of a file.
+func oneByte(name string) change {
+	return edited(name, func(text string) string { return string(changedByte([]byte(text), 2)) })
+}
+
+func cutInHalf(name string) change {
+	return edited(name, func(text string) string { return text[:len(text)/2] })
+}
+
+// withDecision adds a decision on a hand-off.
+func withDecision(id, action string) change {
+	return withFile("phase_handoff_decisions/"+id+".json",
+		`{"run_id":"r","handoff_id":"`+id+`","phase":"plan","action":"`+action+
+			`","decided_at":"2026-01-02T04:00:00+00:00"}`)
+}
+
+// TestDamagesOfDirectories damages a directory of each kind, and compares what check finds, what a repair changes, and
+// what check finds then.
+func TestDamagesOfDirectories(t *testing.T) {
+	texts := readFindings(t)
+	for _, dir := range directories() {
+		master, blobs := dir.write(t)
+		require.Equal(t, dir.codes, codesOf(check(t, master)), "%s: %+v", dir.name, check(t, master).Issues)
+		for _, row := range damages() {
+			if row.dir != dir.name {
+				continue
+			}
+			t.Run(dir.name+"/"+row.name, func(t *testing.T) {
+				t.Parallel()
+				d := copyOf(t, master)
+				row.do(t, d)
+				hurt := look(t, d)
+				report := check(t, d)
+				require.ElementsMatch(t, row.codes, codesOf(report))
+
+				o := fsck.RepairOptions{Blobs: blobs, Now: noon, By: "tests"}
+				dry, err := fsck.Repair(t.Context(), d, o)
+				require.NoError(t, err)
+				texts.compare(t, dir.name+": "+row.name, findings(d, report, dry))
+				require.Equal(t, row.repair, planned(dry))
+				require.Equal(t, append([]fsck.Code{}, codesOf(report)...), dry.IssueCodes)
+				require.False(t, dry.Applied)
+				require.Equal(t, hurt, look(t, d), "check and dry run only read")
+
+				o.Apply = true
+				done, err := fsck.Repair(t.Context(), d, o)
+				require.NoError(t, err)
+				require.Equal(t, dry.Changes, done.Changes)
+				require.Equal(t, len(dry.Changes) > 0, done.Applied)
+				require.ElementsMatch(t, row.after, codesOf(check(t, d)))
+				if done.Applied {
+					requireBackups(t, d, hurt, done)
+				}
+				repaired := look(t, d)
+				again, err := fsck.Repair(t.Context(), d, o)
+				require.NoError(t, err)
+				require.False(t, again.Applied)
+				require.Equal(t, repaired, look(t, d), "a second repair writes nothing")
+			})
+		}
+	}
+}
+
+// requireBackups requires that what was replaced is in the backup, and that the audit file records it.
+func requireBackups(t *testing.T, d projector.Dir, hurt map[string]string, done fsck.RepairResult) {
+	t.Helper()
+	now := look(t, d)
+	if old, there := hurt[layout.MetaFile]; there {
+		require.Equal(t, old, now[done.BackupPath])
+	}
+	folder := filepath.Dir(done.BackupPath) + "/"
+	for name, text := range hurt {
+		inBackup := slices.Contains([]string{now[folder+filepath.Base(name)], now[folder+name]}, text)
+		rewritten := strings.HasPrefix(name, "_orchestrator/checkpoints/") ||
+			strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") ||
+			slices.Contains([]string{layout.EventsFile, layout.SpendFile, "run.lock"}, name) ||
+			strings.HasSuffix(name, "/repair.lock")
+		require.True(t, strings.HasPrefix(now[name], text) || inBackup || rewritten, "%s is lost", name)
+	}
+	var audit struct {
+		Version int           `json:"version"`
+		RunID   string        `json:"run_id"`
+		By      string        `json:"by"`
+		At      string        `json:"at"`
+		Changes []fsck.Change `json:"changes"`
+		Codes   []fsck.Code   `json:"issue_codes"`
+		Backups []string      `json:"backups"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(now[done.AuditPath]), &audit))
+	require.Equal(t, 1, audit.Version)
+	require.Contains(t, []string{"run-1", "run"}, audit.RunID)
+	require.Equal(t, "tests", audit.By)
+	require.Len(t, slices.Compact(slices.Sorted(slices.Values(audit.Backups))), len(audit.Backups), "each once")
+	for _, name := range audit.Backups {
+		require.True(t, strings.HasPrefix(name, filepath.Dir(done.AuditPath)+"/"))
+		require.Contains(t, now, name)
+	}
+	require.Equal(t, "2026-01-03T12:00:00Z", audit.At)
+	require.Equal(t, done.IssueCodes, audit.Codes)
+	require.Len(t, audit.Changes, len(done.Changes))
+}
+
+// TestDocsListEveryCode: docs/run-state.md lists each code once, in the order and with the severity that the program
+// has for it. A row of the table shows it, unless it is not in the directory: a lost workflow, damage in the store.
+func TestDocsListEveryCode(t *testing.T) {
+	page, err := os.ReadFile("../../docs/run-state.md")
 	require.NoError(t, err)
-	require.Equal(t, run.ProjectionDamaged, p.Outcome)
-	require.Len(t, p.Damage, 1)
-	require.Equal(t, layout.EventsFile, p.Damage[0].File)
-	require.EqualValues(t, 3, p.Damage[0].Line)
-	require.Equal(t, before, look(t, d))
+	_, section, there := strings.Cut(string(page), "\n## Check and repair\n")
+	require.True(t, there)
+	shown := map[fsck.Code]bool{fsck.RunningWithoutLiveWorkflow: true, fsck.StoreDamaged: true}
+	for _, row := range damages() {
+		for _, c := range row.codes {
+			shown[c] = true
+		}
+	}
+	var found, known []string
+	severity := ""
+	row := regexp.MustCompile("^- `([a-z_]+)`: .+$")
+	for line := range strings.Lines(section) {
+		line = strings.TrimSuffix(line, "\n")
+		if heading, ok := strings.CutPrefix(line, "### "); ok {
+			severity = map[string]string{"Errors": "error", "Warnings": "warning", "Information": "info"}[heading]
+		} else if m := row.FindStringSubmatch(line); m != nil {
+			found = append(found, m[1]+" "+severity)
+		}
+	}
+	for _, c := range fsck.Codes() {
+		known = append(known, string(c.Code)+" "+string(c.Severity))
+		require.NotEmpty(t, c.Hint)
+		require.True(t, shown[c.Code], "no row shows %s", c.Code)
+	}
+	require.Equal(t, known, found)
+}
 
-	b.Verified = true
-	for range 2 { // the second is a delivery after a lost answer
-		p, err = d.Project(t.Context(), s.blobs, b)
+// findingTexts are the texts that users read about each damage, by its name.
+type findingTexts struct {
+	want map[string]string
+	mu   sync.Mutex
+	have map[string]string
+}
+
+const findingsFile = "testdata/findings.txt"
+
+// readFindings reads the recorded texts, and records others at the end of the test if they are to be updated.
+func readFindings(t *testing.T) *findingTexts {
+	t.Helper()
+	raw, err := os.ReadFile(findingsFile)
+	if !*update {
 		require.NoError(t, err)
-		require.Equal(t, run.ProjectionWritten, p.Outcome)
-		require.Equal(t, tailAt(s.lines, len(s.lines)), p.Tail)
+	}
+	f := &findingTexts{want: map[string]string{}, have: map[string]string{}}
+	for section := range strings.SplitSeq(string(raw), "\n## ") {
+		name, text, _ := strings.Cut(strings.TrimPrefix(section, "## "), "\n")
+		f.want[name] = strings.TrimRight(text, "\n")
+	}
+	t.Cleanup(func() {
+		if !*update {
+			return
+		}
+		var all strings.Builder
+		for _, name := range slices.Sorted(maps.Keys(f.have)) {
+			all.WriteString("## " + name + "\n" + f.have[name] + "\n")
+		}
+		require.NoError(t, os.WriteFile(findingsFile, []byte(all.String()), 0o644))
+	})
+	return f
+}
+
+func (f *findingTexts) compare(t *testing.T, name, text string) {
+	t.Helper()
+	f.mu.Lock()
+	f.have[name] = text
+	f.mu.Unlock()
+	if !*update {
+		require.Equal(t, f.want[name], text)
 	}
 }
 
-// TestProjectionReadsSegmentsAfterPause, so that a lost one is known before the run ends.
-func TestProjectionReadsSegmentsAfterPause(t *testing.T) {
-	s, d, b := resting(t)
-	first, err := d.Seal(t.Context(), s.blobs, projector.Sealing{RunID: "run-1", First: 1, Tail: tailAt(s.lines, 5)})
-	require.NoError(t, err)
-	delete(s.blobs, first.Head)
-	b.Head = first.Head
-	p, err := d.Project(t.Context(), s.blobs, b)
-	require.NoError(t, err)
-	require.Equal(t, run.ProjectionDamaged, p.Outcome)
-	require.Equal(t, "segment "+first.Head, p.Damage[0].File)
-}
+// unstable are digests and sizes, which change with every new field of an event.
+var unstable = regexp.MustCompile(`[0-9a-f]{12,}|[0-9]+( bytes)`)
 
-// TestRestore writes events.jsonl as it was, byte for byte, names the first damaged line, and keeps what it has found.
-func TestRestore(t *testing.T) {
-	rows := []struct {
-		name string
-		hurt func(lines []string) []string
-		line int64
-		kept bool
-	}{
-		{"a line was removed", func(l []string) []string { return slices.Delete(slices.Clone(l), 3, 4) }, 4, true},
-		{"a line was changed", func(l []string) []string { return changed(l, 4) }, 4, true},
-		{"the end was cut off", func(l []string) []string { return l[:len(l)-2] }, 0, false},
-		{"all lines are lost", func([]string) []string { return nil }, 0, false},
+// findings is what check and a dry repair print of a directory.
+func findings(d projector.Dir, report fsck.Report, dry fsck.RepairResult) string {
+	var lines []string
+	say := func(format string, args ...any) {
+		text := strings.ReplaceAll(fmt.Sprintf(format, args...), d.Root, "RUN")
+		lines = append(lines, unstable.ReplaceAllString(strings.ReplaceAll(text, "\n", " "), "…$1"))
 	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) {
-			s := whole(t)
-			d := written(t, s)
-			want := look(t, d)
-			hurt := r.hurt(s.lines)
-			if hurt == nil {
-				remove(t, d, layout.EventsFile)
-			} else {
-				onDisk(t, d, hurt)
-			}
-			found := look(t, d)[layout.EventsFile]
-			got, err := d.Restore(t.Context(), s.blobs, projector.Source{Claim: claim(), Batches: s.batches})
-			require.NoError(t, err)
-			require.Equal(t, tailAt(s.lines, len(s.lines)), got.Tail)
-			now := look(t, d)
-			for name, text := range want {
-				require.Equal(t, text, now[name], name)
-			}
-			switch {
-			case hurt == nil:
-				require.Empty(t, got.Damage, "a lost directory has no damaged line")
-			case r.line == 0:
-				require.EqualValues(t, len(hurt)+1, got.Damage[0].Line)
-				require.Equal(t, run.Missing, got.Damage[0].Found)
-			default:
-				require.Equal(t, r.line, got.Damage[0].Line)
-			}
-			for _, dm := range got.Damage {
-				require.True(t, dm.Repaired)
-			}
-			if r.kept {
-				require.Equal(t, found, now[filepath.FromSlash(got.Damage[0].Kept)])
-			}
-			again, err := d.Restore(t.Context(), s.blobs, projector.Source{Claim: claim(), Batches: s.batches})
-			require.NoError(t, err)
-			require.Empty(t, again.Damage, "a second one finds nothing")
-			require.Equal(t, now, look(t, d))
-		})
+	say("%s; %s in meta.json, event %d", report.Snapshot.Status, report.MetaStatus, report.Snapshot.Seq)
+	for _, i := range report.Issues {
+		say("%s %s: %s. %s", i.Severity, i.Code, i.Message, i.Hint)
 	}
-}
-
-// TestRestoreLeavesALongerDirectoryAlone: what another execution has written behind it is not damage.
-func TestRestoreLeavesALongerDirectoryAlone(t *testing.T) {
-	s := whole(t)
-	d := written(t, s)
-	other := changed(s.lines, 2)
-	before := look(t, d)
-	_, err := d.Restore(t.Context(), s.blobs, projector.Source{Claim: claim(),
-		Batches: []projector.Batch{batch(other, 1, 5)}})
-	require.ErrorContains(t, err, "event 2 of")
-	require.Equal(t, before, look(t, d))
-}
-
-// TestDamageIsNamedUntilItIsRepaired: what the journal records stands in every reading of the run, and whether it is
-// still there.
-func TestDamageIsNamedUntilItIsRepaired(t *testing.T) {
-	d, blobs := bodyOf(t, "damaged and stored")
-	now, err := d.Now()
-	require.NoError(t, err)
-	require.Len(t, now.Damage, 1)
-	require.False(t, now.Damage[0].Repaired)
-	require.EqualValues(t, 3, now.Damage[0].Line)
-	errors, err := os.ReadFile(d.Path(layout.ErrorsLog))
-	require.NoError(t, err)
-	require.Contains(t, string(errors), "events.jsonl, line 3, is not what was written")
-	log, err := os.ReadFile(d.Path(layout.TextLog))
-	require.NoError(t, err)
-	require.Contains(t, string(log), "Journal damaged: events.jsonl, line 3,")
-
-	res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon})
-	require.NoError(t, err)
-	require.True(t, res.Applied)
-	now, err = d.Now()
-	require.NoError(t, err)
-	require.True(t, now.Damage[0].Repaired)
-	require.Equal(t, []fsck.Code{fsck.DamageRecorded}, codesOf(check(t, d)))
-	require.True(t, check(t, d).OK)
-}
-
-// TestTruncatedStreamIsReported where a run stands: what is shown is less than what was written.
-func TestTruncatedStreamIsReported(t *testing.T) {
-	s := newStory(t)
-	s.twoPasses()
-	s.send()
-	d := written(t, s)
-	now, err := d.Now()
-	require.NoError(t, err)
-	require.NoError(t, now.Why)
-	lines := s.lines[:len(s.lines)-1]
-	write(t, d, layout.EventsFile, strings.Join(lines, "\n")+"\n")
-	now, err = d.Now()
-	require.NoError(t, err)
-	require.ErrorContains(t, now.Why, fmt.Sprintf("is not the file that meta.json has seen (%d events", len(s.lines)))
-	require.Zero(t, now.Lag)
-	require.EqualValues(t, len(lines), now.Tail.Seq)
+	if dry.RepairHint != "" {
+		say("repair: %s", dry.RepairHint)
+	}
+	for _, c := range dry.Changes {
+		say("change %s: %.80s => %.80s", c.Field, c.Before, c.After)
+	}
+	return strings.Join(lines, "\n")
 }

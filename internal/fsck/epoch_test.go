@@ -2,16 +2,11 @@ package fsck_test
 
 import (
 	"context"
-	"maps"
-	"os"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/records"
 
 	"github.com/stretchr/testify/require"
 
@@ -32,21 +27,21 @@ func failed(t *testing.T) *story {
 	return s
 }
 
-// TestTakeOver: the start that finds the directory where it thinks it is gets it; whoever comes later, or from an
-// earlier epoch, is refused.
+// TestTakeOver: the start that knows the end of the directory acquires it. A later one, and one of an earlier epoch, is
+// refused.
 func TestTakeOver(t *testing.T) {
 	ctx := context.Background()
 	s := failed(t)
 	d := written(t, s)
-	end := run.Tail{Seq: int64(len(s.lines)), Chain: run.Chain("").Over(s.lines)}
+	end := tailOf(s.lines)
 	before := look(t, d)
 	var stale *fsck.StaleError
-	elsewhere := run.Tail{Seq: end.Seq - 1, Chain: run.Chain("").Over(s.lines[:end.Seq-1])}
+	elsewhere := tailOf(s.lines[:end.Seq-1])
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, second(), elsewhere), &stale)
 	require.ErrorContains(t, stale, d.Root+" is not this start's: it ends at event ")
 	require.ErrorContains(t, stale, "not at event")
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, second(), run.Tail{Seq: end.Seq, Chain: "another"}), &stale)
-	require.Equal(t, before, look(t, d), "who is refused writes nothing")
+	require.Equal(t, before, look(t, d), "a refused start writes nothing")
 
 	require.NoError(t, fsck.TakeOver(ctx, d, second(), end))
 	require.NoError(t, fsck.TakeOver(ctx, d, second(), elsewhere),
@@ -64,7 +59,7 @@ func TestTakeOver(t *testing.T) {
 
 	claimed := claim()
 	claimed.Cluster, claimed.Embedded = "c1", true
-	require.Equal(t, claimed, d.CurrentClaim(claimed), "an owner of an earlier version does not say where it is")
+	require.Equal(t, claimed, d.CurrentClaim(claimed), "an owner of an earlier version does not record where it is")
 	moved := second()
 	moved.Epoch, moved.Host, moved.Cluster = 3, "h2", "c2"
 	require.NoError(t, fsck.TakeOver(ctx, d, moved, end))
@@ -76,7 +71,7 @@ func TestTakeOver(t *testing.T) {
 	got, err := d.Project(ctx, s.blobs, late)
 	require.NoError(t, err)
 	require.Equal(t, projector.Projected{Outcome: run.ProjectionStale, Tail: end}, got,
-		"whoever is left of the epoch before can write nothing more")
+		"a worker of the epoch before can write nothing more")
 }
 
 // TestCompletedRunRefusesNewEpoch: completed is final from the disk too.
@@ -85,7 +80,7 @@ func TestCompletedRunRefusesNewEpoch(t *testing.T) {
 	d := written(t, s)
 	before := look(t, d)
 	var stale *fsck.StaleError
-	require.ErrorAs(t, fsck.TakeOver(t.Context(), d, second(), tailAt(s.lines, len(s.lines))), &stale)
+	require.ErrorAs(t, fsck.TakeOver(t.Context(), d, second(), tailOf(s.lines)), &stale)
 	require.EqualError(t, stale, d.Root+" is not this start's: its run is done, and done is final: fork it or follow it "+
 		"up. Run: starter status "+d.Root)
 	require.True(t, stale.Done)
@@ -97,7 +92,7 @@ func TestCompletedRunRefusesNewEpoch(t *testing.T) {
 func TestOwnerOfNewEpochIsNotDamage(t *testing.T) {
 	s := failed(t)
 	d := written(t, s)
-	require.NoError(t, fsck.TakeOver(t.Context(), d, second(), tailAt(s.lines, len(s.lines))))
+	require.NoError(t, fsck.TakeOver(t.Context(), d, second(), tailOf(s.lines)))
 	require.Empty(t, check(t, d).Issues)
 
 	s.add(run.KindRunResumed, run.RunResumed{Epoch: 2, From: run.Failed})
@@ -119,125 +114,30 @@ func TestOwnerOfNewEpochIsNotDamage(t *testing.T) {
 	}
 }
 
-// TestMetaNamesALostClaim: a directory without run.json is one of Passbook if its meta.json has what no other program
-// writes.
-func TestMetaNamesALostClaim(t *testing.T) {
-	for meta, lost := range map[string]bool{
-		`{"status": "running", "version": 1, "run_id": "r-1", "events": {"chain": "x"}}`:                     true,
-		`{"status": "running", "version": 1, "run_id": "r-1", "thread_id": "r-2", "events": {"chain": "x"}}`: true,
-		`{"status": "running", "version": 1, "run_id": "r-1", "events": {}}`:                                 false,
-		`{"status": "running", "version": 1, "thread_id": "r-1", "events": {"chain": "x"}}`:                  false,
-		`{"status": "running", "epoch": 1, "run_id": "r-1", "events": {"chain": "x"}}`:                       false,
-		`{"status": "running", "version": "1", "run_id": "r-1", "events": {"chain": "x"}}`:                   false,
+// TestTakeOverComparesTheJournal under the lock: a directory that is damaged or done is opened by no epoch.
+func TestTakeOverComparesTheJournal(t *testing.T) {
+	lastLost := withLines(func(l []string) []string { return l[:len(l)-2] })
+	for name, row := range map[string]struct {
+		end     run.Status
+		do      change
+		message string
+	}{
+		"a changed line":            {run.Failed, swapped(layout.EventsFile, "03:04", "03:05"), "chain_mismatch"},
+		"a cut line":                {run.Failed, lastLost, "chain_mismatch"},
+		"done":                      {run.Done, nothing, "done is final"},
+		"done, by result.json only": {run.Done, together(lastLost, without(layout.MetaFile)), "result.json records"},
 	} {
-		d, _ := madeUp(linesOf(evStart), meta)(t)
-		if found := check(t, d).Issues; lost {
-			require.Len(t, found, 1, meta)
-			require.Equal(t, fsck.ClaimDamaged, found[0].Code)
-			require.Equal(t, "run.json of run r-1 is missing, or is not one of Passbook's", found[0].Message)
-			require.Contains(t, found[0].Hint, "starter rebuild RUN-ID ")
-		} else {
-			require.Empty(t, found, meta)
-		}
-	}
-}
-
-// TestImport takes the store away: the directory alone gives the run what it needs to go on.
-func TestImport(t *testing.T) {
-	ctx := context.Background()
-	s := whole(t)
-	d := written(t, s)
-	start, err := d.First()
-	require.NoError(t, err)
-	n, err := projector.Import(ctx, d.Dir, s.blobs, start, s.state)
-	require.NoError(t, err)
-	require.Zero(t, n, "nothing was missing")
-
-	empty := fakeBlobs{}
-	n, err = projector.Import(ctx, d.Dir, empty, start, s.state)
-	require.NoError(t, err)
-	require.Positive(t, n)
-	for _, digest := range []string{start.Plan, start.Inputs, s.state.Notes[0].Whole.Digest,
-		s.state.Replies[0].Reply.Digest} {
-		require.Equal(t, s.blobs[digest], empty[digest])
-	}
-
-	one := maps.Clone(s.blobs)
-	delete(one, start.Plan)
-	require.NoError(t, os.Remove(d.Path(layout.PlanFile)))
-	_, err = projector.Import(ctx, d.Dir, one, start, s.state)
-	var missing *projector.MissingError
-	require.ErrorAs(t, err, &missing)
-	require.Len(t, missing.Blobs, 1)
-	require.Contains(t, missing.Blobs[0], "the plan")
-}
-
-// TestNow reads where the run stands at every moment of its life, whatever meta.json has seen of it.
-func TestNow(t *testing.T) {
-	s := whole(t)
-	for n := 0; n < len(s.lines); n += 9 {
-		d := projector.At(t.TempDir())
-		require.NoError(t, d.Take(claim()))
-		project(t, d, s, batch(s.lines, 1, n+1))
-		all := strings.Join(s.lines, "\n") + "\n"
-		require.NoError(t, os.WriteFile(d.Path(layout.EventsFile), []byte(all), 0o600))
-		now, err := d.Now()
-		require.NoError(t, err)
-		require.Equal(t, s.state, now.State, "meta.json stands at %d", n+1)
-		require.EqualValues(t, len(s.lines)-n-1, now.Lag)
-		require.Equal(t, run.Tail{Seq: int64(len(s.lines)), Chain: run.Chain("").Over(s.lines)}, now.Tail)
-		require.NoError(t, now.Why)
-	}
-	d := written(t, s)
-	require.NoError(t, os.WriteFile(d.Path(layout.MetaFile), []byte("{"), 0o600))
-	now, err := d.Now()
-	require.NoError(t, err)
-	require.Equal(t, s.state, now.State)
-	require.ErrorIs(t, now.Why, layout.ErrDamaged)
-
-	now, err = projector.At(t.TempDir()).Now()
-	require.NoError(t, err)
-	require.Zero(t, now.Tail)
-	require.NoError(t, now.Why)
-}
-
-// TestSummary counts what the records list, at every batch, whether or not state.json is written with it.
-func TestSummary(t *testing.T) {
-	for name, full := range map[string]int{"every batch": 0, "checkpoints only": 1} {
 		t.Run(name, func(t *testing.T) {
-			s := whole(t)
-			d := projector.At(t.TempDir())
-			d.FullRecords = full
-			for _, b := range s.batches {
-				project(t, d, s, b)
-				m, err := d.Meta()
-				require.NoError(t, err)
-				book, err := records.State(d.Dir)
-				require.NoError(t, err)
-				require.Equal(t, counts(book), m.Summary, "event %d", m.Events.Seq)
-			}
+			_, d := ended(t, row.end, 0)
+			row.do(t, d)
+			tail, err := d.Tail()
+			require.NoError(t, err)
+			before := look(t, d)
+			require.ErrorContains(t, fsck.TakeOver(t.Context(), d, second(), tail), row.message)
+			delete(before, layout.LockFile)
+			after := look(t, d)
+			delete(after, layout.LockFile)
+			require.Equal(t, before, after)
 		})
 	}
-}
-
-// counts is what the summary must say of the records.
-func counts(b rundir.PipelineState) rundir.Summary {
-	s := rundir.Summary{CurrentPhase: b.CurrentPhase, PhaseReason: b.PhaseReason, Threshold: b.PAScoreThreshold,
-		MaxCycles: b.MaxPACycles}
-	for _, e := range b.ErrorHistory {
-		if e.Recovered {
-			s.Recovered++
-		} else {
-			s.Unrecovered++
-		}
-	}
-	if s.Checkpoints = len(b.Checkpoints); s.Checkpoints > 0 {
-		s.FirstCheckpoint, s.LastCheckpoint = &b.Checkpoints[0].ID, &b.Checkpoints[s.Checkpoints-1].ID
-	}
-	for _, r := range b.PassRecords {
-		s.LastPasses = append(s.LastPasses, r)
-	}
-	slices.SortFunc(s.LastPasses, func(x, y rundir.PassRecord) int { return x.GlobalPassNumber - y.GlobalPassNumber })
-	s.LastPasses = s.LastPasses[max(0, len(s.LastPasses)-3):]
-	return s
 }

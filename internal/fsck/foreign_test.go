@@ -1,18 +1,17 @@
 package fsck_test
 
 import (
+	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-
-	"github.com/stretchr/testify/require"
-
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -30,375 +29,245 @@ func linesOf(events ...string) string {
 	return out.String()
 }
 
-// filesOf writes a directory by hand: names and texts.
-func filesOf(files ...string) func(*testing.T) (projector.Dir, fakeBlobs) {
-	return func(t *testing.T) (projector.Dir, fakeBlobs) {
-		d := projector.At(t.TempDir())
-		for i := 0; i < len(files); i += 2 {
-			place(t, d, files[i], files[i+1])
-		}
-		return d, nil
-	}
-}
-
-func place(t *testing.T, d projector.Dir, name, text string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Dir(d.Path(name)), 0o755))
-	write(t, d, name, text)
+// foreign writes meta.json and events.jsonl of another program.
+func foreign(meta string, events ...string) change {
+	return together(withFile(layout.EventsFile, linesOf(events...)), withFile(layout.MetaFile, meta))
 }
 
 const (
 	evParent = `run.start {"task": "t", "run_kind": "cross_project", "projects": [{"alias": "api", "path": "/api"}, ` +
 		`{"alias": "web", "path": "/web"}], "cross_mode": "full"}`
-	evAPI    = `run.start {"run_kind": "single_project", "parent_run_id": "p", "project_alias": "api"}`
-	evWeb    = `run.start {"run_kind": "single_project", "parent_run_id": "p", "project_alias": "web"}`
-	evDone   = `run.end {"status": "done"}`
-	evEnd    = `run.end {"status": "done", "projects": 2, "rounds": 1}`
-	evStart  = `run.start {"task": "t"}`
-	evAsk    = `phase.handoff_requested {"handoff_id": "h-1", "phase": "plan"}`
-	evAsk2   = `phase.handoff_requested {"handoff_id": "h-2", "phase": "plan"}`
-	evPassOn = `phase.handoff_requested {"handoff_id": "project:api:h-1", "phase": "plan"}`
+	evAPI     = `run.start {"run_kind": "single_project", "parent_run_id": "p", "project_alias": "api"}`
+	evWeb     = `run.start {"run_kind": "single_project", "parent_run_id": "p", "project_alias": "web"}`
+	evDone    = `run.end {"status": "done"}`
+	evEnd     = `run.end {"status": "done", "projects": 2, "rounds": 1}`
+	evStart   = `run.start {"task": "t"}`
+	evAsk     = `phase.handoff_requested {"handoff_id": "h-1", "phase": "plan"}`
+	evAsk2    = `phase.handoff_requested {"handoff_id": "h-2", "phase": "plan"}`
+	evForward = `phase.handoff_requested {"handoff_id": "project:api:h-1", "phase": "plan"}`
+	evGone    = `run.interrupted {"reason": "gone"}`
 
-	crossPaused = `{"phase_handoff_pending": true, "phase_handoff_kind": "project", "phase_handoff_id": "project:api:h-1", "phase_handoff_project_alias": "api",
-	"phase_handoff_child_id": "h-1", "sub_status": {"api": "awaiting_phase_handoff", "web": "done"}}`
-	passedOn = `{"id": "project:api:h-1", "available_actions": ["continue", "halt"], ` +
+	awaiting    = `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`
+	crossFile   = "cross_checkpoint.json"
+	crossPaused = `{"phase_handoff_pending": true, "phase_handoff_kind": "project", ` +
+		`"phase_handoff_id": "project:api:h-1", "phase_handoff_project_alias": "api", "phase_handoff_child_id": "h-1", ` +
+		`"sub_status": {"api": "awaiting_phase_handoff", "web": "done"}}`
+	forwarded = `{"id": "project:api:h-1", "available_actions": ["continue", "halt"], ` +
 		`"artifacts": {"project_alias": "api", "child_handoff_id": "h-1"}}`
 )
 
-func foreignBodies() []body {
-	info := []fsck.Code{fsck.ActiveHandoffWithoutDecision}
-	return []body{
-		{"reference, across projects", filesOf(layout.EventsFile, askedLines, layout.MetaFile,
-			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`,
-			"cross_checkpoint.json", crossPaused), info},
-		{"projects, at work", filesOf(layout.EventsFile, linesOf(evParent, evAPI, evDone, evWeb), layout.MetaFile,
-			`{"status": "running", "projects": {"api": "/api", "web": "/web"}, "cross_mode": "full", `+
-				`"phases": {"projects": {"api": {"status": "done"}}}}`,
-			"api/meta.json", `{"status": "done", "project_alias": "api"}`, "web/meta.json", `{"status": "running"}`,
-			"cross_checkpoint.json", `{"phase0_done": true, "sub_status": {"api": "done", "web": "running"}}`), nil},
-		{"projects, asking", filesOf(layout.EventsFile, linesOf(evParent, evWeb, evDone, evAPI, evAsk, evPassOn),
-			layout.MetaFile,
-			`{"status": "awaiting_phase_handoff", "projects": {"api": "/api", "web": "/web"}, "phase_handoff": `+
-				passedOn+`}`,
-			"api/meta.json", `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`, "web/meta.json",
-			`{"status": "done"}`,
-			"cross_checkpoint.json", crossPaused), info},
-		{"projects, done", filesOf(layout.EventsFile, linesOf(evParent, evAPI, evDone, evWeb, evDone, evEnd),
-			layout.MetaFile,
-			`{"status": "done", "projects": {"api": "/api", "web": "/web"}, "phases": {"projects": {"api": {"status": "done"},`+
-				` "web": {"status": "done"}}}}`,
-			"api/meta.json", `{"status": "done"}`, "web/meta.json", `{"status": "done"}`,
-			"cross_checkpoint.json", `{"sub_status": {"api": "done", "web": "done"}}`), nil},
-		{"reference, no start", filesOf(layout.EventsFile, linesOf(evAsk), layout.MetaFile,
-			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`),
-			[]fsck.Code{fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}},
-		{"reference, asking for the second time", filesOf(layout.EventsFile, linesOf(evStart, evAsk, evAsk2),
-			layout.MetaFile,
-			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-2"}}`),
-			[]fsck.Code{fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}},
+func foreignDirectories() []directory {
+	noDecision := []fsck.Code{fsck.ActiveHandoffWithoutDecision}
+	of := func(changes ...change) func(*testing.T) (projector.Dir, fakeBlobs) {
+		return func(t *testing.T) (projector.Dir, fakeBlobs) {
+			d := projector.At(t.TempDir())
+			together(changes...)(t, d)
+			return d, nil
+		}
+	}
+	const declared = `"projects": {"api": "/api", "web": "/web"}, `
+	return []directory{
+		{"reference, done", reference("feature_done"), nil},
+		{"reference, asked twice", reference("planning_retry_then_continue"), nil},
+		{"reference, asking", of(foreign(awaiting, evStart, evAsk)), noDecision},
+		{"reference, across projects", of(foreign(awaiting, evStart, evAsk), withFile(crossFile, crossPaused)), noDecision},
+		{"projects, at work", of(foreign(`{"status": "running", `+declared+
+			`"phases": {"projects": {"api": {"status": "done"}}}}`, evParent, evAPI, evDone, evWeb),
+			withFile("api/meta.json", `{"status": "done", "project_alias": "api"}`),
+			withFile("web/meta.json", `{"status": "running"}`),
+			withFile(crossFile, `{"phase0_done": true, "sub_status": {"api": "done", "web": "running"}}`)), nil},
+		{"projects, asking", of(foreign(`{"status": "awaiting_phase_handoff", `+declared+`"phase_handoff": `+forwarded+`}`,
+			evParent, evWeb, evDone, evAPI, evAsk, evForward),
+			withFile("api/meta.json", awaiting), withFile("web/meta.json", `{"status": "done"}`),
+			withFile(crossFile, crossPaused)), noDecision},
+		{"projects, done", of(foreign(`{"status": "done", `+declared+`"phases": {}}`, evParent, evAPI, evDone, evWeb,
+			evDone, evEnd),
+			withFile("api/meta.json", `{"status": "done"}`), withFile("web/meta.json", `{"status": "done"}`),
+			withFile(crossFile, `{"sub_status": {"api": "done", "web": "done"}}`)), nil},
 	}
 }
 
-func foreignInjuries() []injury {
-	type codes = []fsck.Code
-	type hurt = func(*testing.T, projector.Dir)
-	key := func(name, value string) hurt {
-		return func(t *testing.T, d projector.Dir) { setKey(t, d, name, value) }
+// foreignDamages are rows of directories of other programs, at least one for each code.
+func foreignDamages() []damage {
+	const old, work, asks, done = "reference, across projects", "projects, at work", "projects, asking", "projects, done"
+	const one = "reference, asking"
+	noDecision, pending := fsck.ActiveHandoffWithoutDecision, fsck.ActiveHandoffWithoutCheckpointPending
+	kind, end := fsck.CheckpointKindIDMismatch, fsck.TerminalMetaWithoutTerminalEvent
+	parent := func(c run.CrossCode) fsck.Code { return fsck.Code("cross_parent_" + string(c)) }
+	cross := func(from, to string) change { return swapped(crossFile, from, to) }
+	copies := func(text string) change { return withKey("phases", `{"projects": `+text+`}`) }
+	waits := func(kind, id, more string) change {
+		return withFile(crossFile, fmt.Sprintf(`{"phase_handoff_pending": true, "phase_handoff_kind": %q, `+
+			`"phase_handoff_id": %q%s}`, kind, id, more))
 	}
-	file := func(name, text string) hurt { return func(t *testing.T, d projector.Dir) { place(t, d, name, text) } }
-	gone := func(name string) hurt { return func(t *testing.T, d projector.Dir) { remove(t, d, name) } }
-	all := func(each ...hurt) hurt {
-		return func(t *testing.T, d projector.Dir) {
-			for _, h := range each {
-				h(t, d)
-			}
-		}
-	}
-	events := func(list ...string) hurt { return file(layout.EventsFile, linesOf(list...)) }
-	cross := func(text string) hurt { return file("cross_checkpoint.json", text) }
-	swap := func(name, from, to string) hurt {
-		return func(t *testing.T, d projector.Dir) {
-			raw, err := os.ReadFile(d.Path(name))
-			require.NoError(t, err)
-			require.Contains(t, string(raw), from)
-			write(t, d, name, strings.ReplaceAll(string(raw), from, to))
-		}
-	}
-	copies := func(text string) hurt { return key("phases", `{"projects": `+text+`}`) }
-	halt := file("phase_handoff_decisions/h-1.json",
-		`{"handoff_id":"h-1","action":"halt","decided_at":"2026-01-02T04:00:00+00:00"}`)
-	parent := func(c ...run.CrossCode) codes {
-		var out codes
-		for _, one := range c {
-			out = append(out, fsck.Code("cross_parent_"+string(one)))
-		}
-		return out
-	}
-	info := func(c codes, more ...fsck.Code) codes {
-		return append(append(c, more...), fsck.ActiveHandoffWithoutDecision)
-	}
-	// same is a row whose findings stay: nothing of it is repaired.
-	same := func(how, body string, h hurt, c codes) injury { return injury{how, body, h, c, "", c} }
-	operator := func(how, body string, h hurt, c codes) injury { return injury{how, body, h, c, "operator", c} }
-	const old, work, asks, done = "reference, across projects", "projects, at work", "projects, asking",
-		"projects, done"
-	return []injury{
-		// runs over several projects
-		{"several projects, failed, with a hand-off left over", old,
-			all(key("status", `"failed"`), cross(`{"phase_handoff_pending": false}`)),
-			info(codes{fsck.TerminalMetaWithoutTerminalEvent, fsck.CrossTerminalWithStaleHandoff,
-				fsck.ActiveHandoffWithoutCheckpointPending}), "phase_handoff",
-			codes{fsck.TerminalMetaWithoutTerminalEvent}},
-		operator("several projects, failed, still waiting", old, key("status", `"failed"`),
-			info(codes{fsck.TerminalMetaWithoutTerminalEvent, fsck.CrossTerminalWithStaleHandoff})),
-		operator("several projects, failed, and what they wait for cannot be read", old,
-			all(key("status", `"failed"`), cross("{")),
-			info(codes{fsck.TerminalMetaWithoutTerminalEvent, fsck.CrossTerminalWithStaleHandoff,
-				fsck.ActiveHandoffWithoutCheckpointPending, fsck.CrossCheckpointUnreadable})),
-		operator("several projects wait, meta.json does not", old, key("phase_handoff", "null"),
-			codes{fsck.AwaitingWithoutActiveHandoff, fsck.CheckpointPendingWithoutActiveHandoff}),
-		same("meta.json waits, several projects do not", old,
-			cross(`{"phase_handoff_kind": "plan", "phase_handoff_id": "cross_plan:h-1"}`),
-			info(codes{fsck.ActiveHandoffWithoutCheckpointPending})),
-		same("the hand-off's id is of another kind", old,
-			cross(`{"phase_handoff_pending": true, "phase_handoff_kind": "plan", "phase_handoff_id": "plan:h-1"}`),
-			info(codes{fsck.CheckpointKindIDMismatch})),
-		same("the hand-off's id is of another project", old,
-			swap("cross_checkpoint.json", "project:api:", "project:web:"), info(codes{fsck.CheckpointKindIDMismatch})),
-		same("the hand-off's project is unknown", old,
-			swap("cross_checkpoint.json", `"sub_status": {"api"`, `"sub_status": {"app"`),
-			info(codes{fsck.ProjectHandoffMarkerIncomplete})),
-		same("the hand-off of a project is not named", old,
-			swap("cross_checkpoint.json", `"phase_handoff_child_id": "h-1", `, ""),
-			info(codes{fsck.ProjectHandoffMarkerIncomplete})),
-		same("the hand-off's project is not named", old,
-			swap("cross_checkpoint.json", `"phase_handoff_project_alias": "api",`, ""),
-			info(codes{fsck.ProjectHandoffMarkerIncomplete})),
-		same("the hand-off's project is not named, and its id is of a plan", old,
-			all(swap("cross_checkpoint.json", `"phase_handoff_project_alias": "api",`, ""),
-				swap("cross_checkpoint.json", "project:api:", "cross_plan:")),
-			info(codes{fsck.ProjectHandoffMarkerIncomplete, fsck.CheckpointKindIDMismatch})),
-		same("the hand-off is of an unknown kind", old,
-			cross(`{"phase_handoff_pending": true, "phase_handoff_kind": "gate", "phase_handoff_id": "h-1"}`), info(nil)),
-		same("what a final acceptance was paused in is lost", old,
-			cross(`{"phase_handoff_pending": true, "phase_handoff_kind": "cfa", "phase_handoff_id": "cfa:h-1"}`),
-			info(codes{fsck.CFAPendingWithoutPausedState})),
-		same("a gate and a hand-off at once", old,
-			swap("cross_checkpoint.json", "{\"phase_handoff_pending\"",
-				`{"pending_gate": {"name": "contract_check"}, "phase_handoff_pending"`),
-			info(codes{fsck.PendingGateAndHandoffActive})),
-		same("cross_checkpoint.json is half a file", work, cross(`{"sub_`), codes{fsck.CrossCheckpointUnreadable}),
-		same("cross_checkpoint.json is missing", work, gone("cross_checkpoint.json"), nil),
-		{"the end of several projects is in the events only", done, all(key("status", `"running"`)),
-			codes{fsck.TerminalEventWithoutTerminalMeta}, "status", nil},
-		{"the failure of several projects is in the events only", asks,
-			all(events(evParent, evAPI, evAsk, evPassOn, `run.end {"status": "failed", "projects": 2}`),
-				swap("cross_checkpoint.json", `"phase_handoff_pending": true`, `"phase_handoff_pending": false`),
-				file("api/meta.json", `{"status": "failed"}`)),
-			info(append(parent(run.PayloadWithoutCheckpointPending), fsck.TerminalEventWithoutTerminalMeta,
-				fsck.ActiveHandoffWithoutCheckpointPending)),
-			"status phase_handoff", nil},
+	return []damage{
+		stays("meta.json is missing", one, without(layout.MetaFile), fsck.MetaMissing),
+		stays("meta.json is half a file", one, withFile(layout.MetaFile, `{"sta`), fsck.MetaUnreadable),
+		stays("half a line at the end", "reference, done", with(layout.EventsFile, `{"seq":99`), fsck.StreamTornTail),
+		stays("a line is missing", "reference, done",
+			withLines(func(l []string) []string { return append(l[:2], l[3:]...) }), fsck.StreamSeqGap),
+		stays("keys of Passbook have another type", "reference, done",
+			together(withKey("version", `"x"`), withKey("state", "7"), withKey("events", "[]"))),
+		stays("decided, and not acted on yet", one, withDecision("h-1", "continue")),
+		repaired("the end is in the events only, and a hand-off is left over", "reference, asked twice",
+			together(withKey("status", `"running"`), withKey("phase_handoff", `{"id":"validate_plan:plan_round:2"}`)),
+			"status phase_handoff", fsck.TerminalEventWithoutTerminalMeta),
+		stays("the hand-off has the name of its ID in decisions", one, withKey("phase_handoff", `{"handoff_id": "h-1"}`),
+			noDecision),
+		repaired("a halt was decided, and meta.json waits", one, withDecision("h-1", "halt"),
+			"status halt_reason halted_at phase_handoff", fsck.HaltDecisionWithoutHaltedMeta),
+		stays("halted by a decision, then a resume was refused", one, together(withDecision("h-1", "halt"),
+			foreign(`{"status": "halted"}`, evStart, evAsk, evStart, "run.interrupted"))),
+		undecided("done in both, with a halt beside", one, together(withDecision("h-1", "halt"),
+			foreign(`{"status": "done"}`, evStart, evAsk, evDone)), fsck.HaltDecisionWithoutHaltedMeta,
+			fsck.StreamOrderUnusual),
+		repaired("the interruption was decided on, and is in the events only", one,
+			together(foreign(awaiting, evStart, evAsk, evGone), withDecision("h-1", "continue")), "status interrupted_at",
+			fsck.InterruptedEventWithoutInterruptedMeta, fsck.InterruptedWithActiveHandoff).
+			leaves(fsck.InterruptedWithActiveHandoff),
+		undecided("the interruption is undecided, and is in the events only", one,
+			foreign(awaiting, evStart, evAsk, evGone), fsck.InterruptedEventWithoutInterruptedMeta,
+			fsck.InterruptedWithActiveHandoff, noDecision),
+		undecided("done in meta.json, with one hand-off left over and another undecided", one,
+			foreign(`{"status": "done", "phase_handoff": {"id": "h-1"}}`, evStart, evAsk, evAsk2), end,
+			fsck.HandoffEventWithoutMetaHandoff, fsck.TerminalWithStaleHandoff, noDecision, fsck.StreamOrderUnusual),
+		stays("another program asks again and again", one,
+			foreign(awaiting, evStart, evAsk, evAsk2, evAsk, evAsk2, evAsk, evAsk2, evAsk), noDecision,
+			fsck.StreamOrderUnusual),
+		stays("another status", one, withKey("status", `"paused"`), fsck.StatusMismatch, noDecision),
 
-		// each contradiction between parent, children and checkpoint
-		same("a project is declared twice", work, swap(layout.MetaFile, `"projects": {"api": "/api"`,
-			`"projects": {"api": "/api", "api": "/api"`), parent(run.DeclaredAliasDuplicate)),
-		same("a copy of an undeclared project", work, copies(`{"api": {"status": "done"}, "app": {"status": "done"}}`),
+		repaired("failed, with a hand-off left over", old,
+			together(withKey("status", `"failed"`), withFile(crossFile, `{"phase_handoff_pending": false}`)), "phase_handoff",
+			end, fsck.CrossTerminalWithStaleHandoff, pending, noDecision).leaves(end),
+		undecided("failed, still waiting", old, withKey("status", `"failed"`), end, fsck.CrossTerminalWithStaleHandoff,
+			noDecision),
+		undecided("failed, and cross_checkpoint.json is half a file", old,
+			together(withKey("status", `"failed"`), withFile(crossFile, "{")), end, fsck.CrossTerminalWithStaleHandoff,
+			pending, fsck.CrossCheckpointUnreadable, noDecision),
+		undecided("the projects wait, meta.json does not", old, withKey("phase_handoff", "null"),
+			fsck.AwaitingWithoutActiveHandoff, fsck.CheckpointPendingWithoutActiveHandoff),
+		stays("the hand-off is of another project", old, cross("project:api:", "project:web:"), kind, noDecision),
+		stays("the hand-off of a project is not named", old, cross(`"phase_handoff_child_id": "h-1", `, ""),
+			fsck.ProjectHandoffMarkerIncomplete, noDecision),
+		stays("the state of a final acceptance is lost", old, waits("cfa", "cfa:h-1", ""),
+			fsck.CFAPendingWithoutPausedState, noDecision),
+		stays("a plan with the ID of another kind", old, waits("plan", "plan:h-1", ""), kind, noDecision),
+		stays("a gate and a hand-off at once", old, waits("gate", "h-1", `, "pending_gate": {"name": "contract_check"}`),
+			fsck.PendingGateAndHandoffActive, noDecision),
+		stays("cross_checkpoint.json is half a file", work, withFile(crossFile, `{"sub_`), fsck.CrossCheckpointUnreadable),
+		stays("cross_checkpoint.json is missing", work, without(crossFile)),
+
+		stays("a project is declared twice", work, swapped(layout.MetaFile, `{"api": "/api"`,
+			`{"api": "/api", "api": "/api"`), parent(run.DeclaredAliasDuplicate)),
+		stays("an undeclared project starts", work,
+			withFile(layout.EventsFile, linesOf(evParent, evAPI, evDone, `run.start {"project_alias": "app"}`)),
 			parent(run.UndeclaredChild)),
-		same("an undeclared project starts", work,
-			events(evParent, evAPI, evDone, `run.start {"project_alias": "app"}`), parent(run.UndeclaredChild)),
-		same("a folder of an undeclared project", work,
-			file("app/meta.json", `{"status": "done", "project_alias": "app"}`), parent(run.UndeclaredChild)),
-		same("a folder of another run", work, file("notes/meta.json", `{"status": "failed"}`), nil),
-		same("two copies of a project", work, swap(layout.MetaFile, `{"api": {"status": "done"}}`,
-			`{"api": {"status": "failed"}, "api": {"status": "done"}}`), parent(run.DuplicateChildFacts)),
-		same("two folders of a project", work, file("api-2/meta.json", `{"status": "done", "project_alias": "api"}`),
+		stays("a copy of an undeclared project", work, copies(`{"api": {"status": "done"}, "app": {"status": "done"}}`),
+			parent(run.UndeclaredChild)),
+		stays("a folder of another run", work, withFile("notes/meta.json", `{"status": "failed"}`)),
+		stays("two folders of a project", work, withFile("api-2/meta.json", `{"status": "done", "project_alias": "api"}`),
 			parent(run.DuplicateChildFacts)),
-		same("a copy has another status", work, copies(`{"web": {"status": "done"}}`),
+		stays("a copy has another status", work, copies(`{"web": {"status": "done"}}`),
 			parent(run.EmbeddedPhysicalStatusConflict)),
-		same("a project's meta.json is half a file", work, file("web/meta.json", `{"sta`),
+		stays("meta.json of a project is half a file", work, withFile("web/meta.json", `{"sta`),
 			parent(run.PhysicalChildMalformed)),
-		same("a copy is not an object", work, copies(`{"web": 7}`), parent(run.EmbeddedChildMalformed)),
-		same("a copy, and the project itself is missing", work,
-			all(copies(`{"web": {"status": "running"}}`), gone("web/meta.json")), parent(run.EmbeddedWithoutPhysical)),
-		same("a failed project holds a hand-off", asks,
-			file("api/meta.json", `{"status": "failed", "phase_handoff": {"id": "h-1"}}`),
-			info(parent(run.PendingDecisionWithoutPause))),
-		same("the cursor is done, the project is not", work,
-			swap("cross_checkpoint.json", `"web": "running"`, `"web": "done"`),
-			parent(run.CheckpointSubStatusContradiction)),
-		same("two projects ask", asks, file("web/meta.json",
-			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-9"}}`),
-			append(info(parent(run.MultiplePendingDecisions)), "cross_parent_checkpoint_sub_status_contradiction")),
-		operator("the checkpoint waits for nothing", work, swap("cross_checkpoint.json", "{\"phase0_done\"",
-			`{"phase_handoff_pending": true, "phase0_done"`),
-			append(parent(run.CheckpointPendingWithoutPayload), fsck.CheckpointPendingWithoutActiveHandoff)),
-		same("a hand-off that the checkpoint does not wait for", asks,
-			swap("cross_checkpoint.json", `"phase_handoff_pending": true`, `"phase_handoff_pending": false`),
-			info(parent(run.PayloadWithoutCheckpointPending), fsck.ActiveHandoffWithoutCheckpointPending)),
-		same("the checkpoint has another kind", asks,
-			all(swap("cross_checkpoint.json", `"phase_handoff_kind": "project"`,
-				`"phase_handoff_kind": "cfa", "cfa_paused_state": {}`)),
-			info(parent(run.CheckpointKindConflict), fsck.CheckpointKindIDMismatch)),
-		same("the checkpoint has another project", asks, swap("cross_checkpoint.json", `"phase_handoff_project_alias": "api"`,
-			`"phase_handoff_project_alias": "web"`),
-			info(parent(run.CheckpointAliasConflict), fsck.CheckpointKindIDMismatch)),
-		same("the checkpoint has another hand-off", asks,
-			swap("cross_checkpoint.json", `"project:api:h-1"`, `"project:api:h-2"`),
-			info(parent(run.CheckpointParentHandoffConflict, run.CheckpointHandoffConflict))),
-		same("the checkpoint has another hand-off of the project", asks,
-			swap("cross_checkpoint.json", `"phase_handoff_child_id": "h-1"`, `"phase_handoff_child_id": "h-2"`),
-			info(parent(run.CheckpointChildHandoffConflict))),
-		same("a hand-off while a phase is open", asks,
-			events(evParent, evWeb, evDone, evAPI, `phase.start {"phase_key": "plan", "project_alias": "web"}`, evAsk, evPassOn),
-			info(parent(run.PendingWithActiveOperation))),
-		same("the hand-off names its project itself", asks, key("phase_handoff", `{"id": "project:api:h-1", "kind": `+
-			`"project", "project_alias": "api", "child_handoff_id": "h-1"}`), info(nil)),
-		same("the hand-off is of another kind", asks, key("phase_handoff", `{"id": "project:api:h-1", "kind": "cfa", `+
-			`"project_alias": "api", "child_handoff_id": "h-1"}`), info(parent(run.CheckpointKindConflict))),
-		same("the hand-off has another name for the parent", asks, key("phase_handoff", `{"id": "project:api:h-1", `+
-			`"parent_handoff_id": "h-7", "project_alias": "api", "child_handoff_id": "h-1"}`),
-			info(parent(run.CheckpointParentHandoffConflict))),
-		same("a copy of a project is null", work, copies(`{"api": {"status": "done"}, "web": null}`), nil),
-		same("done, and a project is not", done, all(file("web/meta.json", `{"status": "running"}`), copies("{}"),
-			cross("{}")), parent(run.TerminalParentContradiction)),
-		{"done, with a hand-off of several projects left over", done,
-			all(key("phase_handoff", passedOn), events(evParent, evAPI, evAsk, evPassOn, evParent, evEnd)),
-			info(parent(run.PayloadWithoutCheckpointPending, run.TerminalParentContradiction),
-				fsck.CrossTerminalWithStaleHandoff, fsck.ActiveHandoffWithoutCheckpointPending),
-			"phase_handoff", nil},
-
-		// streams of other programs in an unusual order
-		{"no start, and the end is in the events only", "reference, no start",
-			all(events(evAsk, evDone), key("phase_handoff", "null")),
-			codes{fsck.TerminalEventWithoutTerminalMeta, fsck.AwaitingWithoutActiveHandoff, fsck.StreamOrderUnusual}, "status",
-			codes{fsck.StreamOrderUnusual}},
-		same("no start, and at work", "reference, no start", all(events(`phase.start {"phase_key": "plan"}`),
-			file(layout.MetaFile, `{"status": "running"}`)), codes{fsck.StreamOrderUnusual}),
-		same("an end while awaiting", "reference, asking for the second time",
-			all(events(evStart, evAsk, evDone), file(layout.MetaFile, `{"status": "done"}`)),
-			codes{fsck.StreamOrderUnusual}),
-		same("a phase ended that never started", "reference, asking for the second time",
-			all(events(evStart, `phase.end {"phase_key": "plan", "outcome": "ok"}`),
-				file(layout.MetaFile, `{"status": "running"}`)), codes{fsck.StreamOrderUnusual}),
-		{"the first of two hand-offs is left over", "reference, asking for the second time",
-			key("phase_handoff", `{"id": "h-1"}`),
-			codes{fsck.HandoffEventWithoutMetaHandoff, fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}, "",
-			codes{fsck.HandoffEventWithoutMetaHandoff, fsck.ActiveHandoffWithoutDecision, fsck.StreamOrderUnusual}},
-		operator("done in meta.json, with one hand-off left over and another undecided",
-			"reference, asking for the second time",
-			all(key("status", `"done"`), key("phase_handoff", `{"id": "h-1"}`)),
-			codes{fsck.TerminalMetaWithoutTerminalEvent, fsck.HandoffEventWithoutMetaHandoff, fsck.TerminalWithStaleHandoff,
-				fsck.ActiveHandoffWithoutDecision,
-				fsck.StreamOrderUnusual}),
-		operator("done in both, with a halt beside", "reference, no start",
-			all(events(evAsk, evDone), file(layout.MetaFile, `{"status": "done"}`), halt),
-			codes{fsck.HaltDecisionWithoutHaltedMeta, fsck.StreamOrderUnusual}),
-		same("halted by a decision, then a resume was refused", "reference, asking for the second time",
-			all(events(evStart, evAsk, evStart, "run.interrupted"), file(layout.MetaFile, `{"status": "halted"}`), halt), nil),
+		stays("a copy is not an object", work, copies(`{"web": 7}`), parent(run.EmbeddedChildMalformed)),
+		stays("a copy, and the project itself is missing", work,
+			together(copies(`{"web": {"status": "running"}}`), without("web/meta.json")),
+			parent(run.EmbeddedWithoutPhysical)),
+		stays("a failed project holds a hand-off", asks,
+			withFile("api/meta.json", `{"status": "failed", "phase_handoff": {"id": "h-1"}}`),
+			parent(run.PendingDecisionWithoutPause), noDecision),
+		stays("two projects ask", asks, withFile("web/meta.json",
+			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-9"}}`), parent(run.MultiplePendingDecisions),
+			parent(run.CheckpointSubStatusContradiction), noDecision),
+		undecided("the checkpoint waits for nothing", work, cross("{", `{"phase_handoff_pending": true, `),
+			parent(run.CheckpointPendingWithoutPayload), fsck.CheckpointPendingWithoutActiveHandoff),
+		stays("a hand-off that the checkpoint does not wait for", asks,
+			cross(`"phase_handoff_pending": true`, `"phase_handoff_pending": false`),
+			parent(run.PayloadWithoutCheckpointPending), pending, noDecision),
+		stays("the checkpoint has another kind", asks, cross(`"phase_handoff_kind": "project"`,
+			`"phase_handoff_kind": "cfa", "cfa_paused_state": {}`), parent(run.CheckpointKindConflict), kind, noDecision),
+		stays("the checkpoint has another project", asks, cross(`_alias": "api"`, `_alias": "web"`),
+			parent(run.CheckpointAliasConflict), kind, noDecision),
+		stays("the checkpoint has another hand-off", asks, cross(`"project:api:h-1"`, `"project:api:h-2"`),
+			parent(run.CheckpointParentHandoffConflict), parent(run.CheckpointHandoffConflict), noDecision),
+		stays("the checkpoint has another hand-off of the project", asks, cross(`_id": "h-1"`, `_id": "h-2"`),
+			parent(run.CheckpointChildHandoffConflict), noDecision),
+		stays("a hand-off while a phase is open", asks, withFile(layout.EventsFile, linesOf(evParent, evWeb, evDone, evAPI,
+			`phase.start {"phase_key": "plan", "project_alias": "web"}`, evAsk, evForward)),
+			parent(run.PendingWithActiveOperation), noDecision),
+		stays("done, and a project is not", done,
+			together(withFile("web/meta.json", `{"status": "running"}`), withFile(crossFile, "{}")),
+			parent(run.TerminalParentContradiction)),
 	}
 }
 
-// TestDoneIsNeverChanged: where events and meta.json both say done, no repair makes anything else of it, whatever came
-// later and whatever decisions are on disk.
-func TestDoneIsNeverChanged(t *testing.T) {
-	for _, events := range [][]string{
-		{evStart, evAsk, evDone}, {evAsk, evDone}, {evStart, evAsk, evAsk2, evDone}, {evStart, evDone, evAsk},
-		{evStart, evAsk, evStart, evDone, evStart},
-		{evStart, evDone, evStart, "run.interrupted"}, {evStart, evDone, `run.end {"status": "failed"}`}, {evDone},
-	} {
-		for _, handoff := range []string{"", `, "phase_handoff": {"id": "h-1"}`} {
-			for _, actions := range [][]string{nil, {"halt"}, {"continue"}, {"halt", "retry_feedback"}} {
-				d, _ := filesOf(layout.EventsFile, linesOf(events...), layout.MetaFile, `{"status": "done"`+handoff+`}`)(t)
-				for i, action := range actions {
-					place(t, d, fmt.Sprintf("phase_handoff_decisions/%d.json", i),
-						fmt.Sprintf(`{"handoff_id": "h-%d", "action": %q}`, i+1, action))
-				}
-				res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Now: noon})
-				require.NoError(t, err)
-				for _, c := range res.Changes {
-					require.Equal(t, "phase_handoff", c.Field, "%v %v", events, actions)
-				}
-				r := check(t, d)
-				require.Equal(t, "done", r.MetaStatus)
-				require.Equal(t, run.Done, r.EffectiveStatus.Status, "%v", events)
-				now, err := d.Now()
-				require.NoError(t, err)
-				require.Equal(t, run.Done, now.State.Status)
-			}
-		}
-	}
-}
-
-// TestHaltedStaysHalted: with a decision to halt on disk, and meta.json that says halted, the run is halted, whatever a
-// refused resume appended.
-func TestHaltedStaysHalted(t *testing.T) {
-	for _, later := range [][]string{nil, {evStart}, {evStart, "run.interrupted"},
-		{evStart, `run.end {"status": "failed"}`}} {
-		d, _ := filesOf(layout.EventsFile, linesOf(append([]string{evStart, evAsk}, later...)...), layout.MetaFile,
-			`{"status": "halted", "halt_reason": "phase_handoff_halt"}`,
-			"phase_handoff_decisions/1.json", `{"handoff_id": "h-1", "action": "halt"}`)(t)
+// TestReferenceRuns checks two runs that another program has recorded.
+func TestReferenceRuns(t *testing.T) {
+	for name, seq := range map[string]int64{"feature_done": 34, "planning_retry_then_continue": 28} {
+		d := projector.At(filepath.Join("..", "..", "rundir", "testdata", "reference", name))
 		r := check(t, d)
-		require.Empty(t, r.Issues, "%v", later)
-		require.Equal(t, run.Halted, r.EffectiveStatus.Status)
-		now, err := d.Now()
-		require.NoError(t, err)
-		require.Equal(t, run.Halted, now.State.Status)
-		before := look(t, d)
-		_, err = fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Now: noon})
-		require.NoError(t, err)
-		require.Equal(t, before, look(t, d))
+		require.True(t, r.OK)
+		require.Empty(t, r.Issues)
+		require.Equal(t, seq, r.Snapshot.Seq)
+		require.Equal(t, run.EffectiveStatus{Status: run.Done, Recorded: run.Done, Liveness: run.LiveUnknown},
+			r.EffectiveStatus)
 	}
 }
 
-// TestDirectoryOfAProject: its events are in the stream of the parent.
+// TestRepairKeepsBytesOfOtherPrograms: unknown keys of meta.json, their order and their form stay.
+func TestRepairKeepsBytesOfOtherPrograms(t *testing.T) {
+	d, _ := directoryOf(t, "reference, asked twice")
+	before := read(t, d, layout.MetaFile)
+	swapped(layout.MetaFile, "\"status\": \"done\",\n",
+		"\"status\": \"done\",\n  \"phase_handoff\": {\n    \"id\": \"validate_plan:plan_round:2\"\n  },\n")(t, d)
+	require.Equal(t, []fsck.Change{{
+		Field: "phase_handoff", Before: json.RawMessage(`{"id":"validate_plan:plan_round:2"}`),
+		Code: fsck.TerminalWithStaleHandoff,
+	}}, repair(t, d, nil).Changes)
+	require.Equal(t, before, read(t, d, layout.MetaFile))
+	require.NotContains(t, look(t, d), layout.LockFile, "it is no file of another program")
+}
+
+// TestDecidedHaltIsExecuted with the time of the last decision, or that of the repair.
+func TestDecidedHaltIsExecuted(t *testing.T) {
+	for decision, at := range map[string]string{
+		`{"handoff_id":"h-1","action":"Halt","decided_at":"2026-01-02T05:30:00+02:00"}`: "2026-01-02T04:00:00+00:00",
+		`{"handoff_id":"h-1","action":"halt","decided_at":"2026-01-02T04:30:00+00:00"}`: "2026-01-02T04:30:00+00:00",
+	} {
+		d, _ := directoryOf(t, "reference, asking")
+		withDecision("h-1", "halt")(t, d)
+		write(t, d, "phase_handoff_decisions/a.json", decision)
+		repair(t, d, nil)
+		require.JSONEq(t, `{"status": "halted", "halt_reason": "phase_handoff_halt", "halted_at": "`+at+`"}`,
+			read(t, d, layout.MetaFile))
+	}
+	d, _ := directoryOf(t, "reference, asking")
+	write(t, d, "phase_handoff_decisions/b.json", `{"handoff_id":"h-1","action":"halt"}`)
+	repair(t, d, nil)
+	require.Contains(t, read(t, d, layout.MetaFile), `"halted_at": "2026-01-03T12:00:00.000Z"`)
+}
+
+// TestDirectoryOfAProject: its events are in the stream of the parent, if that declares it.
 func TestDirectoryOfAProject(t *testing.T) {
-	d, _ := bodyOf(t, "projects, asking")
+	d, _ := directoryOf(t, "projects, asking")
+	write(t, d, "app/meta.json", `{"status": "done"}`)
 	for name, want := range map[string][]fsck.Code{"api": {fsck.ActiveHandoffWithoutDecision}, "web": nil} {
-		child := projector.At(d.Path(name))
-		r := check(t, child)
+		r := check(t, projector.At(d.Path(name)))
 		require.Equal(t, want, codesOf(r), "%+v", r.Issues)
 		require.EqualValues(t, r.MetaStatus, r.EffectiveStatus.Status)
-		now, err := child.Now()
-		require.NoError(t, err)
-		require.EqualValues(t, r.MetaStatus, now.State.Status)
 	}
-	place(t, d, "app/meta.json", `{"status": "done"}`)
-	require.Equal(t, []fsck.Code{fsck.TerminalMetaWithoutTerminalEvent}, codesOf(check(t, projector.At(d.Path("app")))),
-		"it is not declared")
+	require.Equal(t, []fsck.Code{fsck.TerminalMetaWithoutTerminalEvent}, codesOf(check(t, projector.At(d.Path("app")))))
 }
 
-// TestRefusedHintsSayWhy: a halt that no repair carries out is not sent to one.
-func TestRefusedHintsSayWhy(t *testing.T) {
-	d, _ := filesOf(layout.EventsFile, linesOf(evStart, evAsk, evDone), layout.MetaFile, `{"status": "done"}`,
-		"phase_handoff_decisions/1.json", `{"handoff_id": "h-1", "action": "halt"}`)(t)
-	require.Equal(t, fsck.HaltDecisionWithoutHaltedMeta, check(t, d).Issues[0].Code)
-	require.NotContains(t, check(t, d).Issues[0].Hint, "repair-state")
-}
-
-// TestMetaOfAnotherProgramIsIgnored: keys that we write with another type are not damage there.
-func TestMetaOfAnotherProgramIsIgnored(t *testing.T) {
-	d, _ := filesOf(layout.EventsFile, linesOf(evStart, evDone), layout.MetaFile,
-		`{"status": "done", "no_change_outcome": {"status": "done"}, "phase_handoff": null, "version": "x", "state": 7, `+
-			`"events": []}`)(t)
-	now, err := d.Now()
-	require.NoError(t, err)
-	require.NoError(t, now.Why)
-	require.Equal(t, run.Done, now.State.Status)
-	require.Empty(t, check(t, d).Issues)
-
-	write(t, d, layout.MetaFile, `{"sta`)
-	now, err = d.Now()
-	require.NoError(t, err)
-	require.ErrorIs(t, now.Why, layout.ErrDamaged)
-	require.Equal(t, run.Done, now.State.Status)
-}
-
-// TestCrossParentIsShown: check and status get the class of a run across projects, and where each project stands.
-func TestCrossParentIsShown(t *testing.T) {
-	d, _ := bodyOf(t, "projects, asking")
+// TestCrossParent: the class of a run across projects, and the status and blocker of each project.
+func TestCrossParent(t *testing.T) {
+	d, _ := directoryOf(t, "projects, asking")
 	want := &run.CrossParent{
 		Class: run.ParentAwaiting, Violations: []run.CrossViolation{},
-		Children: []run.CrossChild{{Alias: "api", Status: "awaiting_phase_handoff", Blocker: "status:awaiting_phase_handoff"},
+		Children: []run.CrossChild{
+			{Alias: "api", Status: "awaiting_phase_handoff", Blocker: "status:awaiting_phase_handoff"},
 			{Alias: "web", Status: "done"}},
 	}
 	require.Equal(t, want, check(t, d).CrossParent)
@@ -406,31 +275,23 @@ func TestCrossParentIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, want, p)
 
-	remove(t, d, "api/meta.json")
-	require.Equal(t, "child_missing", check(t, d).CrossParent.Children[0].Blocker)
-
-	d, _ = bodyOf(t, "reference, asking")
+	d, _ = directoryOf(t, "reference, asking")
 	require.Nil(t, check(t, d).CrossParent)
 	p, err = fsck.CrossParent(t.Context(), d.Dir)
 	require.NoError(t, err)
 	require.Nil(t, p)
-}
 
-// TestProjectsBlockTheirParent: a project whose work was rejected, that has no record in the directory, or whose name
-// is no folder of it.
-func TestProjectsBlockTheirParent(t *testing.T) {
-	d := projector.At(filepath.Join(t.TempDir(), "run"))
-	place(t, d, "../out/meta.json", `{"status": "done"}`)
-	place(t, d, layout.EventsFile, linesOf(evParent))
-	place(t, d, layout.MetaFile, `{"status": "running", "projects": {"rejected": 1, "no verdict": 1, "not judged": 1, `+
-		`"../out": 1, "": 1, "a folder": 1, "deep/er": 1}}`)
+	d = projector.At(filepath.Join(t.TempDir(), "run"))
+	foreign(`{"status": "running", "projects": {"rejected": 1, "no verdict": 1, "not judged": 1, "../out": 1, "": 1, `+
+		`"a folder": 1, "deep/er": 1}}`, evParent)(t, d)
 	reason := `{"status": "halted", "halt_reason": "` + run.ReasonRejected + `", "phases": {"final_acceptance": `
-	place(t, d, "rejected/meta.json", reason+`{"verdict": "REJECTED", "ship_ready": false}}}`)
-	place(t, d, "no verdict/meta.json", reason+`{"ship_ready": false}}}`)
-	place(t, d, "not judged/meta.json", reason+`{"verdict": "REJECTED"}}}`)
-	place(t, d, "a folder/meta.json/x", "")
-	place(t, d, "deep/er/meta.json", `{"status": "done"}`)
-	p, err := fsck.CrossParent(t.Context(), d.Dir)
+	for name, text := range map[string]string{"../out": `{"status": "done"}`, "deep/er": `{"status": "done"}`,
+		"rejected":   reason + `{"verdict": "REJECTED", "ship_ready": false}}}`,
+		"no verdict": reason + `{"ship_ready": false}}}`, "not judged": reason + `{"verdict": "REJECTED"}}}`} {
+		write(t, d, name+"/meta.json", text)
+	}
+	write(t, d, "a folder/meta.json/x", "")
+	p, err = fsck.CrossParent(t.Context(), d.Dir)
 	require.NoError(t, err)
 	require.Equal(t, []run.CrossChild{
 		{Alias: "rejected", Status: "halted", Blocker: "release_rejected"},
@@ -439,9 +300,4 @@ func TestProjectsBlockTheirParent(t *testing.T) {
 		{Alias: "../out", Blocker: "child_missing"}, {Alias: "", Blocker: "child_missing"},
 		{Alias: "a folder", Blocker: "child_missing"}, {Alias: "deep/er", Blocker: "child_missing"},
 	}, p.Children)
-
-	d, _ = madeUp(linesOf(evStart), `{"status": "running", "projects": {"api": 1}}`)(t)
-	p, err = fsck.CrossParent(t.Context(), d.Dir)
-	require.NoError(t, err)
-	require.Equal(t, []run.CrossChild{{Alias: "api", Blocker: "child_missing"}}, p.Children, "a run has one project")
 }

@@ -120,9 +120,7 @@ func reverted(t *testing.T) *story {
 	s.pass(2)
 	s.revert(then)
 	s.pass(2)
-	s.phase = ""
-	s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
-	s.send()
+	s.finish(run.Done)
 	return s
 }
 
@@ -141,14 +139,14 @@ func TestPowerFailure(t *testing.T) {
 		"of a reverted run": {reverted(t), logs, []string{"prompt.md"}},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			s, kept := row.story, row.kept
 			batches := inPieces(s)
 			want := look(t, written(t, s))
 			taken := map[string]int{}
-			for k, done := 0, false; !done; k += 29 {
+			for k, done := 0, false; !done; k += 59 {
 				p := newPower(k)
-				d := projector.At(t.TempDir() + "/run")
-				require.NoError(t, d.Take(claim()))
+				d := claimed(t)
 				d.Disk, d.Boot = durable.Disk{Hook: p.before}, func() string { return "first boot" }
 				at, err := 0, error(nil)
 				for ; at < len(batches) && err == nil; at++ {

@@ -14,48 +14,39 @@ import (
 
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/run"
 )
 
 // TestRepairCopiesWhatItReplaces, and no other file. Two repairs at the same time have a folder each.
 func TestRepairCopiesWhatItReplaces(t *testing.T) {
-	const reply, cp = "_orchestrator/passes/pass-002/raw-output.txt", "_orchestrator/checkpoints/cp-S1/"
-	text := func(name, text string) func(*testing.T, projector.Dir) {
-		return func(t *testing.T, d projector.Dir) { write(t, d, name, text) }
-	}
-	gone := func(name string) func(*testing.T, projector.Dir) {
-		return func(t *testing.T, d projector.Dir) { remove(t, d, name) }
-	}
+	const cp = cpS1 + "/"
 	for name, row := range map[string]struct {
-		body   string
-		hurt   func(*testing.T, projector.Dir)
+		dir    string
+		do     change
 		copies []string
-		stays  string // a file that is not written again
+		stays  string // a file that is not replaced
 	}{
-		"a key": {"paused", func(t *testing.T, d projector.Dir) { setKey(t, d, "status", `"done"`) },
-			[]string{"meta.json"}, layout.StateFile},
-		"half a line": {"paused", func(t *testing.T, d projector.Dir) { appendTo(t, d, layout.EventsFile, "{") },
-			[]string{"meta.json", "state.json"}, layout.TracesFile},
-		"state.json":   {"paused", gone(layout.StateFile), []string{"artifact.html", "meta.json"}, ""},
-		"a reply":      {"paused", text(reply, "x"), []string{reply, "artifact.html", "meta.json", "state.json"}, ""},
-		"a lost reply": {"paused", gone(reply), []string{"artifact.html", "meta.json", "state.json"}, ""},
-		"a log": {"paused", text(layout.CostLog, "x"),
+		"a key": {"paused", withKey("status", `"done"`), []string{"meta.json"}, layout.StateFile},
+		"half a line": {"paused", with(layout.EventsFile, "{"), []string{"meta.json", "state.json"},
+			layout.TracesFile},
+		"state.json": {"paused", without(layout.StateFile), []string{"artifact.html", "meta.json"}, ""},
+		"a reply": {"paused", withFile(replyFile, "x"),
+			[]string{replyFile, "artifact.html", "meta.json", "state.json"}, ""},
+		"a lost reply": {"paused", without(replyFile), []string{"artifact.html", "meta.json", "state.json"}, ""},
+		"a log": {"paused", withFile(layout.CostLog, "x"),
 			[]string{layout.CostLog, "artifact.html", "meta.json", "state.json"}, ""},
-		"a checkpoint": {"paused", text(cp+"manifest.json", "{}"), []string{cp + "artifact.html",
+		"a checkpoint": {"paused", withFile(cp+"manifest.json", "{}"), []string{cp + "artifact.html",
 			cp + "conviction-layer.md", "artifact.html", "meta.json", "state.json"}, ""},
 		"the journal": {"stored", swapped(layout.EventsFile, "03:04", "03:05"), []string{"events.jsonl", "meta.json"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, blobs := bodyOf(t, row.body)
+			d, blobs := directoryOf(t, row.dir)
 			healthy := look(t, d)
 			for _, folder := range []string{"20260103T120000.000Z", "20260103T120000.000Z-2", "20260103T120000.000Z-3"} {
-				row.hurt(t, d)
+				row.do(t, d)
 				hurt := look(t, d)
 				before, err := os.Stat(d.Path(row.stays))
 				require.NoError(t, err)
-				res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon})
-				require.NoError(t, err)
+				res := repair(t, d, blobs)
 				folder = layout.RepairsDir + "/" + folder + "/"
 				require.Equal(t, folder+"audit.json", res.AuditPath)
 				require.Equal(t, folder+"meta.json", res.BackupPath)
@@ -74,7 +65,7 @@ func TestRepairCopiesWhatItReplaces(t *testing.T) {
 				if row.stays != "" {
 					after, err := os.Stat(d.Path(row.stays))
 					require.NoError(t, err)
-					require.True(t, os.SameFile(before, after), "%s was written again", row.stays)
+					require.True(t, os.SameFile(before, after), "%s was replaced", row.stays)
 				}
 				for file, text := range healthy {
 					if file != layout.MetaFile { // the names of segments are in no event
@@ -104,25 +95,24 @@ func (b brokenBlobs) Get(ctx context.Context, digest string) ([]byte, error) {
 // TestRepairNeedsTheContents: what the store has lost or has damaged is taken from another file of the directory. If
 // none has it, the repair leaves the file, or the whole checkpoint, and names it.
 func TestRepairNeedsTheContents(t *testing.T) {
-	const cp, reply = "_orchestrator/checkpoints/cp-", "_orchestrator/passes/pass-002/raw-output.txt"
 	failure := errors.New("the store does not answer")
 	for name, row := range map[string]struct {
-		body, file string
-		err        error // of the store
-		repaired   bool
+		dir, file string
+		err       error // of the store
+		repaired  bool
 	}{
 		"lost, and a checkpoint has it":             {"done", "artifact.html", os.ErrNotExist, true},
 		"damaged, and a checkpoint has it":          {"done", "artifact.html", layout.ErrDamaged, true},
-		"lost, and the artifact has it":             {"done", cp + "PA-2/artifact.html", os.ErrNotExist, true},
-		"the reply is lost":                         {"done", reply, os.ErrNotExist, false},
-		"the reply is damaged":                      {"done", reply, layout.ErrDamaged, false},
-		"a note of a checkpoint is lost":            {"done", cp + "S1/conviction-layer.md", os.ErrNotExist, false},
+		"lost, and the artifact has it":             {"done", cpPA2 + "/artifact.html", os.ErrNotExist, true},
+		"the reply is lost":                         {"done", replyFile, os.ErrNotExist, false},
+		"the reply is damaged":                      {"done", replyFile, layout.ErrDamaged, false},
+		"a note of a checkpoint is lost":            {"done", cpS1 + "/conviction-layer.md", os.ErrNotExist, false},
 		"the store fails, and a checkpoint has it":  {"done", "artifact.html", failure, false},
 		"the tree of a turn is lost":                {"with turns", layout.SnapshotManifest(1), nil, false},
 		"the tree of a turn is lost, of the second": {"with turns", layout.SnapshotManifest(2), nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d, blobs := bodyOf(t, row.body)
+			d, blobs := directoryOf(t, row.dir)
 			healthy := look(t, d)
 			write(t, d, row.file, "x")
 			if row.file == "artifact.html" {
@@ -204,12 +194,11 @@ func TestRevertedCheckpointIsKept(t *testing.T) {
 	s.pass(1)
 	s.pass(2)
 	s.pass(4) // is not made again, and neither is its checkpoint
-	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-REVERT-20260102T030405Z", AtPass: 4})
+	s.checkpoint("cp-REVERT-20260102T030405Z", 4)
 	s.revert(first)
 	s.salt = "another "
 	s.pass(1)
 	s.pass(2)
-	s.send()
 	d := written(t, s)
 	require.Empty(t, check(t, d).Issues)
 	healthy := look(t, d)
@@ -217,41 +206,33 @@ func TestRevertedCheckpointIsKept(t *testing.T) {
 		"cp-REVERT-20260102T030405Z": "artifact.html"} {
 		folder = layout.CheckpointsDir + "/" + folder
 		write(t, d, folder+"/"+name, "x")
-		found := check(t, d).Issues
-		require.Equal(t, []fsck.Code{fsck.CheckpointDamaged}, codesOf(check(t, d)))
-		require.Len(t, found, 1)
-		res, err := fsck.Repair(t.Context(), d, fsck.RepairOptions{Apply: true, Blobs: s.blobs, Now: noon})
-		require.NoError(t, err)
-		require.Equal(t, folder, planned(res))
+		found := check(t, d)
+		require.Equal(t, []fsck.Code{fsck.CheckpointDamaged}, codesOf(found))
+		require.Len(t, found.Issues, 1)
+		require.Equal(t, folder, planned(repair(t, d, s.blobs)))
 		require.Equal(t, healthy[folder+"/"+name], look(t, d)[folder+"/"+name])
 	}
 }
 
 // TestRewriteDerived makes each kind of derived file again, and changes nothing else.
 func TestRewriteDerived(t *testing.T) {
-	const cp, reply = "_orchestrator/checkpoints/cp-S1/", "_orchestrator/passes/pass-002/raw-output.txt"
-	text := func(name, text string) func(*testing.T, projector.Dir) {
-		return func(t *testing.T, d projector.Dir) { write(t, d, name, text) }
-	}
 	for code, row := range map[fsck.Code]struct {
-		body, file string
-		hurt       func(*testing.T, projector.Dir)
+		dir, file string
+		do        change
 	}{
-		fsck.DerivedFileBehind: {"paused", layout.StateFile,
-			func(t *testing.T, d projector.Dir) { remove(t, d, layout.StateFile) }},
+		fsck.DerivedFileBehind:  {"paused", layout.StateFile, without(layout.StateFile)},
 		fsck.DerivedFileDamaged: {"paused", layout.CostLog, oneByte(layout.CostLog)},
-		fsck.LogRowUnreadable: {"paused", layout.CostLog,
-			func(t *testing.T, d projector.Dir) { appendTo(t, d, layout.CostLog, "x") }},
-		fsck.EvidenceDamaged:   {"paused", reply, text(reply, "x")},
-		fsck.CheckpointDamaged: {"paused", cp + "conviction-layer.md", text(cp+"conviction-layer.md", "x")},
-		fsck.SnapshotDamaged:   {"with turns", layout.SnapshotManifest(1), text(layout.SnapshotManifest(1), "x")},
-		fsck.ChainMismatch:     {"paused", "", swapped(layout.EventsFile, "03:04", "03:05")},
-		"":                     {"paused", "", func(*testing.T, projector.Dir) {}},
+		fsck.LogRowUnreadable:   {"paused", layout.CostLog, with(layout.CostLog, "x")},
+		fsck.EvidenceDamaged:    {"paused", replyFile, withFile(replyFile, "x")},
+		fsck.CheckpointDamaged:  {"paused", cpS1 + "/conviction-layer.md", withFile(cpS1+"/conviction-layer.md", "x")},
+		fsck.SnapshotDamaged:    {"with turns", layout.SnapshotManifest(1), withFile(layout.SnapshotManifest(1), "x")},
+		fsck.ChainMismatch:      {"paused", "", swapped(layout.EventsFile, "03:04", "03:05")},
+		"":                      {"paused", "", nothing},
 	} {
 		t.Run(string(code), func(t *testing.T) {
-			d, blobs := bodyOf(t, row.body)
+			d, blobs := directoryOf(t, row.dir)
 			healthy := look(t, d)
-			row.hurt(t, d)
+			row.do(t, d)
 			hurt := look(t, d)
 			if code != "" {
 				require.Equal(t, []fsck.Code{code}, codesOf(check(t, d)))
@@ -272,4 +253,24 @@ func TestRewriteDerived(t *testing.T) {
 			require.Contains(t, string(raw), `"by": "rebuild"`)
 		})
 	}
+}
+
+// TestRepairNamesWhatIsLost: a repair makes again what it can, and names what neither the store nor the directory has.
+func TestRepairNamesWhatIsLost(t *testing.T) {
+	sc := sceneOf(t, "run-1", "")
+	const lost, other = "_orchestrator/passes/pass-001/raw-output.txt", "_orchestrator/passes/pass-002/prompt.md"
+	delete(sc.story.blobs, digestOf(sc.files[lost]))
+	const prompt, second = "_orchestrator/passes/pass-001/prompt.md", "_orchestrator/passes/pass-003/raw-output.txt"
+	delete(sc.story.blobs, digestOf(sc.files[second]))
+	for _, name := range []string{lost, other, prompt, second} {
+		write(t, sc.dir, name, "x")
+	}
+	res := repair(t, sc.dir, sc.story.blobs)
+	require.True(t, res.Applied)
+	require.Equal(t, prompt+" "+other, planned(res))
+	require.Equal(t, lost+", "+second+" cannot be rebuilt: the store has lost its contents "+
+		"(run starter check --deep "+sc.dir.Root+" for details)", res.RepairHint)
+	require.Equal(t, sc.files[other], read(t, sc.dir, other))
+	require.Equal(t, "x", read(t, sc.dir, lost))
+	require.False(t, repair(t, sc.dir, sc.story.blobs).Applied)
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -112,7 +111,7 @@ type story struct {
 	from    int // first line of the open batch
 	phase   string
 	id      string // of the run
-	salt    string // what tells its prompts and replies from those of another
+	salt    string // distinguishes its prompts and replies from those of another run
 
 	cost   func(p run.Pass) run.Spend // of a call; nil: spend
 	change func(end *run.PassEnd)     // of a settled pass; nil: nothing
@@ -338,50 +337,69 @@ func whole(t testing.TB) *story {
 	return s
 }
 
-func project(t testing.TB, d projector.Dir, s *story, batches ...projector.Batch) {
-	t.Helper()
-	for _, b := range batches {
-		p, err := d.Project(context.Background(), s.blobs, b)
-		require.NoError(t, err)
-		require.Equal(t, run.ProjectionWritten, p.Outcome)
+func (s *story) twoPasses() {
+	s.start()
+	s.pass(1)
+	s.pass(2)
+}
+
+// asks runs two passes and requests a hand-off.
+func (s *story) asks() {
+	s.twoPasses()
+	s.add(run.KindHandoffRequested, run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h-1", Phase: "write",
+		Type: run.HandoffFeedbackAlways, Trigger: run.TriggerApproved})
+}
+
+// pause ends the story with a pause.
+func (s *story) pause() { s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested}) }
+
+// finish ends the story with this status.
+func (s *story) finish(status run.Status) {
+	s.phase = ""
+	s.add(run.KindRunEnd, run.RunEnd{Status: status})
+	s.send()
+}
+
+// checkpoint is one that a pass creates.
+func (s *story) checkpoint(id string, pass int) {
+	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: id, AtPass: pass, USD: s.state.Total()})
+}
+
+// revert goes back to an earlier state: what is in between is abandoned.
+func (s *story) revert(to run.State) {
+	s.send()
+	s.add(run.KindRunReverted, run.RunReverted{To: to.Seq, Cause: "reset",
+		Abandoned: run.Range{First: to.Seq + 1, Last: s.state.Seq}, State: &to})
+}
+
+// worksOn begins a run on a workspace.
+func (s *story) worksOn(snapshots string) {
+	s.add(run.KindRunStart, run.RunStart{
+		Task: "work", RunKind: "pipeline", Pipeline: "work", RunID: "run-1", ThreadID: "thread-1", Epoch: 1,
+		CreatedAt: moment(0), Snapshots: snapshots,
+		Workspace: &run.Workspace{Kind: "dir", Source: "/elsewhere", Tree: s.blobs.keep("tree 0")},
+	})
+	s.phase = "turns"
+	s.add(run.KindPhaseStart, run.PhaseStart{Key: "turns", Title: "Turns", Round: 1})
+	s.send()
+}
+
+// turn is one pass of a role that outputs changes. No tree: it changed nothing.
+func (s *story) turn(n int, outcome run.Category, tree string) {
+	p := run.Pass{Step: "turns/1", Role: "worker", Gives: "changes", Round: n, InRound: 1, OfRound: 1, Title: "turn",
+		Description: "a turn"}
+	call := fmt.Sprintf("call %d", n)
+	s.add(run.KindPassStart, run.PassStart{Pass: p, Call: call, Agent: "agent", Attempt: 1, Attempts: 3,
+		Prompt: s.blobs.keep("prompt")})
+	s.send()
+	end := run.PassEnd{Pass: p, Call: call, Outcome: outcome, StartedAt: s.state.TS, CompletedAt: s.state.TS,
+		Attempts: 1, Spend: spend(), Next: &run.Place{Round: n, Step: 1}}
+	if tree == "" {
+		s.add(run.KindPassEnd, end)
+		return
 	}
-}
-
-// written is a directory that holds a story.
-func written(t testing.TB, s *story) projector.Dir {
-	t.Helper()
-	d := projector.At(filepath.Join(t.TempDir(), "run"))
-	require.NoError(t, d.Take(claim()))
-	project(t, d, s, s.batches...)
-	return d
-}
-
-func claim() run.Claim {
-	return run.Claim{Version: 1, RunID: "run-1", ThreadID: "thread-1", CreatedAt: moment(0), Pipeline: "page", Host: "h"}
-}
-
-// look gives the content of every file, and every folder.
-func look(t testing.TB, d projector.Dir) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	require.NoError(t, filepath.WalkDir(d.Root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || path == d.Root {
-			return err
-		}
-		rel, _ := filepath.Rel(d.Root, path)
-		if rel == layout.UnsyncedFile {
-			return nil // names this boot of the machine
-		}
-		if e.IsDir() {
-			files[rel+"/"] = ""
-			return nil
-		}
-		data, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a link to a file that was lost
-		}
-		files[filepath.ToSlash(rel)] = string(data)
-		return err
-	}))
-	return files
+	b := s.blobs.keep(tree)
+	end.Tree = &b
+	s.add(run.KindPassEnd, end)
+	s.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: p.Step, Call: call, Tree: b, Changed: 3})
 }

@@ -77,6 +77,14 @@ func varied(t *testing.T) (*story, *books) {
 	return s, b
 }
 
+// used is what a pass has used, with all of its attempts.
+type used struct{ input, output, ms int64 }
+
+func (b *books) used(p run.Pass) used {
+	at := key(p)
+	return used{b.pass[at].InputTokens, b.pass[at].OutputTokens, b.duration[at]}
+}
+
 // key names a pass in the books.
 func key(p run.Pass) string { return fmt.Sprintf("%s%s/%d", p.Step, p.Member, p.Round) }
 
@@ -99,16 +107,16 @@ func (b *books) rows(p run.Pass) []*sums {
 	return append(all, at(b.cycle, strconv.Itoa(p.Round)))
 }
 
-// tell writes the run: a retried pass with a failed check, a pause, and three cycles of which the last has no refine.
-func (s *story) tell(b *books) {
+// vary writes the run: a retried pass with a failed check, a pause, and three cycles of which the last has no refine.
+func (s *story) vary() {
 	s.start()
 	s.pass(1)
 	s.begin(about(2), 1)
 	s.fail(about(2), 1)
 	s.begin(about(2), 2)
 	s.end(about(2), "ok", 2)
-	s.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S1", AtPass: 2, USD: s.state.Total()})
-	s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	s.checkpoint("cp-S1", 2)
+	s.pause()
 	s.add(run.KindRunResumed, run.RunResumed{Epoch: 1, From: run.Paused})
 	s.pass(3)
 	s.pass(4)
@@ -116,15 +124,13 @@ func (s *story) tell(b *books) {
 	for n, score := range []float64{2, 3, 3.6} {
 		s.cycle(n+1, score)
 	}
-	s.phase = ""
-	s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
-	s.send()
+	s.finish(run.Done)
 }
 
 // TestRecordedValues compares the values of state.json, the logs and the evidence with those that the test has counted.
 func TestRecordedValues(t *testing.T) {
 	s, b := varied(t)
-	s.tell(b)
+	s.vary()
 	d := written(t, s)
 	state, err := records.State(d.Dir)
 	require.NoError(t, err)
@@ -136,10 +142,8 @@ func TestRecordedValues(t *testing.T) {
 	for n, p := range state.PassRecords {
 		i, err := strconv.Atoi(n)
 		require.NoError(t, err)
-		want := b.pass[key(about(i))]
-		require.Equal(t, []int64{want.InputTokens, want.OutputTokens, b.duration[key(about(i))]},
-			[]int64{p.Tokens.InputTokens, p.Tokens.OutputTokens, p.DurationMS}, n)
-		require.InDelta(t, want.CostUSD, p.Tokens.EstimatedCostUSD, 1e-9, n)
+		require.Equal(t, b.used(about(i)), used{p.Tokens.InputTokens, p.Tokens.OutputTokens, p.DurationMS}, n)
+		require.InDelta(t, b.pass[key(about(i))].CostUSD, p.Tokens.EstimatedCostUSD, 1e-9, n)
 		require.Equal(t, i != b.wrong, p.ValidationPassed, n)
 	}
 	require.Len(t, state.PassRecords, 4)
@@ -168,26 +172,22 @@ func cyclesMatch(t *testing.T, d projector.Dir, state rundir.PipelineState, b *b
 	require.Len(t, b.pages, 2)
 	for n := 1; n <= 3; n++ {
 		c := state.PACycleRecords[strconv.Itoa(n)]
-		of := func(member, role string) []int64 {
-			at := key(run.Pass{Step: role, Member: member, Round: n})
-			return []int64{b.pass[at].InputTokens, b.pass[at].OutputTokens, b.duration[at]}
-		}
+		of := func(member, role string) used { return b.used(run.Pass{Step: role, Member: member, Round: n}) }
+		in := func(tokens rundir.CallTokens, ms int64) used { return used{tokens.InputTokens, tokens.OutputTokens, ms} }
 		require.Equal(t, lasted[n], c.DurationMS)
 		require.Len(t, c.Auditors, 2)
 		for i, id := range []string{"auditor-A", "auditor-B"} {
 			a := c.Auditors[i]
 			require.Equal(t, id, a.ID)
-			require.Equal(t, of(id, "auditor"), []int64{a.Tokens.InputTokens, a.Tokens.OutputTokens, a.DurationMS})
+			require.Equal(t, of(id, "auditor"), in(a.Tokens, a.DurationMS))
 		}
-		require.Equal(t, of("", "weaver"),
-			[]int64{c.Weaver.Tokens.InputTokens, c.Weaver.Tokens.OutputTokens, c.Weaver.DurationMS})
+		require.Equal(t, of("", "weaver"), in(c.Weaver.Tokens, c.Weaver.DurationMS))
 		require.InDelta(t, b.cycle[strconv.Itoa(n)].CostUSD, c.TotalCycleCostUSD, 1e-9)
 		if n == 3 {
 			require.Nil(t, c.Refine)
 			continue
 		}
-		require.Equal(t, of("", "refine"),
-			[]int64{c.Refine.Tokens.InputTokens, c.Refine.Tokens.OutputTokens, c.Refine.DurationMS})
+		require.Equal(t, of("", "refine"), in(c.Refine.Tokens, c.Refine.DurationMS))
 		before, err := d.ReadFile(c.Refine.BackupPath)
 		require.NoError(t, err)
 		require.Equal(t, b.pages[n], string(before), "the page that refine of cycle %d received", n)
