@@ -78,14 +78,6 @@ func TestReadReplyEstimatesMissingFigures(t *testing.T) {
 	}
 }
 
-func TestReadReplyWithoutPriceCostsNothing(t *testing.T) {
-	reply, failure := ReadReply(adapter.Text, []byte("hello"), Exit{}, "", Prices{}, 100)
-	require.Nil(t, failure)
-	require.EqualValues(t, 25, reply.Tokens.Input)
-	require.Zero(t, reply.CostUSD)
-	require.True(t, reply.Estimated)
-}
-
 func TestReadReplyClassifiesFailures(t *testing.T) {
 	isError := func(text string) string {
 		return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":true,"result":%q}`, text)

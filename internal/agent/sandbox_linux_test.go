@@ -125,14 +125,21 @@ func TestOtherWorkerStopsSandbox(t *testing.T) {
 }
 
 func TestSandboxFailsToStart(t *testing.T) {
-	c := confined(t, "echo never")
-	c.Sandbox.Bwrap = "/bin/sh" // which knows none of the options
-	child := start(t, c)
-	<-child.Done()
-	_, err := child.Result()
-	require.ErrorContains(t, err, "start the sandbox: ")
-	var spawn *supervisor.SpawnError
-	require.ErrorAs(t, err, &spawn)
+	for name, change := range map[string]func(*sandbox.Call){
+		"bubblewrap": func(c *sandbox.Call) { c.Bwrap = "/bin/sh" }, // which knows none of the options
+		"network":    func(c *sandbox.Call) { c.Network, c.Enter = []string{"127.0.0.1:80"}, []string{"/bin/false"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := confined(t, "echo never")
+			change(c.Sandbox)
+			child := start(t, c)
+			<-child.Done()
+			_, err := child.Result()
+			require.ErrorContains(t, err, "start the sandbox: ")
+			var spawn *supervisor.SpawnError
+			require.ErrorAs(t, err, &spawn)
+		})
+	}
 }
 
 // serving is an HTTP server on the host's loopback that answers with its name.
@@ -185,11 +192,14 @@ func TestSandboxedNetwork(t *testing.T) {
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
-func TestNetworkThatCannotBePrepared(t *testing.T) {
-	c := confined(t, "echo never")
-	c.Sandbox.Network, c.Sandbox.Enter = []string{"127.0.0.1:80"}, []string{"/bin/false"}
-	child := start(t, c)
-	<-child.Done()
-	_, err := child.Result()
-	require.ErrorContains(t, err, "start the sandbox: ")
+func TestProcessOutsideGroupIsKilled(t *testing.T) {
+	other := commandIn(t.TempDir(), "wait")
+	other.Mark = other.Dir
+	stays := start(t, other)
+	c := commandIn(t.TempDir(), "emigrate")
+	c.Mark = c.Dir
+	require.Zero(t, result(t, start(t, c)).Code)
+	_, emigrant := pids(t, c)
+	requireGone(t, emigrant)
+	require.True(t, stays.p.Identity().Alive())
 }

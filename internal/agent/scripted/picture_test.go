@@ -13,6 +13,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// pictureFolder makes the folder that prompts name in a new working directory.
+func pictureFolder(t *testing.T) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("pictures", 0o755))
+}
+
 // shoot draws what a browser would show of the page: its ground, and the proof mark.
 func shoot(t *testing.T, name string, mark color.Color) {
 	t.Helper()
@@ -33,8 +40,7 @@ func auditorPrompt(letter, what string) string {
 const pictures = "- pictures/full-200x100.png\n- pictures/viewport-200x100.png\n- pictures/scroll-200x100-step1.png"
 
 func TestAuditorsSeeThePolishInThePicture(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.Mkdir("pictures", 0o755))
+	pictureFolder(t)
 	for level, mark := range proof {
 		shoot(t, "pictures/viewport-200x100.png", mark)
 		reply := answerOf(t, auditorPrompt("B", pictures), nil).Result
@@ -44,18 +50,18 @@ func TestAuditorsSeeThePolishInThePicture(t *testing.T) {
 }
 
 func TestAuditorsBelieveThePictureAndNotTheSource(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.Mkdir("pictures", 0o755))
+	pictureFolder(t)
 	shoot(t, "pictures/viewport-200x100.png", proof[2])
 	source := "```html\n<main data-polish=\"0\"><ul class=\"woven\"></ul></html>\n```"
 	require.Contains(t, answerOf(t, auditorPrompt("A", pictures+"\n\n"+source), nil).Result, "Score: 3.0/4")
 	require.Contains(t, answerOf(t, auditorPrompt("A", source), nil).Result,
 		"Seen in the source: polish 0.\n\n- PA-01: NO")
+	best := strings.Replace(source, `polish="0"`, `polish="3"`, 1)
+	require.Contains(t, answerOf(t, auditorPrompt("C", best), nil).Result, "Score: 4.0/4", "the scale ends there")
 }
 
 func TestAuditorsDoNotGuess(t *testing.T) {
-	t.Chdir(t.TempDir())
-	require.NoError(t, os.Mkdir("pictures", 0o755))
+	pictureFolder(t)
 	code, _, stderr := invoke(auditorPrompt("A", pictures), nil)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "no such file")
@@ -63,11 +69,6 @@ func TestAuditorsDoNotGuess(t *testing.T) {
 	code, _, stderr = invoke(auditorPrompt("A", pictures), nil)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "no proof mark")
-}
-
-func TestScoresStayOnTheScale(t *testing.T) {
-	source := "```html\n<main data-polish=\"3\"><ul class=\"woven\"></ul></html>\n```"
-	require.Contains(t, answerOf(t, auditorPrompt("C", source), nil).Result, "Score: 4.0/4")
 }
 
 func TestSeedPageDrawsProofMark(t *testing.T) {

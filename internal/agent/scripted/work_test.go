@@ -51,14 +51,13 @@ func TestWorkerFollowsThePlan(t *testing.T) {
 // TestWorkerFindsUncleanFolder: doing a turn on what an earlier attempt has left does not pass unnoticed.
 func TestWorkerFindsUncleanFolder(t *testing.T) {
 	for message, plan := range map[string]string{
-		"create a: it is there already":        "create `a`\n\n```text\nx\n```\n",
-		"change gone: lstat gone":              "change `gone`\n\n```text\nx\n```\n",
-		"delete gone: lstat gone":              "delete `gone`\n",
-		"rename gone to b: lstat gone":         "rename `gone` to `b`\n",
-		"rename a to c: it is there already":   "rename `a` to `c`\n",
-		"delete ../a: it leads out":            "delete `../a`\n",
-		"rename a to /tmp/a: it leads out":     "rename `a` to `/tmp/a`\n",
-		"turn 1: create a: it is there alread": "create `a`\n",
+		"create a: it is there already":      "create `a`\n\n```text\nx\n```\n",
+		"change gone: lstat gone":            "change `gone`\n\n```text\nx\n```\n",
+		"delete gone: lstat gone":            "delete `gone`\n",
+		"rename gone to b: lstat gone":       "rename `gone` to `b`\n",
+		"rename a to c: it is there already": "rename `a` to `c`\n",
+		"delete ../a: it leads out":          "delete `../a`\n",
+		"rename a to /tmp/a: it leads out":   "rename `a` to `/tmp/a`\n",
 	} {
 		t.Run(message, func(t *testing.T) {
 			t.Chdir(t.TempDir())
