@@ -15,8 +15,7 @@ func delivered(t *testing.T) (r *Repo, dir, base, work string) {
 	r, dir = initial(t, files{"a.txt": "a\n"})
 	w, base := worktree(t, r)
 	write(t, w.Root(), files{"a.txt": "a2\n", "new.txt": "n\n"})
-	work, err := w.Commit(t.Context(), "work", "a.txt", "new.txt")
-	require.NoError(t, err)
+	work = must(w.Commit(t.Context(), "work", "a.txt", "new.txt"))(t)
 	return r, dir, base, work
 }
 
@@ -87,13 +86,13 @@ func TestFastForwardRefuses(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir, _, work := delivered(t)
 			row.damage(t, dir)
-			before, head := read(t, dir), run(t, dir, "rev-parse", "HEAD")
+			before, at := read(t, dir), head(t, dir)
 			err := r.FastForward(t.Context(), row.branch, work)
 			require.ErrorContains(t, err, row.message)
 			require.ErrorContains(t, err, "fast-forward branch "+row.branch)
 			require.True(t, row.is(err), "%T", err)
 			require.Equal(t, before, read(t, dir))
-			require.Equal(t, head, run(t, dir, "rev-parse", "HEAD"))
+			require.Equal(t, at, head(t, dir))
 		})
 	}
 }
@@ -123,7 +122,7 @@ func TestReset(t *testing.T) {
 	require.NoDirExists(t, filepath.Join(w.Root(), "new"))
 	require.NoDirExists(t, filepath.Join(w.Root(), "inner"))
 	require.Equal(t, base+" passbook/r1",
-		run(t, w.Root(), "rev-parse", "HEAD")+" "+run(t, w.Root(), "branch", "--show-current"))
+		head(t, w.Root())+" "+run(t, w.Root(), "branch", "--show-current"))
 }
 
 func TestResetRefusesForeignCheckout(t *testing.T) {
@@ -154,13 +153,11 @@ func TestOpenWorktree(t *testing.T) {
 	moved := filepath.Join(folder(t), "moved")
 	require.NoError(t, os.Rename(w.Root(), moved))
 	write(t, moved, files{"a.txt": "b\n"})
-	again, err := OpenWorktree(ctx, moved)
-	require.NoError(t, err)
-	changes, err := again.Changes(ctx, base)
-	require.NoError(t, err)
+	again := must(OpenWorktree(ctx, moved))(t)
+	changes := must(again.Changes(ctx, base))(t)
 	require.Equal(t, []Change{{Path: "a.txt", Kind: Changed, Added: 1, Removed: 1}}, changes)
 
-	_, err = OpenWorktree(ctx, dir)
+	_, err := OpenWorktree(ctx, dir)
 	require.ErrorIs(t, err, ErrNotOwned)
 	_, err = OpenWorktree(ctx, w.Root())
 	require.ErrorIs(t, err, os.ErrNotExist)

@@ -20,15 +20,13 @@ func TestChanges(t *testing.T) {
 		".gitignore": "ignored\n", "committed.txt": "c\n",
 	})
 	w, base := worktree(t, r)
-	changes, err := w.Changes(ctx, base)
-	require.NoError(t, err)
+	changes := must(w.Changes(ctx, base))(t)
 	require.Empty(t, changes)
-	stat, err := statSince(ctx, w, base)
-	require.NoError(t, err)
-	require.Empty(t, stat)
+	stat := func() string { return must(must(w.Since(ctx, base))(t).Stat(ctx))(t) }
+	require.Empty(t, stat())
 
 	write(t, w.Root(), files{"committed.txt": "c\nd\n"})
-	_, err = w.Commit(ctx, "work", "committed.txt")
+	_, err := w.Commit(ctx, "work", "committed.txt")
 	require.NoError(t, err)
 	write(t, w.Root(), files{
 		"a.txt": "1\nx\n3\n4\n", "new.txt": "1\n2\n3\n", "pic": "\x00\x02", odd: "o\n", "ignored": "i\n",
@@ -39,8 +37,7 @@ func TestChanges(t *testing.T) {
 	run(t, w.Root(), "add", "new.txt")
 	index := run(t, w.Root(), "ls-files", "--stage")
 
-	changes, err = w.Changes(ctx, base)
-	require.NoError(t, err)
+	changes = must(w.Changes(ctx, base))(t)
 	require.Equal(t, []Change{
 		{Path: "a.txt", Kind: Changed, Added: 2, Removed: 1},
 		{Path: "committed.txt", Kind: Changed, Added: 1},
@@ -57,10 +54,8 @@ func TestChanges(t *testing.T) {
 	)
 	require.Equal(t, index, run(t, w.Root(), "ls-files", "--stage"), "the index is not touched")
 
-	stat, err = statSince(ctx, w, base)
-	require.NoError(t, err)
-	require.Contains(t, stat, " a.txt ")
-	require.Contains(t, stat, "8 files changed, 7 insertions(+), 3 deletions(-)")
+	require.Contains(t, stat(), " a.txt ")
+	require.Contains(t, stat(), "8 files changed, 7 insertions(+), 3 deletions(-)")
 }
 
 func TestChangeWithinClockTickIsDetected(t *testing.T) {
@@ -75,8 +70,7 @@ func TestChangeWithinClockTickIsDetected(t *testing.T) {
 	require.NoError(t, os.Chtimes(path, long, long))
 	require.NoError(t, os.Chtimes(index, long, long))
 	run(t, w.Root(), "config", "core.trustctime", "false")
-	changes, err := w.Changes(t.Context(), base)
-	require.NoError(t, err)
+	changes := must(w.Changes(t.Context(), base))(t)
 	require.Equal(t, []Change{{Path: "a.txt", Kind: Changed, Added: 1, Removed: 1}}, changes)
 }
 

@@ -3,14 +3,10 @@ package repo
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
-
-// words are the lines of a text, on one line.
-func words(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 func TestCommitExactPaths(t *testing.T) {
 	t.Parallel()
@@ -33,12 +29,11 @@ func TestCommitExactPaths(t *testing.T) {
 	require.Equal(t, "M a.txt D gone.txt R100 old name.txt new name.txt A new/file.txt",
 		words(run(t, w.Root(), "diff-tree", "-r", "-M", "--name-status", base, id)))
 	require.Equal(t, "pass 3\n\nwhat it did", run(t, w.Root(), "log", "-1", "--format=%B"))
-	require.Equal(t, "M other.txt M staged.txt ?? untracked.txt", words(run(t, w.Root(), "status", "--porcelain")))
+	require.Equal(t, "M other.txt M staged.txt ?? untracked.txt", status(t, w.Root()))
 	require.Equal(t, "staged.txt", run(t, w.Root(), "diff", "--cached", "--name-only"),
 		"what was staged by others stays staged")
 
-	id, err = w.Commit(t.Context(), "again", "a.txt", "gone.txt", "never was.txt")
-	require.NoError(t, err)
+	id = must(w.Commit(t.Context(), "again", "a.txt", "gone.txt", "never was.txt"))(t)
 	require.Empty(t, id, "nothing to commit")
 }
 
@@ -51,20 +46,19 @@ func TestCommitFileFolderSwap(t *testing.T) {
 	}
 	write(t, w.Root(), files{"file/inside": "i\n", "folder": "now a file\n"})
 	require.NoError(t, os.Symlink("file", filepath.Join(w.Root(), "linked")))
-	changes, err := w.Changes(t.Context(), base)
-	require.NoError(t, err)
-	_, err = w.Commit(t.Context(), "swap", Paths(changes)...)
+	changes := must(w.Changes(t.Context(), base))(t)
+	_, err := w.Commit(t.Context(), "swap", Paths(changes)...)
 	require.NoError(t, err)
 	require.Equal(t, "file/inside folder linked", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
-	require.Empty(t, run(t, w.Root(), "status", "--porcelain"))
+	require.Empty(t, status(t, w.Root()))
 }
 
 func TestCommitterIdentity(t *testing.T) {
 	t.Setenv("EMAIL", "guessed@host") // what git would make up
 	for _, row := range []struct{ name, user, email, want string }{
-		{"nobody is configured", "", "", "Passbook <passbook@localhost>"},
-		{"only a name", "Somebody", "", "Passbook <passbook@localhost>"},
-		{"the repository's own", "Somebody", "some@body", "Somebody <some@body>"},
+		{"unset", "", "", "Passbook <passbook@localhost>"},
+		{"only a name", "User", "", "Passbook <passbook@localhost>"},
+		{"the repository's own", "User", "user@host", "User <user@host>"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n"})
@@ -101,15 +95,12 @@ func TestUserHooksDoNotRun(t *testing.T) {
 	ctx := t.Context()
 	w, base := worktree(t, r)
 	write(t, dir, files{"b.txt": "b\n"})
-	base2, err := w.ImportChanges(ctx, r, true)
-	require.NoError(t, err)
+	base2 := must(w.ImportChanges(ctx, r, true))(t)
 	write(t, w.Root(), files{"c.txt": "c\n"})
-	id, err := w.Commit(ctx, "work", "c.txt")
-	require.NoError(t, err)
-	patch, err := patchSince(ctx, w, base2)
-	require.NoError(t, err)
+	id := must(w.Commit(ctx, "work", "c.txt"))(t)
+	patch := patchSince(t, w, base2)
 	require.NoError(t, r.Apply(ctx, patch))
-	_, err = r.CommitAll(ctx, "all")
+	_, err := r.CommitAll(ctx, "all")
 	require.NoError(t, err)
 	require.NoError(t, w.Reset(ctx, base))
 	require.NoError(t, r.CreateBranch(ctx, "delivered", id))
@@ -125,8 +116,7 @@ func TestImportChanges(t *testing.T) {
 		want      files
 	}{
 		{"with untracked files", true, files{
-			".gitignore": "ignored\n", "staged.txt": "s2\n", "both.txt": "b3\n", "unstaged.txt": "u2\n",
-			"new.txt":     "n\n",
+			".gitignore": "ignored\n", "staged.txt": "s2\n", "both.txt": "b3\n", "unstaged.txt": "u2\n", "new.txt": "n\n",
 			"renamed.txt": "r\n",
 		}},
 		{"without untracked files", false, files{
@@ -138,48 +128,37 @@ func TestImportChanges(t *testing.T) {
 			ctx := t.Context()
 			r, dir := initial(t, files{
 				".gitignore": "ignored\n", "staged.txt": "s\n", "both.txt": "b\n", "unstaged.txt": "u\n",
-				"gone.txt": "g\n",
-				"name.txt": "r\n",
+				"gone.txt": "g\n", "name.txt": "r\n",
 			})
 			write(t, dir, files{"staged.txt": "s2\n", "both.txt": "b2\n"})
 			run(t, dir, "add", "-A")
 			run(t, dir, "mv", "name.txt", "renamed.txt")
 			write(t, dir, files{"both.txt": "b3\n", "unstaged.txt": "u2\n", "new.txt": "n\n", "ignored": "i\n"})
 			erase(t, dir, "gone.txt")
-			before, index := run(t, dir, "status", "--porcelain"), run(t, dir, "ls-files", "--stage")
+			before, index := status(t, dir), run(t, dir, "ls-files", "--stage")
 
-			w, head := worktree(t, r)
-			base, err := w.ImportChanges(ctx, r, row.untracked)
-			require.NoError(t, err)
+			w, at := worktree(t, r)
+			base := must(w.ImportChanges(ctx, r, row.untracked))(t)
 			require.Equal(t, row.want, read(t, w.Root()))
-			require.Empty(t, run(t, w.Root(), "status", "--porcelain"))
-			require.Equal(t, head+" "+ImportMessage, run(t, w.Root(), "log", "-1", "--format=%P %s", base))
+			require.Empty(t, status(t, w.Root()))
+			require.Equal(t, at+" "+ImportMessage, run(t, w.Root(), "log", "-1", "--format=%P %s", base))
 			require.Equal(t, "passbook/r1", run(t, w.Root(), "branch", "--show-current"))
-			require.Equal(t, before, run(t, dir, "status", "--porcelain"), "the source is not touched")
+			require.Equal(t, before, status(t, dir), "the source is not touched")
 			require.Equal(t, index, run(t, dir, "ls-files", "--stage"))
 
 			write(t, dir, files{"late.txt": "l\n"})
-			again, err := w.ImportChanges(ctx, r, row.untracked)
-			require.NoError(t, err)
+			again := must(w.ImportChanges(ctx, r, row.untracked))(t)
 			require.Equal(t, base, again)
 			require.Equal(t, row.want, read(t, w.Root()))
 		})
 	}
 }
 
-func TestImportWithoutChanges(t *testing.T) {
-	t.Parallel()
-	r, _ := initial(t, files{"a.txt": "a\n"})
-	w, head := worktree(t, r)
-	base, err := w.ImportChanges(t.Context(), r, true)
-	require.NoError(t, err)
-	require.Equal(t, head, base)
-}
-
-func TestImportFromAdvancedSource(t *testing.T) {
+func TestImportNeedsChangesAndTheSameCommit(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
-	w, _ := worktree(t, r)
+	w, base := worktree(t, r)
+	require.Equal(t, base, must(w.ImportChanges(t.Context(), r, true))(t))
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
 	_, err := w.ImportChanges(t.Context(), r, true)
 	require.ErrorContains(t, err, "they must match")
@@ -188,17 +167,15 @@ func TestImportFromAdvancedSource(t *testing.T) {
 func TestCommitAll(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n", "gone.txt": "g\n", ".gitignore": "ignored\n"})
-	id, err := r.CommitAll(t.Context(), "nothing")
-	require.NoError(t, err)
+	id := must(r.CommitAll(t.Context(), "nothing"))(t)
 	require.Empty(t, id)
 
 	write(t, dir, files{"a.txt": "a2\n", "new.txt": "n\n", "ignored": "i\n"})
 	erase(t, dir, "gone.txt")
-	id, err = r.CommitAll(t.Context(), "my work")
-	require.NoError(t, err)
+	id = must(r.CommitAll(t.Context(), "my work"))(t)
 	require.Equal(t, id+" my work", run(t, dir, "log", "-1", "--format=%H %s", "main"))
 	require.Equal(t, ".gitignore a.txt new.txt", words(run(t, dir, "ls-tree", "--name-only", "HEAD")))
-	require.Empty(t, run(t, dir, "status", "--porcelain"))
+	require.Empty(t, status(t, dir))
 }
 
 func TestCommitAllRefuses(t *testing.T) {
@@ -213,9 +190,11 @@ func TestCommitAllRefuses(t *testing.T) {
 	conflict(t, dir)
 	_, err = r.CommitAll(t.Context(), "x")
 	require.ErrorContains(t, err, "a merge is in progress")
+	_, err = r.CommitPaths(t.Context(), "x", "a.txt")
+	require.ErrorContains(t, err, "finish or abort it")
 }
 
-// conflict begins a merge that cannot end by itself.
+// conflict begins a merge with a conflict.
 func conflict(t *testing.T, dir string) {
 	t.Helper()
 	run(t, dir, "checkout", "-q", "-b", "side")
@@ -235,9 +214,8 @@ func TestLineEndingsAreAccepted(t *testing.T) {
 	run(t, dir, "config", "core.safecrlf", "true")
 	w, base := worktree(t, r)
 	write(t, w.Root(), files{"new.txt": "1\n2\n"})
-	changes, err := w.Changes(t.Context(), base)
-	require.NoError(t, err)
+	changes := must(w.Changes(t.Context(), base))(t)
 	require.Equal(t, []Change{{Path: "new.txt", Kind: Added, Added: 2}}, changes)
-	_, err = w.Commit(t.Context(), "work", "new.txt")
+	_, err := w.Commit(t.Context(), "work", "new.txt")
 	require.NoError(t, err)
 }

@@ -18,8 +18,7 @@ func TestFolders(t *testing.T) {
 	c, drop, err := Folders(ctx, before, after)
 	require.NoError(t, err)
 	defer drop()
-	changes, err := c.Changes(ctx)
-	require.NoError(t, err)
+	changes := must(c.Changes(ctx))(t)
 	require.Equal(t, []Change{
 		{Path: ".gitattributes", Kind: Added, Added: 2},
 		{Path: ".gitignore", Kind: Added, Added: 1},
@@ -28,36 +27,27 @@ func TestFolders(t *testing.T) {
 		{Path: "pic", Kind: Changed, Binary: true},
 		{Path: "renamed.txt", OldPath: "old.txt", Kind: Renamed},
 	}, changes)
-	patch, err := c.Patch(ctx, "page.html")
-	require.NoError(t, err)
+	patch := must(c.Patch(ctx, "page.html"))(t)
 	require.Contains(t, string(patch), "--- a/page.html\n+++ b/page.html\n@@ -1,2 +1,3 @@\n 1\r\n 2\r\n+3\n")
-	stat, err := c.Stat(ctx, "gone.txt", "page.html")
-	require.NoError(t, err)
+	stat := must(c.Stat(ctx, "gone.txt", "page.html"))(t)
 	require.Contains(t, stat, "2 files changed, 1 insertion(+), 1 deletion(-)")
 	require.Equal(t, "1\r\n2\r\n", read(t, before)["page.html"])
 
 	drop()
 	require.NoDirExists(t, c.git.dir)
-}
 
-func TestEqualFolders(t *testing.T) {
-	t.Parallel()
-	c, drop, err := Folders(t.Context(), folder(t), folder(t))
+	c, drop, err = Folders(ctx, before, before)
 	require.NoError(t, err)
 	defer drop()
-	changes, err := c.Changes(t.Context())
-	require.NoError(t, err)
-	require.Empty(t, changes)
+	require.Empty(t, must(c.Changes(ctx))(t))
 }
 
 func TestBetween(t *testing.T) {
 	t.Parallel()
 	r, _, base, work := delivered(t)
-	c, err := r.Between(t.Context(), base, work)
-	require.NoError(t, err)
-	changes, err := c.Changes(t.Context(), "new.txt")
-	require.NoError(t, err)
+	c := must(r.Between(t.Context(), base, work))(t)
+	changes := must(c.Changes(t.Context(), "new.txt"))(t)
 	require.Equal(t, []Change{{Path: "new.txt", Kind: Added, Added: 1}}, changes)
-	_, err = r.Between(t.Context(), base, "nowhere")
+	_, err := r.Between(t.Context(), base, "nowhere")
 	require.ErrorContains(t, err, "find commit nowhere")
 }

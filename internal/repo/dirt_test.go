@@ -60,8 +60,7 @@ func TestDirt(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n", ".gitignore": "ignored/\n"})
 			row.do(t, dir)
-			got, err := r.Dirt(t.Context())
-			require.NoError(t, err)
+			got := must(r.Dirt(t.Context()))(t)
 			require.Equal(t, row.want, got)
 		})
 	}
@@ -91,19 +90,15 @@ func TestDirtWritesNothing(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	index := filepath.Join(dir, ".git", "index")
-	before, err := os.ReadFile(index)
-	require.NoError(t, err)
+	before := must(os.ReadFile(index))(t)
 	later := filepath.Join(dir, "a.txt")
 	write(t, dir, files{"a.txt": "a\n"})
-	info, err := os.Stat(later)
-	require.NoError(t, err)
+	info := must(os.Stat(later))(t)
 	require.NoError(t, os.Chtimes(later, info.ModTime().Add(5e9), info.ModTime().Add(5e9)))
-	d, err := r.Dirt(t.Context())
-	require.NoError(t, err)
+	d := must(r.Dirt(t.Context()))(t)
 	require.Empty(t, d.Paths())
 	require.Empty(t, d.Operation)
-	after, err := os.ReadFile(index)
-	require.NoError(t, err)
+	after := must(os.ReadFile(index))(t)
 	require.Equal(t, before, after)
 }
 

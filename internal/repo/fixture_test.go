@@ -1,7 +1,6 @@
 package repo
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -47,8 +46,7 @@ func run(t *testing.T, dir string, args ...string) string {
 // folder is an empty folder, without symbolic links in its path.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
+	dir := must(filepath.EvalSymlinks(t.TempDir()))(t)
 	return dir
 }
 
@@ -69,7 +67,7 @@ func erase(t *testing.T, dir, path string) {
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, path)))
 }
 
-// read gives all files below a folder, but git's own.
+// read returns all files below a folder, but git's own.
 func read(t *testing.T, dir string) files {
 	t.Helper()
 	found := files{}
@@ -109,8 +107,7 @@ func initial(t *testing.T, fs files) (*Repo, string) {
 	write(t, dir, fs)
 	run(t, dir, "add", "-A")
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
-	r, err := Open(t.Context(), dir)
-	require.NoError(t, err)
+	r := must(Open(t.Context(), dir))(t)
 	return r, dir
 }
 
@@ -119,25 +116,29 @@ func worktree(t *testing.T, r *Repo) (w *Worktree, base string) {
 	t.Helper()
 	base, _, err := r.Head(t.Context())
 	require.NoError(t, err)
-	w, err = r.AddWorktree(t.Context(), filepath.Join(folder(t), "workspace"), "passbook/r1", base)
-	require.NoError(t, err)
+	w = must(r.AddWorktree(t.Context(), filepath.Join(folder(t), "workspace"), "passbook/r1", base))(t)
 	return w, base
 }
 
 // patchSince returns the changes since a commit as a patch.
-func patchSince(ctx context.Context, w *Worktree, base string, paths ...string) ([]byte, error) {
-	c, err := w.Since(ctx, base)
-	if err != nil {
-		return nil, err
-	}
-	return c.Patch(ctx, paths...)
+func patchSince(t *testing.T, w *Worktree, base string, paths ...string) []byte {
+	t.Helper()
+	return must(must(w.Since(t.Context(), base))(t).Patch(t.Context(), paths...))(t)
 }
 
-// statSince returns the changes since a commit as a table.
-func statSince(ctx context.Context, w *Worktree, base string) (string, error) {
-	c, err := w.Since(ctx, base)
-	if err != nil {
-		return "", err
-	}
-	return c.Stat(ctx)
+// must returns the value of a call that may not fail: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T { t.Helper(); require.NoError(t, err); return v }
 }
+
+// head is the commit that is checked out.
+func head(t *testing.T, dir string) string { t.Helper(); return run(t, dir, "rev-parse", "HEAD") }
+
+// status is that of git, on one line.
+func status(t *testing.T, dir string) string {
+	t.Helper()
+	return words(run(t, dir, "status", "--porcelain"))
+}
+
+// words are the lines of a text, on one line.
+func words(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// planted sets every setting that runs a command which leaves a mark, and gives the name of the mark.
+// planted sets every setting that runs a command that leaves a mark, and returns the path of the mark.
 func planted(t *testing.T, dir string, flags ...string) (mark string) {
 	t.Helper()
 	mark = filepath.Join(folder(t), "ran")
@@ -33,13 +33,20 @@ func planted(t *testing.T, dir string, flags ...string) (mark string) {
 	return mark
 }
 
-// uses does with a checkout what verbs and the worker do.
+// attacked is a repository whose files name every setting that runs a command, and a checkout of it.
+func attacked(t *testing.T) (r *Repo, dir, base string, w *Worktree) {
+	t.Helper()
+	r, dir = initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
+	w, base = worktree(t, r)
+	return r, dir, base, w
+}
+
+// uses does with a checkout what commands and the worker do.
 func uses(t *testing.T, w *Worktree, base string) {
 	t.Helper()
 	write(t, w.root, files{"a.txt": "changed\n", "new.txt": "new\n"})
-	c, err := w.Since(t.Context(), base)
-	require.NoError(t, err)
-	_, err = c.Patch(t.Context())
+	c := must(w.Since(t.Context(), base))(t)
+	_, err := c.Patch(t.Context())
 	require.NoError(t, err)
 	_, err = w.Dirt(t.Context())
 	require.NoError(t, err)
@@ -52,35 +59,24 @@ func uses(t *testing.T, w *Worktree, base string) {
 // TestReceivedConfigurationRunsNothing opens the repository that a received directory names, and its checkout.
 func TestReceivedConfigurationRunsNothing(t *testing.T) {
 	t.Parallel()
-	own, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
-	base := run(t, dir, "rev-parse", "HEAD")
-	path := filepath.Join(folder(t), "workspace")
-	_, err := own.AddWorktree(t.Context(), path, "passbook/r1", base)
-	require.NoError(t, err)
+	_, dir, base, w := attacked(t)
 	mark := planted(t, dir)
-	r, err := OpenReceived(t.Context(), dir)
-	require.NoError(t, err)
-	w, err := r.Worktree(t.Context(), path)
-	require.NoError(t, err)
+	r := must(OpenReceived(t.Context(), dir))(t)
+	w = must(r.Worktree(t.Context(), w.root))(t)
 	uses(t, w, base)
 	require.NoFileExists(t, mark)
 
-	_, err = OpenReceived(t.Context(), ".")
+	_, err := OpenReceived(t.Context(), ".")
 	require.ErrorContains(t, err, "the path is not absolute")
 }
 
 // TestWorktreeConfigurationRunsNothing plants a configuration where an agent can write one: in the checkout.
 func TestWorktreeConfigurationRunsNothing(t *testing.T) {
 	t.Parallel()
-	r, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
-	base := run(t, dir, "rev-parse", "HEAD")
-	path := filepath.Join(folder(t), "workspace")
-	_, err := r.AddWorktree(t.Context(), path, "passbook/r1", base)
-	require.NoError(t, err)
-	run(t, path, "config", "extensions.worktreeConfig", "true")
-	mark := planted(t, path, "--worktree")
-	w, err := r.Worktree(t.Context(), path)
-	require.NoError(t, err)
+	r, _, base, w := attacked(t)
+	run(t, w.root, "config", "extensions.worktreeConfig", "true")
+	mark := planted(t, w.root, "--worktree")
+	w = must(r.Worktree(t.Context(), w.root))(t)
 	uses(t, w, base)
 	require.NoFileExists(t, mark)
 }
@@ -89,7 +85,7 @@ func TestWorktreeConfigurationRunsNothing(t *testing.T) {
 func TestReplacedCheckoutIsRefused(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
-	base := run(t, dir, "rev-parse", "HEAD")
+	base := head(t, dir)
 	path := filepath.Join(folder(t), "workspace")
 	_, err := r.AddWorktree(t.Context(), path, "passbook/r1", base)
 	require.NoError(t, err)
@@ -97,8 +93,7 @@ func TestReplacedCheckoutIsRefused(t *testing.T) {
 	other := filepath.Join(folder(t), "other")
 	run(t, evil, "worktree", "add", "-q", "-b", "passbook/r1", other)
 	mark := planted(t, evil)
-	raw, err := os.ReadFile(filepath.Join(other, ".git"))
-	require.NoError(t, err)
+	raw := must(os.ReadFile(filepath.Join(other, ".git")))(t)
 	require.NoError(t, os.RemoveAll(other))
 	require.NoError(t, os.WriteFile(filepath.Join(path, ".git"), raw, 0o600))
 	record := strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir: "))
@@ -115,13 +110,10 @@ func TestFiltersOfTheUserRun(t *testing.T) {
 	r, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "*.txt filter=upper\n"})
 	run(t, dir, "config", "filter.upper.clean", "tr a-z A-Z")
 	path := filepath.Join(folder(t), "workspace")
-	r, err := Open(t.Context(), r.Root())
-	require.NoError(t, err)
-	w, err := r.AddWorktree(t.Context(), path, "passbook/r1", "HEAD")
-	require.NoError(t, err)
+	r = must(Open(t.Context(), r.Root()))(t)
+	w := must(r.AddWorktree(t.Context(), path, "passbook/r1", "HEAD"))(t)
 	write(t, path, files{"a.txt": "changed\n"})
-	commit, err := w.Commit(t.Context(), "A pass", "a.txt")
-	require.NoError(t, err)
+	commit := must(w.Commit(t.Context(), "A pass", "a.txt"))(t)
 	require.Equal(t, "CHANGED", strings.TrimSpace(run(t, dir, "show", commit+":a.txt")))
 }
 
@@ -142,12 +134,11 @@ func TestConfigurationThatBlocksIsRefused(t *testing.T) {
 	require.NoError(t, unix.Mkfifo(fifo, 0o600))
 	run(t, dir, "config", "alias.x", "y")
 	config := filepath.Join(dir, ".git", "config")
-	text, err := os.ReadFile(config)
-	require.NoError(t, err)
+	text := must(os.ReadFile(config))(t)
 	require.NoError(t, os.WriteFile(config, append(text, "[include]\npath = "+fifo+"\n"...), 0o600))
 	late, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	_, err = git{dir: dir, timeout: 50 * time.Millisecond}.open(late, received)
+	_, err := git{dir: dir, timeout: 50 * time.Millisecond}.open(late, received)
 	require.ErrorIs(t, err, errSlowConfig)
 	require.NoError(t, late.Err())
 }
@@ -155,15 +146,10 @@ func TestConfigurationThatBlocksIsRefused(t *testing.T) {
 // TestWorktreeOfUnknownRepositoryRunsNothing opens a checkout by its .git alone, which may have been replaced.
 func TestWorktreeOfUnknownRepositoryRunsNothing(t *testing.T) {
 	t.Parallel()
-	r, dir := initial(t, files{"a.txt": "a\n", ".gitattributes": "* filter=evil diff=evil merge=evil\n"})
-	base := run(t, dir, "rev-parse", "HEAD")
-	path := filepath.Join(folder(t), "workspace")
-	w, err := r.AddWorktree(t.Context(), path, "passbook/r1", base)
-	require.NoError(t, err)
+	_, dir, base, w := attacked(t)
 	require.Empty(t, w.Suppressed())
 	mark := planted(t, dir)
-	w, err = OpenWorktree(t.Context(), path)
-	require.NoError(t, err)
+	w = must(OpenWorktree(t.Context(), w.root))(t)
 	require.ElementsMatch(t, []string{"evil.clean", "evil.smudge"}, w.Suppressed())
 	uses(t, w, base)
 	require.NoFileExists(t, mark)

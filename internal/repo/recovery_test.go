@@ -21,16 +21,13 @@ func cutOff(t *testing.T) (r *Repo, dir string, patch []byte, before, after file
 	write(t, w.Root(), files{"a.txt": tenLines + "11\n", "new/b.txt": "b\n", "tool": "#!2\n"})
 	erase(t, w.Root(), "gone")
 	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old \xff.txt"), filepath.Join(w.Root(), "renamed.txt")))
-	patch, err := patchSince(t.Context(), w, base)
-	require.NoError(t, err)
+	patch = patchSince(t, w, base)
 	write(t, dir, files{"a.txt": "mine\n" + tenLines})
 	before, after = read(t, dir), read(t, w.Root())
 	after["a.txt"] = "mine\n" + tenLines + "11\n"
-	paths, err := r.touched(t.Context(), patch)
-	require.NoError(t, err)
-	made, err := r.contents(t.Context(), paths, patch)
-	require.NoError(t, err)
-	_, err = save(r.root, r.backupOf(patch), paths, made)
+	paths := must(r.touched(t.Context(), patch))(t)
+	made := must(r.contents(t.Context(), paths, patch))(t)
+	_, err := save(r.root, r.backupOf(patch), paths, made)
 	require.NoError(t, err)
 	return r, dir, patch, before, after
 }
@@ -70,8 +67,7 @@ func TestInterruptedApplyIsRepeated(t *testing.T) {
 			t.Parallel()
 			r, dir, patch, before, after := cutOff(t)
 			row.did(t, dir)
-			applied, err := r.Applied(t.Context(), patch)
-			require.NoError(t, err)
+			applied := must(r.Applied(t.Context(), patch))(t)
 			require.Equal(t, row.done, applied)
 			require.NoDirExists(t, r.backupOf(patch))
 			if !row.done {
@@ -83,7 +79,7 @@ func TestInterruptedApplyIsRepeated(t *testing.T) {
 
 			r, dir, patch, _, after = cutOff(t)
 			row.did(t, dir)
-			require.NoError(t, r.Apply(t.Context(), patch), "without a look before")
+			require.NoError(t, r.Apply(t.Context(), patch), "without a check first")
 			require.Equal(t, after, read(t, dir))
 		})
 	}
@@ -102,7 +98,7 @@ func TestFileChangedAfterInterruptionIsKept(t *testing.T) {
 	require.Equal(t, damage, read(t, dir))
 
 	write(t, dir, files{"tool": before["tool"]})
-	require.NoError(t, r.Apply(t.Context(), patch), "mended by hand")
+	require.NoError(t, r.Apply(t.Context(), patch), "repaired by hand")
 	require.NoFileExists(t, filepath.Join(dir, "gone", "deep.txt"))
 }
 
@@ -110,8 +106,7 @@ func TestBackupWithoutListIsIgnored(t *testing.T) {
 	t.Parallel()
 	r, dir, patch, _, after := cutOff(t)
 	erase(t, r.backupOf(patch), listFile)
-	applied, err := r.Applied(t.Context(), patch)
-	require.NoError(t, err)
+	applied := must(r.Applied(t.Context(), patch))(t)
 	require.False(t, applied)
 	require.NoDirExists(t, r.backupOf(patch))
 	require.NoError(t, r.Apply(t.Context(), patch))
@@ -141,14 +136,12 @@ func TestKilledApply(t *testing.T) {
 	w, base := worktree(t, r)
 	write(t, w.Root(), files{"a.txt": "a2\n", "z.bad": "z2\n"})
 	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old.txt"), filepath.Join(w.Root(), "renamed.txt")))
-	patch, err := patchSince(t.Context(), w, base)
-	require.NoError(t, err)
+	patch := patchSince(t, w, base)
 	before := read(t, dir)
 	write(t, dir, files{".git/patch": string(patch)})
 	run(t, dir, "config", "filter.bad.clean", "cat")
 	run(t, dir, "config", "filter.bad.smudge", "kill -9 $PASSBOOK_TEST_PID $PPID")
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must(os.Executable())(t)
 	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(os.Environ(), "PASSBOOK_TEST_APPLY="+dir)
 	out, err := cmd.CombinedOutput()
@@ -156,8 +149,7 @@ func TestKilledApply(t *testing.T) {
 	require.NotEqual(t, before, read(t, dir), "it was half done")
 
 	run(t, dir, "config", "filter.bad.smudge", "cat")
-	applied, err := r.Applied(t.Context(), patch)
-	require.NoError(t, err)
+	applied := must(r.Applied(t.Context(), patch))(t)
 	require.False(t, applied)
 	require.Equal(t, before, read(t, dir))
 	require.NoError(t, r.Apply(t.Context(), patch))

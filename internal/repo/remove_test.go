@@ -14,16 +14,15 @@ func TestBranchContent(t *testing.T) {
 	w, base := worktree(t, r)
 	own := func(besides ...string) BranchContent {
 		t.Helper()
-		o, err := r.OwnWork(t.Context(), "passbook/r1", besides...)
-		require.NoError(t, err)
+		o := must(r.OwnWork(t.Context(), "passbook/r1", besides...))(t)
 		return o
 	}
-	require.Equal(t, BranchContent{At: base}, own(), "a branch at its base holds nothing of its own")
+	require.Equal(t, BranchContent{At: base}, own(), "a branch at its base has no commits")
 
 	write(t, w.Root(), files{"a.txt": "b\n"})
 	_, err := w.Commit(t.Context(), "Add b", "a.txt")
 	require.NoError(t, err)
-	at := run(t, w.Root(), "rev-parse", "HEAD")
+	at := head(t, w.Root())
 	short := run(t, w.Root(), "rev-parse", "--short", "HEAD")
 	require.Equal(t, BranchContent{At: at, Only: []string{short + " Add b"}}, own())
 
@@ -39,8 +38,7 @@ func TestBranchContent(t *testing.T) {
 	require.False(t, r.Contains(t.Context(), at, "passbook/r1"))
 	require.False(t, r.Contains(t.Context(), "0123456789012345678901234567890123456789"))
 
-	o, err := r.OwnWork(t.Context(), "passbook/none")
-	require.NoError(t, err)
+	o := must(r.OwnWork(t.Context(), "passbook/none"))(t)
 	require.Zero(t, o)
 }
 
@@ -53,11 +51,10 @@ func TestRemoveBranch(t *testing.T) {
 	require.ErrorIs(t, r.RemoveBranch(t.Context(), "main", base), ErrNotOwned)
 
 	require.NoError(t, os.RemoveAll(w.Root())) // by hand: git still lists it
-	paths, err := r.Checkouts(t.Context(), "passbook/r1")
-	require.NoError(t, err)
+	paths := must(r.Checkouts(t.Context(), "passbook/r1"))(t)
 	require.Equal(t, []string{w.Root()}, paths)
 	require.ErrorAs(t, r.RemoveBranch(t.Context(), "passbook/r1", "0000000"), &there,
-		"it is at another commit than was looked at")
+		"it is at another commit")
 	require.NoError(t, r.RemoveBranch(t.Context(), "passbook/r1", base))
 	require.NoError(t, r.RemoveBranch(t.Context(), "passbook/r1", base), "it is gone already")
 	require.NotContains(t, run(t, dir, "worktree", "list"), "passbook/")
@@ -69,16 +66,14 @@ func TestWorktreeDirt(t *testing.T) {
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	w, _ := worktree(t, r)
 	write(t, w.Root(), files{"a.txt": "b\n", "new.txt": "new\n"})
-	d, err := WorktreeDirt(t.Context(), w.Root())
-	require.NoError(t, err)
+	d := must(WorktreeDirt(t.Context(), w.Root()))(t)
 	require.Equal(t, []string{"a.txt", "new.txt"}, d.Paths())
-	source, err := SourceOf(t.Context(), w.Root())
-	require.NoError(t, err)
+	source := must(SourceOf(t.Context(), w.Root()))(t)
 	require.Equal(t, dir, source)
 
 	link := filepath.Join(folder(t), "link")
 	require.NoError(t, os.Symlink(w.Root(), link))
-	_, err = WorktreeDirt(t.Context(), link)
+	_, err := WorktreeDirt(t.Context(), link)
 	require.ErrorIs(t, err, ErrNotOwned)
 	_, err = WorktreeDirt(t.Context(), dir)
 	require.ErrorIs(t, err, ErrNotOwned)
@@ -97,8 +92,7 @@ func TestLostCheckout(t *testing.T) {
 		"moved, and another run has its place": func(t *testing.T, r *Repo, _ string, w *Worktree) string {
 			away := filepath.Join(folder(t), "workspace")
 			require.NoError(t, os.Rename(w.Root(), away))
-			other, err := r.AddWorktree(t.Context(), w.Root(), "passbook/r2", "HEAD")
-			require.NoError(t, err)
+			other := must(r.AddWorktree(t.Context(), w.Root(), "passbook/r2", "HEAD"))(t)
 			write(t, other.Root(), files{"other.txt": "other\n"})
 			return away
 		},
@@ -119,14 +113,12 @@ func TestLostCheckout(t *testing.T) {
 			path := lose(t, r, dir, w)
 			_, err := WorktreeDirt(t.Context(), path)
 			require.ErrorIs(t, err, ErrLost)
-			paths, err := r.Unsaved(t.Context(), path, "passbook/r1")
-			require.NoError(t, err)
+			paths := must(r.Unsaved(t.Context(), path, "passbook/r1"))(t)
 			require.Empty(t, paths)
 			write(t, path, files{"a.txt": "edited\n", "new.txt": "new\n", "made.o": "object\n"})
 			require.NoError(t, os.Remove(filepath.Join(path, "b.txt")))
 			before := read(t, path)
-			paths, err = r.Unsaved(t.Context(), path, "passbook/r1")
-			require.NoError(t, err)
+			paths = must(r.Unsaved(t.Context(), path, "passbook/r1"))(t)
 			require.Equal(t, []string{"a.txt", "new.txt"}, paths)
 			_, err = r.Unsaved(t.Context(), path, "passbook/none")
 			require.ErrorContains(t, err, "no such branch")
@@ -158,10 +150,8 @@ func TestOpenRefs(t *testing.T) {
 			run(t, dir, damage...)
 			_, err := Open(t.Context(), dir)
 			require.Error(t, err)
-			r, err := OpenRefs(t.Context(), dir)
-			require.NoError(t, err)
-			own, err := r.OwnWork(t.Context(), "passbook/r1")
-			require.NoError(t, err)
+			r := must(OpenRefs(t.Context(), dir))(t)
+			own := must(r.OwnWork(t.Context(), "passbook/r1"))(t)
 			require.Equal(t, BranchContent{At: base}, own)
 			run(t, dir, "config", "core.bare", "false")
 		})

@@ -12,21 +12,13 @@ import (
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	_, dir := initial(t, files{"sub/deep/a.txt": "a\n"})
-	for _, from := range []string{"", "sub", "sub/deep"} {
-		r, err := Open(t.Context(), filepath.Join(dir, from))
+	link := filepath.Join(folder(t), "link")
+	require.NoError(t, os.Symlink(dir, link))
+	for _, from := range []string{dir, filepath.Join(dir, "sub/deep"), link} {
+		r, err := Open(t.Context(), from)
 		require.NoError(t, err, from)
 		require.Equal(t, dir, r.Root(), from)
 	}
-}
-
-func TestOpenThroughSymlink(t *testing.T) {
-	t.Parallel()
-	_, dir := initial(t, files{"a.txt": "a\n"})
-	link := filepath.Join(folder(t), "link")
-	require.NoError(t, os.Symlink(dir, link))
-	r, err := Open(t.Context(), link)
-	require.NoError(t, err)
-	require.Equal(t, dir, r.Root())
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -67,11 +59,9 @@ func TestCallerGitVariablesAreIgnored(t *testing.T) {
 	t.Setenv("GIT_DIR", filepath.Join(other, ".git"))
 	t.Setenv("GIT_WORK_TREE", other)
 	t.Setenv("GIT_INDEX_FILE", filepath.Join(other, "nowhere"))
-	r, err := Open(t.Context(), dir)
-	require.NoError(t, err)
+	r := must(Open(t.Context(), dir))(t)
 	require.Equal(t, dir, r.Root())
-	d, err := r.Dirt(t.Context())
-	require.NoError(t, err)
+	d := must(r.Dirt(t.Context()))(t)
 	require.Equal(t, Dirt{}, d)
 }
 
@@ -87,15 +77,17 @@ func TestCancelledCommand(t *testing.T) {
 func TestHead(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
-	id := run(t, dir, "rev-parse", "HEAD")
+	id := head(t, dir)
 	commit, branch, err := r.Head(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{id, "main"}, []string{commit, branch})
+	require.Equal(t, id, commit)
+	require.Equal(t, "main", branch)
 
 	run(t, dir, "checkout", "-q", "--detach")
 	commit, branch, err = r.Head(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []string{id, ""}, []string{commit, branch})
+	require.Equal(t, id, commit)
+	require.Empty(t, branch)
 }
 
 func TestVersions(t *testing.T) {

@@ -13,41 +13,31 @@ import (
 func TestAddWorktree(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"})
-	path := filepath.Join(folder(t), "run", "workspace")
-	head := run(t, dir, "rev-parse", "HEAD")
-
-	w, err := r.AddWorktree(t.Context(), path, "passbook/r1", "HEAD")
-	require.NoError(t, err)
+	path, base := filepath.Join(folder(t), "run", "workspace"), head(t, dir)
+	w := must(r.AddWorktree(t.Context(), path, "passbook/r1", "HEAD"))(t)
 	require.Equal(t, path, w.Root())
 	require.Equal(t, files{"a.txt": "a\n", "sub/b.txt": "b\n"}, read(t, path))
 	require.Equal(t, "passbook/r1", run(t, path, "branch", "--show-current"))
 	require.Equal(t, "main", run(t, dir, "branch", "--show-current"))
 
-	write(t, path, files{"a.txt": "changed\n"})
-	again, err := r.AddWorktree(t.Context(), path, "passbook/r1", head)
-	require.NoError(t, err)
+	write(t, path, files{"a.txt": "committed\n", "sub/b.txt": "changed\n"})
+	must(w.Commit(t.Context(), "work", "a.txt"))(t)
+	again := must(r.AddWorktree(t.Context(), path, "passbook/r1", base))(t)
 	require.Equal(t, path, again.Root())
-	require.Equal(t, "changed\n", read(t, path)["a.txt"], "one that is there stays as it is")
-}
+	require.Equal(t, files{"a.txt": "committed\n", "sub/b.txt": "changed\n"}, read(t, path), "an existing one stays")
 
-func TestAddWorktreeAfterCommits(t *testing.T) {
-	t.Parallel()
-	r, _ := initial(t, files{"a.txt": "a\n"})
-	w, base := worktree(t, r)
-	write(t, w.Root(), files{"a.txt": "b\n"})
-	_, err := w.Commit(t.Context(), "work", "a.txt")
-	require.NoError(t, err)
-	_, err = r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
+	run(t, dir, "checkout", "-q", "--detach")
+	_, err := r.AddWorktree(t.Context(), filepath.Join(folder(t), "workspace"), "passbook/r2", "HEAD")
 	require.NoError(t, err)
 }
 
 func TestAddWorktreeRefuses(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
-	first := run(t, dir, "rev-parse", "HEAD")
+	first := head(t, dir)
 	run(t, dir, "branch", "passbook/taken")
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "second")
-	second := run(t, dir, "rev-parse", "HEAD")
+	second := head(t, dir)
 	elsewhere := filepath.Join(folder(t), "elsewhere")
 	run(t, dir, "worktree", "add", "-q", "-b", "passbook/away", elsewhere)
 	full := folder(t)
@@ -101,8 +91,7 @@ func TestAddWorktreeAfterFolderRemoval(t *testing.T) {
 			erase(t, parent, "workspace")
 			erase(t, parent, "other")
 
-			w, err := r.AddWorktree(t.Context(), filepath.Join(parent, row.path), "passbook/r1", "HEAD")
-			require.NoError(t, err)
+			w := must(r.AddWorktree(t.Context(), filepath.Join(parent, row.path), "passbook/r1", "HEAD"))(t)
 			require.Equal(t, files{"a.txt": "a\n"}, read(t, w.Root()))
 			require.Contains(t, run(t, dir, "worktree", "list"), other, "the disk of another run may only be away")
 		})
@@ -118,8 +107,7 @@ func TestAddWorktreeInMovedDirectory(t *testing.T) {
 	write(t, filepath.Join(parent, "old", "workspace"), files{"a.txt": "kept\n"})
 	require.NoError(t, os.Rename(filepath.Join(parent, "old"), filepath.Join(parent, "new")))
 
-	w, err := r.AddWorktree(t.Context(), filepath.Join(parent, "new", "workspace"), "passbook/r1", "HEAD")
-	require.NoError(t, err)
+	w := must(r.AddWorktree(t.Context(), filepath.Join(parent, "new", "workspace"), "passbook/r1", "HEAD"))(t)
 	require.Equal(t, files{"a.txt": "kept\n"}, read(t, w.Root()))
 	require.Contains(t, run(t, dir, "worktree", "list"), filepath.Join(parent, "new", "workspace"))
 	require.NotContains(t, run(t, dir, "worktree", "list"), filepath.Join(parent, "old"))
@@ -132,8 +120,7 @@ func TestAddWorktreeAfterInterruption(t *testing.T) {
 	erase(t, w.Root(), "b.txt")
 	write(t, filepath.Join(dir, ".git", "worktrees", "workspace"), files{"locked": "initializing"})
 
-	w, err := r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
-	require.NoError(t, err)
+	w = must(r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base))(t)
 	require.Equal(t, files{"a.txt": "a\n", "b.txt": "b\n"}, read(t, w.Root()))
 }
 
@@ -199,11 +186,10 @@ func TestAddWorktreeFromMovedSource(t *testing.T) {
 	write(t, w.Root(), files{"a.txt": "kept\n"})
 	moved := filepath.Join(folder(t), "moved")
 	require.NoError(t, os.Rename(dir, moved))
-	r, err := Open(t.Context(), moved)
+	r = must(Open(t.Context(), moved))(t)
+	_, err := r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
 	require.NoError(t, err)
-	_, err = r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
-	require.NoError(t, err)
-	require.Equal(t, "M a.txt", words(run(t, w.Root(), "status", "--porcelain")))
+	require.Equal(t, "M a.txt", status(t, w.Root()))
 }
 
 func TestSubmodule(t *testing.T) {
@@ -213,17 +199,14 @@ func TestSubmodule(t *testing.T) {
 	submodule(t, dir)
 	write(t, dir, files{"a.txt": "mine\n"})
 	w, _ := worktree(t, r)
-	base, err := w.ImportChanges(ctx, r, true)
-	require.NoError(t, err)
+	base := must(w.ImportChanges(ctx, r, true))(t)
 	require.Equal(t, "mine\n", read(t, w.Root())["a.txt"])
-	changes, err := w.Changes(ctx, base)
-	require.NoError(t, err)
+	changes := must(w.Changes(ctx, base))(t)
 	require.Empty(t, changes)
 
 	write(t, w.Root(), files{"b.txt": "b\n"})
-	patch, err := patchSince(ctx, w, base)
-	require.NoError(t, err)
-	_, err = w.Commit(ctx, "work", "b.txt")
+	patch := patchSince(t, w, base)
+	_, err := w.Commit(ctx, "work", "b.txt")
 	require.NoError(t, err)
 	require.Equal(t, ".gitmodules a.txt b.txt lib", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
 	require.NoError(t, r.Apply(ctx, patch))
@@ -231,14 +214,4 @@ func TestSubmodule(t *testing.T) {
 	require.NoError(t, w.Reset(ctx, base))
 	require.NoError(t, r.RemoveWorktree(ctx, w.Root(), false))
 	require.NoDirExists(t, w.Root())
-}
-
-func TestAddWorktreeOfDetachedHead(t *testing.T) {
-	t.Parallel()
-	r, dir := initial(t, files{"a.txt": "a\n"})
-	run(t, dir, "checkout", "-q", "--detach")
-	w, base := worktree(t, r)
-	head, branch, err := w.Head(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, []string{base, "passbook/r1"}, []string{head, branch})
 }
