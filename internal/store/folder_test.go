@@ -23,7 +23,7 @@ func openTestFolder(t *testing.T) (*Store, *folder) {
 }
 
 func TestDamageIsDetectedAndRepaired(t *testing.T) {
-	injuries := []struct {
+	damages := []struct {
 		name   string
 		damage func(data []byte) []byte
 	}{
@@ -32,7 +32,7 @@ func TestDamageIsDetectedAndRepaired(t *testing.T) {
 		{"emptied", func([]byte) []byte { return nil }},
 		{"longer", func(data []byte) []byte { return append(data, 'x') }},
 	}
-	for _, tt := range injuries {
+	for _, tt := range damages {
 		t.Run(tt.name, func(t *testing.T) {
 			s, f := openTestFolder(t)
 			d, err := s.Put(t.Context(), []byte("precious"))
@@ -116,7 +116,7 @@ func TestBatchSyncsEachFolderOnce(t *testing.T) {
 	require.Equal(t, []string{"sync", "write", "sync", "sync folder"}, steps)
 }
 
-// twoInOneFolder gives two texts whose blobs share a folder.
+// twoInOneFolder returns two texts whose blobs share a folder.
 func twoInOneFolder() (string, string) {
 	seen := map[string]string{}
 	for i := 0; ; i++ {

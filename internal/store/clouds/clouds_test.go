@@ -9,7 +9,7 @@ import (
 	_ "github.com/passbook-run/passbook/internal/store/clouds"
 )
 
-// Opening connects to nothing; it finds the driver and reads the URL.
+// TestCloudSchemesAreKnown: opening does not connect; it finds the driver and reads the URL.
 func TestCloudSchemesAreKnown(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "example")
 	t.Setenv("AZURE_STORAGE_KEY", "ZXhhbXBsZQ==")

@@ -10,7 +10,7 @@ import (
 // check accepts what can be checked out without touching anything outside the folder: what Save creates, and
 // nothing else.
 func (t Tree) check() error {
-	if err := t.checkSize(); err != nil {
+	if err := t.checkSize(maxEntries); err != nil {
 		return err
 	}
 	folders := map[string]bool{".": true}
@@ -36,9 +36,9 @@ var errOrder = errors.New("entries are in the order of their paths, each only on
 // maxEntries limits the size of a forged tree.
 const maxEntries = 1 << 20
 
-func (t Tree) checkSize() error {
-	if len(t.Entries) > maxEntries {
-		return fmt.Errorf("it has more than %d entries", maxEntries)
+func (t Tree) checkSize(most int) error {
+	if len(t.Entries) > most {
+		return fmt.Errorf("it has more than %d entries", most)
 	}
 	return nil
 }

@@ -15,16 +15,15 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 )
 
-// TestFolderProblems is told from what is wrong with the store.
+// TestFolderProblems distinguishes errors of the folder from those of the store.
 func TestFolderProblems(t *testing.T) {
-	s, err := store.Open(t.Context(), "file://"+t.TempDir())
-	require.NoError(t, err)
+	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
 	defer s.Close()
 	var folder *FolderError
 
 	dir := t.TempDir()
 	require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(dir, "hosts")))
-	_, err = Save(t.Context(), s, dir, Rules{}, nil)
+	_, err := Save(t.Context(), s, dir, Rules{}, nil)
 	require.ErrorAs(t, err, &folder)
 	require.ErrorContains(t, err, "hosts")
 
@@ -48,13 +47,11 @@ func TestFolderProblems(t *testing.T) {
 // deep makes folders in folders until their path is longer than a tree takes.
 func deep(t *testing.T, dir string) {
 	t.Helper()
-	root, err := os.OpenRoot(dir)
-	require.NoError(t, err)
+	root := must(os.OpenRoot(dir))(t)
 	for range 21 {
 		name := strings.Repeat("d", 200)
 		require.NoError(t, root.Mkdir(name, 0o700))
-		next, err := root.OpenRoot(name)
-		require.NoError(t, err)
+		next := must(root.OpenRoot(name))(t)
 		require.NoError(t, root.Close())
 		root = next
 	}

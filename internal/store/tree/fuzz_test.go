@@ -32,8 +32,8 @@ func FuzzNode(f *testing.F) {
 }
 
 // FuzzManifest: a tree that is taken names nothing outside, has one spelling,
-// comes back from its nodes, and its symlinks, laid down, lead nowhere else. The
-// file system itself says where they lead.
+// is loaded from its nodes, and its symlinks, checked out, lead nowhere else. The
+// file system decides where they lead.
 func FuzzManifest(f *testing.F) {
 	f.Add([]byte(shown))
 	for _, links := range [][2]string{
@@ -70,7 +70,7 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// unsigned gives the tree of a manifest whose digest, that no fuzzer guesses, is not looked at.
+// unsigned returns the tree of a manifest without a check of its digest, which no fuzzer guesses.
 func unsigned(data []byte) (Tree, bool) {
 	h, err := parse(data)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // Load reads a tree. A node that is missing, damaged, of another version, or that contains paths outside the tree
 // is an error.
 func Load(ctx context.Context, s *store.Store, d store.Digest) (Tree, error) {
-	t, err := load(ctx, s, d)
+	t, err := load(ctx, s, d, maxEntries)
 	if err != nil {
 		return Tree{}, fmt.Errorf("load tree %s: %w", d, err)
 	}
@@ -29,7 +29,7 @@ type place struct {
 }
 
 // load reads the nodes of each level concurrently.
-func load(ctx context.Context, s *store.Store, root store.Digest) (Tree, error) {
+func load(ctx context.Context, s *store.Store, root store.Digest, most int) (Tree, error) {
 	t := Tree{Entries: []Entry{}}
 	for level := []place{{".", root}}; len(level) > 0; {
 		nodes, err := fetch(ctx, s, level)
@@ -48,7 +48,7 @@ func load(ctx context.Context, s *store.Store, root store.Digest) (Tree, error) 
 					next = append(next, place{c.Path, c.node})
 				}
 			}
-			if err := t.checkSize(); err != nil {
+			if err := t.checkSize(most); err != nil {
 				return Tree{}, err
 			}
 		}

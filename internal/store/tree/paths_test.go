@@ -1,7 +1,6 @@
 package tree
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,21 +26,16 @@ func TestPathsAreLeftOutExactly(t *testing.T) {
 	require.False(t, s.ignored("again", true), "a pattern takes it in again")
 }
 
-// TestManyPathsAreNotPatterns: each file is tried against every pattern, so their number must not grow with the paths.
-func TestManyPathsAreNotPatterns(t *testing.T) {
-	var paths []string
-	for i := range 20_000 {
-		paths = append(paths, fmt.Sprintf("out/%d.o", i))
-	}
-	s, err := Rules{Ignore: []string{"*.tmp"}, Paths: paths}.compile()
-	require.NoError(t, err)
+// TestPathsAreNotPatterns: each file is compared with every pattern, so their number must not grow with the paths.
+func TestPathsAreNotPatterns(t *testing.T) {
+	s := must(Rules{Ignore: []string{"*.tmp"}, Paths: []string{"out/0.o", "out/1.o"}}.compile())(t)
 	require.Len(t, s.ignore, 1)
 	require.Len(t, s.secrets, len(secrets))
-	require.True(t, s.ignored("out/19999.o", false))
-	require.False(t, s.ignored("out/20000.o", false))
+	require.True(t, s.ignored("out/1.o", false))
+	require.False(t, s.ignored("out/2.o", false))
 }
 
-// TestTrackedFilesAreNotSecrets: also in a folder whose name is one, where all else still is.
+// TestTrackedFilesAreNotSecrets: also in a folder whose name is one, whose other files are.
 func TestTrackedFilesAreNotSecrets(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{
@@ -50,11 +44,9 @@ func TestTrackedFilesAreNotSecrets(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	s, err := store.Open(t.Context(), "mem://")
-	require.NoError(t, err)
+	s := must(store.Open(t.Context(), "mem://"))(t)
 	defer s.Close()
-	saved, err := Save(t.Context(), s, dir, Rules{Tracked: []string{"config/tls.key", ".aws/sub/known"}}, nil)
-	require.NoError(t, err)
+	saved := must(Save(t.Context(), s, dir, Rules{Tracked: []string{"config/tls.key", ".aws/sub/known"}}, nil))(t)
 	var files []string
 	for _, e := range saved.Tree.Entries {
 		if e.IsFile() {

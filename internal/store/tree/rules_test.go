@@ -38,15 +38,13 @@ func TestPatternsMeanWhatGitMeans(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
 	}
 	git(t, dir, "init", "-q")
-	s, err := store.Open(t.Context(), "mem://")
-	require.NoError(t, err)
+	s := must(store.Open(t.Context(), "mem://"))(t)
 	for _, patterns := range rows {
 		t.Run(strings.Join(patterns, " then "), func(t *testing.T) {
 			exclude := strings.Join(patterns, "\n") + "\n"
 			require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", "info", "exclude"), []byte(exclude), 0o600))
 			want := strings.Split(git(t, dir, "ls-files", "-z", "--others", "--exclude-standard"), "\x00")
-			saved, err := Save(t.Context(), s, dir, Rules{Ignore: patterns}, nil)
-			require.NoError(t, err)
+			saved := must(Save(t.Context(), s, dir, Rules{Ignore: patterns}, nil))(t)
 			got := []string{}
 			for _, e := range saved.Tree.Entries {
 				if e.IsFile() {
@@ -80,8 +78,7 @@ func TestPatternsThatCannotBeRead(t *testing.T) {
 }
 
 func TestSecretFileNames(t *testing.T) {
-	s, err := Rules{}.compile()
-	require.NoError(t, err)
+	s := must(Rules{}.compile())(t)
 	for _, path := range []string{
 		".env", "deep/.env", ".env.local", "server.pem", "id_rsa", "id_ed25519", "credentials", "x/credentials.json",
 		".npmrc", ".netrc", ".git-credentials", "tls.key",
