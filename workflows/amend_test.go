@@ -111,14 +111,6 @@ func TestAmendmentsAreRefused(t *testing.T) {
 	}
 }
 
-func TestAmendWithoutPlanIsRefused(t *testing.T) {
-	w := amendable(t, twoPasses)
-	var empty *reply
-	w.agent.will(call(1, 1), after(func() { empty = w.update("amend", nil) }))
-	w.done()
-	require.ErrorContains(t, empty.refused, `the plan is missing: run "starter amend run-1 --config FILE"`)
-}
-
 // TestAmendmentSurvivesContinueAsNew: each execution of one step goes by the plan in force.
 func TestAmendmentSurvivesContinueAsNew(t *testing.T) {
 	w := amendable(t, fourPasses)

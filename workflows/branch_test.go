@@ -30,7 +30,7 @@ func reuse(ok contract.PassResult) (contract.PassResult, error) {
 }
 
 func TestReplayUsesRecordedResults(t *testing.T) {
-	w := newHarness(t, twoPasses)
+	w := newHarness(t, acting(run.EffectExternal))
 	branched(w, run.ModeReplay, run.UseRecorded)
 	w.agent.will(call(2, 1), reuse)
 	w.done()
@@ -41,7 +41,7 @@ func TestReplayUsesRecordedResults(t *testing.T) {
 	require.True(t, in.RecordedOnly, "while it replays, nothing is called")
 	require.Equal(t, "their page", in.Artifact.Digest)
 	require.Equal(t, []run.Effect{{
-		Step: "002", Call: "run-1/g0.002.1.-.1", Class: "write", Policy: "use_recorded_result", Status: "reused",
+		Step: "002", Call: "run-1/g0.002.1.-.1", Class: run.EffectExternal, Policy: "use_recorded_result", Status: "reused",
 		Result: "their-run/g2.002.1.-.1.abc", Source: "their-run", USD: 1.5,
 	}}, payloads[run.Effect](w, run.KindEffectReused))
 	require.Equal(t, []string{"run.start", "run.replaying", "run.resumed", "run.end"},
@@ -69,37 +69,24 @@ func TestReplayCallsUnrecordedPasses(t *testing.T) {
 	require.Empty(t, payloads[run.Effect](w, run.KindEffectReused))
 }
 
-func TestReexecutingReplayIgnoresRecord(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	branched(w, run.ModeReplay, run.Reexecute)
-	w.done()
-	require.Empty(t, w.agent.inputs[0].RecordedRun)
-	require.False(t, w.agent.inputs[0].RecordedOnly)
-	require.Empty(t, w.story(run.KindRunReplaying))
-}
-
+// TestReplayWithHumanPolicyAsksBeforeEachCall: no call is made before its permission, and none without.
 func TestReplayWithHumanPolicyAsksBeforeEachCall(t *testing.T) {
-	for action, recorded := range map[string]string{run.ActionApprove: "", run.ActionApply: "their-run"} {
+	for action, recorded := range map[string][]string{run.ActionApprove: {""}, run.ActionApply: {"their-run"},
+		run.ActionHalt: nil, "": nil} {
 		t.Run(action, func(t *testing.T) {
 			w := newHarness(t, twoPasses)
 			branched(w, run.ModeReplay, run.RequireHuman)
-			w.answering(func(_ int, q run.Question) {
-				require.Empty(t, w.agent.ids, "nothing was called yet")
-				require.Equal(t, []string{"approve", "apply", "halt"}, q.Actions)
-				w.signal("decide", message{"id": q.ID, "action": action})
-			})
-			w.done()
-			require.Equal(t, recorded, w.agent.inputs[0].RecordedRun)
+			w.answers(message{"action": action})
+			if action == "" { // it expires before the answer
+				w.in.Start.Waits = run.Waits{ExpiresMS: 2000, OnExpiry: "continue"}
+			}
+			_, err := w.execute()
+			require.NoError(t, err)
+			require.Equal(t, recorded, fields(w.agent.inputs, func(in contract.PassInput) string { return in.RecordedRun }))
+			require.Equal(t, map[bool]run.Status{true: run.Halted, false: run.Done}[recorded == nil], w.dir.state(t).Status)
 			require.Equal(t, "blocked", payloads[run.Effect](w, run.KindEffectBlocked)[0].Status)
 		})
 	}
-	t.Run("halt", func(t *testing.T) {
-		w := newHarness(t, twoPasses)
-		branched(w, run.ModeReplay, run.RequireHuman)
-		w.answers(message{"action": "halt"})
-		w.ends(run.Halted, "gate.decided")
-		require.Empty(t, w.agent.ids)
-	})
 }
 
 func TestForkStartsWithOwnBudget(t *testing.T) {
@@ -117,14 +104,6 @@ func TestForkStartsWithOwnBudget(t *testing.T) {
 	require.Zero(t, s.Generation)
 	require.Equal(t, 2, s.Passes.LastSettled)
 	require.Empty(t, w.story(run.KindRunReplaying))
-}
-
-func TestExpiredPermissionMakesNoCall(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	branched(w, run.ModeReplay, run.RequireHuman)
-	w.in.Start.Waits = run.Waits{ExpiresMS: 2000, OnExpiry: "continue"}
-	w.ends(run.Halted, "gate.decided")
-	require.Empty(t, w.agent.ids)
 }
 
 // TestReplayDoesNotDeliverAgain what the replayed run delivered. Without such a delivery an operator decides.

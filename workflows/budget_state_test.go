@@ -197,6 +197,9 @@ func TestReceiversOfANotice(t *testing.T) {
 	n := e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited)
 	require.Equal(t, "limit/max/2026-11-25T14/"+e.receiversID()[:8], n.ID, "one for the hour if no reset is known")
 	require.Contains(t, n.Detail, "waits until 2026-11-25 15:05")
+	limited.Limited.Reset = "2026-11-25T15:00:00.000Z"
+	require.Equal(t, "limit/max/2026-11-25T15:00:00.000Z/"+e.receiversID()[:8],
+		e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
 	limited.Limited.Account = ""
 	require.Equal(t, "r/4", e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
 	asks := run.State{Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?",
@@ -230,11 +233,31 @@ func TestRestIsNeverNegative(t *testing.T) {
 	require.Equal(t, rest{}, left)
 }
 
-// TestSmallBudgetOfAMessage: a budget below one counts too.
-func TestSmallBudgetOfAMessage(t *testing.T) {
-	m := Message{USD: 0.5, BudgetLimits: BudgetLimits{Tokens: 1, Calls: 1, Hours: 0.5}}
-	want := run.Budget{CapUSD: 0.5, WarnUSD: 0.25, Tokens: 1, Calls: 1, Hours: 0.5}
-	require.Equal(t, want, m.budget(run.Budget{CapUSD: 9, WarnUSD: 9, Tokens: 9, Calls: 9, Hours: 9}, 0.5))
+// TestBudgetOfAMessage: what a message does not name stays as it is, and a budget below one counts too.
+func TestBudgetOfAMessage(t *testing.T) {
+	before := run.Budget{CapUSD: 40, WarnUSD: 32, Tokens: 9000, Calls: 90, Hours: 9, Deadline: "2026-02-01T00:00:00Z"}
+	const later = "2027-01-01T00:00:00Z"
+	for name, row := range map[string]struct {
+		m      Message
+		change func(b *run.Budget)
+		text   string
+	}{
+		"nothing":  {Message{}, func(*run.Budget) {}, ""},
+		"usd":      {Message{USD: 0.5}, func(b *run.Budget) { b.CapUSD, b.WarnUSD = 0.5, 0.4 }, "0.50 USD"},
+		"tokens":   {Message{BudgetLimits: BudgetLimits{Tokens: 1}}, func(b *run.Budget) { b.Tokens = 1 }, "1 tokens"},
+		"calls":    {Message{BudgetLimits: BudgetLimits{Calls: 1}}, func(b *run.Budget) { b.Calls = 1 }, "1 call"},
+		"hours":    {Message{BudgetLimits: BudgetLimits{Hours: 0.5}}, func(b *run.Budget) { b.Hours = 0.5 }, "0.5 hours"},
+		"deadline": {Message{BudgetLimits: BudgetLimits{Deadline: later}}, func(b *run.Budget) { b.Deadline = later }, "until " + later},
+		"all": {Message{USD: 20, BudgetLimits: BudgetLimits{Tokens: 500, Calls: 8, Hours: 2, Deadline: later}},
+			func(b *run.Budget) {
+				*b = run.Budget{CapUSD: 20, WarnUSD: 16, Tokens: 500, Calls: 8, Hours: 2, Deadline: later}
+			}, "20.00 USD, 500 tokens, 8 calls, 2 hours, until " + later},
+	} {
+		want := before
+		row.change(&want)
+		require.Equal(t, want, row.m.budget(before, 0.8), name)
+		require.Equal(t, row.text, row.m.budgetText(), name)
+	}
 }
 
 // TestAttemptWithinTheRest: another attempt reckons with the calls of the other members of its group.
@@ -265,5 +288,34 @@ func TestAttemptWithinTheRest(t *testing.T) {
 		})
 		require.Equal(t, []any{row.covered}, got, name)
 		require.InDelta(t, row.share, p.share, 0, name)
+	}
+}
+
+// The calls of a group share the rest of each budget.
+func TestRestOfBudgetsIsShared(t *testing.T) {
+	s := run.State{Budget: run.Budget{CapUSD: 10, Tokens: 100, Calls: 5}, Spent: run.Totals{USD: 4},
+		Used: run.Used{Tokens: 40, Calls: 2}}
+	for name, row := range map[string]struct {
+		budget   run.Budget
+		need     run.Need
+		taken    int // calls that are covered one after another
+		ofTokens bool
+	}{
+		"dollars":   {run.Budget{CapUSD: 10}, run.Need{USD: 2, Tokens: 900}, 3, false},
+		"tokens":    {run.Budget{Tokens: 100}, run.Need{USD: 900, Tokens: 30}, 2, true},
+		"calls":     {run.Budget{Calls: 3}, run.Need{USD: 900, Tokens: 900}, 1, false},
+		"all":       {s.Budget, run.Need{USD: 1, Tokens: 1}, 3, false},
+		"too much":  {s.Budget, run.Need{USD: 6.01}, 0, false},
+		"no budget": {run.Budget{}, run.Need{USD: 900}, 9, false},
+	} {
+		s.Budget = row.budget
+		left, n := restOf(s), 0
+		need := row.need
+		for n < 9 && left.covers(&need) {
+			left.take(need.USD, need.Tokens)
+			n++
+		}
+		require.Equal(t, row.taken, n, name)
+		require.Equal(t, row.ofTokens, need.OfTokens, name)
 	}
 }

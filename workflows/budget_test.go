@@ -178,17 +178,6 @@ func (w *harness) sortedCalls() []string {
 	return ids
 }
 
-func TestMeanIsKeptByRevert(t *testing.T) {
-	used := run.Used{Calls: 5, Tokens: 7, LiveMS: 9}
-	now := run.State{Means: []run.Mean{{Role: "builder", Calls: 2, USD: 3}}, Used: used}
-	then := run.Checkpoint{State: run.State{Need: &run.Need{Role: "builder", USD: 9}, Raised: true}}
-	back := then.Reverted(now)
-	require.Equal(t, run.Need{Role: "builder", USD: 1.5, Source: run.NeedMean}, back.Needs("builder"))
-	require.Nil(t, back.Need)
-	require.False(t, back.Raised)
-	require.Equal(t, used, back.Used)
-}
-
 // TestEachBudgetPausesRun raises what is spent; the run continues.
 func TestEachBudgetPausesRun(t *testing.T) {
 	for budget, row := range map[string]struct {

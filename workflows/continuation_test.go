@@ -194,7 +194,7 @@ func asJSON(t *testing.T, v any) string {
 func (w *harness) bare() []string {
 	var out []string
 	for _, e := range w.dir.events(w.t) {
-		out = append(out, string(e.Kind)+" "+about(e))
+		out = append(out, strings.TrimSpace(string(e.Kind)+" "+about(e)))
 	}
 	return out
 }

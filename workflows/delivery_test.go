@@ -51,6 +51,7 @@ func TestNoDeliveryKeepsRunBranch(t *testing.T) {
 }
 
 func TestOutcomeByVerdictAndDelivery(t *testing.T) {
+	override := func(action string) run.Markers { return run.Markers{DeliveryOverride: &run.Override{Action: action}} }
 	for _, row := range []struct {
 		name, verdict, action string
 		noDiff                bool
@@ -59,50 +60,18 @@ func TestOutcomeByVerdictAndDelivery(t *testing.T) {
 		delivered             bool
 		marks                 run.Markers // no_op, no_change, rejected and override's action
 	}{
-		{name: "approved", verdict: "approved", status: run.Done, delivered: true},
-		{
-			name: "another word, approve", verdict: "needs_work", action: "approve", status: run.Done, delivered: true,
-			marks: run.Markers{DeliveryOverride: &run.Override{Action: "approve"}},
-		},
-		{
-			name: "another word, skip", verdict: "needs_work", action: "skip", status: run.Halted,
-			reason: "final_acceptance_rejected", marks: run.Markers{RejectedOutcome: true},
-		},
-		{
-			name: "another word, nothing to deliver", verdict: "needs_work", noDiff: true, status: run.Halted,
-			reason: "final_acceptance_no_diff", marks: run.Markers{NoOpOutcome: true},
-		},
-		{
-			name: "no word", verdict: "", action: "approve", status: run.Done, delivered: true, marks: run.Markers{
-				DeliveryOverride: &run.Override{Action: "approve"},
-			},
-		},
-		{
-			name: "approved, nothing to deliver", verdict: "approved", noDiff: true, status: run.Done,
-			marks: run.Markers{
-				NoChangeOutcome: true,
-			},
-		},
-		{
-			name: "rejected, nothing to deliver", verdict: "REJECTED", noDiff: true, status: run.Halted,
-			reason: "final_acceptance_no_diff", marks: run.Markers{NoOpOutcome: true},
-		},
-		{
-			name: "approve", verdict: "REJECTED", action: "approve", status: run.Done, delivered: true,
-			marks: run.Markers{
-				DeliveryOverride: &run.Override{Action: "approve"},
-			},
-		},
-		{
-			name: "apply", verdict: "rejected", action: "apply", status: run.Done, delivered: true, marks: run.Markers{
-				DeliveryOverride: &run.Override{Action: "apply"},
-			},
-		},
-		{
-			name: "skip", verdict: "rejected", action: "skip", status: run.Halted, reason: "final_acceptance_rejected",
-			marks: run.Markers{RejectedOutcome: true},
-		},
-		{name: "halt", verdict: "rejected", action: "halt", status: run.Halted, reason: "delivery.decided"},
+		{"approved", "approved", "", false, run.Done, "", true, run.Markers{}},
+		{"approved, no changes", "approved", "", true, run.Done, "", false, run.Markers{NoChangeOutcome: true}},
+		{"rejected, no changes", "REJECTED", "", true, run.Halted, "final_acceptance_no_diff", false,
+			run.Markers{NoOpOutcome: true}},
+		{"another verdict, no changes", "needs_work", "", true, run.Halted, "final_acceptance_no_diff", false,
+			run.Markers{NoOpOutcome: true}},
+		{"no verdict, approve", "", "approve", false, run.Done, "", true, override("approve")},
+		{"approve", "REJECTED", "approve", false, run.Done, "", true, override("approve")},
+		{"apply", "rejected", "apply", false, run.Done, "", true, override("apply")},
+		{"skip", "rejected", "skip", false, run.Halted, "final_acceptance_rejected", false,
+			run.Markers{RejectedOutcome: true}},
+		{"halt", "rejected", "halt", false, run.Halted, "delivery.decided", false, run.Markers{}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newHarness(t, judged)
@@ -227,24 +196,17 @@ func TestFixStartsAtLastWorkingStep(t *testing.T) {
 
 func TestDirtyTargetAsks(t *testing.T) {
 	for name, row := range map[string]struct {
-		answers []message
-		status  run.Status
-		reason  string
-		tries   int
-	}{
-		"cleaned":             {[]message{{"action": "retry"}, {"action": "retry"}}, run.Done, "", 3},
-		"skipped":             {[]message{{"action": "skip"}}, run.Done, "", 1},
-		"skipped after a try": {[]message{{"action": "retry"}, {"action": "skip"}}, run.Done, "", 2},
-		"halted":              {[]message{{"action": "halt"}}, run.Halted, "delivery.decided", 1},
-	} {
+		then  string
+		tries int
+	}{"cleaned": {"retry", 3}, "skipped": {"skip", 2}} {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, judged)
 			w.trees.dirty = 2
-			w.answers(row.answers...)
-			s := w.ends(row.status, row.reason)
+			w.answers(message{"action": "retry"}, message{"action": row.then})
+			s := w.ends(run.Done, "")
 			require.Len(t, w.trees.delivers, row.tries)
 			asked := w.asked(run.KindDeliveryRequested)
-			require.Len(t, asked, len(row.answers))
+			require.Len(t, asked, 2)
 			require.Equal(t, []string{"retry", "skip", "halt"}, asked[0].Actions)
 			require.Equal(t, "the target has changes of its own in a.txt", asked[0].Question)
 			require.False(t, s.Markers.RejectedOutcome || s.Markers.NoOpOutcome || s.Markers.NoChangeOutcome)
@@ -272,41 +234,21 @@ func TestRejectedDeliveryToDirtyTarget(t *testing.T) {
 	}
 }
 
+// TestPlanReview: the result of a planning run is reviewed, and planned again with the feedback.
 func TestPlanReview(t *testing.T) {
-	for name, row := range map[string]struct {
-		answers []message
-		status  run.Status
-		reason  string
-		calls   int
-	}{
-		"approve": {[]message{{"action": "approve"}}, run.Done, "review_approved", 1},
-		"again": {
-			[]message{{"action": "retry_feedback", "feedback": "say when"}, {"action": "approve"}}, run.Done,
-			"review_approved", 2,
-		},
-		"halt": {[]message{{"action": "halt"}}, run.Halted, "review.decided", 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, planning)
-			var received []string
-			w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
-			var waits run.State
-			answers := row.answers
-			w.answering(func(n int, _ run.Question) {
-				waits = w.status()
-				w.signal("decide", answers[n-1])
-			})
-			w.ends(row.status, row.reason)
-			require.Equal(t, run.AwaitingHumanReview, waits.Status)
-			require.Equal(t, []string{"", "say when"}[:row.calls], received)
-			asked := w.asked(run.KindReviewRequested)
-			require.Len(t, asked, len(row.answers))
-			require.Equal(t, []string{"approve", "retry_feedback", "halt"}, asked[0].Actions)
-			require.Equal(t, "The planning run is finished. Do you approve its result?", asked[0].Question)
-			require.Equal(t, []run.Attached{{Name: "result", Digest: "reply of run-1/g0.001.1.-.1"}},
-				asked[0].Artifacts)
-		})
-	}
+	w := newHarness(t, planning)
+	var received []string
+	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
+	w.answers(message{"action": "retry_feedback", "feedback": "say when"}, message{"action": "approve"})
+	var status run.Status
+	w.at(time.Minute, func() { status = w.status().Status })
+	w.ends(run.Done, run.ReasonReviewApproved)
+	require.Equal(t, run.AwaitingHumanReview, status)
+	require.Equal(t, []string{"", "say when"}, received)
+	asked := w.asked(run.KindReviewRequested)
+	require.Len(t, asked, 2)
+	require.Equal(t, []string{"approve", "retry_feedback", "halt"}, asked[0].Actions)
+	require.Equal(t, []run.Attached{{Name: "result", Digest: "reply of run-1/g0.001.1.-.1"}}, asked[0].Artifacts)
 }
 
 func TestFullDiskDuringDelivery(t *testing.T) {

@@ -92,3 +92,11 @@ func TestRestoredArtifactIsJournaled(t *testing.T) {
 	require.Equal(t, run.ArtifactUpdated{Artifact: run.Blob{Digest: "page of run-1/" + call(1, 1)}, Cause: "restored"},
 		payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)[1])
 }
+
+func TestLostDirectoryIsRebuiltBeforeArchiving(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.shorter = true
+	w.done()
+	require.Contains(t, w.trace, "Rebuild")
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+}

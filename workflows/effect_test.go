@@ -21,61 +21,24 @@ func unrecorded(contract.PassResult) (contract.PassResult, error) {
 
 // TestReplayAsksBeforeUnrecordedAction: no replay executes an external action on its own that the replayed run did not.
 func TestReplayAsksBeforeUnrecordedAction(t *testing.T) {
-	for policy, first := range map[string]string{run.UseRecorded: "", run.RequireHuman: run.ActionApply} {
-		for _, action := range []string{run.ActionApprove, run.ActionHalt} {
-			t.Run(policy+" "+action, func(t *testing.T) {
-				w := newHarness(t, acting(run.EffectExternal))
-				branched(w, run.ModeReplay, policy)
-				w.agent.will(call(2, 1), unrecorded)
-				asked := 0
-				w.answering(func(_ int, q run.Question) {
-					if asked++; asked == 1 && first != "" {
-						require.Equal(t, run.TriggerAction, q.Trigger)
-						require.Contains(t, q.Meaning("approve"), "again, with its effect outside the run")
-						w.signal("decide", message{"id": q.ID, "action": first})
-						return
-					}
-					require.Equal(t, []string{"approve", "halt"}, q.Actions)
-					require.Contains(t, q.Text, "002 builder is an external action")
-					require.Equal(t, run.TriggerUnrecorded, q.Trigger)
-					require.Equal(t, "execute it in this replay, with its effect outside the run", q.Meaning("approve"))
-					for _, in := range w.agent.inputs {
-						require.True(t, in.RecordedOnly, "nothing was executed")
-					}
-					w.signal("decide", message{"id": q.ID, "action": action})
-				})
-				if action == run.ActionHalt {
-					w.ends(run.Halted, "gate.decided")
-					require.Len(t, w.agent.inputs, 1)
-					return
-				}
-				w.done()
-				require.Len(t, w.agent.inputs, 2)
-				require.False(t, w.agent.inputs[1].RecordedOnly)
-				blocked := payloads[run.Effect](w, run.KindEffectBlocked)
-				require.Equal(t, run.EffectExternal, blocked[len(blocked)-1].Class)
-				require.Equal(t, policy, blocked[len(blocked)-1].Policy)
-			})
-		}
+	for policy, before := range map[string][]message{run.UseRecorded: nil,
+		run.RequireHuman: {{"action": run.ActionApply}}} {
+		t.Run(policy, func(t *testing.T) {
+			w := newHarness(t, acting(run.EffectExternal))
+			branched(w, run.ModeReplay, policy)
+			w.agent.will(call(2, 1), unrecorded)
+			w.answers(append(before, message{"action": run.ActionApprove})...)
+			w.done()
+			require.Equal(t, []bool{true, false},
+				fields(w.agent.inputs, func(in contract.PassInput) bool { return in.RecordedOnly }))
+			asked := w.asked(run.KindGateRequested)[len(before)]
+			require.Equal(t, run.TriggerUnrecorded, asked.Trigger)
+			require.Equal(t, []string{"approve", "halt"}, asked.Actions)
+			blocked := payloads[run.Effect](w, run.KindEffectBlocked)[len(before)]
+			require.Equal(t, run.EffectExternal, blocked.Class)
+			require.Equal(t, policy, blocked.Policy)
+		})
 	}
-}
-
-func TestReplayReusesRecordedAction(t *testing.T) {
-	w := newHarness(t, acting(run.EffectExternal))
-	branched(w, run.ModeReplay, run.UseRecorded)
-	w.agent.will(call(2, 1), reuse)
-	w.done()
-	require.Len(t, w.agent.inputs, 1)
-	require.Equal(t, run.EffectExternal, payloads[run.Effect](w, run.KindEffectReused)[0].Class)
-}
-
-// TestReplayDoesNotAskAboutStepsWithoutEffect has the policy that asks before each other call.
-func TestReplayDoesNotAskAboutStepsWithoutEffect(t *testing.T) {
-	w := newHarness(t, acting(run.EffectNone))
-	branched(w, run.ModeReplay, run.RequireHuman)
-	w.done()
-	require.Len(t, w.agent.inputs, 1)
-	require.Empty(t, payloads[run.Effect](w, run.KindEffectBlocked))
 }
 
 // TestActionIsNotRepeatedWithoutAnOperator: its failed call may have had its effect.

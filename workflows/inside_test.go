@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -185,20 +186,6 @@ func TestOutcomeOfARunWithoutADiff(t *testing.T) {
 	}
 }
 
-// TestScheduleWrittenByHand: the error names everything that is wrong.
-func TestScheduleWrittenByHand(t *testing.T) {
-	good := contract.Schedule{Name: "nightly", Config: "/p.yaml", Root: "/runs", Store: "file:///s", Host: "here"}
-	require.NoError(t, checkSchedule(good, "w"))
-	bad := good
-	bad.Name, bad.Config = "", "p.yaml"
-	require.ErrorContains(t, checkSchedule(bad, "w"),
-		`start workflow w: invalid input: name is missing, config "p.yaml" is not absolute; create`)
-	bad = good
-	bad.Root, bad.Store = "runs", ""
-	require.ErrorContains(t, checkSchedule(bad, "w"), `root "runs" is not absolute, store is missing; create`)
-	require.Equal(t, 500*time.Millisecond, scaled(time.Second, 0.5))
-}
-
 // TestPhaseThatAnAnswerLeaves ends before that of the earlier stage begins; in a run that began before, it stays open.
 func TestPhaseThatAnAnswerLeaves(t *testing.T) {
 	former := func(env *testsuite.TestWorkflowEnvironment) {
@@ -219,3 +206,12 @@ func TestPhaseThatAnAnswerLeaves(t *testing.T) {
 		require.Equal(t, row.want, pendingOf(e.j), name)
 	}
 }
+
+// TestMessageIsAcceptedOnlyWhenJournaled: a payload that cannot be encoded is an error of the message.
+func TestMessageIsAcceptedOnlyWhenJournaled(t *testing.T) {
+	err := engineOf(run.State{}).control.record(nil, run.KindBudgetRaised, math.Inf(1))
+	require.ErrorContains(t, err, "journal budget.raised: ")
+}
+
+// TestScaledWaits: waits of tests are shorter.
+func TestScaledWaits(t *testing.T) { require.Equal(t, 500*time.Millisecond, scaled(time.Second, 0.5)) }

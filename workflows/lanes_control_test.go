@@ -109,47 +109,11 @@ func TestBudgetStopsLanes(t *testing.T) {
 	require.Equal(t, allDone, w.ended())
 }
 
-// A revert to the end of a lane repeats the other lanes that had not ended by then, and no lane that had.
-func TestRevertToEndOfLane(t *testing.T) {
-	w := sixLanes(t, threeLanes)
-	w.agent.will(laneCall("d", "1"), after(func() {
-		w.dir.awaitEnds(2)
-		w.signal("pause", nil)
-	}))
-	var kept []string
-	w.onPause(func() {
-		to := int64(0)
-		for _, e := range w.dir.events(t) {
-			if e.Kind == run.KindLaneEnded && len(kept) < 2 {
-				to, kept = e.Seq, append(kept, e.Lane)
-			}
-		}
-		w.signal("revert", message{"to": run.UnnamedID(to)})
-	})
-	w.done()
-	require.Len(t, kept, 2)
-	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
-	var again []string
-	for _, id := range w.agent.ids {
-		if strings.HasPrefix(id, "g1.") {
-			again = append(again, strings.Split(id, ".")[3])
-		}
-	}
-	slices.Sort(again)
-	want := slices.DeleteFunc(slices.Clone(w.items), func(i string) bool { return slices.Contains(kept, i) })
-	require.Equal(t, want, again)
-	s := w.dir.state(t)
-	require.Equal(t, &run.LaneTotals{Count: 6}, s.LaneTotals)
-	require.InDelta(t, float64(len(w.agent.ids)), s.Total(), 1e-9)
-}
-
 // An amendment counts for the lanes that begin after it.
 func TestAmendmentCountsForLaterLanes(t *testing.T) {
 	one := strings.Replace(threeLanes, "at_once: 3", "at_once: 1", 1)
 	w := amendable(t, one)
 	w.items = []string{"a", "b", "c", "d", "e", "f"}
-	w.in.Start.Workspace = &run.Workspace{Kind: "git", Source: "/source", Base: "base", Branch: "b",
-		Tree: run.Blob{Digest: "first tree"}}
 	first := w.in.Start.Plan
 	next := w.given(strings.Replace(one, "attempts: 3", "attempts: 2", 1), "second")
 	w.agent.will(laneCall("a", "1"), after(func() {

@@ -129,19 +129,6 @@ func TestLimitsOfLanes(t *testing.T) {
 	e.limits = []run.LimitedCall{call("a", "", 9), call("b", "m", 5), {Lane: "c", AttemptsUsed: 2}}
 	require.Equal(t, at(5), run.Time(e.nextLimit()))
 
-	for number, open := range map[int64]bool{3: false, 4: true, 5: true} {
-		e.accountsOpen = map[string]int64{"x": number}
-		require.Equal(t, []bool{open, open}, []bool{e.opened(e.limits[0]), e.accountOpened()})
-	}
-	for name, change := range map[string]func(c *run.LimitedCall){
-		"no number":        func(c *run.LimitedCall) { c.Number = 0 },
-		"another account":  func(c *run.LimitedCall) { c.AccountID = "y" },
-		"it does not wait": func(c *run.LimitedCall) { c.Until = "" }} {
-		c := call("a", "", 9)
-		change(&c)
-		require.False(t, e.opened(c), name)
-	}
-
 	a, b := laneOf(e, "a", "a.go"), laneOf(e, "b", "b.go")
 	require.Equal(t, []any{at(9), at(5), 7}, []any{a.limitedBefore("").Until, b.limitedBefore("m").Until,
 		e.limitedBefore("m").AttemptsUsed})
@@ -149,20 +136,6 @@ func TestLimitsOfLanes(t *testing.T) {
 		{e: a, member: "o", attempt: 1, result: &contract.PassResult{}}}
 	require.Equal(t, append(e.limits[:3:3], run.LimitedCall{Lane: "a", Member: "m", AttemptsUsed: 1}),
 		e.lanesCarried())
-
-	e.accountsOpen = map[string]int64{"x": 9}
-	(&pass{e: e, member: "m"}).forgetLimit()
-	require.Len(t, e.limits, 3, "it is no pass of a lane")
-	(&pass{e: b, member: "m"}).forgetLimit()
-	require.Equal(t, []run.LimitedCall{call("a", "", 9), {Lane: "c", AttemptsUsed: 2}}, e.limits)
-
-	turn := call("a", "", 9)
-	turn.Kind = run.LimitAtOnce
-	e.limits, e.accountsOpen = []run.LimitedCall{turn}, map[string]int64{"x": 4}
-	(&pass{e: b, member: "m"}).forgetLimit()
-	require.Len(t, e.accountsOpen, 1, "it is the turn of another lane")
-	(&pass{e: a}).forgetLimit()
-	require.Empty(t, e.accountsOpen)
 }
 
 // TestTurnIsTaken: a call that waits for its turn asks again under another number.
@@ -178,17 +151,6 @@ func TestTurnIsTaken(t *testing.T) {
 		e.turnTaken(run.LimitedCall{Limit: run.Limit{Kind: row.kind, AccountID: "x", Number: row.number}})
 		require.Equal(t, row.kept, len(e.accountsOpen) == 1, name)
 	}
-}
-
-// TestSameLimitEndsForAllCalls: calls that met the same limit wait for the same time.
-func TestSameLimitEndsForAllCalls(t *testing.T) {
-	calls := []run.LimitedCall{
-		{Until: "3", Limit: run.Limit{Kind: run.LimitPlan, Account: "a", Number: 1}},
-		{Until: "2", Limit: run.Limit{Kind: run.LimitPlan, Account: "a", Number: 2}},
-		{Until: "1", Limit: run.Limit{Kind: run.LimitPlan, Account: "b"}},
-	}
-	together(calls)
-	require.Equal(t, []string{"2", "2", "1"}, []string{calls[0].Until, calls[1].Until, calls[2].Until})
 }
 
 // TestEndsOfLanesAreWritten, unless a call follows that writes them too.

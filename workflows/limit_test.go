@@ -24,12 +24,6 @@ func meets(kind run.LimitKind, reset time.Duration) script {
 // onLimit runs f when the next wait for a limit is on disk.
 func (w *harness) onLimit(f func()) { w.dir.when(run.KindRunLimited, f) }
 
-// limitStory lists what follows of limits.
-func (w *harness) limitStory() []string {
-	return w.story(run.KindPassStart, run.KindPassAttempt, run.KindRunLimited, run.KindRunUnlimited, run.KindRunPaused,
-		run.KindRunResumed, run.KindPassEnd)
-}
-
 func TestLimitSuspendsRun(t *testing.T) {
 	const m, h = time.Minute, time.Hour
 	for name, row := range map[string]struct {
@@ -204,37 +198,6 @@ func TestLimitedGroup(t *testing.T) {
 	require.Nil(t, w.dir.state(t).Limited)
 }
 
-func TestPauseWhileWaitingForLimit(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), meets(run.LimitPlan, 5*time.Hour))
-	w.onLimit(func() { w.signal("pause", message{"by": "ada"}) })
-	w.onPause(func() {
-		s := w.dir.state(t)
-		require.Equal(t, run.Paused, s.Status)
-		require.Nil(t, s.Limited)
-		w.signal("resume", nil)
-	})
-	w.done()
-	require.Equal(t, []string{
-		"pass.start 001", "pass.attempt 001", "run.limited", "run.paused", "run.resumed", "pass.start 001", "pass.end 001",
-		"pass.start 002", "pass.end 002",
-	}, w.limitStory())
-	require.Less(t, w.env.Now().Sub(startTime), time.Minute, "a resume asks at once")
-}
-
-func TestResumeWhileWaitingForLimit(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), meets(run.LimitPlan, 5*time.Hour))
-	var answer *reply
-	w.onLimit(func() { answer = w.update("resume", message{"by": "ada", "note": "I paid"}) })
-	w.done()
-	require.NoError(t, answer.refused)
-	require.Equal(t, []run.RunUnlimited{{By: "ada", Auth: "none", Note: "I paid", Cause: run.LimitOperator}},
-		payloads[run.RunUnlimited](w, run.KindRunUnlimited))
-	require.Less(t, w.env.Now().Sub(startTime), time.Minute)
-	require.Empty(t, w.story(run.KindRunResumed))
-}
-
 // TestAmendWhileWaitingForLimit shortens the waits while a run waits: that wait stays, and the next one is short.
 func TestAmendWhileWaitingForLimit(t *testing.T) {
 	with := func(wait string) string {
@@ -262,37 +225,6 @@ func TestCancelWhileWaitingForLimit(t *testing.T) {
 	require.Len(t, w.agent.ids, 1)
 }
 
-func TestRevertWhileWaitingForLimit(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(2, 1), meets(run.LimitPlan, 5*time.Hour))
-	w.onLimit(func() { w.signal("revert", message{"to": "cp-1"}) })
-	w.dir.when(run.KindRunReverted, func() { require.Nil(t, w.dir.state(t).Limited) })
-	w.done()
-	require.Equal(t, []string{"g0.001.1.-.1", "g0.002.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
-	require.Less(t, w.env.Now().Sub(startTime), time.Minute)
-}
-
-// TestRefusedRevertContinuesWaiting names a checkpoint that does not exist.
-func TestRefusedRevertContinuesWaiting(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), meets(run.LimitPlan, 5*time.Hour))
-	w.onLimit(func() { w.signal("revert", message{"to": "cp-none"}) })
-	w.done()
-	require.Len(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused), 1)
-	require.Empty(t, w.story(run.KindRunPaused))
-	require.Greater(t, w.env.Now().Sub(startTime), 5*time.Hour)
-}
-
-// TestBudgetWhileWaitingForLimit accepts other messages without ending the wait.
-func TestBudgetWhileWaitingForLimit(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), meets(run.LimitPlan, 5*time.Hour))
-	w.onLimit(func() { w.signal("budget", message{"usd": 500}) })
-	w.done()
-	require.Len(t, payloads[run.BudgetEvent](w, run.KindBudgetRaised), 1)
-	require.Greater(t, w.env.Now().Sub(startTime), 5*time.Hour)
-}
-
 // TestLimitOutlivesExecutions waits in one execution and in an epoch, and continues in the next.
 func TestLimitOutlivesExecutions(t *testing.T) {
 	w := newHarness(t, twoPasses)
@@ -309,7 +241,7 @@ func TestLimitOutlivesExecutions(t *testing.T) {
 	require.Equal(t, []string{
 		"pass.start 001", "pass.attempt 001", "pass.start 001", "pass.attempt 001", "run.limited", "run.unlimited",
 		"pass.start 001", "pass.end 001", "pass.start 002", "pass.end 002",
-	}, w.limitStory())
+	}, w.story(run.KindPassStart, run.KindPassAttempt, run.KindRunLimited, run.KindRunUnlimited, run.KindPassEnd))
 	require.Greater(t, w.env.Now().Sub(startTime), 5*time.Hour)
 	require.Equal(t, 2, payloads[run.PassStart](w, run.KindPassStart)[2].Attempt)
 }
@@ -438,19 +370,45 @@ func TestReplayDoesNotWaitForRecordedLimits(t *testing.T) {
 	}
 }
 
-// TestNoticeOfAccountIsOneForAllRuns has the same id in every run with the same receivers.
-func TestNoticeOfAccountIsOneForAllRuns(t *testing.T) {
-	ids := map[string]bool{}
-	for _, receivers := range []string{"{run: [bell], on: [limit]}", "{run: [bell], on: [limit]}",
-		"{run: [horn], on: [limit]}"} {
-		w := newHarness(t, twoPasses+"notify:\n  - "+receivers+"\n")
-		known := contract.PassResult{Outcome: run.CategoryRateLimit, Limit: &run.Limit{Kind: run.LimitPlan,
-			Account: "claude-max", Reset: run.Time(startTime.Add(time.Hour))}}
-		w.agent.will(call(1, 1), goes(known))
-		w.done()
-		require.Len(t, w.received.got, 1)
-		ids[w.received.got[0].Notice.ID] = true
-		require.Contains(t, w.received.got[0].Notice.ID, "limit/claude-max/2026-01-02T04:04:05.000Z/")
+// TestMessagesWhileWaitingForLimit: the second call waits for five hours. A resume, and what a pause or revert is
+// followed by, makes it at once; other messages keep the wait.
+func TestMessagesWhileWaitingForLimit(t *testing.T) {
+	for name, row := range map[string]struct {
+		verb  string
+		m     message
+		story []string // after the wait began
+		calls []string
+		soon  bool
+	}{
+		"pause": {"pause", message{"by": "ada"}, []string{"run.paused", "run.resumed", "pass.start 002", "pass.end 002"},
+			[]string{call(2, 2)}, true},
+		"resume": {"resume", message{"by": "ada", "note": "I paid"}, []string{"run.unlimited", "pass.start 002",
+			"pass.end 002"}, []string{call(2, 2)}, true},
+		"revert": {"revert", message{"to": "cp-1"}, []string{"run.reverted", "pass.start 001", "pass.end 001",
+			"pass.start 002", "pass.end 002"}, []string{"g1.001.1.-.1", "g1.002.1.-.1"}, true},
+		"revert to an unknown checkpoint": {"revert", message{"to": "cp-none"}, []string{"decision.refused",
+			"run.unlimited", "pass.start 002", "pass.end 002"}, []string{call(2, 2)}, false},
+		"budget": {"budget", message{"usd": 500}, []string{"budget.raised", "run.unlimited", "pass.start 002",
+			"pass.end 002"}, []string{call(2, 2)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.agent.will(call(2, 1), meets(run.LimitPlan, 5*time.Hour))
+			w.onLimit(func() { w.signal(row.verb, row.m) })
+			left := func() { require.Nil(t, w.dir.state(t).Limited) }
+			w.dir.when(run.KindRunReverted, left)
+			w.onPause(func() { left(); w.signal("resume", nil) })
+			w.done()
+			kinds := []run.Kind{run.KindPassStart, run.KindRunLimited, run.KindRunUnlimited, run.KindRunPaused,
+				run.KindRunResumed, run.KindPassEnd, run.KindRunReverted, run.KindDecisionRefused, run.KindBudgetRaised}
+			require.Equal(t, append([]string{"pass.start 001", "pass.end 001", "pass.start 002", "run.limited"}, row.story...),
+				w.story(kinds...))
+			require.Equal(t, append([]string{call(1, 1), call(2, 1)}, row.calls...), w.agent.ids)
+			require.Equal(t, row.soon, w.env.Now().Sub(startTime) < time.Minute)
+			if name == "resume" {
+				require.Equal(t, []run.RunUnlimited{{By: "ada", Auth: "none", Note: "I paid", Cause: run.LimitOperator}},
+					payloads[run.RunUnlimited](w, run.KindRunUnlimited))
+			}
+		})
 	}
-	require.Len(t, ids, 2)
 }

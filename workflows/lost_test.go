@@ -120,3 +120,18 @@ func TestQueueTimeoutFallsBackToAnyHost(t *testing.T) {
 		w.agent.queues)
 	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 1, "a delivery without a worker is not an attempt")
 }
+
+func TestRepeatedlyLostCallPausesRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), times(20, breaks(errors.New("the store is damaged")))...)
+	w.onPause(func() { w.signal("resume", message{}) })
+	w.done()
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.PassFailed, paused[0].Reason)
+	require.Equal(t, run.CategoryUnknown, paused[0].Failed.Category)
+	all := payloads[run.PassAttempt](w, run.KindPassAttempt)
+	require.Equal(t, run.CategoryUnknown, all[len(all)-1].Category)
+	require.Contains(t, all[len(all)-1].Message, "001 builder was lost 20 times: the store is damaged")
+	require.Equal(t, 21, w.agent.calls[call(1, 1)], "nothing was judged: the call keeps its id")
+}

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -215,4 +216,21 @@ func fields[T, F any](all []T, field func(T) F) (out []F) {
 		out = append(out, field(one))
 	}
 	return out
+}
+
+func TestPauseDuringComposeMakesNoCall(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	asked := false
+	w.composing = func(in contract.ComposeInput) {
+		if in.At.Step == 1 && !asked {
+			asked = true
+			w.signal("pause", message{})
+		}
+	}
+	w.onPause(func() {
+		require.Len(t, w.agent.ids, 1, "the second call was not made")
+		w.signal("resume", message{})
+	})
+	w.done()
+	require.Len(t, w.agent.ids, 2)
 }

@@ -22,14 +22,6 @@ func TestOrderOfReplies(t *testing.T) {
 		e.inOrder([]run.Reply{reply("work/1", "b"), reply("plan/1", "x"), reply("work/1", "a")}))
 }
 
-// TestTitleOfAPass: the step and who works on it.
-func TestTitleOfAPass(t *testing.T) {
-	e := engineOf(run.State{})
-	step, role := contract.Step{PlanStep: pipeline.PlanStep{Key: "work/1"}}, contract.Role{Name: "worker", Gives: "report"}
-	require.Equal(t, "work/1 worker", passOf(e, step, role, "").title())
-	require.Equal(t, "work/1 second", passOf(e, step, role, "second").title())
-}
-
 // TestValueOfAPass: what the condition of a loop compares.
 func TestValueOfAPass(t *testing.T) {
 	half := 2.5

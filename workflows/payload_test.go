@@ -93,6 +93,8 @@ func TestPhasesHaveTheirRounds(t *testing.T) {
 	w := newHarness(t, aLoop)
 	w.agent.scores = []float64{1, 2, 2.5}
 	w.done()
+	require.Equal(t, 1, w.agent.calls["g0.polish/4.3.-.1"], "the last round refines too")
+	require.Equal(t, 3, w.dir.state(t).Rounds)
 	starts, ends := payloads[run.PhaseStart](w, run.KindPhaseStart), payloads[run.PhaseEnd](w, run.KindPhaseEnd)
 	require.Equal(t, []run.PhaseStart{
 		{Key: "build", Title: "Build", Round: 1}, {Key: "polish", Title: "Polish", Round: 1, Dir: "cycle-1"},

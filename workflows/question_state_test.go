@@ -256,21 +256,4 @@ func TestOfferedActions(t *testing.T) {
 	require.Equal(t, []string{run.ActionHalt}, allowedActions(asks(run.ActionHalt)))
 	require.Len(t, allowedActions(asks()), 4)
 	require.Len(t, allowedActions(run.State{}), 4)
-	project := asks(run.ActionHalt)
-	project.Questions[0].Project = &run.AskedBy{}
-	for text, row := range map[string]struct {
-		s run.State
-		m Message
-	}{
-		"is not offered here":   {asks(run.ActionHalt), Message{Action: run.ActionContinue}},
-		"the open question is":  {asks(run.ActionHalt), Message{Action: run.ActionHalt, ID: "x"}},
-		"one of project":        {project, Message{Action: run.ActionHalt}},
-		"no question is open":   {run.State{Status: run.Running}, Message{Action: run.ActionHalt}},
-		"needs feedback":        {asks(run.ActionHalt), Message{Action: run.ActionRetryFeedback}},
-		"is not an action: use": {asks(run.ActionHalt), Message{Action: "x"}},
-	} {
-		same, err := validateDecision(row.s, row.m)
-		require.ErrorContains(t, err, text)
-		require.False(t, same, text)
-	}
 }

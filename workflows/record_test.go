@@ -2,135 +2,145 @@ package workflows_test
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"flag"
+	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	historypb "go.temporal.io/api/history/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/passbook-run/passbook/test/histories"
 )
 
 var recordFrom = flag.String("record", "", "choose the historiesDir histories afresh from those in this folder")
 
-// TestRecord replaces the historiesDir histories by a small choice from a folder that has everything that is required, and
-// executes every statement that any of them executes.
+// TestRecord replaces the stored histories by those of a folder which, from the smallest on, have a required part that
+// no smaller one has, or execute another statement.
 func TestRecord(t *testing.T) {
 	if *recordFrom == "" {
 		t.Skip("histories are recorded with -record FOLDER only")
 	}
 	require.NotEmpty(t, testing.CoverMode(), "record with -cover")
-	candidates, chosen := candidatesIn(t, *recordFrom)
-	missing := required(t)
-	for _, name := range chosen {
-		candidates[name] = candidate{candidates[name].history, candidates[name].size, detected(t, candidates[name].history)}
-		missing = without(missing, candidates[name].parts)
-	}
-	for name, c := range candidates {
-		if c.parts == nil && len(missing) > 0 {
-			candidates[name] = candidate{c.history, c.size, detected(t, c.history)}
+	all, chosen, missing := historiesIn(t, *recordFrom), []string{}, required(t)
+	for _, name := range slices.SortedFunc(maps.Keys(all), func(a, b string) int {
+		return cmp.Compare(proto.Size(all[a]), proto.Size(all[b]))
+	}) {
+		before := testing.Coverage()
+		if histories.Replay(all[name], histories.Options{}) != nil {
+			continue // recorded by other code, or with a secret that only its worker removes
+		}
+		widens := testing.Coverage() > before
+		adds := slices.DeleteFunc(partsOf(t, all[name]), func(p histories.Part) bool {
+			return !slices.ContainsFunc(missing, func(m histories.Part) bool { return m.Covers(p) }) ||
+				plantable(p) && !detects(all[name], p)
+		})
+		if widens || len(adds) > 0 {
+			chosen, missing = append(chosen, name), without(missing, adds)
 		}
 	}
-	more, missing := cover(missing, candidates)
 	require.Empty(t, missing, "no test of test/e2e executes these")
-	chosen = append(chosen, more...)
 	old, err := filepath.Glob(filepath.Join(historiesDir, "*"+histories.Suffix)) // beside them is the list of releases
 	require.NoError(t, err)
 	for _, path := range old {
 		require.NoError(t, os.Remove(path))
 	}
 	for _, name := range chosen {
-		require.NoError(t, histories.Write(historiesDir, name, candidates[name].history))
+		require.NoError(t, histories.Write(historiesDir, name, all[name]))
 	}
-	t.Logf("historiesDir %d of %d histories", len(chosen), len(candidates))
+	t.Logf("stored %d of %d histories", len(chosen), len(all))
 }
 
-// candidatesIn reads the histories in a folder that replay, and lists those that execute a statement which no smaller
-// one executes.
-func candidatesIn(t *testing.T, folder string) (all map[string]candidate, widening []string) {
-	t.Helper()
-	paths, err := filepath.Glob(filepath.Join(folder, "*"+histories.Suffix))
+var freeze = flag.String("freeze", "", "list the historiesDir histories as those of this release, such as v0.1.0")
+
+// releasedFile lists the histories of each release: a line "# v0.1.0", then digests and names as sha256sum prints them.
+const releasedFile = historiesDir + "/released.sha256"
+
+var datedRelease = regexp.MustCompile(`(?m)^## \[([0-9][^\]]*)\] - [0-9]{4}-[0-9]{2}-[0-9]{2}$`)
+
+// TestReleasedHistoriesAreKept: a run that a release began must replay in all later ones, so its histories stay as they
+// are. A release has a list once the changelog dates it.
+func TestReleasedHistoriesAreKept(t *testing.T) {
+	if *freeze != "" {
+		freezeHistories(t, *freeze)
+	}
+	raw, err := os.ReadFile(releasedFile)
 	require.NoError(t, err)
-	size := map[string]int64{}
-	for _, path := range paths {
-		info, err := os.Stat(path)
-		require.NoError(t, err)
-		size[path] = info.Size()
-	}
-	slices.SortStableFunc(paths, func(a, b string) int { return cmp.Compare(size[a], size[b]) })
-	all = map[string]candidate{}
-	for _, path := range paths {
-		h, err := histories.Read(path)
-		require.NoError(t, err)
-		before := testing.Coverage()
-		if histories.Replay(h, histories.Options{}) != nil {
-			continue // recorded by other code, or with a secret that only its worker removes
-		}
-		name := strings.TrimSuffix(filepath.Base(path), histories.Suffix)
-		if all[name] = (candidate{history: h, size: size[path]}); testing.Coverage() > before {
-			widening = append(widening, name)
-		}
-	}
-	return all, widening
+	changelog, err := os.ReadFile("../CHANGELOG.md")
+	require.NoError(t, err)
+	require.NoError(t, kept(string(raw), string(changelog), historiesDir))
 }
 
-// candidate is a recorded history.
-type candidate struct {
-	history *historypb.History
-	size    int64
-	parts   []histories.Part // that it protects
+// kept checks a list of released histories.
+func kept(list, changelog, folder string) error {
+	var releases []string
+	for line := range strings.Lines(list) {
+		line = strings.TrimSpace(line)
+		if release, ok := strings.CutPrefix(line, "# "); ok {
+			releases = append(releases, release)
+			continue
+		}
+		want, name, _ := strings.Cut(line, "  ")
+		if name == "" {
+			continue
+		}
+		got, err := digestOf(filepath.Join(folder, name))
+		if err != nil || got != want {
+			return fmt.Errorf("%s, a history of %s, is missing or changed: restore it, and record new ones beside it",
+				name, releases[len(releases)-1])
+		}
+	}
+	for _, m := range datedRelease.FindAllStringSubmatch(changelog, -1) {
+		if !slices.Contains(releases, "v"+m[1]) {
+			return fmt.Errorf("the changelog dates %s, whose histories are not listed: go test ./workflows "+
+				"-run TestReleasedHistories -freeze v%[1]s", m[1])
+		}
+	}
+	return nil
 }
 
-// detected lists the parts of a history at which an additional command makes its replay fail. Of parts where none can
-// be planted, it lists those that occur.
-func detected(t *testing.T, h *historypb.History) []histories.Part {
+func digestOf(path string) (string, error) {
+	raw, err := os.ReadFile(path)
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:]), err
+}
+
+func freezeHistories(t *testing.T, release string) {
 	t.Helper()
-	return slices.DeleteFunc(partsOf(t, h), func(p histories.Part) bool {
-		return plantable(p) && !detects(h, p)
-	})
-}
-
-// cover chooses histories until they have all parts: each time the one that adds most for its size.
-func cover(required []histories.Part, from map[string]candidate) (chosen []string, missing []histories.Part) {
-	missing = slices.Clone(required)
-	for len(missing) > 0 {
-		best, most := "", 0.0
-		for name, c := range from {
-			gain := float64(len(missing)-len(without(missing, c.parts))) / float64(c.size+4<<10)
-			if gain > most || gain == most && gain > 0 && name < best {
-				best, most = name, gain
-			}
-		}
-		if best == "" {
-			return chosen, missing
-		}
-		chosen, missing = append(chosen, best), without(missing, from[best].parts)
+	paths, err := filepath.Glob(filepath.Join(historiesDir, "*"+histories.Suffix))
+	require.NoError(t, err)
+	f, err := os.OpenFile(releasedFile, os.O_APPEND|os.O_WRONLY, 0o644)
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(f, "# %s\n", release)
+	require.NoError(t, err)
+	for _, path := range paths {
+		digest, err := digestOf(path)
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(f, "%s  %s\n", digest, filepath.Base(path))
+		require.NoError(t, err)
 	}
-	return chosen, nil
+	require.NoError(t, f.Close())
 }
 
-// without are the required parts that do not occur among others.
-func without(required, others []histories.Part) []histories.Part {
-	return slices.DeleteFunc(slices.Clone(required), func(p histories.Part) bool {
-		return slices.ContainsFunc(others, func(other histories.Part) bool { return p.Covers(other) })
-	})
-}
-
-// The choice has every part, and says what nothing has.
-func TestCover(t *testing.T) {
-	from := map[string]candidate{
-		"large": {size: 1 << 20, parts: []histories.Part{"signal pause", "signal decide", "timer until 12:00"}},
-		"one":   {size: 10, parts: []histories.Part{"signal pause"}},
-		"two":   {size: 10, parts: []histories.Part{"signal decide", "signal pause"}},
-	}
-	chosen, missing := cover([]histories.Part{"signal pause", "signal decide"}, from)
-	require.Equal(t, []string{"two"}, chosen)
-	require.Empty(t, missing)
-	chosen, missing = cover([]histories.Part{"signal decide", "timer until ", "reset"}, from)
-	require.Equal(t, []string{"two", "large"}, chosen)
-	require.Equal(t, []histories.Part{"reset"}, missing)
+func TestLostReleasedHistoryIsFound(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.json.gz")
+	require.NoError(t, os.WriteFile(path, []byte("history"), 0o600))
+	digest, err := digestOf(path)
+	require.NoError(t, err)
+	list := "# v0.1.0\n" + digest + "  a.json.gz\n"
+	require.NoError(t, kept(list, "## [0.1.0] - 2027-01-02\n", dir))
+	require.NoError(t, kept("", "## [0.1.0] - unreleased\n", dir))
+	require.ErrorContains(t, kept("", "## [0.1.0] - 2027-01-02\n", dir), "-freeze v0.1.0")
+	require.NoError(t, os.WriteFile(path, []byte("another"), 0o600))
+	require.ErrorContains(t, kept(list, "", dir), "a.json.gz, a history of v0.1.0, is missing or changed")
+	require.NoError(t, os.Remove(path))
+	require.ErrorContains(t, kept(list, "", dir), "is missing or changed")
 }

@@ -76,41 +76,23 @@ func TestRehome(t *testing.T) {
 	require.Equal(t, []string{"/runs/1", "/new"}, []string{w.dir.moves[0].From, w.dir.moves[0].To})
 }
 
-func TestOnlyRehomeAndResumeMoveRun(t *testing.T) {
-	for _, row := range []struct {
-		verb string
-		m    message
-		text string
-	}{
-		{"decide", message{"action": "continue", "dir": "/other"}, "a decide message cannot move the run: send rehome"},
-		{"budget", message{"usd": 9, "dir": "/other"}, "a budget message cannot move the run: send rehome"},
-		{"pause", message{"dir": "/other"}, "a pause message cannot move the run: send rehome"},
-		{"revert", message{"to": "cp-1", "dir": "/other"}, "a revert message cannot move the run: send rehome"},
-		{"resume", message{"queue": "passbook-dir-there"}, "a resume message cannot move the run: send rehome"},
-		{"rehome", message{"dir": "/etc"}, "the run stays in /runs/1: /etc holds no run"},
-	} {
-		t.Run(row.verb, func(t *testing.T) {
-			w := newHarness(t, anAsk)
-			w.agent.scores = []float64{3}
-			w.dir.notHere = temporal.NewNonRetryableApplicationError("/etc holds no run", contract.ErrDirNotFound, nil)
-			var answer *reply
-			w.dir.when(run.KindHandoffRequested, func() {
-				answer = w.update(row.verb, row.m)
-				w.signal(row.verb, row.m)
-			})
-			w.dir.when(run.KindDecisionRefused, func() { w.signal("decide", message{"action": "continue"}) })
-			w.done()
-			if answer.refused == nil {
-				answer.refused = answer.err
-			}
-			require.ErrorContains(t, answer.refused, row.text)
-			require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, row.text)
-			require.Empty(t, payloads[run.RunRehomed](w, run.KindRunRehomed))
-			require.False(
-				t, slices.ContainsFunc(w.dir.batches, func(b contract.ProjectInput) bool { return b.Dir != "/runs/1" }),
-			)
-		})
-	}
+// TestMoveToAnotherDirectoryIsRefused: the run stays where it is, if the new directory does not hold it.
+func TestMoveToAnotherDirectoryIsRefused(t *testing.T) {
+	w := newHarness(t, anAsk)
+	w.agent.scores = []float64{3}
+	w.dir.notHere = temporal.NewNonRetryableApplicationError("/etc holds no run", contract.ErrDirNotFound, nil)
+	var answer *reply
+	w.dir.when(run.KindHandoffRequested, func() {
+		answer = w.update("rehome", message{"dir": "/etc"})
+		w.signal("rehome", message{"dir": "/etc"})
+	})
+	w.dir.when(run.KindDecisionRefused, func() { w.signal("decide", message{"action": "continue"}) })
+	w.done()
+	const text = "the run stays in /runs/1: /etc holds no run"
+	require.ErrorContains(t, answer.err, text)
+	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, text)
+	require.Empty(t, payloads[run.RunRehomed](w, run.KindRunRehomed))
+	require.False(t, slices.ContainsFunc(w.dir.batches, func(b contract.ProjectInput) bool { return b.Dir != "/runs/1" }))
 }
 
 func TestRelocationBlocksWrites(t *testing.T) {

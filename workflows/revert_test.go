@@ -135,44 +135,21 @@ func TestFailedRevertChangesNothing(t *testing.T) {
 	require.Zero(t, w.dir.state(t).Generation)
 }
 
-func TestRevertPreconditions(t *testing.T) {
-	tests := []struct {
-		name string
-		m    message
-		text string
-	}{
-		{
-			"a running run", message{"to": "cp-1"},
-			"cannot revert a run that is running (allowed: starter status, starter diagnose, starter pause, starter cancel, " +
-				"starter replay, starter fork). Pause it " +
-				"first",
-		},
-		{"to nowhere", message{}, `the checkpoint is missing: send {"to":"cp-S3"}; run "starter checkpoints run-1"`},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newHarness(t, twoPasses)
-			var answer *reply
-			w.agent.will(call(1, 1), after(func() { answer = w.update("revert", tt.m) }))
-			w.done()
-			require.ErrorContains(t, answer.refused, tt.text)
+// TestConcurrentReverts: two reverts to the same checkpoint are one; another revert and a resume are refused.
+func TestConcurrentReverts(t *testing.T) {
+	var other, resume *reply
+	w := pausedBehind(t, func(w *harness) {
+		w.at(0, func() {
+			w.signal("revert", message{"to": "cp-1"})
+			other, resume = &reply{}, &reply{}
+			w.env.UpdateWorkflow("revert", "", other, message{"to": "cp-2"})
+			w.env.UpdateWorkflow("resume", "", resume, message{})
 		})
-	}
-	t.Run("another way at the same time", func(t *testing.T) {
-		var other, resume *reply
-		w := pausedBehind(t, func(w *harness) {
-			w.env.RegisterDelayedCallback(func() {
-				w.signal("revert", message{"to": "cp-1"})
-				other, resume = &reply{}, &reply{}
-				w.env.UpdateWorkflow("revert", "", other, message{"to": "cp-2"})
-				w.env.UpdateWorkflow("resume", "", resume, message{})
-			}, 0)
-		})
-		w.done()
-		require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "two at once are one")
-		require.Error(t, other.refused)
-		require.Error(t, resume.refused)
 	})
+	w.done()
+	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
+	require.Error(t, other.refused)
+	require.Error(t, resume.refused)
 }
 
 func TestReopenWithRevert(t *testing.T) {

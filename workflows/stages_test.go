@@ -36,17 +36,12 @@ func TestLoopEndsWhenConditionHolds(t *testing.T) {
 	}, w.story(roundKinds...))
 	require.InDelta(t, 3, *r.Score, 1e-9)
 	scores := payloads[run.ScoreRecorded](w, run.KindScoreRecorded)
-	require.Equal(t, []bool{false, true}, []bool{scores[0].Met, scores[1].Met})
+	require.False(t, scores[0].Met)
+	require.True(t, scores[1].Met)
+	for _, end := range payloads[run.PhaseEnd](w, run.KindPhaseEnd) {
+		require.Empty(t, end.Unmet)
+	}
 	require.Equal(t, 2, w.dir.state(t).Rounds)
-}
-
-func TestLoopEndsAfterMaxRounds(t *testing.T) {
-	w := newHarness(t, aLoop)
-	w.agent.scores = []float64{1, 2, 2.5}
-	w.done()
-	require.Equal(t, 1, w.agent.calls["g0.polish/4.3.-.1"], "the last round refines too")
-	require.Equal(t, 3, w.dir.state(t).Rounds)
-	require.Len(t, w.agent.ids, 1+3*4)
 }
 
 // TestLoopEndsWhenScoreStalls compares the scores of rounds.
@@ -70,13 +65,6 @@ func TestLoopEndsWhenScoreStalls(t *testing.T) {
 			require.Equal(t, row.rounds, w.dir.state(t).Rounds)
 		})
 	}
-}
-
-func TestLoopWithoutScoreIsNotMet(t *testing.T) {
-	w := newHarness(t, aLoop)
-	w.done()
-	require.Equal(t, 3, w.dir.state(t).Rounds)
-	require.Nil(t, payloads[run.ScoreRecorded](w, run.KindScoreRecorded)[0].Score)
 }
 
 func TestFailedScreenshotsAreSkipped(t *testing.T) {
@@ -242,4 +230,34 @@ func TestCancelAtSetEndKeepsReview(t *testing.T) {
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Equal(t, run.RunPaused{Reason: run.UserReview, Detail: "review requested after weave one"}, paused[0])
 	require.Equal(t, 1, w.agent.calls[call(1, 1)], "an answered pass was called again")
+}
+
+func TestQualityGatePauses(t *testing.T) {
+	w := newHarness(
+		t, strings.Replace(aLoop, "    dir: cycle-{n}\n", "    dir: cycle-{n}\n    quality_gate: score >= 2\n", 1),
+	)
+	w.agent.scores = []float64{1, 2, 3}
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1, "only the first round is below the gate")
+	require.Equal(t, run.QualityGate, paused[0].Reason)
+	require.Equal(t, "round 1 returned score 1, the gate requires score >= 2", paused[0].Detail)
+}
+
+func TestScreenshotAttemptsAreJournaled(t *testing.T) {
+	w := newHarness(t, aLoop)
+	w.shots.fails = 2
+	w.done()
+	attempts := payloads[run.ShotsAttempt](w, run.KindShotsAttempt)
+	require.Len(t, attempts, 2)
+	for i, want := range []int64{5000, 10000} {
+		require.Equal(t, run.ShotsAttempt{
+			Step: attempts[0].Step, Round: 1, Dir: "cycle-1", Attempt: i + 1, Message: "the browser died",
+			DurationMS: 10,
+			RetryInMS:  want,
+		}, attempts[i])
+	}
+	require.Equal(t, 3, payloads[run.Screenshots](w, run.KindScreenshots)[0].Attempts)
+	require.Contains(t, w.waits, 10*time.Second)
 }

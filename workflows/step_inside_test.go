@@ -122,20 +122,6 @@ func TestRunsThatAnAccountWakes(t *testing.T) {
 	require.NotContains(t, a.Waiting, "")
 }
 
-// TestQueryOfAQuestion: the answer has what the question is about.
-func TestQueryOfAQuestion(t *testing.T) {
-	s := run.State{Status: run.AwaitingPhaseHandoff, Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h",
-		Verdict: "rejected", Type: "type", Actions: []string{"halt"}}}, Decided: &run.Decided{ID: "before"}}
-	a, err := engineOf(s).queryHandoff()
-	require.NoError(t, err)
-	require.Equal(t, []any{true, "rejected", "type", "h", "before"},
-		[]any{a.Open, a.Verdict, a.Type, a.Question.ID, a.Last.ID})
-	require.NotEmpty(t, a.Commands)
-	a, err = engineOf(run.State{Status: run.Running}).queryHandoff()
-	require.NoError(t, err)
-	require.Equal(t, HandoffAnswer{}, a)
-}
-
 // TestQuestionOfAGate: about the step, in its stage and round.
 func TestQuestionOfAGate(t *testing.T) {
 	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})

@@ -11,19 +11,30 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
+// TestTurnsWriteWhatPrecedesTheCall: with and without turns, one projection for each call precedes it.
 func TestTurnsWriteWhatPrecedesTheCall(t *testing.T) {
 	for turns, want := range map[bool]int32{true: 2, false: 0} {
 		t.Run(fmt.Sprint(turns), func(t *testing.T) {
 			w := newHarness(t, twoPasses)
 			w.in.Options.Turns = turns
-			w.done()
+			r := w.done()
 			require.Equal(t, want, w.turns.Load())
 			require.Equal(t, []string{
 				"Open", "Project 1-3 written", "RunPass g0.001.1.-.1", "Project 4-6 written", "RunPass g0.002.1.-.1",
 				"Project 7-11 written", "Seal 1-11",
 			}, w.trace)
+			require.Equal(t, []string{
+				"run.start", "phase.start", "pass.start 001", "pass.end 001", "artifact.updated 001", "pass.start 002",
+				"pass.end 002", "artifact.updated 002", "phase.end", "checkpoint.created cp-built", "run.end",
+			}, w.bare())
+			require.Equal(t, workflows.Result{RunID: "run-1", Status: run.Done, Artifact: "page of run-1/g0.002.1.-.1", USD: 2,
+				Tail: w.dir.tail(), Head: "segment-11"}, r)
+			starts := payloads[run.PassStart](w, run.KindPassStart)
+			require.Equal(t, "seed", starts[0].Before)
+			require.Equal(t, "page of run-1/g0.001.1.-.1", starts[1].Before)
 		})
 	}
 }

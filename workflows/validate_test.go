@@ -10,6 +10,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
+// spent is a run that has spent 1 USD, 100 tokens and one call.
+var spent = run.State{Status: run.Running, TS: "2026-01-02T03:04:05.000Z", Spent: run.Totals{USD: 1},
+	Used: run.Used{Tokens: 100, Calls: 1}}
+
 // messageRows are messages, and why a run in a state does not accept them; empty: it does.
 var messageRows = map[string]struct {
 	s    run.State
@@ -50,6 +54,35 @@ var messageRows = map[string]struct {
 	"any message to a done run": {run.State{Status: run.Done}, VerbBudget, Message{USD: 9}, DoneIsFinal, run.SetBudget},
 	"any message to a failed run": {run.State{Status: run.Failed}, VerbSteer, Message{Text: "x"},
 		"the run is failed: it accepts no more messages", run.Steer},
+	"budget of what is spent": {spent, VerbBudget, Message{USD: 1}, "", ""},
+	"budget below what is spent": {spent, VerbBudget, Message{USD: 0.5},
+		"a budget of 0.50 USD is below the current cost (1.00)", ""},
+	"budget without a number": {spent, VerbBudget, Message{}, "a budget of 0.00 USD is below the current cost (1.00)", ""},
+	"budget beyond all money": {spent, VerbBudget, Message{USD: 1e308},
+		"a budget of 1e+308 USD is not a number from 0 to 1000000000", ""},
+	"negative budget": {spent, VerbBudget, Message{USD: -1}, "a budget of -1 USD is not a number from 0 to 1000000000", ""},
+	"more tokens":     {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Tokens: 101}}, "", ""},
+	"spent tokens": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Tokens: 100}},
+		"the budget would be spent: 100 of 100 tokens", ""},
+	"negative tokens": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Tokens: -1}}, "a budget is negative", ""},
+	"more calls":      {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Calls: 2}}, "", ""},
+	"spent calls": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Calls: 1}},
+		"the budget would be spent: 1 of 1 call", ""},
+	"negative calls": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Calls: -1}}, "a budget is negative", ""},
+	"negative hours": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Hours: -1}}, "a budget is negative", ""},
+	"deadline":       {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "2026-01-02T03:05:00Z"}}, "", ""},
+	"word as deadline": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "soon"}},
+		`the deadline "soon" is not a time`, ""},
+	"deadline that has passed": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "2026-01-02T03:04:05Z"}},
+		"the deadline 2026-01-02T03:04:05Z has passed", ""},
+	"amend without a plan": {run.State{Status: run.Paused}, VerbAmend, Message{}, "the plan is missing", ""},
+	"move by pause":        {run.State{Status: run.Running}, VerbPause, Message{Dir: "/new"}, "a pause message cannot move the run", ""},
+	"move by decide": {run.State{Status: run.Paused}, VerbDecide, Message{Action: "halt", Dir: "/new"},
+		"a decide message cannot move the run", ""},
+	"move by revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1", Dir: "/new"},
+		"a revert message cannot move the run", ""},
+	"move by resume to another host": {run.State{Status: run.Paused}, VerbResume, Message{Queue: "there"},
+		"a resume message cannot move the run", ""},
 	"decide without a question": {run.State{Status: run.Running}, VerbDecide, Message{Action: "halt"},
 		"the run is running: no question is open", run.Decide},
 	"revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "", ""},
