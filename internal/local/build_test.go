@@ -11,7 +11,7 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 )
 
-// checkout makes a source tree whose server is built in a moment: a script of the test binary.
+// checkout is a source tree whose server is a small program that executes the test binary.
 func checkout(t *testing.T) (root string, edit func(name, text string)) {
 	t.Helper()
 	root = t.TempDir()
@@ -63,8 +63,7 @@ func TestLastBuiltServerRunsOutsideOfTheCheckout(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, filepath.Join(o.CacheDir, "devserver-2222"), path)
-	built, err := local.Build(t.Context(), o, nil)
-	require.NoError(t, err)
+	built := must(local.Build(t.Context(), o, nil))(t)
 	require.Equal(t, path, built)
 }
 
@@ -72,8 +71,7 @@ const realEnv = "PASSBOOK_LOCAL_TEST_REAL"
 
 func TestBuildCachesOneServerPerSource(t *testing.T) {
 	root, edit := checkout(t)
-	self, err := filepath.Abs(os.Args[0])
-	require.NoError(t, err)
+	self := must(filepath.Abs(os.Args[0]))(t)
 	t.Setenv(realEnv, self)
 	dir := stateDir(t)
 	o := options(t, dir)
@@ -97,11 +95,9 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 	edit("devserver/more.go", "package main\n")
 	require.Equal(t, 1, builds())
 	edit("devserver/beforehand.go", "package main\n")
-	path, err := local.Build(t.Context(), o, nil)
-	require.NoError(t, err)
+	path := must(local.Build(t.Context(), o, nil))(t)
 	require.FileExists(t, path)
-	version, err := local.Version(t.Context(), path)
-	require.NoError(t, err)
+	version := must(local.Version(t.Context(), path))(t)
 	require.Equal(t, "1.32.1", version)
 	require.Equal(t, 0, builds())
 
@@ -112,7 +108,7 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 	require.Equal(t, 0, builds(), "the checkout above the working directory is the same")
 
 	edit("devserver/more.go", "package main\n\nnonsense\n")
-	_, err = local.Ensure(t.Context(), o, nil)
+	_, err := local.Ensure(t.Context(), o, nil)
 	require.ErrorContains(t, err, "more.go:3:1: syntax error")
 
 	t.Setenv("PATH", t.TempDir())

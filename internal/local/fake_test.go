@@ -34,10 +34,11 @@ import (
 	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/testenv"
 )
 
-// The test binary is its own server, worker and starter: these variables say which, and what is wrong with it.
+// The test binary is its own server, worker and starter: these variables choose the program and its fault.
 const (
 	roleEnv  = "PASSBOOK_LOCAL_TEST_ROLE"
 	faultEnv = "PASSBOOK_LOCAL_TEST_FAULT"
@@ -69,7 +70,7 @@ func exitWith(err error) {
 	os.Exit(0)
 }
 
-// fakeServer answers what Ensure asks and notes on stderr what it was told to do.
+// fakeServer answers the requests of Ensure, and records its arguments on stderr.
 func fakeServer() error {
 	ours := os.Getenv(roleEnv) == "server"
 	args := os.Args[1:]
@@ -104,7 +105,7 @@ func fakeServer() error {
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 	case "slow":
-		awaitFile(filepath.Join(os.Getenv(dirEnv), "go on"))
+		awaitFile(filepath.Join(os.Getenv(dirEnv), "proceed"))
 		fallthrough
 	default:
 		signal.Notify(stop, syscall.SIGTERM)
@@ -147,7 +148,7 @@ func serveFake(port, uiPort int, namespace string, dir certs.Dir) error {
 	return nil
 }
 
-// mutual is how a real server trusts its clients.
+// mutual are the credentials of a real server.
 func mutual(dir certs.Dir) (credentials.TransportCredentials, error) {
 	client, err := dir.Client(certs.System)
 	return credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS13, ClientAuth: tls.RequireAndVerifyClientCert,
@@ -210,7 +211,7 @@ func (o *operator) AddSearchAttributes(_ context.Context,
 	return &operatorservice.AddSearchAttributesResponse{}, nil
 }
 
-// fakeStarter starts a server and goes.
+// fakeStarter starts a server and ends.
 func fakeStarter() error {
 	if err := os.Setenv(roleEnv, "server"); err != nil {
 		return err
@@ -228,7 +229,7 @@ func fakeWorker() error {
 	if err := local.AnnounceReady(os.Getenv(dirEnv), os.Args[1], time.Now()); err != nil {
 		return err
 	}
-	if os.Getenv(faultEnv) == "crashes" { // when whoever started it has seen that it polls
+	if os.Getenv(faultEnv) == "crashes" { // after its starter has seen that it polls
 		_, err := durable.WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"),
 			durable.Owner{})
 		return errors.Join(err, errors.New("out of memory"))
@@ -268,7 +269,7 @@ func fakeKeeper() error {
 	})
 }
 
-// workerIn starts a fake worker. A file "worker fault" in the state directory says what is wrong with it.
+// workerIn are the options of a fake worker. A file "worker fault" in the state directory names its fault.
 func workerIn(dir, key string) local.WorkerOptions {
 	fault, _ := os.ReadFile(filepath.Join(dir, "worker fault"))
 	return local.WorkerOptions{
@@ -287,7 +288,44 @@ func awaitFile(path string) {
 	}
 }
 
-// stateDir is a state directory in which nothing runs any more when the test ends.
+// must returns the value of a call that may not fail: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T { t.Helper(); require.NoError(t, err); return v }
+}
+
+func ensure(t *testing.T, o local.Options) local.Server {
+	t.Helper()
+	return must(local.Ensure(t.Context(), o, nil))(t)
+}
+
+func ensureWorker(t *testing.T, o local.WorkerOptions) local.Worker {
+	t.Helper()
+	return must(local.EnsureWorker(t.Context(), o, nil))(t)
+}
+
+func ensureKeeper(t *testing.T, o local.KeeperOptions) local.Keeper {
+	t.Helper()
+	return must(local.EnsureKeeper(t.Context(), o))(t)
+}
+
+func read(t *testing.T, dir string) local.Status {
+	t.Helper()
+	return must(local.Read(dir))(t)
+}
+
+func kill(t *testing.T, id process.Identity) {
+	t.Helper()
+	require.NoError(t, id.Signal(syscall.SIGKILL))
+	require.NoError(t, id.AwaitEnd(t.Context()))
+}
+
+// eventually waits for what other processes do.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	require.Eventually(t, holds, time.Minute, 5*time.Millisecond, what)
+}
+
+// stateDir is a state directory whose processes are stopped when the test ends.
 func stateDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -29,12 +28,9 @@ func keeperOptions(dir, key, stable string) local.KeeperOptions {
 func kept(t *testing.T, stable string) (dir string, st local.Status) {
 	t.Helper()
 	dir = stateDir(t)
-	_, err := local.Ensure(t.Context(), options(t, dir), nil)
-	require.NoError(t, err)
-	_, err = local.EnsureWorker(t.Context(), workerIn(dir, "here"), nil)
-	require.NoError(t, err)
-	_, err = local.EnsureKeeper(t.Context(), keeperOptions(dir, "build", stable))
-	require.NoError(t, err)
+	ensure(t, options(t, dir))
+	ensureWorker(t, workerIn(dir, "here"))
+	ensureKeeper(t, keeperOptions(dir, "build", stable))
 	st = read(t, dir)
 	require.NotNil(t, st.Server)
 	require.NotNil(t, st.Worker)
@@ -42,76 +38,50 @@ func kept(t *testing.T, stable string) (dir string, st local.Status) {
 	return dir, st
 }
 
-func read(t *testing.T, dir string) local.Status {
-	t.Helper()
-	st, err := local.Read(dir)
-	require.NoError(t, err)
-	return st
-}
-
-func kill(t *testing.T, id process.Identity) {
-	t.Helper()
-	require.NoError(t, id.Signal(syscall.SIGKILL))
-	require.NoError(t, id.AwaitEnd(t.Context()))
-}
-
-// comes waits for what keeper and processes do by themselves.
-func comes(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	require.Eventually(t, holds, 30*time.Second, 5*time.Millisecond, what)
-}
-
 func TestKeeperRestartsKilledProcesses(t *testing.T) {
 	dir, before := kept(t, "1h")
 	kill(t, before.Worker.Process)
-	comes(t, "a new worker", func() bool {
+	eventually(t, "a new worker", func() bool {
 		w := read(t, dir).Worker
 		return w != nil && local.Polls(dir, w.Process)
 	})
 	kill(t, before.Server.Process)
-	comes(t, "a new server", func() bool { return read(t, dir).Server != nil })
+	eventually(t, "a new server", func() bool { return read(t, dir).Server != nil })
 	now := read(t, dir)
 	require.Equal(t, before.Server.Address, now.Server.Address)
 	require.Equal(t, before.Keeper.Process, now.Keeper.Process)
-	comes(t, "the restart is recorded", func() bool { return read(t, dir).Keeper.Server.InRow == 1 })
+	eventually(t, "the restart is recorded", func() bool { return read(t, dir).Keeper.Server.InRow == 1 })
 	require.Equal(t, 1, read(t, dir).Keeper.Worker.Total)
 }
 
 func TestStopStopsTheKeeperFirst(t *testing.T) {
 	dir, before := kept(t, "1h")
-	was, err := local.Stop(t.Context(), dir, 10*time.Second)
-	require.NoError(t, err)
+	was := must(local.Stop(t.Context(), dir, 10*time.Second))(t)
 	require.Equal(t, before.Keeper.Process, was.Keeper.Process)
 	for name, id := range map[string]process.Identity{"keeper": before.Keeper.Process, "worker": before.Worker.Process,
 		"server": before.Server.Process} {
 		require.False(t, id.Alive(), name)
 	}
-	k, err := local.EnsureKeeper(t.Context(), keeperOptions(dir, "build", "1h"))
-	require.NoError(t, err)
-	require.Zero(t, k, "a keeper without anything to keep ends at once")
+	k := ensureKeeper(t, keeperOptions(dir, "build", "1h"))
+	require.Zero(t, k, "a keeper without processes ends at once")
 	require.Equal(t, local.Status{}, read(t, dir))
 }
 
 // TestStoppedProcessesStayStopped: an idle worker stops the server and ends. A keeper restarts neither, and ends too.
 func TestStoppedProcessesStayStopped(t *testing.T) {
 	dir, before := kept(t, "1h")
-	_, err := local.StopWorker(t.Context(), dir, 10*time.Second)
-	require.NoError(t, err)
-	_, err = local.StopServer(t.Context(), dir, 10*time.Second)
-	require.NoError(t, err)
-	comes(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
+	must(local.StopWorker(t.Context(), dir, 10*time.Second))(t)
+	must(local.StopServer(t.Context(), dir, 10*time.Second))(t)
+	eventually(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
 	require.Equal(t, local.Status{}, read(t, dir))
 }
 
-// TestKeeperLeavesAReplacedWorkerStopped: a starter of another build stops the worker under the keeper's eyes.
+// TestKeeperLeavesAReplacedWorkerStopped: a starter of another build stops the worker.
 func TestKeeperLeavesAReplacedWorkerStopped(t *testing.T) {
 	dir, before := kept(t, "1h")
-	_, err := local.StopWorker(t.Context(), dir, 10*time.Second)
-	require.NoError(t, err)
-	w, err := local.EnsureWorker(t.Context(), workerIn(dir, "another build"), nil)
-	require.NoError(t, err)
-	k, err := local.EnsureKeeper(t.Context(), keeperOptions(dir, "another build", "1h"))
-	require.NoError(t, err)
+	must(local.StopWorker(t.Context(), dir, 10*time.Second))(t)
+	w := ensureWorker(t, workerIn(dir, "another build"))
+	k := ensureKeeper(t, keeperOptions(dir, "another build", "1h"))
 	require.NotEqual(t, before.Keeper.Process, k.Process, "the keeper is of another build too")
 	require.False(t, before.Keeper.Process.Alive())
 	require.Equal(t, w.Process, read(t, dir).Worker.Process)
@@ -125,7 +95,7 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 			name := filepath.Join(dir, "worker fault")
 			require.NoError(t, os.WriteFile(name, []byte(fault), 0o600))
 			kill(t, before.Worker.Process)
-			comes(t, "it gives up", func() bool { return read(t, dir).Keeper.Worker.GaveUp })
+			eventually(t, "it stops", func() bool { return read(t, dir).Keeper.Worker.GaveUp })
 			r := read(t, dir).Keeper.Worker
 			require.Equal(t, 3, r.InRow)
 			require.Contains(t, r.String(), "gave up after 3 restarts in a row")
@@ -133,11 +103,11 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 			require.True(t, before.Server.Process.Alive())
 
 			require.NoError(t, os.Remove(name))
-			_, err := local.EnsureWorker(t.Context(), workerIn(dir, "here"), nil) // by an operator
+			_, err := local.EnsureWorker(t.Context(), workerIn(dir, "here"), nil) // as an operator does
 			require.NoError(t, err)
-			comes(t, "the count begins anew", func() bool { return !read(t, dir).Keeper.Worker.GaveUp })
+			eventually(t, "the count is reset", func() bool { return !read(t, dir).Keeper.Worker.GaveUp })
 			kill(t, read(t, dir).Worker.Process)
-			comes(t, "it is restarted again", func() bool { return read(t, dir).Worker != nil })
+			eventually(t, "it is restarted again", func() bool { return read(t, dir).Worker != nil })
 		})
 	}
 }
@@ -145,7 +115,7 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 func TestStableProcessResetsRestartCount(t *testing.T) {
 	dir, before := kept(t, "50ms")
 	kill(t, before.Worker.Process)
-	comes(t, "a restart that is not counted any more",
+	eventually(t, "a restart that is no longer counted",
 		func() bool { r := read(t, dir).Keeper.Worker; return r.Total == 1 && r.InRow == 0 })
 }
 
@@ -165,15 +135,14 @@ func TestConcurrentStartersStartOneKeeper(t *testing.T) {
 	if found, err := process.WithEnv(dirEnv, dir); err != nil || len(found) == 0 {
 		t.Skip("the processes of this system cannot be inspected")
 	}
-	comes(t, "all but one end", func() bool { return keepers(t, dir) == 1 })
+	eventually(t, "all but one end", func() bool { return keepers(t, dir) == 1 })
 	require.NotNil(t, read(t, dir).Keeper)
 }
 
 // keepers counts the processes that the options of [kept] start.
 func keepers(t *testing.T, dir string) (n int) {
 	t.Helper()
-	found, err := process.WithEnv(dirEnv, dir)
-	require.NoError(t, err)
+	found := must(process.WithEnv(dirEnv, dir))(t)
 	for _, id := range found {
 		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(id.PID), "cmdline"))
 		if err == nil && strings.HasSuffix(string(line), "\x00build\x001h\x00") {
@@ -189,39 +158,34 @@ func TestEnsureKeeperRestartsAKilledKeeper(t *testing.T) {
 	o := keeperOptions(dir, "build", "1h")
 	o.Again = true
 	kill(t, before.Keeper.Process)
-	k, err := local.EnsureKeeper(t.Context(), o)
-	require.NoError(t, err)
+	k := ensureKeeper(t, o)
 	require.True(t, k.Process.Alive())
-	_, err = local.StopKeeper(t.Context(), dir, 10*time.Second)
-	require.NoError(t, err)
-	k, err = local.EnsureKeeper(t.Context(), o)
-	require.NoError(t, err)
+	must(local.StopKeeper(t.Context(), dir, 10*time.Second))(t)
+	k = ensureKeeper(t, o)
 	require.Zero(t, k)
 }
 
 // TestEnsureKeeperPrefersTheServiceManager if it can; otherwise the starter does.
 func TestEnsureKeeperPrefersTheServiceManager(t *testing.T) {
 	dir, before := kept(t, "1h")
-	_, err := local.StopKeeper(t.Context(), dir, 10*time.Second)
-	require.NoError(t, err)
+	must(local.StopKeeper(t.Context(), dir, 10*time.Second))(t)
 	o := keeperOptions(dir, "build", "1h")
 	asked := 0
 	o.Manager = func(context.Context) error { asked++; return exec.ErrNotFound }
-	k, err := local.EnsureKeeper(t.Context(), o)
-	require.NoError(t, err)
+	k := ensureKeeper(t, o)
 	require.Equal(t, 1, asked)
 	require.True(t, k.Process.Alive())
 	require.NotEqual(t, before.Keeper.Process, k.Process)
 }
 
-// TestKeeperEndsWithItsStateDirectory and does not make it again.
+// TestKeeperEndsWithItsStateDirectory and does not recreate it.
 func TestKeeperEndsWithItsStateDirectory(t *testing.T) {
 	dir, before := kept(t, "1h")
 	gone := dir + "-gone"
 	require.NoError(t, os.Rename(dir, gone))
-	comes(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
+	eventually(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
 	require.NoDirExists(t, dir)
-	require.NoError(t, os.Rename(gone, dir)) // so that the rest can be ended
+	require.NoError(t, os.Rename(gone, dir)) // for the cleanup
 }
 
 func TestKeeperRefusesAnotherUsersState(t *testing.T) {

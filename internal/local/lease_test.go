@@ -13,25 +13,21 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 )
 
-func nobody(t *testing.T, dir string) bool {
+func alone(t *testing.T, dir string) bool {
 	t.Helper()
-	alone, err := local.NoTerminalAttached(dir)
-	require.NoError(t, err)
-	return alone
+	return must(local.NoTerminalAttached(dir))(t)
 }
 
 func TestAttachKeepsOthersFromBeingAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
-	require.True(t, nobody(t, dir))
-	first, err := local.Attach(t.Context(), dir)
-	require.NoError(t, err)
-	second, err := local.Attach(t.Context(), dir)
-	require.NoError(t, err)
-	require.False(t, nobody(t, dir))
+	require.True(t, alone(t, dir))
+	first := must(local.Attach(t.Context(), dir))(t)
+	second := must(local.Attach(t.Context(), dir))(t)
+	require.False(t, alone(t, dir))
 	require.NoError(t, first())
-	require.False(t, nobody(t, dir))
+	require.False(t, alone(t, dir))
 	require.NoError(t, second())
-	require.True(t, nobody(t, dir))
+	require.True(t, alone(t, dir))
 }
 
 func TestAttachWaitsWhileAnotherIsAlone(t *testing.T) {
@@ -44,15 +40,14 @@ func TestAttachWaitsWhileAnotherIsAlone(t *testing.T) {
 	_, err = local.Attach(ctx, dir)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, release())
-	detach, err := local.Attach(t.Context(), dir)
-	require.NoError(t, err)
+	detach := must(local.Attach(t.Context(), dir))(t)
 	_, alone, err = local.Alone(dir)
 	require.NoError(t, err)
 	require.False(t, alone)
 	require.NoError(t, detach())
 }
 
-func TestConcurrentHostIDsAreEqual(t *testing.T) {
+func TestHostID(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	ids := make([]string, 8)
 	errs := make([]error, len(ids))
@@ -65,25 +60,13 @@ func TestConcurrentHostIDsAreEqual(t *testing.T) {
 		require.NoError(t, errs[i])
 		require.Equal(t, ids[0], ids[i])
 	}
-	other, err := local.HostID(t.TempDir())
-	require.NoError(t, err)
-	require.NotEqual(t, ids[0], other)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "host-id"), []byte("x y\n"), 0o600))
-	_, err = local.HostID(dir)
-	require.ErrorContains(t, err, "want 16 hex digits")
-}
+	require.NotEqual(t, ids[0], must(local.HostID(t.TempDir()))(t))
 
-// TestHostIDReadsAnExistingIDOnly: a state directory that is full, or cannot be written, has it all the same.
-func TestHostIDReadsAnExistingIDOnly(t *testing.T) {
-	dir := t.TempDir()
-	id, err := local.HostID(dir)
-	require.NoError(t, err)
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(dir, long, long))
-	again, err := local.HostID(dir)
-	require.NoError(t, err)
-	require.Equal(t, id, again)
-	info, err := os.Stat(dir)
-	require.NoError(t, err)
-	require.WithinDuration(t, long, info.ModTime(), time.Second, "a file was made in the folder")
+	require.Equal(t, ids[0], must(local.HostID(dir))(t))
+	require.WithinDuration(t, long, must(os.Stat(dir))(t).ModTime(), time.Second, "a full state directory suffices")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "host-id"), []byte("x y\n"), 0o600))
+	_, err := local.HostID(dir)
+	require.ErrorContains(t, err, "want 16 hex digits")
 }

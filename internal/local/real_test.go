@@ -3,7 +3,6 @@ package local_test
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -16,41 +15,34 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 )
 
-// buildEnv makes the real server be built for this test; without it the test wants it in the cache.
+// buildEnv makes the real server be built for this test; without it, it must be in the cache.
 const buildEnv = "PASSBOOK_TEST_BUILD_SERVER"
 
 func TestRealServerKeepsAWorkflowThroughKill(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
-	o.Binary, o.CacheDir, o.SourceDir, o.StartTimeout = "", "", filepath.Dir(filepath.Dir(mustGetwd(t))), time.Minute
+	o.Binary, o.CacheDir, o.SourceDir, o.StartTimeout = "", "", filepath.Dir(filepath.Dir(must(os.Getwd())(t))), time.Minute
 	o.SearchAttributes = map[string]string{"Stage": "Keyword"}
 	_, ok, err := local.Cached(o)
 	require.NoError(t, err)
 	if !ok && os.Getenv(buildEnv) == "" {
 		t.Skip("the real server is not in the cache: any `starter demo`, or " + buildEnv + "=1, builds it")
 	}
-	began := time.Now()
-	s, err := local.Ensure(t.Context(), o, func(line string) { t.Log(line) })
-	require.NoError(t, err)
-	t.Logf("ready after %s", time.Since(began))
+	s := must(local.Ensure(t.Context(), o, func(line string) { t.Log(line) }))(t)
 	require.Equal(t, "temporal-1.32.db", filepath.Base(s.Database))
 	c := dial(t, s)
-	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "w", TaskQueue: "nobody polls"}, "any")
+	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "w", TaskQueue: "no worker"}, "any")
 	require.NoError(t, err)
-	require.NoError(t, s.Process.Signal(syscall.SIGKILL))
-	require.NoError(t, s.Process.AwaitEnd(t.Context()))
+	kill(t, s.Process)
 
 	o.SearchAttributes["Status"] = "Keyword"
-	again, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	again := ensure(t, o)
 	require.Equal(t, s.Address, again.Address)
-	d, err := dial(t, again).DescribeWorkflowExecution(t.Context(), "w", "")
-	require.NoError(t, err)
+	d := must(dial(t, again).DescribeWorkflowExecution(t.Context(), "w", ""))(t)
 	require.Equal(t, enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, d.WorkflowExecutionInfo.Status)
 
 	o.SearchAttributes["Late"], o.Namespace = "Int", "other" // while it runs
-	late, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	late := ensure(t, o)
 	require.Equal(t, again.Process, late.Process)
 	r, err := dial(t, late).OperatorService().ListSearchAttributes(t.Context(),
 		&operatorservice.ListSearchAttributesRequest{Namespace: "other"})
@@ -58,25 +50,16 @@ func TestRealServerKeepsAWorkflowThroughKill(t *testing.T) {
 	require.Contains(t, r.CustomAttributes, "Late")
 	require.Contains(t, r.CustomAttributes, "Stage")
 
-	stopped, err := local.StopServer(t.Context(), dir, 20*time.Second)
-	require.NoError(t, err)
+	stopped := must(local.StopServer(t.Context(), dir, 20*time.Second))(t)
 	require.True(t, stopped)
 }
 
 func dial(t *testing.T, s local.Server) client.Client {
 	t.Helper()
-	trust, err := s.TLS(certs.CLI)
-	require.NoError(t, err)
+	trust := must(s.TLS(certs.CLI))(t)
 	c, err := client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace,
 		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
-}
-
-func mustGetwd(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	return dir
 }

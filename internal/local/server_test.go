@@ -22,9 +22,7 @@ import (
 
 func readLog(t *testing.T, s local.Server) string {
 	t.Helper()
-	data, err := os.ReadFile(s.Log)
-	require.NoError(t, err)
-	return string(data)
+	return string(must(os.ReadFile(s.Log))(t))
 }
 
 func TestEnsureStartsAServerOnce(t *testing.T) {
@@ -32,28 +30,31 @@ func TestEnsureStartsAServerOnce(t *testing.T) {
 	o := options(t, dir)
 	o.SearchAttributes = map[string]string{"Stage": "Keyword"}
 	o.Codec = "http://127.0.0.1:8234"
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	s := ensure(t, o)
 	require.Equal(t, "127.0.0.1:"+strconv.Itoa(o.Port), s.Address)
 	require.Equal(t, "http://127.0.0.1:"+strconv.Itoa(o.UIPort), s.UI)
 	require.Equal(t, filepath.Join(dir, "server", "temporal-1.32.db"), s.Database)
 	require.Equal(t, "1.32.1", s.Version)
-	session, err := unix.Getsid(s.Process.PID)
-	require.NoError(t, err)
-	require.Equal(t, s.Process.PID, session, "a closed terminal would end it")
-
-	again, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.Equal(t, s, again)
-	st, err := local.Read(dir)
-	require.NoError(t, err)
-	require.Equal(t, &s, st.Server)
+	require.Equal(t, s.Process.PID, must(unix.Getsid(s.Process.PID))(t), "a closed terminal would end it")
 	log := readLog(t, s)
 	require.Contains(t, log, "--search-attribute Stage=Keyword")
 	require.Contains(t, log, "--ui-codec-endpoint http://127.0.0.1:8234")
-	require.NotContains(t, log, "--sqlite-pragma", "our server has its settings by itself")
+	require.NotContains(t, log, "--sqlite-pragma", "the embedded server sets it")
 	require.Contains(t, log, "update default 2160h0m0s")
 	require.Contains(t, log, "add Stage Keyword")
+
+	require.Equal(t, s, ensure(t, o))
+	require.Equal(t, &s, read(t, dir).Server)
+	o.Namespace = "other"
+	other := ensure(t, o)
+	require.Equal(t, s.Process, other.Process)
+	require.Equal(t, "other", other.Namespace)
+	require.Contains(t, readLog(t, other), "register other 2160h0m0s")
+
+	t.Setenv("HOME", "")
+	t.Setenv("XDG_CACHE_HOME", "")
+	o.CacheDir, o.Binary = "", ""
+	require.Equal(t, other, ensure(t, o), "a running server needs no home")
 }
 
 func TestConcurrentStartersStartOneServer(t *testing.T) {
@@ -74,58 +75,37 @@ func TestConcurrentStartersStartOneServer(t *testing.T) {
 func TestEnsureReplacesAKilledServerAtItsAddress(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
-	first, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.NoError(t, first.Process.Signal(syscall.SIGKILL))
-	require.NoError(t, first.Process.AwaitEnd(t.Context()))
-	st, err := local.Read(dir)
-	require.NoError(t, err)
-	require.Nil(t, st.Server)
+	first := ensure(t, o)
+	kill(t, first.Process)
+	require.Nil(t, read(t, dir).Server)
 
 	o.Port, o.UIPort = freePort(t), freePort(t)
-	second, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	second := ensure(t, o)
 	require.NotEqual(t, first.Process, second.Process)
-	require.Equal(t, first.Address, second.Address, "links would break")
+	require.Equal(t, first.Address, second.Address, "links stay valid")
 	require.Equal(t, first.UI, second.UI)
 	require.Equal(t, first.Database, second.Database)
-}
-
-func TestEnsureAvoidsATakenPort(t *testing.T) {
-	o := options(t, stateDir(t))
-	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(o.Port))
-	require.NoError(t, err)
-	defer l.Close()
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.NotEqual(t, "127.0.0.1:"+strconv.Itoa(o.Port), s.Address)
 }
 
 func TestStopSparesAnotherProcessWithTheRecordedPid(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.NoError(t, s.Process.Signal(syscall.SIGKILL))
-	require.NoError(t, s.Process.AwaitEnd(t.Context()))
+	s := ensure(t, o)
+	kill(t, s.Process)
 
-	stranger := exec.Command("sleep", "600")
-	require.NoError(t, stranger.Start())
-	t.Cleanup(func() { _ = stranger.Process.Kill(); _ = stranger.Wait() })
-	id, err := process.Of(stranger.Process.Pid)
-	require.NoError(t, err)
-	s.Process.PID = stranger.Process.Pid // the start time stays the dead server's
-	data, err := json.Marshal(s)
-	require.NoError(t, err)
+	other := exec.Command("sleep", "600")
+	require.NoError(t, other.Start())
+	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
+	id := must(process.Of(other.Process.Pid))(t)
+	s.Process.PID = other.Process.Pid // with the start time of the dead server
+	data := must(json.Marshal(s))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "server", "server.json"), data, 0o600))
 
-	stopped, err := local.StopServer(t.Context(), dir, time.Second)
-	require.NoError(t, err)
+	stopped := must(local.StopServer(t.Context(), dir, time.Second))(t)
 	require.False(t, stopped)
-	next, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	next := ensure(t, o)
 	require.NotEqual(t, s.Process.PID, next.Process.PID)
-	require.True(t, id.Alive(), "the stranger was hit")
+	require.True(t, id.Alive(), "the other process was stopped")
 }
 
 func TestStopServer(t *testing.T) {
@@ -137,21 +117,18 @@ func TestStopServer(t *testing.T) {
 			dir := stateDir(t)
 			o := options(t, dir)
 			t.Setenv(faultEnv, row.fault)
-			s, err := local.Ensure(t.Context(), o, nil)
-			require.NoError(t, err)
+			s := ensure(t, o)
 			grace := 10 * time.Second
 			if !row.message {
 				grace = 50 * time.Millisecond
 			}
-			stopped, err := local.StopServer(t.Context(), dir, grace)
-			require.NoError(t, err)
+			stopped := must(local.StopServer(t.Context(), dir, grace))(t)
 			require.True(t, stopped)
 			require.False(t, s.Process.Alive())
 			if row.message {
 				require.Contains(t, readLog(t, s), "stopped gracefully")
 			}
-			stopped, err = local.StopServer(t.Context(), dir, grace)
-			require.NoError(t, err)
+			stopped = must(local.StopServer(t.Context(), dir, grace))(t)
 			require.False(t, stopped)
 		})
 	}
@@ -164,7 +141,7 @@ func TestEnsureReportsTheOutputOfAFailedServer(t *testing.T) {
 	require.ErrorContains(t, err, "it ended (exit status 1): the database is of another version; see ")
 }
 
-// starting calls Ensure for a server that waits for [goOn], and returns when it is recorded.
+// starting calls Ensure for a server that waits for [proceed], and returns when it is recorded.
 func starting(t *testing.T, ctx context.Context, o local.Options) (recorded local.Server, done chan error) {
 	t.Helper()
 	t.Setenv(faultEnv, "slow")
@@ -173,19 +150,19 @@ func starting(t *testing.T, ctx context.Context, o local.Options) (recorded loca
 		_, err := local.Ensure(ctx, o, nil)
 		done <- err
 	}()
-	require.Eventually(t, func() bool {
+	eventually(t, "it is recorded", func() bool {
 		st, err := local.Read(o.StateDir)
 		if err == nil && st.Server != nil {
 			recorded = *st.Server
 		}
 		return recorded.Process.PID != 0
-	}, 10*time.Second, 5*time.Millisecond)
+	})
 	return recorded, done
 }
 
-func goOn(t *testing.T, dir string) {
+func proceed(t *testing.T, dir string) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go on"), nil, 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "proceed"), nil, 0o600))
 }
 
 func TestEnsureJoinsAnInterruptedStart(t *testing.T) {
@@ -195,9 +172,8 @@ func TestEnsureJoinsAnInterruptedStart(t *testing.T) {
 	recorded, done := starting(t, ctx, o)
 	cancel()
 	require.ErrorContains(t, <-done, "it keeps starting")
-	goOn(t, dir)
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	proceed(t, dir)
+	s := ensure(t, o)
 	require.Equal(t, recorded.Process, s.Process)
 }
 
@@ -215,7 +191,7 @@ func TestEnsureReplacesAServerThatDiesWhileStarting(t *testing.T) {
 		done <- err
 	}()
 	require.NoError(t, recorded.Process.Signal(syscall.SIGKILL))
-	goOn(t, dir)
+	proceed(t, dir)
 	require.NoError(t, <-done)
 	require.NotEqual(t, recorded.Process, s.Process)
 }
@@ -224,23 +200,20 @@ func TestEnsureReplacesAPortLostWhileStarting(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
 	recorded, done := starting(t, t.Context(), o)
-	l, err := net.Listen("tcp", recorded.Address)
-	require.NoError(t, err)
+	l := must(net.Listen("tcp", recorded.Address))(t)
 	defer l.Close()
-	goOn(t, dir)
+	proceed(t, dir)
 	require.NoError(t, <-done)
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	s := ensure(t, o)
 	require.NotEqual(t, recorded.Address, s.Address)
 	require.NotEqual(t, recorded.Process, s.Process)
 }
 
-// The process that took a port, such as another starter that looks for free ports, may have released it already.
+// TestEnsureRetriesAPortTakenForAMoment: another starter that tries ports may have released it already.
 func TestEnsureRetriesAPortTakenForAMoment(t *testing.T) {
 	o := options(t, stateDir(t))
 	t.Setenv(faultEnv, "port taken for a moment")
-	_, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	ensure(t, o)
 }
 
 func TestEnsureStopsServerThatIsNeverReady(t *testing.T) {
@@ -251,9 +224,7 @@ func TestEnsureStopsServerThatIsNeverReady(t *testing.T) {
 	_, err := local.Ensure(t.Context(), o, nil)
 	require.ErrorContains(t, err, "not ready after 200ms")
 	require.ErrorContains(t, err, "it was stopped")
-	st, err := local.Read(dir)
-	require.NoError(t, err)
-	require.Nil(t, st.Server)
+	require.Nil(t, read(t, dir).Server)
 }
 
 func TestServerOutlivesItsStarter(t *testing.T) {
@@ -263,33 +234,10 @@ func TestServerOutlivesItsStarter(t *testing.T) {
 	starter.Env = append(os.Environ(), roleEnv+"=starter")
 	out, err := starter.CombinedOutput()
 	require.NoError(t, err, string(out))
-	st, err := local.Read(dir)
-	require.NoError(t, err)
+	st := must(local.Read(dir))(t)
 	require.NotNil(t, st.Server)
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
+	s := ensure(t, o)
 	require.Equal(t, st.Server.Process, s.Process)
-}
-
-func TestEnsureAddsANamespaceToARunningServer(t *testing.T) {
-	o := options(t, stateDir(t))
-	first, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	o.Namespace = "other"
-	second, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.Equal(t, first.Process, second.Process)
-	require.Equal(t, "other", second.Namespace)
-	require.Contains(t, readLog(t, second), "register other 2160h0m0s")
-}
-
-func TestEnsureRunsTheTemporalCLI(t *testing.T) {
-	o := options(t, stateDir(t))
-	t.Setenv(roleEnv, "foreign server")
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.Equal(t, "temporal-1.29.db", filepath.Base(s.Database))
-	require.Contains(t, readLog(t, s), "--sqlite-pragma synchronous=2")
 }
 
 func TestEnsureRejectsInvalidOptions(t *testing.T) {
@@ -323,16 +271,4 @@ func TestEnsureRefusesADamagedRecord(t *testing.T) {
 	_, err := local.Ensure(t.Context(), o, nil)
 	require.ErrorContains(t, err, "move the file away")
 	require.NoError(t, os.Remove(path))
-}
-
-func TestEnsureFindsARunningServerWithoutAHome(t *testing.T) {
-	o := options(t, stateDir(t))
-	s, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	t.Setenv("HOME", "")
-	t.Setenv("XDG_CACHE_HOME", "")
-	o.CacheDir, o.Binary = "", ""
-	again, err := local.Ensure(t.Context(), o, nil)
-	require.NoError(t, err)
-	require.Equal(t, s, again)
 }

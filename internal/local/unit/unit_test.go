@@ -1,11 +1,7 @@
 package unit_test
 
 import (
-	"bytes"
-	"encoding/xml"
-	"errors"
 	"flag"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// hard is a service with everything that has a meaning of its own in a unit file or a property list.
+// hard is a service with every special character of unit files and property lists.
 var hard = unit.Service{
 	StateDir: "/home/ann/state 100% & <more>",
 	Exec:     "/opt/pass book/100% $HOME/starter",
@@ -34,14 +30,12 @@ func golden(t *testing.T, name string, text []byte) {
 	if *update {
 		require.NoError(t, os.WriteFile(path, text, 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
+	want := must(os.ReadFile(path))(t)
 	require.Equal(t, string(want), string(text))
 }
 
 func TestSystemdUnit(t *testing.T) {
-	text, err := hard.Systemd()
-	require.NoError(t, err)
+	text := must(hard.Systemd())(t)
 	golden(t, "hard.service", text)
 }
 
@@ -54,7 +48,7 @@ func TestSystemdUnitRefusesWhatSystemdRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "control character")
 }
 
-// TestSystemdAcceptsTheUnit has systemd itself read the unit, with a program at a path like that of [hard].
+// TestSystemdAcceptsTheUnit: systemd reads the unit, with a program at a path like that of [hard].
 func TestSystemdAcceptsTheUnit(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
@@ -65,8 +59,7 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	s.Exec = filepath.Join(dir, "pass book", "100% $HOME", "starter")
 	require.NoError(t, os.MkdirAll(filepath.Dir(s.Exec), 0o755))
 	require.NoError(t, os.WriteFile(s.Exec, []byte("#!/bin/sh\n"), 0o755))
-	text, err := s.Systemd()
-	require.NoError(t, err)
+	text := must(s.Systemd())(t)
 	file := filepath.Join(dir, s.Name()+".service")
 	verify := func() (string, error) {
 		cmd := exec.CommandContext(t.Context(), analyze, "--user", "verify", file)
@@ -81,50 +74,19 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 
 	require.NoError(t, os.Remove(s.Exec))
 	out, err = verify()
-	require.Error(t, err, "the verification sees no fault: %s", out)
-}
-
-// stringsOf returns the strings of a property list, in order.
-func stringsOf(t *testing.T, plist []byte) (out []string) {
-	t.Helper()
-	d := xml.NewDecoder(bytes.NewReader(plist))
-	inside := ""
-	for {
-		token, err := d.Token()
-		if errors.Is(err, io.EOF) {
-			return out
-		}
-		require.NoError(t, err)
-		switch token := token.(type) {
-		case xml.StartElement:
-			inside = token.Name.Local
-			if inside == "string" {
-				out = append(out, "")
-			}
-		case xml.EndElement:
-			inside = ""
-		case xml.CharData:
-			if inside == "string" {
-				out[len(out)-1] += string(token)
-			}
-		}
-	}
+	require.Error(t, err, "the verification found no fault: %s", out)
 }
 
 func TestLaunchdAgent(t *testing.T) {
-	text, err := hard.Launchd("/home/ann/state 100% & <more>/keeper/keeper.log")
-	require.NoError(t, err)
-	golden(t, "hard.plist", text)
-	want := append([]string{hard.Label(), hard.Exec}, hard.Args...)
-	for _, pair := range hard.Env {
-		_, value, _ := strings.Cut(pair, "=")
-		want = append(want, value)
-	}
-	log := "/home/ann/state 100% & <more>/keeper/keeper.log"
-	require.Equal(t, append(want, log, log), stringsOf(t, text))
+	golden(t, "hard.plist", must(hard.Launchd("/home/ann/state 100% & <more>/keeper/keeper.log"))(t))
 }
 
-// fakeManager puts a program into PATH that writes down how it is called. It fails at the calls that fails names.
+// must returns the value of a call that may not fail: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T { t.Helper(); require.NoError(t, err); return v }
+}
+
+// fakeManager is a program in PATH that records its calls. Those that match fails fail.
 func fakeManager(t *testing.T, m unit.Manager, fails string) (asked func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -134,8 +96,7 @@ func fakeManager(t *testing.T, m unit.Manager, fails string) (asked func() strin
 	require.NoError(t, os.WriteFile(filepath.Join(dir, m.Program), []byte(script), 0o700))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	return func() string {
-		raw, err := os.ReadFile(log)
-		require.NoError(t, err)
+		raw := must(os.ReadFile(log))(t)
 		require.NoError(t, os.Remove(log))
 		return string(raw)
 	}
@@ -157,39 +118,34 @@ func TestInstallAndUninstall(t *testing.T) {
 	} {
 		t.Run(goos, func(t *testing.T) {
 			home := t.TempDir()
-			m, err := unit.Of(goos, home, "", 501)
-			require.NoError(t, err)
+			m := must(unit.Of(goos, home, "", 501))(t)
 			asked := fakeManager(t, m, "bootout")
 			id := map[string]string{"linux": s.Name() + ".service", "darwin": s.Label()}[goos]
 			want := func(commands string) string {
 				return strings.NewReplacer("UNIT", id, "FILE", m.File(s)).Replace(commands)
 			}
-			file, err := m.Install(t.Context(), s, "/log")
-			require.NoError(t, err)
+			file := must(m.Install(t.Context(), s, "/log"))(t)
 			require.Equal(t, filepath.Join(home, row.file), file)
 			require.FileExists(t, file)
 			require.True(t, m.Installed(s))
 			require.Equal(t, want(row.install), asked())
 			require.NoError(t, m.Start(t.Context(), s))
 			require.Equal(t, want(row.start), asked())
-			was, err := m.Uninstall(t.Context(), s)
-			require.NoError(t, err)
+			was := must(m.Uninstall(t.Context(), s))(t)
 			require.True(t, was)
 			require.NoFileExists(t, file)
 			require.Equal(t, want(row.uninstall), asked())
-			was, err = m.Uninstall(t.Context(), s)
-			require.NoError(t, err)
+			was = must(m.Uninstall(t.Context(), s))(t)
 			require.False(t, was)
 		})
 	}
 }
 
-// TestNothingIsWrittenWithoutAManager as in a container, where nothing answers for the user.
+// TestNothingIsWrittenWithoutAManager: as in a container.
 func TestNothingIsWrittenWithoutAManager(t *testing.T) {
-	m, err := unit.Of("linux", t.TempDir(), "", 501)
-	require.NoError(t, err)
+	m := must(unit.Of("linux", t.TempDir(), "", 501))(t)
 	fakeManager(t, m, "show-environment")
-	_, err = m.Install(t.Context(), hard, "/log")
+	_, err := m.Install(t.Context(), hard, "/log")
 	require.ErrorContains(t, err,
 		"no service manager answers for this user: systemctl --user show-environment: exit status 1: refused")
 	require.False(t, m.Installed(hard))
