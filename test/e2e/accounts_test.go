@@ -12,18 +12,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
-	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/costs"
-	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 )
 
 var accountsAll = flag.Bool("accounts.all", false,
-	"30 runs through three limits of their account, also with the server and the worker killed while they wait")
+	"30 runs through three limits of their account, with the server and the worker killed while they wait")
 
 // plan is the provider of one account in a test: after a number of answers it refuses calls for some seconds.
 const plan = `#!/bin/sh
@@ -55,20 +52,14 @@ printf '{"type":"result","subtype":"success","is_error":false,"result":"done","s
 func (h *environment) provider(answers, seconds, limits int) (folder, file string) {
 	h.t.Helper()
 	folder = h.dir("provider")
-	require.NoError(h.t, os.Mkdir(folder, 0o700))
 	program := filepath.Join(folder, "claude")
-	for name, text := range map[string]string{
-		"claude": fmt.Sprintf(plan, folder, answers, seconds), "until": "0\n", "used": "0\n", "left": fmt.Sprintln(limits),
-		"log": "", "task.md": "Do it.\n",
-		"pipeline.yaml": fmt.Sprintf(
-			"pipeline: account\nagent: {run: [%s], reply: claude-json, sandbox: none, account: max}\n"+
-				"roles: {worker: {prompt: task.md, gives: report}}\n"+
-				"stages: [{name: work, steps: [{role: worker}, {role: worker}]}]\n", program,
-		),
-	} {
-		require.NoError(h.t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o700))
-	}
-	return folder, filepath.Join(folder, "pipeline.yaml")
+	file = h.definition(folder, fmt.Sprintf(
+		"pipeline: account\nagent: {run: [%s], reply: claude-json, sandbox: none, account: max}\n"+
+			"roles: {worker: {prompt: task.md, gives: report}}\n"+
+			"stages: [{name: work, steps: [{role: worker}, {role: worker}]}]\n", program),
+		map[string]string{"claude": fmt.Sprintf(plan, folder, answers, seconds), "until": "0\n", "used": "0\n",
+			"left": fmt.Sprintln(limits), "log": "", "task.md": "Do it.\n"})
+	return folder, file
 }
 
 // starts starts runs on the background worker.
@@ -78,11 +69,7 @@ func (h *environment) starts(file string, n int) (dirs []string) {
 	def, err := operations.Load(os.DirFS(filepath.Dir(file)), filepath.Base(file), file)
 	require.NoError(h.t, err)
 	def.Home = filepath.Dir(file)
-	host, err := local.HostID(h.state())
-	require.NoError(h.t, err)
-	op := operations.Operator{Client: h.dial(), Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "test",
-		Settings: config.Settings{StateDir: h.state(), RunRoot: h.dir("runs"), Environment: "test", TaskQueue: "passbook",
-			Store: "file://" + filepath.Join(h.state(), "store"), Heartbeat: heartbeat}}
+	op := h.operator(h.dial())
 	for i := range n {
 		dir := h.dir(fmt.Sprintf("runs/%02d", i))
 		_, err := op.Start(h.t.Context(), def, projector.At(dir))
@@ -116,52 +103,41 @@ func accountLog(t *testing.T, folder string) (out []accountCall) {
 // provider answers it, all others. No call is made before, and no attempt is used.
 func TestRunsShareAnAccount(t *testing.T) {
 	t.Parallel()
-	for _, row := range []struct {
-		name                           string
-		runs, answers, seconds, limits int
-		kills, all                     bool
-	}{
-		{"small", 5, 3, 3, 2, false, false},
-		{"30 runs", 30, 15, 6, 3, false, true},
-		{"30 runs and kills", 30, 15, 10, 3, true, true},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			if row.all && !*accountsAll {
-				t.Skip("-accounts.all")
-			}
-			h := newEnv(t)
-			folder, file := h.provider(row.answers, row.seconds, row.limits)
-			dirs := h.starts(file, row.runs)
-			shut := func() (n int) {
-				for _, c := range accountLog(t, folder) {
-					if c.event == "shut" {
-						n++
-					}
-				}
-				return n
-			}
-			for n := 1; row.kills && n <= row.limits; n++ {
-				until(t, fmt.Sprintf("runs wait for limit %d", n), func() bool {
-					return shut() >= n && slices.ContainsFunc(dirs, func(dir string) bool { return statusIs(dir, run.WaitingLimit) })
-				})
-				worker, server := h.worker(), h.server()
-				h.kill(server)
-				h.kill(worker)
-				h.starter("server", "start")
-			}
-			for _, dir := range dirs {
-				until(t, dir+" is done", func() bool { return statusIs(dir, run.Done) })
-			}
-			oneProbe(t, accountLog(t, folder), row.limits)
-			for _, dir := range dirs {
-				noAttemptUsed(t, dir)
-			}
-			sum, err := costs.Open(h.state(), "", costs.Options{}).Summarize(time.Time{}, costs.ByAccount)
-			require.NoError(t, err)
-			require.InDelta(t, float64(row.runs), sum.Total.USD, 1e-9, "the ledger has the cost of all runs")
-			require.Zero(t, sum.Running.Calls)
-		})
+	runs, answers, seconds, limits := 5, 3, 3, 2
+	if *accountsAll {
+		runs, answers, seconds, limits = 30, 15, 10, 3
 	}
+	h := newEnv(t)
+	folder, file := h.provider(answers, seconds, limits)
+	dirs := h.starts(file, runs)
+	shut := func() (n int) {
+		for _, c := range accountLog(t, folder) {
+			if c.event == "shut" {
+				n++
+			}
+		}
+		return n
+	}
+	for n := 1; *accountsAll && n <= limits; n++ {
+		until(t, fmt.Sprintf("runs wait for limit %d", n), func() bool {
+			return shut() >= n && slices.ContainsFunc(dirs, func(dir string) bool { return statusIs(dir, run.WaitingLimit) })
+		})
+		worker, server := h.worker(), h.server()
+		h.kill(server)
+		h.kill(worker)
+		h.starter("server", "start")
+	}
+	for _, dir := range dirs {
+		until(t, dir+" is done", func() bool { return statusIs(dir, run.Done) })
+	}
+	oneProbe(t, accountLog(t, folder), limits)
+	for _, dir := range dirs {
+		noAttemptUsed(t, dir)
+	}
+	sum, err := costs.Open(h.state(), "", costs.Options{}).Summarize(time.Time{}, costs.ByAccount)
+	require.NoError(t, err)
+	require.InDelta(t, float64(runs), sum.Total.USD, 1e-9, "the ledger has the cost of all runs")
+	require.Zero(t, sum.Running.Calls)
 }
 
 // atTheLimit is how long after a limit the calls that began beside the first one may still be refused.
@@ -221,27 +197,4 @@ func noAttemptUsed(t *testing.T, dir string) {
 		}
 	}
 	require.Equal(t, 2, ends)
-}
-
-// TestRunsShareTheBudgetOfADay: ten runs at once use no more than the budget; their calls in flight cost what they
-// reserved. Then they wait for the next day.
-func TestRunsShareTheBudgetOfADay(t *testing.T) {
-	t.Parallel()
-	const runs = 10
-	h := newEnv(t, "PASSBOOK_PER_DAY_USD=3.2")
-	folder, file := h.provider(100, 1, 0)
-	dirs := h.starts(file, runs)
-	for _, dir := range dirs {
-		until(t, dir+" waits or is done", func() bool { return statusIs(dir, run.WaitingLimit) || statusIs(dir, run.Done) })
-	}
-	begun := 0
-	for _, c := range accountLog(t, folder) {
-		if c.event == "begin" {
-			begun++
-		}
-	}
-	require.Equal(t, 6, begun, "calls of 0.50 USD in a budget of 3.20 USD")
-	output := h.starter("status", dirs[len(dirs)-1])
-	require.Regexp(t, `Today: +all runs: \$3.00 of \$3.20; the next day begins at`, output)
-	require.Contains(t, h.starter("budget"), "$3.00 of $3.20")
 }

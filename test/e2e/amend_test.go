@@ -75,5 +75,5 @@ func TestWalkAmendment(t *testing.T) {
 	}
 	h.starter("decide", dir, "--action", "continue")
 	until(t, "it is done", func() bool { return statusIs(dir, run.Done) })
-	h.sound(dir)
+	h.valid(dir)
 }

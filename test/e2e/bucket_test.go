@@ -34,7 +34,7 @@ func TestStoreOnS3(t *testing.T) {
 	require.True(t, statusIs(dir, run.Done))
 }
 
-// TestMissingBucket is an error that says so, and no obstacle to a start with the right one.
+// TestMissingBucket is reported, and a start with the right one succeeds.
 func TestMissingBucket(t *testing.T) {
 	t.Parallel()
 	right := fakes3.Start(t)

@@ -69,7 +69,7 @@ func TestTemporalHistoryIsEncrypted(t *testing.T) {
 		`{"action":"retry_feedback","feedback":"say it louder"}`)
 	h.asked(dir, 2)
 	require.Equal(t, "say it louder", metaOf(t, dir).State.Decided.Feedback,
-		"a message that nobody has encrypted is read")
+		"a message without encryption is read")
 
 	h.starter("server", "stop")
 	h.encrypting("two", "two")
@@ -86,9 +86,9 @@ func TestTemporalHistoryIsEncrypted(t *testing.T) {
 	h.encrypting("two", "two", "one")
 	h.starter("server", "start")
 	h.starter("decide", dir, "--action", "continue", "--note", "with the new key")
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	require.Len(t, of[run.DecisionRefused](eventsOf(t, dir), run.KindDecisionRefused), 1, "no signal is lost")
-	h.sound(dir)
+	h.valid(dir)
 	h.holdsNone(id, append(words, "with the new key"))
 	h.replays(id)
 	h.rebuildsEncrypted(dir, id)
@@ -109,7 +109,7 @@ func (h *environment) holdsNone(id string, words []string) {
 	require.NoError(h.t, err)
 	shown, err := proto.Marshal(d)
 	require.NoError(h.t, err)
-	places := map[string][]byte{"what the server says of it": shown}
+	places := map[string][]byte{"the description of the workflow": shown}
 	for _, ev := range h.rawHistory(id).Events {
 		raw, err := proto.Marshal(ev)
 		require.NoError(h.t, err)
@@ -138,7 +138,7 @@ func (h *environment) replays(id string) {
 	require.ErrorContains(h.t, replay("two=env:KEY_TWO"), `key "one"`)
 }
 
-// rebuildsEncrypted writes a lost directory again; without the retired key it says which one it needs.
+// rebuildsEncrypted writes a lost directory again; without the retired key, the error names it.
 func (h *environment) rebuildsEncrypted(dir, id string) {
 	h.t.Helper()
 	events := read(h.t, filepath.Join(dir, layout.EventsFile))
@@ -151,7 +151,7 @@ func (h *environment) rebuildsEncrypted(dir, id string) {
 	h.env = all
 	h.starter("rebuild", id, "--output-dir", dir)
 	require.Equal(h.t, string(events), string(read(h.t, filepath.Join(dir, layout.EventsFile))))
-	h.sound(dir)
+	h.valid(dir)
 }
 
 // TestWebUIReadsWhatIsEncrypted shows an encrypted run in the Web UI, with a codec endpoint beside it.
@@ -166,7 +166,7 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 	h.env = append(h.env, "PASSBOOK_CODEC_ENDPOINT=http://"+at)
 	dir := h.asksAboutThePlan("asked")
 	w := h.webUI()
-	closed := w.page(t, h.tab("asked", "timeline"), "Turn", "")
+	closed := w.page(t, h.tab("asked", "timeline"), "Turn")
 	require.NotContains(t, closed, dir)
 
 	ctx, stop := context.WithCancel(t.Context())
@@ -185,11 +185,11 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, res.StatusCode, "it decrypts without a token")
 		return res.Body.Close() == nil
 	})
-	page := w.page(t, h.tab("asked", "user-metadata"), "Waiting for a decision", "")
+	page := w.page(t, h.tab("asked", "user-metadata"), "Waiting for a decision")
 	for _, text := range []string{"Is this the right plan?", "asks in " + dir} {
 		require.Contains(t, page, text)
 	}
-	w.page(t, h.tab("asked", "timeline"), dir, "") // the input
+	w.page(t, h.tab("asked", "timeline"), dir) // the input
 	output, err := h.terminal(connect.UseServer("starter") + "\ntemporal workflow query --name status --workflow-id " +
 		metaOf(t, dir).RunID)
 	require.NoError(t, err, string(output))

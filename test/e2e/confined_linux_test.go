@@ -65,25 +65,21 @@ func TestAgentAnswersGate(t *testing.T) {
 		require.NoError(t, err)
 		decided := of[run.QuestionDecided](eventsOf(t, gate), run.KindHandoffDecided)
 		require.Len(t, decided, 1)
-		require.Equal(t, []string{"alice", "key " + own.Name}, []string{decided[0].DecidedBy, decided[0].Auth})
+		require.Equal(t, "alice", decided[0].DecidedBy)
+		require.Equal(t, "key "+own.Name, decided[0].Auth)
 	}
 }
 
 // answer runs an agent with a script in a sandbox mode, and returns its reply.
 func (h *environment) answer(mode, script string) string {
 	h.t.Helper()
-	folder := h.dir("agent-" + mode)
-	require.NoError(h.t, os.MkdirAll(folder, 0o700))
-	for file, text := range map[string]string{"plan.md": "Plan it.\n", "agent.sh": script, "pipeline.yaml": fmt.Sprintf(
-		`pipeline: deciders
-agent: {run: [sh, %s], reply: text, sandbox: %s}
+	config := h.definition(h.dir("agent-"+mode), fmt.Sprintf(`pipeline: deciders
+agent: {run: [sh, AGENT], reply: text, sandbox: %s}
 roles: {planner: {prompt: plan.md, gives: report}}
 stages: [{name: plan, steps: [{role: planner}]}]
-`, filepath.Join(folder, "agent.sh"), mode)} {
-		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
-	}
+`, mode), map[string]string{"plan.md": "Plan it.\n", "agent.sh": script})
 	dir := h.dir("run-" + mode)
-	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir)
+	h.starter("run", "--config", config, "--output-dir", dir)
 	return string(read(h.t, dir+"/_orchestrator/passes/pass-001/raw-output.txt"))
 }
 
@@ -92,8 +88,7 @@ const slowWriter = `cat >/dev/null
 touch begun
 until [ -e go ]; do sleep 0.02; done
 rm begun go
-echo '<!DOCTYPE html><title>x</title><div style="position: fixed; top: 0; left: 0; width: 24px; height: 24px;
-background: #4d7c57"></div></html>' >artifact.html
+echo '<!DOCTYPE html><title>x</title></html>' >artifact.html
 echo Done.
 `
 
@@ -104,12 +99,9 @@ func TestConfinedRun(t *testing.T) {
 	if problem := sandbox.Examine().Problem; problem != "" {
 		t.Skip(problem)
 	}
-	h := newEnv(t, testenv.SandboxVar+"=", realBrowser)
-	folder := h.dir("own")
-	require.NoError(t, os.MkdirAll(folder, 0o700))
-	for file, text := range map[string]string{"write.md": "Write.\n", "seed.html": "<!DOCTYPE html>\n",
-		"agent.sh": slowWriter, "pipeline.yaml": `pipeline: confined
-agent: {run: [sh, ` + filepath.Join(folder, "agent.sh") + `], reply: text}
+	h := newEnv(t, testenv.SandboxVar+"=")
+	config := h.definition(h.dir("own"), `pipeline: confined
+agent: {run: [sh, AGENT], reply: text}
 artifact: {file: artifact.html, seed: seed.html}
 roles: {writer: {prompt: write.md, gives: artifact}}
 stages:
@@ -117,11 +109,9 @@ stages:
     steps:
       - role: writer
       - screenshots: {sizes: [320x240], kinds: [viewport]}
-`} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
-	}
+`, map[string]string{"write.md": "Write.\n", "seed.html": "<!DOCTYPE html>\n", "agent.sh": slowWriter})
 	dir := h.dir("run")
-	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
+	h.starter("run", "--config", config, "--output-dir", dir, "--detach")
 	var begun []string
 	until(t, "the agent works", func() bool {
 		begun, _ = filepath.Glob(h.state() + "/scratch/*/*/work/begun")
@@ -148,6 +138,6 @@ stages:
 		return err
 	}))
 	require.Len(t, png, 1)
-	require.Equal(t, "viewport-320x240", testPicture(t, png[0], proofs[2]))
-	h.sound(dir)
+	require.Equal(t, "viewport-320x240.png", filepath.Base(png[0]))
+	h.valid(dir)
 }

@@ -120,7 +120,7 @@ func jsText(text string) string {
 	return string(raw)
 }
 
-// start fills in the form that starts the run, after a look at its plan.
+// start shows the plan of the run, and starts it with the form.
 func (b *chromium) start(tr *trial, definition string) {
 	b.open("/runs")
 	b.tab(`a[href="/start"]`)

@@ -6,14 +6,12 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -42,13 +40,6 @@ func (b *reader) page(answer *http.Response, err error) string {
 }
 
 var hidden = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
-
-// answer sends the form of the inbox.
-func (b *reader) answer(runID, action, feedback string) string {
-	b.t.Helper()
-	return b.send("/inbox?run="+runID, `<form class="answer"`, "/runs/"+runID+"/do/decide",
-		url.Values{"action": {action}, "feedback": {feedback}})
-}
 
 // send fills in a form of a page and sends it.
 func (b *reader) send(page, form, action string, fields url.Values) string {
@@ -98,23 +89,4 @@ func byPages(b *reader) storyClient {
 		b.send("/inbox?run="+id, `<form class="answer"`, "/runs/"+id+"/do/decide", url.Values{"action": {m.Action},
 			"feedback": {m.Feedback}, "note": {m.Note}, "by": {m.By}})
 	}
-}
-
-// testByPages answers the questions of a rejected run by the pages of the console alone, up to its delivery.
-func testByPages(t *testing.T, h *environment) {
-	b := h.logIn(t, h.console(""))
-	tr := h.trial(t)
-	tr.steerAgents("verdicts", "rejected\nrejected\nrejected\nrejected\n")
-	tr.begin()
-	q := tr.asked(run.QuestionHandoff)
-	id := metaOf(t, tr.dir).RunID
-	require.Contains(t, b.get("/inbox?run="+id), "verdict == approved is not met after 3 rounds")
-	require.Contains(t, b.answer(id, "continue", ""), "decided: continue")
-	tr.asked(run.QuestionDelivery, q)
-	require.Contains(t, b.get("/inbox?run="+id), "&#43;line 5", "the change that the question is about")
-	require.Contains(t, b.answer(id, "fix", "five is not enough"), "decided: fix")
-	tr.over(run.Done)
-	require.Contains(t, string(read(t, filepath.Join(tr.steer, "prompt-implementer-5"))), "five is not enough")
-	require.Contains(t, b.get("/runs/"+id), "The run is completed.")
-	require.Contains(t, b.get("/runs/"+id+"/changes"), "Delivered")
 }

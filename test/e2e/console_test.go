@@ -112,12 +112,7 @@ func TestKilledConsoleActsOnce(t *testing.T) {
 	h := newEnv(t)
 	h.starter("server", "start")
 	definition := h.storyTo(h.dir("definition"))
-	tr := &trial{environment: h, t: t, source: h.dir("source")}
-	require.NoError(t, os.Mkdir(tr.source, 0o700))
-	tr.write("work.txt", "line\n")
-	tr.git("init", "-q", "-b", "main")
-	tr.git("add", "-A")
-	tr.git("commit", "-q", "-m", "Begin")
+	tr := h.repository(h.dir("source"), "line\n")
 	token := strings.TrimSpace(h.starter("token", "create", "ci", "--can", "operate"))
 
 	c := h.console(token)
@@ -224,7 +219,7 @@ func (h *environment) decideOnce(c *console, tr *trial) {
 }
 
 // byAPI starts the run and sends every message with the HTTP API alone. A decision about another question is refused.
-func (h *environment) byAPI(c *console) (start func(tr *trial, definition string), send storyClient) {
+func (h *environment) byAPI(c *console) (start storyRunner, send storyClient) {
 	start = func(tr *trial, definition string) {
 		c.do("/v1/runs", "story", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source,
 			"task": "Add lines."})

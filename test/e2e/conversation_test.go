@@ -17,10 +17,10 @@ import (
 	"github.com/passbook-run/passbook/test/modelapi"
 )
 
-// TestRolesContinueSessionsOfRealAgents has three roles take turns, each with a real command line. In its second and
+// TestRealAgentsContinueSessionsOfRoles has three roles take turns, each with a real command line. In its second and
 // third call each knows what it answered before, and is billed for that call only. The first call of each is killed
 // while a tool runs: what it cost until then is counted once, in tokens and in USD.
-func TestRolesContinueSessionsOfRealAgents(t *testing.T) {
+func TestRealAgentsContinueSessionsOfRoles(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	home := h.dir("home")

@@ -99,14 +99,14 @@ func (h *cluster) buildOf(dir string) string {
 }
 
 // TestWorkerDeployment runs two builds side by side in a cluster: runs stay with the build that began them, move to the
-// current one when their workflow continues as new, and a roll back gives new runs to the former build.
+// current one when their workflow continues as new, and after a rollback new runs begin with the former build.
 func TestWorkerDeployment(t *testing.T) {
 	t.Parallel()
 	h := newCluster(t)
 	h.install(former)
 	stop := h.worker(former)
 
-	// Without a current version nothing would be executed: a start says so, and starts nothing.
+	// Without a current version nothing would be executed: a start is refused.
 	folder := h.dir("pipeline-early")
 	require.NoError(t, os.MkdirAll(folder, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "p.md"), []byte("name=early\n"), 0o600))

@@ -25,7 +25,7 @@ stages:
       - role: reader
 `
 
-// lateAgent notes its key, and gives it away.
+// lateAgent records its key, and prints it.
 const lateAgent = `#!/bin/sh
 [ -z "$OUT" ] || echo "$DEPLOY_KEY" >> "$OUT/keys"
 while [ -n "$OUT" ] && [ -e "$OUT/wait" ]; do sleep 0.05; done
@@ -34,7 +34,7 @@ echo "The key is $DEPLOY_KEY."
 
 // TestAgentInstalledLaterIsFound: the background worker was started in a terminal that neither finds the agent nor has
 // its key. A resume from one that does is enough, also for the worker after the next crash. The key is in no file but
-// the one that hands it over, and that is gone when the run is done. It takes about 6 s.
+// the one that hands it over, and that is gone when the run is done.
 func TestAgentInstalledLaterIsFound(t *testing.T) {
 	t.Parallel()
 	const secret = "correct-horse-battery"

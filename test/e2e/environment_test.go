@@ -33,6 +33,7 @@ const deadline = 90 * time.Second
 type environment struct {
 	t      *testing.T
 	root   string
+	shared string // the state directory of all tests; empty: the test has its own
 	bin    string // folder of the starter; empty: that of the tests
 	log    string
 	faults string
@@ -42,29 +43,48 @@ type environment struct {
 	stops  int                      // of the server
 }
 
-// realBrowser is the setting of tests that examine pictures. All others use test/browser.
-const realBrowser = "PASSBOOK_BROWSER="
-
 // newEnv returns an empty environment; extra are settings such as PASSBOOK_IDLE=2s. Its processes end with the test.
 func newEnv(t *testing.T, extra ...string) *environment {
 	t.Helper()
-	root := t.TempDir()
-	h := &environment{t: t, root: root, log: filepath.Join(root, "calls.jsonl"),
-		faults: filepath.Join(root, "faults.yaml"),
-		met:    map[int]process.Identity{}}
-	h.spoil("[]\n")
-	h.env = append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+h.state(), "PASSBOOK_HEARTBEAT=1s",
-		"PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),
-		"PASSBOOK_BROWSER="+filepath.Join(programs, "browser"),
-		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
+	h := newRoot(t, t.TempDir(), "")
 	h.env = append(append(h.env, extra...), caching()...)
+	return h
+}
+
+// sharedEnv returns an environment on the server and the worker that tests share. Its runs, settings, call log and
+// faults are separate. It is not for tests that stop processes, configure the worker, or need a server without other
+// runs.
+func sharedEnv(t *testing.T, extra ...string) *environment {
+	t.Helper()
+	state, err := sharedServer()
+	require.NoError(t, err)
+	root, err := os.MkdirTemp(filepath.Dir(state), "test-")
+	require.NoError(t, err)
+	h := newRoot(t, root, state)
+	h.env = append(h.env, extra...)
+	return h
+}
+
+func newRoot(t *testing.T, root, shared string) *environment {
+	t.Helper()
+	h := &environment{t: t, root: root, shared: shared, log: filepath.Join(root, "calls.jsonl"),
+		faults: filepath.Join(root, "faults.yaml"), met: map[int]process.Identity{}}
+	h.spoil("[]\n")
+	h.env = append(environ(h.state()), "PASSBOOK_SETTINGS="+h.settings(), "PASSBOOK_RUN_ROOT="+h.dir("runs"),
+		scripted.CallLogEnv+"="+h.log, scripted.FaultsEnv+"="+h.faults)
 	t.Cleanup(h.clear)
 	return h
 }
 
-func (h *environment) state() string { return filepath.Join(h.root, "state") }
+// environ is what all programs of a state directory get.
+func environ(state string) []string {
+	return append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+state, "PASSBOOK_HEARTBEAT=1s",
+		"PASSBOOK_BROWSER="+filepath.Join(programs, "browser"))
+}
 
-// settings is an empty file, so that those of whoever runs the tests do not count.
+func (h *environment) state() string { return cmp.Or(h.shared, filepath.Join(h.root, "state")) }
+
+// settings is an empty file, so that those of the developer do not count.
 func (h *environment) settings() string {
 	name := filepath.Join(h.root, "settings.yaml")
 	require.NoError(h.t, os.WriteFile(name, []byte("{}\n"), 0o600))
@@ -79,9 +99,6 @@ func (h *environment) spoil(faults string) {
 
 // dir is a run directory of that name.
 func (h *environment) dir(name string) string { return filepath.Join(h.root, name) }
-
-// tiny is the small example in the checkout.
-func tiny() string { return filepath.Join(project, "examples", "corpus", "corpus-tiny.yaml") }
 
 // command is a starter that has not begun.
 func (h *environment) command(ctx context.Context, args ...string) *exec.Cmd {
@@ -155,7 +172,7 @@ func (h *environment) attach(args ...string) *attached {
 	return a
 }
 
-// wait gives the exit code.
+// wait returns the exit code.
 func (a *attached) wait() int {
 	a.h.t.Helper()
 	select {
@@ -276,12 +293,17 @@ func (h *environment) dial() client.Client {
 	return c
 }
 
-// clear ends all processes of the environment. A frozen process is ended too: SIGKILL does not wait for SIGCONT.
+// clear ends all processes of the environment, or of a shared one all runs. A frozen process is ended too: SIGKILL does
+// not wait for SIGCONT.
 func (h *environment) clear() {
 	h.meet()
 	h.replayHistories()
 	if h.t.Failed() {
 		h.logBackground()
+	}
+	if h.shared != "" {
+		h.endRuns()
+		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()

@@ -55,10 +55,8 @@ stages: [{name: one, steps: [{run: "`+command+`"}, {role: judge}]}]
 // TestWorkNeedsGrant attacks a worker with everything that may start workflows in its namespace: nothing is executed.
 func TestWorkNeedsGrant(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
-	dir, canary := h.dir("run"), h.dir("canary")
-	h.begin(dir)
-	h.finish(dir)
+	h := sharedEnv(t)
+	dir, canary := h.asksAboutThePlan("run"), h.dir("canary")
 	c := h.dial()
 	in := inputOf(t, c, metaOf(t, dir).RunID)
 	store, target := "file://"+h.dir("their-store"), h.dir("theirs")
@@ -102,7 +100,7 @@ func TestWorkNeedsGrant(t *testing.T) {
 	require.NoDirExists(t, h.dir("scheduled"))
 }
 
-// scheduleActivity has a workflow of its own schedule an activity on a queue of Passbook.
+// scheduleActivity schedules an activity on a queue of Passbook, with a separate workflow.
 func scheduleActivity(t *testing.T, c client.Client, queue, activity string, in any) error {
 	t.Helper()
 	own := "queue-" + uuid.NewString()

@@ -103,7 +103,7 @@ func (h *environment) dialAtTheEnd() client.Client {
 
 // executions lists all executions of Passbook's workflows that the server knows.
 func (h *environment) executions(ctx context.Context, c client.Client) (all []*workflowpb.WorkflowExecutionInfo) {
-	ours := histories.Types()
+	ours, runs := histories.Types(), h.runs()
 	var next []byte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{NextPageToken: next})
@@ -112,7 +112,7 @@ func (h *environment) executions(ctx context.Context, c client.Client) (all []*w
 			return all
 		}
 		for _, e := range page.Executions {
-			if slices.Contains(ours, e.GetType().GetName()) {
+			if slices.Contains(ours, e.GetType().GetName()) && h.owns(e.GetExecution().GetWorkflowId(), runs) {
 				all = append(all, e)
 			}
 		}

@@ -47,7 +47,7 @@ func TestHostedTemporal(t *testing.T) {
 	require.Contains(t, examined, "all 7 search attributes exist")
 }
 
-// frame is a message that the proxy does not look into.
+// frame is a message that the proxy does not decode.
 type frame []byte
 
 // frames is the codec of such messages.
@@ -57,7 +57,7 @@ func (frames) Marshal(v any) ([]byte, error)      { return *v.(*frame), nil }
 func (frames) Unmarshal(data []byte, v any) error { *v.(*frame) = slices.Clone(data); return nil }
 func (frames) Name() string                       { return "proto" }
 
-// hosted starts a proxy in front of a server, and gives the variables of a client that goes through it.
+// hosted starts a proxy for a server, and returns the variables of a client that uses it.
 func (h *environment) hosted(server local.Server) (env []string) {
 	h.t.Helper()
 	const key = "sesame"
@@ -89,7 +89,7 @@ func (h *environment) hosted(server local.Server) (env []string) {
 		"TEMPORAL_TLS_SERVER_CA_CERT_PATH=" + authority}
 }
 
-// relay hands one call on and its answer back.
+// relay forwards one call and its answer.
 func relay(ctx context.Context, to *grpc.ClientConn, method string, stream grpc.ServerStream) error {
 	var asked, answered frame
 	if err := stream.RecvMsg(&asked); err != nil {

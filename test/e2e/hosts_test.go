@@ -40,7 +40,7 @@ type hosts struct {
 	beta string // path of an agent that only one of them has, with a space in it
 }
 
-// startHost starts a worker on a machine of its own with these agents; it has the bucket's credentials unless env takes
+// startHost starts a worker on a separate machine with these agents; it has the bucket's credentials unless env takes
 // them away.
 func (h *hosts) startHost(name string, env ...string) {
 	h.t.Helper()
@@ -106,7 +106,7 @@ func (h *hosts) done(dir string) {
 	require.NoError(h.t, err)
 	for _, e := range events {
 		require.NotContains(h.t, []run.Kind{run.KindRunPaused, run.KindPassAttempt}, e.Kind,
-			"nothing failed, and nobody resumed it")
+			"nothing failed, and nothing was resumed")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestTwoHosts(t *testing.T) {
 	server := h.running().Server
 	h.env = append(append(h.env, server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("state-a"))
 
-	// A host without credentials takes nothing, and says so.
+	// A host without credentials takes no work.
 	h.startHost("c", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")
 	h.install(h.dir("bin-a/alpha"))
 	h.startHost("a")

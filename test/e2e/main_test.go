@@ -46,5 +46,6 @@ func withPrograms(tests func() int) (int, error) {
 		return 1, err
 	}
 	defer testenv.HoldPorts()()
-	return tests(), nil
+	code := tests()
+	return code, endShared()
 }

@@ -5,8 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 
@@ -16,7 +14,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// hook is a webhook that does as it is told with the first messages, and takes all others.
+// hook is a webhook with its own answers to the first messages. It accepts all others.
 type hook struct {
 	mu    sync.Mutex
 	first []func(w http.ResponseWriter)
@@ -40,7 +38,7 @@ func (k *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// of gives the ids of the messages about one kind of event, in the order in which they arrived.
+// of returns the ids of the messages about one kind of event, in the order in which they arrived.
 func (k *hook) of(event string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -53,33 +51,25 @@ func (k *hook) of(event string) []string {
 	return ids
 }
 
-// telling begins a run that asks and tells a webhook, whose address only the environment knows.
-func (h *environment) telling(k *hook) string {
+// notifying begins a run that asks and notifies a webhook, whose address is in the environment alone.
+func (h *environment) notifying(k *hook) string {
 	h.t.Helper()
 	server := httptest.NewServer(k)
 	h.t.Cleanup(server.Close)
 	h.env = append(h.env, "TEAM_HOOK="+server.URL)
-	folder := filepath.Join(h.root, "telling")
-	require.NoError(h.t, os.MkdirAll(folder, 0o700))
-	for file, text := range map[string]string{"plan.md": "Plan it.\n", "pipeline.yaml": `pipeline: tells
+	config := h.definition(h.dir("notifying"), `pipeline: notifies
 agent: {run: [sh, -c, "cat >/dev/null; echo Greet the world."], reply: text}
 notify: [{webhook_env: TEAM_HOOK, timeout: 1s}]
 roles: {planner: {prompt: plan.md, gives: report}}
-stages:
-  - name: plan
-    steps:
-      - role: planner
-      - ask: Is this the right plan?
-`} {
-		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
-	}
+stages: [{name: plan, steps: [{role: planner}, {ask: 'Is this the right plan?'}]}]
+`, map[string]string{"plan.md": "Plan it.\n"})
 	dir := h.dir("run")
-	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
+	h.starter("run", "--config", config, "--output-dir", dir, "--detach")
 	return dir
 }
 
-// The worker is killed when the message has arrived and nobody has heard that it did: it comes once more, with the same
-// id. Then the webhook is down for a while. The run itself waits for neither.
+// TestNotificationSurvivesTheWorker kills the worker when a notice has arrived and is not recorded yet: it is sent again
+// with the same id. Then the webhook is down. The run waits for neither.
 func TestNotificationSurvivesTheWorker(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
@@ -89,14 +79,14 @@ func TestNotificationSurvivesTheWorker(t *testing.T) {
 		func(w http.ResponseWriter) { http.Error(w, "down", http.StatusBadGateway) },
 		func(w http.ResponseWriter) { http.Error(w, "still down", http.StatusBadGateway) },
 	}
-	dir := h.telling(k)
+	dir := h.notifying(k)
 	until(t, "the webhook has the question", func() bool { return len(k.of("question")) > 0 })
 	until(t, "the run asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
 	<-killed // the next line starts another worker
 	h.starter("decide", dir, "--action", "continue")
 	until(t, "the run is over", func() bool { return statusIs(dir, run.Done) })
-	until(t, "the end is told of", func() bool { return len(k.of("end")) > 0 })
-	until(t, "the question is told of", func() bool { return len(k.of("question")) >= 2 })
+	until(t, "the webhook has the end", func() bool { return len(k.of("end")) > 0 })
+	until(t, "the webhook has the question again", func() bool { return len(k.of("question")) >= 2 })
 
 	asked := k.of("question")
 	for _, id := range asked {
@@ -104,6 +94,6 @@ func TestNotificationSurvivesTheWorker(t *testing.T) {
 	}
 	require.Equal(t, metaOf(t, dir).RunID+"/", asked[0][:37])
 	for _, e := range eventsOf(t, dir) {
-		require.NotEqual(t, run.KindErrorNoted, e.Kind, "in the end everybody was told")
+		require.NotEqual(t, run.KindErrorNoted, e.Kind, "every notice was delivered")
 	}
 }

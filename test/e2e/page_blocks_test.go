@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// shellBlock says how a block of commands in a page is run. Its lines are run by one shell, and each line must succeed.
+// shellBlock is how a block of commands in a page is run. Its lines are run by one shell, and each line must succeed.
 type shellBlock struct {
 	page, begins string   // the block, by the beginning of its first line
 	before       string   // commands that make what the block takes for granted
@@ -154,23 +154,4 @@ func (s shellBlock) script(text string) (string, error) {
 			between, line, exits[i], i+1)
 	}
 	return script + "set -e\n" + s.after, nil
-}
-
-func TestBlocksWithoutARowAreFound(t *testing.T) {
-	table := []shellBlock{{page: "p.md", begins: "starter a"}}
-	for text, want := range map[string]string{
-		"```sh\nstarter a\n```\n":                             "",
-		"```sh\nstarter a\n```\n```yaml\na: b\n```\n":         "",
-		"```sh\nstarter a\n```\n```sh\nstarter b\n```\n":      `no row of shellBlocks runs the block "starter b"`,
-		"```sh\nstarter a\n```\n```\nstarter b\n```\n":        `no row of shellBlocks runs the block "starter b"`,
-		"```console test\n$ starter a\n```\n":                 `0 blocks begin with "starter a"`,
-		"```sh\nstarter a\n```\n\n```sh\nstarter a\nb\n```\n": `2 blocks begin with "starter a"`,
-	} {
-		_, err := blocksOf("p.md", text, table)
-		if want == "" {
-			require.NoError(t, err, text)
-			continue
-		}
-		require.ErrorContains(t, err, want, text)
-	}
 }

@@ -19,8 +19,8 @@ import (
 // Every command block of a page is run, in the order of the page, in a folder with the examples and bin/:
 //
 //	```console test       each line after "$ " is run by a shell; the lines below it must stand in what it prints, in
-//	                      this order. A line "..." stands for any, and "[exit 3]" says how the command ends.
-//	```sh                 a row of shellBlocks says what it is run with, or why it is not run.
+//	                      this order. A line "..." stands for any, and "[exit 3]" is the exit code.
+//	```sh                 a row of shellBlocks has what it is run with, or why it is not run.
 //	```yaml file=a/b.yaml the block is written to that file first; `text file=` does the same.
 //
 // TestDocsNameCommandsThatExist of internal/cli parses also the commands that are not run.
@@ -77,7 +77,7 @@ func count(all []string, one string) (n int) {
 // TestPagesMatchTheRun runs what the pages show.
 func TestPagesMatchTheRun(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t, realBrowser)
+	h := newEnv(t)
 	folder := h.pageFolder()
 	for _, page := range pagesWithBlocks(t) {
 		name := strings.TrimSuffix(filepath.Base(page), ".md")
@@ -135,7 +135,7 @@ func followPage(t *testing.T, h *environment, dir string, blocks []pageBlock) {
 	require.NoError(t, os.Symlink(filepath.Join(project, "Makefile"), filepath.Join(dir, "Makefile")))
 	server := strings.TrimSpace(h.starter("server", "build"))
 	vars := append(slices.Clone(h.env), "PASSBOOK_RUN_ROOT="+filepath.Join(dir, "runs"), "HOME="+h.dir("home"),
-		"PASSBOOK_SERVER="+server[strings.LastIndex(server, " ")+1:], // for pages that start one of their own
+		"PASSBOOK_SERVER="+server[strings.LastIndex(server, " ")+1:], // for pages that start another one
 		"SERVER="+h.running().Server.Address, "PATH="+h.dir("tools")+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	t.Cleanup(func() { // the one that a page starts, if the page failed before it stopped it
 		if _, err := os.Stat(filepath.Join(dir, "state")); err == nil {
@@ -200,7 +200,7 @@ func say(t *testing.T, dir string, vars []string, command string, want []string)
 		rest = after
 	}
 	if got := cmd.ProcessState.ExitCode(); got != code {
-		return fmt.Errorf("it ends with %d, the page says %d:\n%s", got, code, out)
+		return fmt.Errorf("it ends with %d, the page shows %d:\n%s", got, code, out)
 	}
 	return nil
 }

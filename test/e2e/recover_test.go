@@ -15,21 +15,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// forgets ends server and worker, and takes Temporal's database away.
-func (h *environment) forgets() {
-	h.t.Helper()
-	h.starter("server", "stop")
-	databases, err := filepath.Glob(filepath.Join(h.state(), "server", "temporal-*"))
-	require.NoError(h.t, err)
-	require.NotEmpty(h.t, databases)
-	for _, f := range databases {
-		require.NoError(h.t, os.Remove(f))
-	}
-}
-
-// TestFromTraces loses the directory and Temporal's history of a run in its middle. Traces and store give every prompt
-// and every reply to the byte, the page as it stood, and what it cost; what is missing is named, and a fork goes on
-// from there to the end that the run would have come to.
+// TestFromTraces loses the directory and Temporal's history of a run in its middle. Traces and store have every prompt
+// and reply, the page and the cost; what is missing is named, and a fork of it comes to the end of an undisturbed run.
 func TestFromTraces(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
@@ -42,7 +29,8 @@ func TestFromTraces(t *testing.T) {
 	require.NoError(t, os.WriteFile(saved, read(t, filepath.Join(dir, layout.TracesFile)), 0o600))
 	before := tree(t, dir)
 	require.NoError(t, os.RemoveAll(dir))
-	h.forgets()
+	h.starter("server", "stop")
+	h.loseDatabase()
 
 	output, code := h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
 	require.Equal(t, 3, code, output)
@@ -80,31 +68,4 @@ func TestFromTraces(t *testing.T) {
 	h.starter("fork", id, "--from", report.Checkpoint, "--output-dir", fork)
 	require.True(t, statusIs(fork, run.Done))
 	require.Equal(t, foretell(t, tiny()).artifact(), artifactOf(t, fork))
-
-	output, code = h.try("rebuild", id, "--from-traces", saved, "--output-dir", out)
-	require.Equal(t, 2, code)
-	require.Contains(t, output, "is not empty")
-	output, code = h.try("rebuild", "no-such-run", "--from-traces", h.settings(), "--output-dir", h.dir("nothing"))
-	require.Equal(t, 2, code)
-	require.Contains(t, output, "mention run no-such-run")
-}
-
-// TestFromTracesWhole loses the directory and the history of a run that was over: its journal is in the store, and so
-// the directory is written again as it was.
-func TestFromTracesWhole(t *testing.T) {
-	t.Parallel()
-	h := newEnv(t, "PASSBOOK_CONTINUE_AFTER=5")
-	dir, saved := h.dir("run"), h.dir("traces.jsonl")
-	h.begin(dir)
-	h.finish(dir)
-	until(t, "its workflow has ended", func() bool { return h.status(dir).EffectiveStatus.Liveness == run.LiveClosed })
-	whole, id := tree(t, dir), metaOf(t, dir).RunID
-	require.NoError(t, os.WriteFile(saved, read(t, filepath.Join(dir, layout.TracesFile)), 0o600))
-	require.NoError(t, os.RemoveAll(dir))
-	h.forgets()
-	require.Contains(t, h.starter("rebuild", id, "--from-traces", saved, "--output-dir", dir),
-		"The store has the whole journal")
-	sameTree(t, whole, tree(t, dir))
-	h.sound(dir)
-	h.starter("promote", dir, "--to", h.dir("out.html"))
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/google/uuid"
@@ -14,8 +15,21 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// TestReset has an operator reset the workflow to an earlier point. The directory is not cut: the journal goes on
-// behind its tail.
+// resets resets the workflow of a run to a task, and returns the id of the new execution.
+func (h *environment) resets(runID string, task int64, exclude ...enumspb.ResetReapplyExcludeType) string {
+	h.t.Helper()
+	r, err := h.dial().ResetWorkflowExecution(h.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: runID},
+		Reason: "test", RequestId: uuid.NewString(), WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: exclude,
+	})
+	require.NoError(h.t, err)
+	return r.RunId
+}
+
+var withoutMessages = []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
+	enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE}
+
+// TestReset resets a paused run to an earlier point. The journal continues behind its tail.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t, uncached)
@@ -27,15 +41,9 @@ func TestReset(t *testing.T) {
 	until(t, "the run is paused", func() bool { return statusIs(dir, run.Paused) })
 	before := read(t, dir+"/events.jsonl")
 	c, id := h.dial(), metaOf(t, dir).RunID
-	_, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
-		Reason: "test", RequestId: uuid.NewString(),
-		WorkflowTaskFinishEventId: middle(t, c, id),
-		ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
-			enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
-	})
-	require.NoError(t, err)
-	until(t, "the journal goes on", func() bool { return len(read(t, dir+"/events.jsonl")) > len(before) })
+	done := tasks(t, c, id)
+	h.resets(id, done[len(done)/2], withoutMessages...)
+	until(t, "the journal continues", func() bool { return len(read(t, dir+"/events.jsonl")) > len(before) })
 	until(t, "only a closed execution of the run is paused", func() bool {
 		return counted(t, c, `PassbookStatus = "paused"`) == 1 && counted(t, c, pausedQuery) == 0
 	})
@@ -45,70 +53,70 @@ func TestReset(t *testing.T) {
 	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
 	back := of[run.RunReverted](events, run.KindRunReverted)
 	require.Len(t, back, 1)
-	tail := lastOf(t, before)
+	tail := int64(bytes.Count(before, []byte("\n")))
 	require.Equal(t, "reset", back[0].Cause)
 	require.Equal(t, run.Range{First: back[0].To + 1, Last: tail}, back[0].Abandoned)
 	require.Less(t, back[0].To, tail-5, "the reset did not go far back")
-	require.Equal(t, run.KindRunReverted, events[tail].Kind, "the first line behind the tail says what was abandoned")
-	for _, n := range stateOf(t, dir).PassRecords {
-		require.Zero(t, n.RetryCount)
-	}
+	require.Equal(t, run.KindRunReverted, events[tail].Kind)
 	require.Len(t, stateOf(t, dir).PassRecords, 16)
 }
 
-// TestResetOfADoneRun has an operator reset runs that are done, to several points: nothing is written and nothing is
-// called, and each execution completes with what the run has come to.
+// TestResetOfADoneRun resets a run that is done, to several points: nothing is written and nothing is called, and each
+// execution completes with the run's result.
 func TestResetOfADoneRun(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
-	dir := h.dir("run")
-	h.begin(dir)
-	h.finish(dir)
-	done := tasks(t, h.dial(), metaOf(t, dir).RunID)
-	h.resetsInVain(dir, done[0], done[1], done[len(done)/3], done[len(done)/2], done[2*len(done)/3])
-	elsewhere := h.dir("again")
-	h.starter("rebuild", metaOf(t, dir).RunID, "--output-dir", elsewhere)
-	require.Equal(t, string(read(t, dir+"/events.jsonl")), string(read(t, elsewhere+"/events.jsonl")),
+	h := sharedEnv(t)
+	dir := h.asksAboutThePlan("asked")
+	c, id := h.dial(), metaOf(t, dir).RunID
+	open := tasks(t, c, id)
+	h.starter("decide", dir, "--action", "continue")
+	var first workflows.Result
+	require.NoError(t, c.GetWorkflow(t.Context(), id, "").Get(t.Context(), &first))
+	before := tree(t, dir)
+	for _, task := range []int64{open[0], open[len(open)-1]} {
+		execution := h.resets(id, task, withoutMessages...)
+		var again workflows.Result
+		require.NoError(t, c.GetWorkflow(t.Context(), id, execution).Get(t.Context(), &again), "reset to event %d", task)
+		require.Equal(t, first, again, "reset to event %d", task)
+		sameTree(t, before, tree(t, dir))
+	}
+	rebuilt := h.dir("rebuilt")
+	h.starter("rebuild", id, "--output-dir", rebuilt)
+	require.Equal(t, string(read(t, dir+"/events.jsonl")), string(read(t, rebuilt+"/events.jsonl")),
 		"the newest history is that of a reset")
-
-	asked := h.asksAboutThePlan("asked")
-	done = tasks(t, h.dial(), metaOf(t, asked).RunID)
-	h.starter("decide", asked, "--action", "continue")
-	until(t, "the run is done", func() bool { return statusIs(asked, run.Done) })
-	h.resetsInVain(asked, done[len(done)-1]) // to where it only waits
 }
 
-// resetsInVain resets the run of a directory that is done to each of these tasks.
-func (h *environment) resetsInVain(dir string, done ...int64) {
-	t, c, id := h.t, h.dial(), metaOf(h.t, dir).RunID
-	t.Helper()
-	var first workflows.Result
-	original := c.GetWorkflow(t.Context(), id, "")
-	require.NoError(t, original.Get(t.Context(), &first))
-	before, err := digests(dir)
-	require.NoError(t, err)
-	calls := h.count("start", "")
-	for _, task := range done {
-		r, err := c.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-			Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id,
-				RunId: original.GetRunID()}, Reason: "test",
-			RequestId: uuid.NewString(), WorkflowTaskFinishEventId: task,
-			ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
-				enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE},
-		})
-		require.NoError(t, err)
-		var again workflows.Result
-		require.NoError(t, c.GetWorkflow(t.Context(), id, r.RunId).Get(t.Context(), &again), "reset to event %d", task)
-		require.Equal(t, first, again, "reset to event %d", task)
-		d, err := c.DescribeWorkflowExecution(t.Context(), id, r.RunId)
-		require.NoError(t, err)
-		require.Contains(t, d.WorkflowExecutionInfo.Memo.GetFields(), workflows.MemoFinal, "reset to event %d", task)
-		now, err := digests(dir)
-		require.NoError(t, err)
-		sameTree(t, before, now)
-		require.Equal(t, calls, h.count("start", ""), "reset to event %d called an agent", task)
+// TestResetBeforeAnAnswer resets a halted run to before its answers, and to where its question was open: it asks again,
+// whatever the server applies again of the messages.
+func TestResetBeforeAnAnswer(t *testing.T) {
+	t.Parallel()
+	h := sharedEnv(t)
+	for name, send := range map[string]func(c client.Client, id string, q run.Question) error{
+		"signal without an id": func(c client.Client, id string, _ run.Question) error {
+			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide,
+				workflows.Message{Action: run.ActionHalt})
+		},
+		"Update": func(c client.Client, id string, q run.Question) error {
+			_, err := send(t, c, id, workflows.VerbDecide, workflows.Message{Action: run.ActionHalt, ID: q.ID})
+			return err
+		},
+	} {
+		dir := h.asksAboutThePlan(name)
+		c, id := h.dial(), metaOf(t, dir).RunID
+		q, _ := metaOf(t, dir).State.Asks()
+		open := tasks(t, c, id)
+		for _, task := range []int64{open[len(open)-1], open[0]} {
+			require.NoError(t, send(c, id, q))
+			until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
+			_ = c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil) // it has ended
+			h.resets(id, task)
+			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
+			q, _ = metaOf(t, dir).State.Asks()
+		}
+		h.starter("decide", dir, "--action", "continue")
+		until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+		h.valid(dir)
 	}
-	h.sound(dir)
 }
 
 // counted is how many executions a query finds.
@@ -117,26 +125,6 @@ func counted(t *testing.T, c client.Client, query string) int64 {
 	n, err := c.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: query})
 	require.NoError(t, err)
 	return n.Count
-}
-
-// lastOf is the sequence number of the last line.
-func lastOf(t *testing.T, raw []byte) int64 {
-	t.Helper()
-	n := int64(0)
-	for _, b := range raw {
-		if b == '\n' {
-			n++
-		}
-	}
-	return n
-}
-
-// middle is a completed workflow task in the middle of an open run's history.
-func middle(t *testing.T, c client.Client, id string) int64 {
-	t.Helper()
-	done := tasks(t, c, id)
-	require.Greater(t, len(done), 8)
-	return done[len(done)/2]
 }
 
 // tasks are the events of all workflow tasks that were completed.

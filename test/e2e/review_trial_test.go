@@ -19,10 +19,10 @@ import (
 
 // within is the same environment for a subtest.
 func (h *environment) within(t *testing.T) *environment {
-	return &environment{t: t, root: h.root, log: h.log, faults: h.faults, env: h.env, met: map[int]process.Identity{}}
+	return &environment{t: t, root: h.root, shared: h.shared, log: h.log, faults: h.faults, env: h.env, met: map[int]process.Identity{}}
 }
 
-// trial is one run of plan, implement and review on a repository of its own. Its agents are steered through a folder
+// trial is one run of plan, implement and review on a separate repository. Its agents are steered through a folder
 // that the task names.
 type trial struct {
 	*environment
@@ -37,14 +37,9 @@ type trial struct {
 // trial makes a repository and a definition; edits are pairs of texts in that.
 func (h *environment) trial(t *testing.T, edits ...string) *trial {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(h.root)
-	require.NoError(t, err)
-	folder := filepath.Join(root, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
-	if _, err := os.Lstat(folder); err == nil {
-		folder += "-2"
-	}
-	tr := &trial{environment: h, t: t, folder: folder, source: filepath.Join(folder, "source"),
-		steer: filepath.Join(folder, "steer"), dir: filepath.Join(folder, "run")}
+	tr := h.folders(t)
+	folder := tr.folder
+	tr.source = filepath.Join(folder, "source")
 	testdata := filepath.Join(project, "test", "e2e", "testdata", "review")
 	require.NoError(t, os.CopyFS(filepath.Join(folder, "definition"), os.DirFS(testdata)))
 	for i := 0; i < len(edits); i += 2 {
@@ -53,14 +48,37 @@ func (h *environment) trial(t *testing.T, edits ...string) *trial {
 	raw := strings.ReplaceAll(string(read(t, tr.config())), "AGENT", filepath.Join(testdata, "agent.sh"))
 	require.NoError(t, os.WriteFile(tr.config(), []byte(raw), 0o600))
 	require.NoError(t, os.Mkdir(tr.steer, 0o700))
-	require.NoError(t, os.Mkdir(tr.source, 0o700))
-	tr.write("work.txt", "line 1\n")
-	tr.write("other.txt", "other\n")
+	h.repository(tr.source, "line 1\n", "other.txt", "other\n")
+	tr.git("branch", "feature")
+	tr.before = tr.standing()
+	return tr
+}
+
+// folders is a trial in a folder that is named like the test.
+func (h *environment) folders(t *testing.T) *trial {
+	t.Helper()
+	root, err := filepath.EvalSymlinks(h.root)
+	require.NoError(t, err)
+	folder := filepath.Join(root, strings.NewReplacer("/", "-", " ", "-").Replace(t.Name()))
+	if _, err := os.Lstat(folder); err == nil {
+		folder += "-2"
+	}
+	return &trial{environment: h, t: t, folder: folder, steer: filepath.Join(folder, "steer"),
+		dir: filepath.Join(folder, "run")}
+}
+
+// repository makes a git repository with work.txt and other files, and a trial whose source it is.
+func (h *environment) repository(dir, work string, others ...string) *trial {
+	h.t.Helper()
+	tr := &trial{environment: h, t: h.t, source: dir}
+	require.NoError(h.t, os.MkdirAll(dir, 0o700))
+	tr.write("work.txt", work)
+	for i := 0; i < len(others); i += 2 {
+		tr.write(others[i], others[i+1])
+	}
 	tr.git("init", "-q", "-b", "main")
 	tr.git("add", "-A")
 	tr.git("commit", "-q", "-m", "Begin")
-	tr.git("branch", "feature")
-	tr.before = tr.standing()
 	return tr
 }
 
@@ -157,7 +175,7 @@ func (tr *trial) decide(args ...string) {
 	require.Zero(tr.t, code, output)
 }
 
-// over waits for the run's end, and wants a sound directory.
+// over waits for the run's end, and wants a valid directory.
 func (tr *trial) over(want run.Status) []run.Event {
 	tr.t.Helper()
 	until(tr.t, "the run is over", func() bool {

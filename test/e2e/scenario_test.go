@@ -3,13 +3,12 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
-
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -19,6 +18,8 @@ import (
 	"github.com/passbook-run/passbook/test/realcli"
 	"github.com/passbook-run/passbook/workflows"
 )
+
+var allClients = flag.Bool("clients.all", false, "take the scenario also through the CLIs of Temporal")
 
 // storyFiles are a pipeline whose agents depend on nothing but the tree: two runs of it on the same tree are the same.
 var storyFiles = map[string]string{
@@ -63,29 +64,40 @@ var storySteps = []struct {
 // storyClient sends one message in its own way.
 type storyClient func(tr *trial, verb string, m workflows.Message)
 
-// storyStarts are the clients that start the run themselves.
-var storyStarts = map[string]func(tr *trial, definition string){
-	"MCP": func(tr *trial, definition string) {
-		tr.tool("start", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source, "task": "Add lines."})
-	},
+// storyRunner takes the run of a trial through the story.
+type storyRunner func(tr *trial, definition string)
+
+// byStarter answers with the starter.
+func byStarter(tr *trial, verb string, m workflows.Message) {
+	args := []string{verb, tr.dir}
+	if verb == workflows.VerbSteer {
+		tr.starter(append(args, m.Text, "--role", m.Role)...)
+		return
+	}
+	for flag, value := range map[string]string{"action": m.Action, "by": m.By, "feedback": m.Feedback, "note": m.Note} {
+		if value != "" {
+			args = append(args, "--"+flag, value)
+		}
+	}
+	tr.starter(args...)
 }
 
-// storyClients are all ways to answer; tctl is among them with the flag.
-func storyClients() map[string]storyClient {
+// byMCP answers with the tools of the MCP server.
+func byMCP(tr *trial, verb string, m workflows.Message) {
+	in := map[string]any{"run": tr.dir}
+	for key, text := range map[string]string{"action": m.Action, "feedback": m.Feedback, "note": m.Note,
+		"by": m.By, "text": m.Text, "role": m.Role} {
+		if text != "" && (verb == workflows.VerbDecide || key != "by") {
+			in[key] = text
+		}
+	}
+	require.Equal(tr.t, true, tr.tool("wait", map[string]any{"run": tr.dir})["needs_input"])
+	tr.tool(verb, in)
+}
+
+// temporalClients answer with the CLIs of Temporal.
+func temporalClients() map[string]storyClient {
 	clients := map[string]storyClient{
-		"starter": func(tr *trial, verb string, m workflows.Message) {
-			args := []string{verb, tr.dir}
-			if verb == workflows.VerbSteer {
-				tr.starter(append(args, m.Text, "--role", m.Role)...)
-				return
-			}
-			for flag, value := range map[string]string{"action": m.Action, "by": m.By, "feedback": m.Feedback, "note": m.Note} {
-				if value != "" {
-					args = append(args, "--"+flag, value)
-				}
-			}
-			tr.starter(args...)
-		},
 		"temporal, Update": func(tr *trial, verb string, m workflows.Message) {
 			tr.cli(tr.dir).do("workflow", "update", "execute", "--name", verb, "--input", inJSON(tr.t, m))
 		},
@@ -95,18 +107,6 @@ func storyClients() map[string]storyClient {
 					"the query names the actions")
 			}
 			tr.cli(tr.dir).do("workflow", "signal", "--name", verb, "--input", inJSON(tr.t, m))
-		},
-		"Web UI": byForm(),
-		"MCP": func(tr *trial, verb string, m workflows.Message) {
-			in := map[string]any{"run": tr.dir}
-			for key, text := range map[string]string{"action": m.Action, "feedback": m.Feedback, "note": m.Note,
-				"by": m.By, "text": m.Text, "role": m.Role} {
-				if text != "" && (verb == workflows.VerbDecide || key != "by") {
-					in[key] = text
-				}
-			}
-			require.Equal(tr.t, true, tr.tool("wait", map[string]any{"run": tr.dir})["needs_input"])
-			tr.tool(verb, in)
 		},
 	}
 	if *tctl != "" {
@@ -138,12 +138,12 @@ func byForm() storyClient {
 		if w == nil {
 			opened := tr.webUI()
 			w = &opened
-			page := w.page(t, tr.tab(name, "user-metadata"), "Waiting for a decision", "webui-question")
+			page := w.page(t, tr.tab(name, "user-metadata"), "Waiting for a decision")
 			for _, text := range []string{"Is this the right plan?", "starter decide " + tr.dir, "--name decide --input"} {
 				require.Contains(t, page, text)
 			}
 		}
-		w.page(t, tr.tab(name, "timeline"), "More Actions", "")
+		w.page(t, tr.tab(name, "timeline"), "More Actions")
 		w.click(t, "button", "More Actions")
 		w.click(t, "[data-testid=signal-button]", "Send a Signal")
 		w.click(t, "dialog[open] [data-testid=signal-select-button]", "")
@@ -152,104 +152,83 @@ func byForm() storyClient {
 		require.NoError(t, err)
 		w.do(t, `(() => { const e = `+shown(`dialog[open] .cm-content`, "")+
 			`; e.focus(); return document.execCommand('insertText', false, `+string(text)+`) })()`)
-		if m.Action == run.ActionContinue {
-			w.keep(t, "webui-signal")
-		}
 		w.click(t, "dialog[open] [data-testid=confirm-modal-button]", "Submit")
 	}
 }
 
 // TestScenarioByEveryClient takes a run through its whole story: the plan is sent back once, the run is steered, what
-// the review rejects is let pass, and delivered over the rejection. Each client leaves the same journal.
+// the review rejects is accepted, and delivered over the rejection. Each client leaves the same journal.
 func TestScenarioByEveryClient(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
-	h.starter("server", "start")
-	h.storyTo(h.dir("definition"))
+	h := sharedEnv(t)
 	token := strings.TrimSpace(h.starter("token", "create", "ci", "--can", "operate"))
-	model := &trial{environment: h, t: t, source: h.dir("model")} // the same commit for all
-	require.NoError(t, os.Mkdir(model.source, 0o700))
-	model.write("work.txt", "line\n")
-	model.git("init", "-q", "-b", "main")
-	model.git("add", "-A")
-	model.git("commit", "-q", "-m", "Begin")
-	var mu sync.Mutex
-	journals := map[string][]byte{}
-	t.Run("clients", func(t *testing.T) {
-		for name, send := range storyClients() {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				journal := h.within(t).story(t, name, storyStarts[name], send)
-				mu.Lock()
-				defer mu.Unlock()
-				journals[name] = journal
-			})
-		}
-		t.Run("HTTP API", func(t *testing.T) {
-			t.Parallel()
-			h := h.within(t)
-			start, send := h.byAPI(h.console(token))
-			journal := h.story(t, "HTTP API", start, send)
-			mu.Lock()
-			defer mu.Unlock()
-			journals["HTTP API"] = journal
-		})
-		t.Run("pages", func(t *testing.T) {
-			t.Parallel()
-			h := h.within(t)
-			journal := h.story(t, "pages", nil, byPages(h.logIn(t, h.console(""))))
-			mu.Lock()
-			defer mu.Unlock()
-			journals["pages"] = journal
-		})
-		t.Run("claude", func(t *testing.T) {
-			t.Parallel()
-			if _, err := realcli.Claude().Argv(); err != nil {
-				t.Skip(err)
-			}
-			journal := h.within(t).told(t, "claude", byClaude)
-			mu.Lock()
-			defer mu.Unlock()
-			journals["claude"] = journal
-		})
-		for name, scripts := range chromiums() {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				h := h.within(t)
-				b := h.chromium(t, h.console(""), scripts)
-				journal := h.story(t, name, b.start, b.message)
-				mu.Lock()
-				defer mu.Unlock()
-				journals[name] = journal
-			})
-		}
-	})
-	if t.Failed() {
-		return
+	start, send := h.byAPI(h.console(token))
+	runners := map[string]storyRunner{
+		"MCP": runner("MCP", func(tr *trial, definition string) {
+			tr.tool("start", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source, "task": "Add lines."})
+		}, byMCP),
+		"HTTP API": runner("HTTP API", start, send),
+		"pages":    runner("pages", nil, byPages(h.logIn(t, h.console("")))),
 	}
-	require.GreaterOrEqual(t, len(journals), 3)
-	for name, journal := range journals {
-		want := string(journals["starter"])
-		if name == "pages" || strings.HasPrefix(name, "Chromium") { // a form names its question, which the others leave out
-			want = strings.ReplaceAll(want, `,"implicit":true`, "")
+	if *allClients {
+		for name, client := range temporalClients() {
+			runners[name] = runner(name, nil, client)
 		}
-		require.Equal(t, strings.Split(want, "\n"), strings.Split(string(journal), "\n"), "starter and %s", name)
+	}
+	h.scenario(t, runners)
+}
+
+func TestWebUIScenario(t *testing.T) {
+	t.Parallel()
+	sharedEnv(t).scenario(t, map[string]storyRunner{"Web UI": runner("Web UI", nil, byForm())})
+}
+
+func TestBrowserScenario(t *testing.T) {
+	t.Parallel()
+	h := sharedEnv(t)
+	runners := map[string]storyRunner{}
+	for name, scripts := range chromiums() {
+		b := h.chromium(t, h.console(""), scripts)
+		runners[name] = runner(name, b.start, b.message)
+	}
+	h.scenario(t, runners)
+}
+
+func TestRealAgentScenario(t *testing.T) {
+	t.Parallel()
+	if _, err := realcli.Claude().Argv(); err != nil {
+		t.Skip(err)
+	}
+	sharedEnv(t).scenario(t, map[string]storyRunner{"claude": byClaude})
+}
+
+// scenario compares the journals of clients with that of the starter.
+func (h *environment) scenario(t *testing.T, runners map[string]storyRunner) {
+	t.Helper()
+	h.storyTo(h.dir("definition"))
+	h.repository(h.dir("model"), "line\n") // the same commit for all
+	want := string(h.journalOf(t, "starter", runner("starter", nil, byStarter)))
+	for name, tell := range runners {
+		t.Run(name, func(t *testing.T) {
+			want := want
+			if name == "pages" || strings.HasPrefix(name, "Chromium") { // a form names its question, the others do not
+				want = strings.ReplaceAll(want, `,"implicit":true`, "")
+			}
+			got := h.within(t).journalOf(t, name, tell)
+			require.Equal(t, strings.Split(want, "\n"), strings.Split(string(got), "\n"))
+		})
 	}
 }
 
-// story is a whole run by one client, which starts it, or the starter does. It returns the journal as told does.
-func (h *environment) story(
-	t *testing.T, client string, start func(tr *trial, definition string), send storyClient,
-) []byte {
-	t.Helper()
-	if start == nil {
-		start = func(tr *trial, definition string) {
-			h.starter("run", "--config", definition, "--output-dir", tr.dir, "--source", tr.source, "--task", "Add lines.",
+// runner starts a run, with the starter if the client does not, and sends the messages of the story.
+func runner(client string, start storyRunner, send storyClient) storyRunner {
+	return func(tr *trial, definition string) {
+		if start == nil {
+			tr.starter("run", "--config", definition, "--output-dir", tr.dir, "--source", tr.source, "--task", "Add lines.",
 				"--detach")
+		} else {
+			start(tr, definition)
 		}
-	}
-	return h.told(t, client, func(tr *trial, definition string) {
-		start(tr, definition)
 		var answered []run.Question
 		for _, step := range storySteps {
 			q := tr.asked(step.kind, answered...)
@@ -259,14 +238,14 @@ func (h *environment) story(
 				answered = append(answered, q)
 				continue
 			}
-			until(t, "the run is steered", func() bool { return len(metaOf(t, tr.dir).State.Instructions) == 1 })
+			until(tr.t, "the run is steered", func() bool { return len(metaOf(tr.t, tr.dir).State.Instructions) == 1 })
 		}
-	})
+	}
 }
 
-// told returns the journal of a run that tell takes through the story, without names, authentication, times, and what
+// journalOf returns the journal of a run that tell takes through the story, without names, authentication, times, and what
 // is another for each run: its id, its folder, and its commits, which contain the time.
-func (h *environment) told(t *testing.T, client string, tell func(tr *trial, definition string)) []byte {
+func (h *environment) journalOf(t *testing.T, client string, tell storyRunner) []byte {
 	t.Helper()
 	folder := h.dir(strings.NewReplacer(" ", "-", ",", "").Replace(client))
 	tr := &trial{environment: h, t: t, folder: folder, source: filepath.Join(folder, "source"),

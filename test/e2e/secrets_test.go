@@ -37,7 +37,7 @@ var planted = map[string]string{
 
 // leaky is an agent that spills all that it knows. The first time it fails.
 const leaky = `cat > "$PROMPTS/$$"
-echo "stderr says STDERR" >&2
+echo "stderr: STDERR" >&2
 if [ ! -e "$PROMPTS/failed" ]; then touch "$PROMPTS/failed"; echo "cannot reach the model with ERROR" >&2; exit 3; fi
 echo "The variable is $DEPLOY_TOKEN,"
 cat <<'EOF'
@@ -93,8 +93,8 @@ func TestSecretsAreNotWrittenDown(t *testing.T) {
 	until(t, "the gate asks", func() bool { return statusIs(dir, run.AwaitingGateDecision) })
 	history := h.historyOf(metaOf(t, dir).RunID)
 	h.starter("decide", dir, "--action", "continue_with_waiver", "--feedback", planted["feedback"])
-	until(t, "the run is through", func() bool { return statusIs(dir, run.Done) })
-	h.sound(dir)
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	h.valid(dir)
 
 	page := read(t, filepath.Join(dir, "page.html"))
 	require.Contains(t, string(page), planted["artifact"]+" is part of the page", "the artifact is the user's data")
@@ -174,7 +174,7 @@ func contents(t *testing.T, root string) []place {
 	return out
 }
 
-// historyOf gives the events of a run's history as the server keeps them.
+// historyOf returns the events of a run's history as the server keeps them.
 func (h *environment) historyOf(id string) map[string][]byte {
 	h.t.Helper()
 	all := map[string][]byte{}
@@ -190,7 +190,7 @@ func (h *environment) historyOf(id string) map[string][]byte {
 	return all
 }
 
-// promptsAsSent compares what the agent was sent with what the journal says of it: the bytes are recorded by their
+// promptsAsSent compares what the agent was sent with what the journal records: the bytes are recorded by their
 // digest, and shown with marks.
 func (h *environment) promptsAsSent(dir, prompts string) {
 	h.t.Helper()
@@ -223,5 +223,5 @@ func (h *environment) promptsAsSent(dir, prompts string) {
 		require.NotContains(h.t, prompt, planted["task"], "what is typed is hidden before anything else")
 	}
 	require.Positive(h.t, marked)
-	require.Positive(h.t, withPage, "whoever works on the page gets it as it is")
+	require.Positive(h.t, withPage, "the role that works on the page gets it as it is")
 }

@@ -2,9 +2,7 @@ package e2e_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -17,7 +15,6 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
 )
 
 // operator controls the runs of the environment as a program does that uses Passbook as a library.
@@ -124,116 +121,4 @@ func (l *subject) closed() *subject {
 	l.t.Helper()
 	_ = l.o.Client.GetWorkflow(l.t.Context(), l.id, "").Get(l.t.Context(), nil) // however it ended
 	return l
-}
-
-// stands is where the run stands, both axes together.
-func (l *subject) stands() run.Status {
-	l.t.Helper()
-	claim, err := l.dir.Claim()
-	require.NoError(l.t, err)
-	now, err := l.dir.Now()
-	require.NoError(l.t, err)
-	return l.o.EffectiveStatus(l.t.Context(), claim, now.State.Status).Status
-}
-
-// send tells the run something, which it must take.
-func (l *subject) send(verb string, m workflows.Message) *subject {
-	l.t.Helper()
-	_, err := l.o.SendUpdate(l.t.Context(), l.dir, verb, m)
-	require.NoError(l.t, err)
-	return l
-}
-
-// ask asks for an operation as plainly as it can be.
-func (l *subject) ask(op run.Operation) error {
-	l.t.Helper()
-	ctx := l.t.Context()
-	switch op {
-	case run.Pause:
-		_, err := l.o.SendUpdate(ctx, l.dir, workflows.VerbPause, workflows.Message{})
-		return err
-	case run.Resume:
-		_, err := l.o.Resume(ctx, l.dir, operations.Reopening{})
-		return err
-	case run.Decide:
-		_, err := l.o.Decide(ctx, l.dir, l.answer())
-		return err
-	case run.Cancel:
-		return l.o.Cancel(ctx, l.dir)
-	case run.Remove:
-		_, err := l.o.Remove(ctx, operations.Removal{Runs: []string{l.dir.Root}})
-		return err
-	case run.Revert:
-		_, err := l.o.Revert(ctx, l.dir, operations.Reverting{To: "cp-1"})
-		return err
-	case run.Replay, run.Fork:
-		_, err := l.branch(string(op))
-		return err
-	case run.FollowUp:
-		_, err := l.followUp()
-		return err
-	}
-	require.FailNow(l.t, "nobody can ask for it", op)
-	return nil
-}
-
-// answer is a decision that the open question takes; if none is open, one of a question that nobody has asked.
-func (l *subject) answer() workflows.Message {
-	l.t.Helper()
-	now, err := l.dir.Now()
-	require.NoError(l.t, err)
-	if q, open := now.State.Asks(); open {
-		return workflows.Message{Action: q.Actions[0]}
-	}
-	return workflows.Message{Action: run.ActionContinue, ID: "first:1:7:00000000"}
-}
-
-func (l *subject) branch(mode string) (*subject, error) {
-	l.t.Helper()
-	from, err := l.o.Origin(l.t.Context(), l.dir.Root)
-	require.NoError(l.t, err)
-	b := operations.Branching{Mode: mode}
-	if now, err := l.dir.Now(); err == nil && mode == run.ModeFork &&
-		(now.State.Status == run.Done || now.State.Status == run.AwaitingHumanReview) {
-		b.From = "cp-1"
-	}
-	st, err := l.o.Branch(l.t.Context(), from, b)
-	next := *l
-	next.dir, next.id = st.Dir, st.RunID
-	return &next, err
-}
-
-func (l *subject) followUp() (*subject, error) {
-	l.t.Helper()
-	f, err := operations.FollowRun(l.dir, operations.FollowUp, l.def)
-	if err != nil {
-		return nil, err
-	}
-	next := *l
-	next.def.Follow, next.def.Task = f, "Do more, steer="+l.steer
-	next.dir = projector.At(l.dir.Root + "-next")
-	return next.start(), nil
-}
-
-// lose takes a file of the definition out of the run's store.
-func (l *subject) lose(name string) {
-	l.t.Helper()
-	raw, err := os.ReadFile(filepath.Join(filepath.Dir(l.dir.Root), name))
-	require.NoError(l.t, err)
-	blobs := find(l.t, strings.TrimPrefix(l.o.Settings.Store, "file://"), sum(raw))
-	require.Len(l.t, blobs, 1)
-	require.NoError(l.t, os.Remove(blobs[0]))
-}
-
-// work starts a worker for a run that none has worked for.
-func (l *subject) work() {
-	l.t.Helper()
-	if l.o.Settings.TaskQueue == "passbook" {
-		return
-	}
-	cmd := exec.CommandContext(l.t.Context(), filepath.Join(programs, "worker"))
-	cmd.Env = append(slices.Clone(l.env), "PASSBOOK_TASK_QUEUE="+l.o.Settings.TaskQueue,
-		"TEMPORAL_ADDRESS="+l.running().Server.Address)
-	require.NoError(l.t, cmd.Start())
-	l.t.Cleanup(func() { require.NoError(l.t, end(cmd)) })
 }

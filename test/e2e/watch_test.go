@@ -50,7 +50,7 @@ func watchDirectory(dir projector.Dir) *watch {
 	return w
 }
 
-// over ends the watch and says what was wrong.
+// over ends the watch and returns what was wrong.
 func (w *watch) over() error {
 	close(w.stop)
 	w.done.Wait()
@@ -84,7 +84,7 @@ func (w *watch) look() error {
 	return nil
 }
 
-// changed says whether a file is another one than before. A file that was there once must stay.
+// changed reports whether a file is another one than before. A file that was there once must stay.
 func (w *watch) changed(name string) bool {
 	fi, err := os.Stat(w.dir.Path(name))
 	last, known := w.seen[name]

@@ -20,20 +20,20 @@ echo changed
 func TestWebUIShowsLanes(t *testing.T) {
 	t.Parallel()
 	release := filepath.Join(t.TempDir(), "release")
-	h := newEnv(t, "LANES_LOG="+release)
+	h := sharedEnv(t, "LANES_LOG="+release)
 	config, source := h.lanes(6, held, "{in: 'pages/*.txt', at_once: 3}")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", h.dir("run"), "--detach")
 	until(t, "four lanes have ended", func() bool { return lanesDone(h.dir("run")) == 4 })
 	w := h.webUI()
 	page := ""
 	until(t, "the page counts the lanes", func() bool {
-		page = w.page(t, h.tab("run", "user-metadata"), "p0003", "")
+		page = w.page(t, h.tab("run", "user-metadata"), "p0003")
 		return strings.Contains(page, "4 of 6 lanes done, 2 active")
 	})
 	for _, text := range []string{"lane 2, pages/p0001.txt: step 1, worker, since ", "lane 4, pages/p0003.txt: step 1"} {
 		require.Contains(t, page, text)
 	}
-	require.Contains(t, w.page(t, h.tab("run", "timeline"), "pages/p0003.txt", ""), "RunPass")
+	require.Contains(t, w.page(t, h.tab("run", "timeline"), "pages/p0003.txt"), "RunPass")
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	until(t, "the run is done", func() bool { return statusIs(h.dir("run"), run.Done) })
 	require.Equal(t, "new\n", string(read(t, filepath.Join(h.dir("run"), "workspace", "pages", "p0003.txt"))))

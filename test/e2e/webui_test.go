@@ -3,18 +3,14 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -22,8 +18,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
-
-var pictures = flag.Bool("pictures", false, "take the pictures of Temporal's Web UI for docs/images")
 
 // pausedQuery is the query of docs/operating.md for paused runs.
 const pausedQuery = `WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "paused"`
@@ -57,7 +51,7 @@ func (h *environment) webUI() webUI {
 	return w
 }
 
-// navigate opens an address. Each step has a deadline of its own: a story in the Web UI is many steps.
+// navigate opens an address. Each step has a separate deadline.
 func (w webUI) navigate(t *testing.T, address string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, deadline)
@@ -65,13 +59,13 @@ func (w webUI) navigate(t *testing.T, address string) {
 	require.NoError(t, chromedp.Do(ctx, chromedp.Navigate(address)), address)
 }
 
-// pageText is all that a page shows. Markdown stands in frames of its own.
+// pageText is all that a page shows. Markdown is in separate frames.
 const pageText = `[document.body?.innerText ?? '', ...[...document.querySelectorAll('svg text')].map(x => ` +
 	`x.textContent), ...[...document.querySelectorAll('iframe')].map(f => f.contentDocument?.body?.innerText ?? ` +
 	`'')].join('\\n')`
 
-// page opens a page, waits until a text is on it, and gives all of its text. With -pictures it is kept as a picture.
-func (w webUI) page(t *testing.T, path, wait, name string) string {
+// page opens a page, waits until a text is on it, and returns all of its text.
+func (w webUI) page(t *testing.T, path, wait string) string {
 	t.Helper()
 	w.navigate(t, w.base+path)
 	shown := func() error {
@@ -86,38 +80,43 @@ func (w webUI) page(t *testing.T, path, wait, name string) string {
 	require.NoError(t, err, "%s does not show %q", path, wait)
 	output, err := chromedp.Run(w.ctx, chromedp.Evaluate[string](pageText))
 	require.NoError(t, err)
-	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
-	require.NoError(t, err)
-	if *pictures && name != "" {
-		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
-	}
 	return output
 }
 
 func quoted(s string) string { return "'" + s + "'" }
 
-// TestWebUI reads the runs in Temporal's Web UI alone: a list that can be filtered, and a page that says what a run
+// TestWebUI reads the runs in Temporal's Web UI alone: a list that can be filtered, and a page that shows what a run
 // waits for and what to type.
 func TestWebUI(t *testing.T) {
 	t.Parallel()
-	h := newEnv(t)
-	h.spoil("- {at: 3, do: slow, seconds: 3, attempt: 1-9}\n")
-	w := h.prepareRuns()
-	query := "/namespaces/default/workflows?query=" +
-		url.QueryEscape(`PassbookPipeline = "corpus-tiny" AND `+pausedQuery)
+	h := sharedEnv(t)
+	other := metaOf(t, h.asksAboutThePlan("asks")).RunID
+	h.spoil("- {at: 3, do: slow, seconds: 600}\n")
+	dir := h.dir("paused")
+	h.begin(dir)
+	h.mid("003")
+	h.spoil("[]\n")
+	h.starter("budget", dir, "--usd", "0.3")
+	h.starter("pause", dir, "--now")
+	until(t, "the run is paused", func() bool { return statusIs(dir, run.Paused) })
+	h.starter("resume", dir)
+	until(t, "the budget is spent", func() bool { return metaOf(t, dir).Reason == run.BudgetThreshold })
+	id := h.id("paused")
+	until(t, "the list has it", func() bool { return counted(t, h.dial(), pausedQuery+` AND WorkflowId = "`+id+`"`) == 1 })
+	w := h.webUI()
 	w.columns(t, "Status", "PassbookPipeline", "PassbookStatus", "PassbookStage", "PassbookCostUSD", "Workflow ID")
-	list := w.page(t, query, h.id("paused"), "webui-list")
-	require.NotContains(t, list, h.id("done"), "the list is not filtered")
-	require.Regexp(t, `(?s)corpus-tiny\s+paused\s+corpus-integration\s+0\.\d+\s+`+h.id("paused"), list)
+	list := w.page(t, "/namespaces/default/workflows?query="+
+		url.QueryEscape(`PassbookPipeline = "corpus-tiny" AND `+pausedQuery), id)
+	require.NotContains(t, list, other, "the list is not filtered")
+	require.Regexp(t, `(?s)corpus-tiny\s+paused\s+corpus-integration\s+0\.\d+\s+`+id, list)
 
-	page := w.page(t, h.tab("paused", "user-metadata"), "budget-threshold", "webui-run")
-	for _, text := range []string{"corpus-tiny in " + h.dir("paused"), run.Next(run.Paused, run.BudgetThreshold),
-		"starter budget " + h.dir("paused"), " of 0.30 USD ("} {
+	page := w.page(t, h.tab("paused", "user-metadata"), "budget-threshold")
+	for _, text := range []string{"corpus-tiny in " + dir, run.Next(run.Paused, run.BudgetThreshold),
+		"starter budget " + dir, " of 0.30 USD ("} {
 		require.Contains(t, page, text)
 	}
-	attributes := w.page(t, h.tab("paused", "search-attributes"), "PassbookStatus", "")
-	require.Contains(t, attributes, "paused")
-	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "Turn", ""), "Rotation")
+	require.Contains(t, w.page(t, h.tab("paused", "search-attributes"), "PassbookStatus"), "paused")
+	require.Contains(t, w.page(t, h.tab("paused", "timeline"), "Turn"), "Rotation")
 }
 
 // columns chooses the columns of the list, as Configure Columns below it does; the browser keeps them.
@@ -141,47 +140,8 @@ func (h *environment) tab(name, tab string) string {
 	return "/namespaces/default/workflows/" + h.id(name) + "/" + d.WorkflowExecution.RunID + "/" + tab
 }
 
-// prepareRuns makes a run that is done, and one that rests because its budget is spent.
-func (h *environment) prepareRuns() webUI {
-	h.t.Helper()
-	h.finish(h.dir("done"))
-	h.begin(h.dir("paused"))
-	until(h.t, "the third pass is out", func() bool { return h.count("start", "003") == 2 })
-	h.starter("budget", h.dir("paused"), "--usd", "0.3")
-	until(h.t, "the budget is spent", func() bool { return statusIs(h.dir("paused"), run.Paused) })
-	w := h.webUI()
-	c := h.dial()
-	until(h.t, "the list knows", func() bool {
-		n, err := c.CountWorkflow(h.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Query: pausedQuery})
-		return err == nil && n.Count == 1
-	})
-	return w
-}
-
 // id is the ID of the run in a directory of the environment.
 func (h *environment) id(name string) string { return metaOf(h.t, h.dir(name)).RunID }
-
-// asksAboutThePlan begins a run that asks at once, and gives its directory.
-func (h *environment) asksAboutThePlan(name string) string {
-	h.t.Helper()
-	folder := filepath.Join(h.root, "asks")
-	require.NoError(h.t, os.MkdirAll(folder, 0o700))
-	for file, text := range map[string]string{"plan.md": "Plan it.\n", "pipeline.yaml": `pipeline: asks
-agent: {run: [sh, -c, "cat >/dev/null; echo Greet the world."], reply: text}
-roles: {planner: {prompt: plan.md, gives: report}}
-stages:
-  - name: plan
-    steps:
-      - role: planner
-      - ask: Is this the right plan?
-`} {
-		require.NoError(h.t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
-	}
-	dir := h.dir(name)
-	h.starter("run", "--config", filepath.Join(folder, "pipeline.yaml"), "--output-dir", dir, "--detach")
-	h.asked(dir, 1)
-	return dir
-}
 
 // shown is the first element that can be seen, and that begins with a text.
 func shown(selector, text string) string {
@@ -205,43 +165,32 @@ func (w webUI) do(t *testing.T, script string) {
 	require.True(t, ok, script)
 }
 
-// keep takes a picture with -pictures.
-func (w webUI) keep(t *testing.T, name string) {
-	t.Helper()
-	png, err := chromedp.Run(w.ctx, chromedp.CaptureScreenshot())
-	require.NoError(t, err)
-	if *pictures {
-		require.NoError(t, os.WriteFile(filepath.Join(project, "docs", "images", name+".png"), png, 0o644))
-	}
-}
-
-// TestWebUIFiftyRuns finds the runs that matter among fifty, by status, stage and score, with the queries that
+// TestDocumentedQueries finds the runs that matter among fifty, by status, stage and score, with the queries that
 // docs/operating.md shows.
-func TestWebUIFiftyRuns(t *testing.T) {
+func TestDocumentedQueries(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")
-	fifty := map[string]int{} // by query: how many it finds
 	stages := []string{"corpus-integration", "pa-hardening"}
 	statuses := []run.Status{run.Running, run.Paused, run.AwaitingPhaseHandoff, run.Done, run.Failed}
 	c := h.dial()
 	for i := range 50 {
-		status, stage, score := statuses[i%5], stages[i/5%2], float64(i%8)/2
 		_, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
 			ID: fmt.Sprintf("run-%02d", i), TaskQueue: "nobody", TypedSearchAttributes: temporal.NewSearchAttributes(
 				temporal.NewSearchAttributeKeyKeyword("PassbookPipeline").ValueSet("corpus"),
-				temporal.NewSearchAttributeKeyKeyword("PassbookStatus").ValueSet(string(status)),
-				temporal.NewSearchAttributeKeyKeyword("PassbookStage").ValueSet(stage),
-				temporal.NewSearchAttributeKeyFloat64("PassbookScore").ValueSet(score),
+				temporal.NewSearchAttributeKeyKeyword("PassbookStatus").ValueSet(string(statuses[i%5])),
+				temporal.NewSearchAttributeKeyKeyword("PassbookStage").ValueSet(stages[i/5%2]),
+				temporal.NewSearchAttributeKeyFloat64("PassbookScore").ValueSet(float64(i%8)/2),
 			),
 		}, workflows.Name, workflows.Input{})
 		require.NoError(t, err)
 	}
+	until(t, "the list has all of them", func() bool { return counted(t, c, `WorkflowType = "Pipeline"`) == 50 })
 	page := string(read(t, filepath.Join(project, "docs", "operating.md")))
 	_, table, ok := strings.Cut(page, "\n## In the Web UI\n")
 	require.True(t, ok)
 	table, _, _ = strings.Cut(table, "\n## ")
-	for query, found := range map[string]int{
+	for query, found := range map[string]int64{
 		pausedQuery: 10,
 		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus STARTS_WITH "awaiting"`: 10,
 		`WorkflowType = "Pipeline" AND ExecutionStatus = "Running" AND PassbookStatus = "running" ` +
@@ -252,26 +201,6 @@ func TestWebUIFiftyRuns(t *testing.T) {
 			`AND StartTime > "2026-01-01T00:00:00Z"`: 10,
 	} {
 		require.Contains(t, table, query)
-		fifty[query] = found
-	}
-	until(t, "the list knows all of them", func() bool {
-		n, err := c.CountWorkflow(t.Context(),
-			&workflowservice.CountWorkflowExecutionsRequest{Query: `WorkflowType = "Pipeline"`})
-		return err == nil && n.Count == 50
-	})
-	w := h.webUI()
-	w.columns(t, "Status", "Workflow ID", "PassbookPipeline", "PassbookStatus", "PassbookStage", "PassbookScore", "Start")
-	for query, found := range fifty {
-		name := ""
-		if found == 18 {
-			name = "webui-query"
-		}
-		output := w.page(t, "/namespaces/default/workflows?query="+url.QueryEscape(query), fmt.Sprintf("of %d", found),
-			name)
-		shown := map[string]bool{}
-		for _, id := range regexp.MustCompile(`run-\d\d`).FindAllString(output, -1) {
-			shown[id] = true
-		}
-		require.Len(t, shown, found, query)
+		require.Equal(t, found, counted(t, c, query), query)
 	}
 }

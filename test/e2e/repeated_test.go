@@ -3,12 +3,9 @@ package e2e_test
 import (
 	"fmt"
 	"path/filepath"
-	"testing"
-
-	"github.com/stretchr/testify/require"
 )
 
-// spent is what the agents' own log says of the calls of a run.
+// spent is what the agents' own log has of the calls of a run.
 type spent struct {
 	started, answered int
 	repeated          int      // starts of a call that had its answer, and answers of one that had another
@@ -52,31 +49,4 @@ func delivery(c callLine) string {
 func (s spent) plus(o spent) spent {
 	return spent{s.started + o.started, s.answered + o.answered, s.repeated + o.repeated, s.again + o.again,
 		append(s.repeats, o.repeats...)}
-}
-
-func TestRepeatedCallsAreCounted(t *testing.T) {
-	start := func(at string) callLine {
-		return callLine{Event: "start", At: at, Dir: "/s/scratch/run_" + at + "/2/work"}
-	}
-	answered := func(at string) callLine { return callLine{Event: "answered", At: at} }
-	again := []string{"a was answered, and started again as run_a, delivery 2"}
-	for name, row := range map[string]struct {
-		calls []callLine
-		want  spent
-	}{
-		"none": {nil, spent{}},
-		"two calls at once": {[]callLine{start("a"), start("b"), answered("b"), answered("a")},
-			spent{started: 2, answered: 2}},
-		"one whose agent was ended": {[]callLine{start("a"), start("a"), answered("a")},
-			spent{started: 2, answered: 1, again: 1}},
-		"one that was ended and continues": {[]callLine{start("a"), start("a")}, spent{started: 2, again: 1}},
-		"one that was answered": {[]callLine{start("a"), answered("a"), start("a"), answered("a")},
-			spent{2, 2, 1, 0, again}},
-		"one that was answered, and ended": {[]callLine{start("a"), answered("a"), start("a")},
-			spent{2, 1, 1, 0, again}},
-		"two deliveries at once": {[]callLine{start("a"), start("a"), answered("a"), answered("a")},
-			spent{2, 2, 1, 0, []string{"a was answered 2 times"}}},
-	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, row.want, judge(row.calls)) })
-	}
 }
