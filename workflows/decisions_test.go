@@ -201,7 +201,8 @@ func (d decisionPlace) first(t *testing.T) (first run.Question) {
 	w := d.harness(t)
 	refused := map[string]*reply{}
 	w.answering(func(n int, q run.Question) {
-		require.Equal(t, []any{1, d.trigger}, []any{n, q.Trigger})
+		require.Equal(t, 1, n)
+		require.Equal(t, d.trigger, q.Trigger)
 		first = q
 		for _, action := range allActions {
 			if !slices.Contains(q.Actions, action) {

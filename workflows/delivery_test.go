@@ -91,19 +91,22 @@ func TestOutcomeByVerdictAndDelivery(t *testing.T) {
 			require.Equal(t, row.action != "", len(asked) == 1)
 			if row.action != "" {
 				require.Equal(t, []string{"fix", "approve", "apply", "skip", "halt"}, asked[0].Actions)
-				require.Equal(t, []any{"the diff", run.TriggerRejected}, []any{asked[0].Digest, asked[0].Trigger})
+				require.Equal(t, "the diff", asked[0].Digest)
+				require.Equal(t, run.TriggerRejected, asked[0].Trigger)
 			}
 			if o := row.marks.DeliveryOverride; o != nil {
 				require.Equal(t, []string{o.Action, "ada"},
 					[]string{s.Markers.DeliveryOverride.Action, s.Markers.DeliveryOverride.By})
 				require.Equal(t, o.Action, w.trees.delivers[0].Action)
-				require.Equal(t, []any{asked[0].ID, o.Action}, []any{w.deliveries()[0].ID, w.deliveries()[0].Action})
+				require.Equal(t, asked[0].ID, w.deliveries()[0].ID)
+				require.Equal(t, o.Action, w.deliveries()[0].Action)
 			} else {
 				require.Nil(t, s.Markers.DeliveryOverride)
 			}
 			if row.action == "skip" {
-				require.Equal(t, []any{false, "the diff", "an operator decided not to deliver"},
-					[]any{w.deliveries()[0].Delivered, w.deliveries()[0].Diff, w.deliveries()[0].Message})
+				require.False(t, w.deliveries()[0].Delivered)
+				require.Equal(t, "the diff", w.deliveries()[0].Diff)
+				require.Equal(t, "an operator decided not to deliver", w.deliveries()[0].Message)
 			}
 			if row.action == "halt" {
 				require.Empty(t, w.deliveries())

@@ -36,8 +36,9 @@ var detailsOf = map[string]struct {
 		[]string{"rounds", "checkpoint", "last error", "failed:", "instruction", "%"}},
 	"a later round of a set": {run.State{Pipeline: "page", Status: run.Running, Phase: "write", Set: "S2", Round: 2,
 		Rounds: 3}, []string{"| pass 0 of 0; rounds finished: 3 |", "| write, S2, round 2 |"}, nil},
-	"a score in stages": {run.State{Wording: run.WordingStages, Status: run.Running, Phase: "review", Stages: []run.StageRef{{Name: "plan"}, {Name: "review"}},
-		Score: new(3.25)}, []string{"| progress | cost | score |\n|---|---|---|\n" +
+	"a score in stages": {run.State{Wording: run.WordingStages, Status: run.Running, Phase: "review",
+		Stages: []run.StageRef{{Name: "plan"}, {Name: "review"}},
+		Score:  new(3.25)}, []string{"| progress | cost | score |\n|---|---|---|\n" +
 		"| stage 2 of 2 (review) | 0.00 USD | 3.2 |\n"},
 		nil},
 	"an unknown cost": {run.State{Status: run.Running, Spent: run.Totals{Unknown: 1}},
@@ -73,7 +74,8 @@ var detailsOf = map[string]struct {
 			"| stage 2 of 2 (review), round 2 of at most 3 | ≥ 1.50 USD, 2 calls not fully known |\n\n"}, []string{"$"}},
 	"a budget that is spent": {run.State{Pipeline: "page", Status: run.Paused, Reason: run.BudgetThreshold, Phase: "write",
 		Set: "S2", Round: 1, Passes: run.PassCount{Total: 56, LastSettled: 31}, Rounds: 1, Score: new(2.5),
-		Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4}, Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28}},
+		Budget: run.Budget{CapUSD: 100}, Spent: run.Totals{USD: 100.4},
+		Checkpoint: &run.CheckpointRef{ID: "cp-S1", AtPass: 28}},
 		[]string{"### page: paused (budget-threshold)\n\n| progress | cost | score | stage |\n|---|---|---|---|\n" +
 			"| pass 31 of 56; rounds finished: 1 | 100.40 of 100.00 USD (100%) | 2.5 | write, S2 |\n\n" +
 			"- continues from checkpoint cp-S1, pass 28\n" +

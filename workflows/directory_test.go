@@ -1,341 +1,270 @@
 package workflows_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/grants"
-	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
-// fakeDirectory promises what rundir.Dir.Project promises, in memory. Tests injure it; it answers by what it holds.
-type fakeDirectory struct {
-	mu       sync.Mutex
-	epoch    int
-	lines    []string
-	written  []string // what history and segments hold: a rebuild gives it back
-	batches  []contract.ProjectInput
-	seals    []contract.ArchiveSegmentInput
-	before   map[int]func()        // the nth batch, from 1
-	on       map[run.Kind]func()   // once, when such an event has been written
-	sealing  func()                // while a segment is written
-	edited   *run.Blob             // what Inspect finds
-	mended   *run.WorkspaceUpdated // likewise, in the run's own checkout: once
-	full     int                   // number of batches for which the disk is full
-	opening  func()                // while it is opened
-	opens    []contract.OpenInput
-	restored bool                   // the artifact was restored while the run was paused
-	taken    error                  // by another start
-	moves    []contract.RehomeInput // that were looked at
-	key      *grants.Key
-	looked   func() // while a move is
-	notHere  error  // what a move finds
-	shorter  bool   // it is lost before it is sealed
-	note     func(string)
-	head     string // newest segment
-
-	troubles []contract.RecoveredError // what the next projection had to get over
-
-	damage  []run.JournalDamage // what is found where a batch is verified
-	missing []run.JournalDamage // what a rebuild has to put right
-	unkept  []run.JournalDamage // what keeps a segment from being stored
+func TestFullDiskPausesRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	// what the first pass came to, and the start of the second
+	w.dir.before = map[int]func(){2: func() { w.dir.full = 4 }}
+	asked, during := false, workflows.HeldAnswer{}
+	w.dir.before[5] = func() { during = query[workflows.HeldAnswer](w, workflows.QueryHeld) }
+	w.env.RegisterDelayedCallback(func() {
+		asked = true
+		s := w.status()
+		require.Equal(t, run.Paused, s.Status, "everybody who asks is told at once")
+		require.Equal(t, run.DiskFull, s.Reason)
+		require.Equal(t, workflows.HeldAnswer{
+			Held: true, Message: "no space left on device", RetryAt: run.Time(startTime.Add(45 * time.Second)),
+		}, query[workflows.HeldAnswer](w, workflows.QueryHeld))
+		require.Len(t, w.agent.ids, 1, "nothing is called on a full disk")
+		require.Len(t, w.dir.lines, 3, "the pause itself cannot be written down")
+	}, 20*time.Second)
+	w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 2*time.Minute)
+	w.done()
+	require.True(t, asked)
+	require.True(t, during.Held, "it is held up while it retries, too")
+	require.Zero(t, query[workflows.HeldAnswer](w, workflows.QueryHeld))
+	require.Equal(t, append(slices.Repeat([]string{"Project: no room"}, 4), "Project 4-7 written"), w.trace[3:8])
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.DiskFull, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "no space left")
+	require.Equal(t, []time.Duration{15 * time.Second, 30 * time.Second, time.Minute}, w.waits[:3])
+	require.Equal(t, []string{call(1, 1), call(2, 1)}, w.agent.ids, "no call was made twice")
 }
 
-func (d *fakeDirectory) Inspect(_ context.Context, in contract.InspectInput) (contract.InspectResult, error) {
-	d.note("Inspect")
-	if in.Tree != nil {
-		res := contract.InspectResult{Workspace: d.mended}
-		d.mended = nil
-		return res, nil
-	}
-	return contract.InspectResult{Edited: d.edited, Restored: d.restored}, nil
-}
-
-// FindCheckpoint folds the lines: the newest checkpoint of that name.
-func (d *fakeDirectory) FindCheckpoint(_ context.Context, in contract.CheckpointInput) (run.Checkpoint, error) {
-	var s run.State
-	var found *run.Checkpoint
-	for _, line := range d.lines {
-		e, err := run.ParseEvent([]byte(line))
-		if err != nil {
-			return run.Checkpoint{}, err
-		}
-		s = run.Apply(s, e)
-		if c, ok := run.NewCheckpoint(s, ""); ok && c.ID == in.ID {
-			found = &c
-		}
-	}
-	if found == nil {
-		return run.Checkpoint{}, temporal.NewNonRetryableApplicationError("there is no checkpoint "+in.ID,
-			contract.ErrBadInput, nil)
-	}
-	return *found, nil
-}
-
-func (d *fakeDirectory) tail() run.Tail {
-	return run.Tail{Seq: int64(len(d.lines)), Chain: run.Chain("").Over(d.lines)}
-}
-
-func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract.OpenResult, error) {
-	d.note("Open")
-	d.opens = append(d.opens, in)
-	if d.opening != nil {
-		d.opening()
-	}
-	if d.taken == nil && in.Tail.Seq > 0 && in.Tail != d.tail() {
-		return contract.OpenResult{},
-			temporal.NewNonRetryableApplicationError("it does not end there", contract.ErrStale, nil)
-	}
-	return contract.OpenResult{Host: "here", Task: strings.ReplaceAll(in.Task, "open-sesame", "<hidden>")}, d.taken
-}
-
-func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {
-	d.note("Rehome " + in.To)
-	d.moves = append(d.moves, in)
-	if d.looked != nil {
-		d.looked()
-	}
-	moved := contract.Target{RunID: in.RunID, Dir: in.To, Store: in.Store}
-	return contract.RehomeResult{Host: "there", Grant: d.key.Sign(moved.Permission())}, d.notHere
-}
-
-func (d *fakeDirectory) Project(_ context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {
-	d.mu.Lock()
-	d.batches = append(d.batches, in)
-	hook := d.before[len(d.batches)]
-	d.mu.Unlock()
-	if hook != nil {
-		hook()
-	}
-	if d.noRoom() {
-		d.note("Project: no room")
-		return contract.ProjectResult{}, errFull
-	}
-	res := d.project(in)
-	d.mu.Lock()
-	res.Recovered, d.troubles = d.troubles, nil
-	d.mu.Unlock()
-	d.note(fmt.Sprintf("Project %d-%d %s", in.First, in.First+int64(len(in.Lines))-1, res.Outcome))
-	if res.Outcome == "written" {
-		d.runHooks(in.Lines)
-	}
-	return res, nil
-}
-
-var errFull = temporal.NewNonRetryableApplicationError("no space left on device", contract.ErrDiskFull, nil)
-
-func (d *fakeDirectory) noRoom() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.full--
-	return d.full >= 0
-}
-
-// resumedOrEnded says that a batch is one for which the whole journal is verified.
-func resumedOrEnded(lines []string) bool {
-	return slices.ContainsFunc(lines, func(l string) bool {
-		return strings.Contains(l, string(run.KindRunEnd)) || strings.Contains(l, string(run.KindRunResumed))
-	})
-}
-
-func (d *fakeDirectory) project(in contract.ProjectInput) contract.ProjectResult {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	tail := d.tail()
-	approved := func(s run.State) bool { return s.Reason == run.ReasonReviewApproved && !journal.HasEnded(d.lines) }
-	if s := d.folded(); s.Status == run.Done && !approved(s) && !d.holds(in) {
-		return contract.ProjectResult{Outcome: "final", Tail: tail, End: &contract.JournalEnd{State: s, Head: d.head}}
-	}
-	if in.CheckOnly {
-		return contract.ProjectResult{Tail: tail}
-	}
-	if len(d.damage) > 0 && !in.Verified && resumedOrEnded(in.Lines) {
-		return contract.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}
-	}
-	switch {
-	case in.Epoch < d.epoch:
-		return contract.ProjectResult{Outcome: "stale", Tail: tail}
-	case in.First > tail.Seq+1:
-		return contract.ProjectResult{Outcome: "gap", Tail: tail}
-	case run.Chain("").Over(d.lines[:in.First-1]) != in.Prev:
-		return contract.ProjectResult{Outcome: "diverged", Tail: tail}
-	}
-	have := d.lines[in.First-1:]
-	if len(have) > len(in.Lines) || !slices.Equal(have, in.Lines[:len(have)]) {
-		return contract.ProjectResult{Outcome: "diverged", Tail: tail}
-	}
-	d.lines = append(d.lines, in.Lines[len(have):]...)
-	d.written = slices.Clone(d.lines)
-	return contract.ProjectResult{Outcome: "written", Tail: d.tail()}
-}
-
-// holds says that a batch reaches the end of the lines on its own.
-func (d *fakeDirectory) holds(in contract.ProjectInput) bool {
-	n := len(d.lines) - int(in.First) + 1
-	if n < 0 || n > len(in.Lines) ||
-		n == 0 && slices.ContainsFunc(in.Lines,
-			func(l string) bool { return !strings.Contains(l, string(run.KindDecisionRefused)) }) {
-		return false
-	}
-	return run.Chain("").Over(d.lines[:in.First-1]) == in.Prev && slices.Equal(d.lines[in.First-1:], in.Lines[:n])
-}
-
-// folded is what the lines fold into, if they can be read.
-func (d *fakeDirectory) folded() (s run.State) {
-	for _, line := range d.lines {
-		if e, err := run.ParseEvent([]byte(line)); err == nil {
-			s = run.Apply(s, e)
-		}
-	}
-	return s
-}
-
-// become gives the directory other lines.
-func (d *fakeDirectory) become(lines []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lines = slices.Clone(lines)
-}
-
-// runHooks calls the hooks of the kinds that were written.
-func (d *fakeDirectory) runHooks(lines []string) {
-	for _, line := range lines {
-		e, err := run.ParseEvent([]byte(line))
-		if err != nil {
-			panic(err)
-		}
-		d.mu.Lock()
-		hook := d.on[e.Kind]
-		delete(d.on, e.Kind)
-		d.mu.Unlock()
-		if hook != nil {
-			hook()
-		}
+func TestEveryResumeRetriesFullDiskAtOnce(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		full   int
+		during map[int]bool // batches whose try is under way when a resume comes
+		at     []time.Duration
+		within time.Duration
+	}{
+		{name: "one", full: 1, at: []time.Duration{time.Second}, within: 10 * time.Second},
+		{name: "a second one", full: 2, at: []time.Duration{time.Second, 2 * time.Second}, within: 10 * time.Second},
+		{
+			name: "a third one", full: 3, at: []time.Duration{time.Second, 2 * time.Second, 3 * time.Second},
+			within: 10 * time.Second,
+		},
+		{name: "during a try", full: 2, during: map[int]bool{3: true}, within: 25 * time.Second},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.in.Options.Turns = false
+			w.dir.before = map[int]func(){2: func() { w.dir.full = row.full }}
+			for n := range row.during {
+				w.dir.before[n] = func() { w.signal("resume", nil) }
+			}
+			for _, at := range row.at {
+				w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, at)
+			}
+			began := w.env.Now()
+			w.done()
+			require.Less(t, w.env.Now().Sub(began), row.within)
+			require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
+			require.Equal(t, []string{call(1, 1), call(2, 1)}, w.agent.ids, "no call was made twice")
+		})
 	}
 }
 
-func (d *fakeDirectory) Rebuild(context.Context, contract.RebuildInput) (contract.RebuildResult, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.note("Rebuild")
-	d.lines = slices.Clone(d.written)
-	return contract.RebuildResult{Tail: d.tail(), Damage: d.missing}, nil
+func TestCallIsRepeatedAfterFullDisk(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), breaks(errFull))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, run.DiskFull, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+	require.Equal(t, run.CategoryFileIO, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+	require.Nil(t, w.dir.state(t).Failure, "a full disk is not the pass's failure")
 }
 
-func (d *fakeDirectory) Seal(_ context.Context,
-	in contract.ArchiveSegmentInput) (contract.ArchiveSegmentResult, error) {
-	d.mu.Lock()
-	if d.shorter {
-		d.shorter = false
-		d.mu.Unlock()
-		return contract.ArchiveSegmentResult{},
-			temporal.NewNonRetryableApplicationError("the directory is gone", contract.ErrDirectoryLost, nil)
+func TestPausedActivityPausesRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity paused", contract.ErrPaused,
+		nil, run.Spend{Known: run.CostUnknown})))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, run.UserRequested, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+	require.Equal(t, run.CategoryCancelled, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+	require.Equal(t, 1, w.dir.state(t).UnknownCalls(), "the ended call cost something")
+}
+
+func TestResetActivityIsRepeated(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity reset", contract.ErrForced,
+		nil)))
+	w.done()
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+}
+
+func TestLostDirectoryIsRebuilt(t *testing.T) {
+	whole := newHarness(t, twoPasses)
+	whole.done()
+	w := newHarness(t, twoPasses)
+	w.in.Options.Turns = false
+	w.dir.before = map[int]func(){2: w.dir.lose}
+	w.done()
+	require.Equal(t, []string{"Project 4-6 gap", "Rebuild", "Project 4-7 written"}, w.trace[3:6])
+	require.Equal(t, whole.story(roundKinds...), w.story(roundKinds...))
+	require.Len(t, w.dir.lines, len(whole.dir.lines)+1)
+	noted := payloads[run.ErrorNoted](w, run.KindErrorNoted)
+	require.Len(t, noted, 1)
+	require.Equal(t, run.CategoryStateCorruption, noted[0].Category)
+	require.True(t, noted[0].Recovered)
+}
+
+func TestRepeatedlyLostDirectoryFailsRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.before = map[int]func(){}
+	for n := 2; n < 9; n++ {
+		w.dir.before[n] = w.dir.lose
 	}
-	d.seals = append(d.seals, in)
-	hook := d.sealing
-	d.sealing = nil
-	d.mu.Unlock()
-	if hook != nil {
-		hook()
+	_, err := w.execute()
+	require.ErrorContains(t, err, "it lost its events again after 3 rebuilds")
+	require.Equal(t, []string{"Project 4-6 gap", "Rebuild", "Project 4-7 gap", "Rebuild", "Project 4-8 gap", "Rebuild",
+		"Project 4-9 gap", "Project 4-10 gap"}, w.trace[4:12], "the end is written without a fourth rebuild first")
+}
+
+func TestJournalRebasesAfterDivergedLines(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.in.Options.Turns = false
+	stranger := func(seq int) string {
+		return fmt.Sprintf(`{"seq":%d,"ts":"2026-01-02T03:04:05.000Z","kind":"note","phase":null,"payload":{}}`, seq)
 	}
-	d.note(fmt.Sprintf("Seal %d-%d", in.First, in.Tail.Seq))
-	if len(d.unkept) > 0 {
-		return contract.ArchiveSegmentResult{Head: in.Head, Last: in.First - 1, Damage: d.unkept}, nil
+	w.dir.before = map[int]func(){2: func() { w.dir.intrude(stranger(4)); w.dir.intrude(stranger(5)) }}
+	w.done()
+
+	require.Equal(t, []string{"Project 4-6 diverged", "Seal 1-5", "Project 6-9 written"}, w.trace[3:6])
+	events := w.dir.events(t)
+	require.Equal(t, stranger(4), w.dir.lines[3], "nothing is cut")
+	require.Equal(t, run.KindRunReverted, events[5].Kind)
+	require.Equal(t, run.KindPassEnd, events[6].Kind)
+	reverted := payloads[run.RunReverted](w, run.KindRunReverted)[0]
+	require.Equal(t, run.Range{First: 4, Last: 5}, reverted.Abandoned)
+	require.EqualValues(t, 3, reverted.To)
+	require.EqualValues(t, 3, reverted.State.Seq)
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+	require.InDelta(t, 2, w.dir.state(t).Total(), 1e-9)
+	require.Equal(t, "segment-5", w.dir.batches[2].Head)
+}
+
+func TestStaleEpochFails(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.before = map[int]func(){2: func() { w.dir.epoch = 2 }}
+	_, err := w.execute()
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, "Stale", app.Type())
+	require.Len(t, w.dir.lines, 3, "nothing more is written")
+	require.Equal(t, []string{call(1, 1)}, w.agent.ids)
+}
+
+func TestResumeAdoptsOperatorEdits(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.edited = &run.Blob{Digest: "edited"}
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { w.signal("resume", nil) })
+	w.done()
+	updates := payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)
+	require.Equal(t, "edited", updates[1].Cause)
+	require.Equal(t, "edited", payloads[run.PassStart](w, run.KindPassStart)[1].Before)
+}
+
+// TestRestoredArtifactIsJournaled: an artifact that was missing after a pause is as it was.
+func TestRestoredArtifactIsJournaled(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { w.dir.restored = true; w.signal("resume", nil) })
+	w.done()
+	require.Equal(t, run.ArtifactUpdated{Artifact: run.Blob{Digest: "page of run-1/" + call(1, 1)}, Cause: "restored"},
+		payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)[1])
+}
+
+func TestLostDirectoryIsRebuiltBeforeArchiving(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.shorter = true
+	w.done()
+	require.Contains(t, w.trace, "Rebuild")
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+}
+
+var changedLine = run.JournalDamage{File: "events.jsonl", Line: 3, Expected: "a", Found: "b"}
+
+func TestDamageIsJournaledBeforeTheEnd(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.damage = []run.JournalDamage{changedLine}
+	w.done()
+	require.Equal(t, w.dir.damage, payloads[run.JournalDamage](w, run.KindJournalDamaged))
+	events := w.dir.events(t)
+	require.Equal(t, run.KindJournalDamaged, events[len(events)-2].Kind)
+	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
+	require.Equal(t, w.dir.damage, w.dir.state(t).Damage)
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+}
+
+func TestDamageIsJournaledOnResume(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+	w.onPause(func() { w.dir.damage = []run.JournalDamage{changedLine}; w.signal("resume", nil) })
+	w.done()
+	require.Len(t, payloads[run.JournalDamage](w, run.KindJournalDamaged), 1)
+	story := w.story(run.KindRunResumed, run.KindJournalDamaged, run.KindRunEnd)
+	require.Len(t, story, 3)
+}
+
+func TestRebuildRepairsDamage(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.dir.before = map[int]func(){2: w.dir.lose}
+	w.dir.missing = []run.JournalDamage{{File: "events.jsonl", Line: 2, Expected: "a", Found: "b", Repaired: true}}
+	w.done()
+	require.Equal(t, w.dir.missing, payloads[run.JournalDamage](w, run.KindJournalDamaged))
+	require.Empty(t, payloads[run.ErrorNoted](w, run.KindErrorNoted))
+}
+
+func TestDamageBeyondStateLimit(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.in.Options.ContinueAfter = 1
+	for line := range int64(6) {
+		w.dir.unkept = append(w.dir.unkept, run.JournalDamage{
+			File: "events.jsonl", Line: line + 1, Expected: "a", Found: "b",
+		})
 	}
-	d.head = fmt.Sprintf("segment-%d", in.Tail.Seq)
-	return contract.ArchiveSegmentResult{Head: d.head, Last: in.Tail.Seq}, nil
+	executions := w.chain(func(workflows.Input) {})
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+	require.LessOrEqual(t, len(payloads[run.JournalDamage](w, run.KindJournalDamaged)), 6*executions)
 }
 
-// when has f called once, after an event of a kind was written.
-func (d *fakeDirectory) when(kind run.Kind, f func()) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.on == nil {
-		d.on = map[run.Kind]func(){}
-	}
-	d.on[kind] = f
-}
-
-// lose is a directory whose events are gone.
-func (d *fakeDirectory) lose() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lines = nil
-}
-
-// intrude is a line that this execution did not write.
-func (d *fakeDirectory) intrude(line string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.lines = append(d.lines, line)
-}
-
-// events reads the lines, which must be numbered without gaps, in times that never go back.
-func (d *fakeDirectory) events(t *testing.T) []run.Event {
-	t.Helper()
-	var out []run.Event
-	ts := ""
-	for i, line := range d.lines {
-		e, err := run.ParseEvent([]byte(line))
-		require.NoError(t, err)
-		require.EqualValues(t, i+1, e.Seq)
-		require.GreaterOrEqual(t, e.TS, ts)
-		ts = e.TS
-		out = append(out, e)
-	}
-	return out
-}
-
-// state is what the events on disk fold into.
-func (d *fakeDirectory) state(t *testing.T) run.State {
-	t.Helper()
-	var s run.State
-	for _, e := range d.events(t) {
-		s = run.Apply(s, e)
-		require.Empty(t, s.InvalidTransition, "event %d (%s)", e.Seq, e.Kind)
-	}
-	return s
-}
-
-// strange is the kind of an event of another program.
-const strange run.Kind = "note"
-
-// namesPhases wants each event to name the phase that is open, and the work of a stage within a phase of it. Otherwise
-// it would be shown with another stage.
-func (d *fakeDirectory) namesPhases(t *testing.T) {
-	t.Helper()
-	var s run.State
-	for _, line := range d.lines {
-		e, err := run.ParseEvent([]byte(line))
-		if err != nil {
-			continue
-		}
-		before := s
-		s = run.Apply(s, e)
-		named := ""
-		if e.Phase != nil {
-			named = *e.Phase
-		}
-		switch e.Kind {
-		case run.KindRunStart, run.KindRunReplaying, run.KindRunEnd, run.KindPhaseStart, run.KindRunReverted, strange:
-			continue // they are about the run, or begin a phase
-		}
-		group, _, _ := strings.Cut(string(e.Kind), ".")
-		if len(s.Projects) > 0 || named == "delivery" && slices.Contains([]string{"delivery", "effect", "question"}, group) {
-			continue
-		}
-		require.Equal(t, before.Phase, named, "event %d (%s)", e.Seq, e.Kind)
-		if e.Kind == run.KindPassStart {
-			require.True(t, before.PhaseOpen, "event %d (%s)", e.Seq, e.Kind)
-		}
+func TestUnarchivableLinesAreJournaled(t *testing.T) {
+	for name, after := range map[string]int{"one execution": 0, "several": 1} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.in.Options.ContinueAfter = after
+			w.dir.unkept = []run.JournalDamage{changedLine}
+			executions := w.chain(func(workflows.Input) {})
+			require.Equal(t, run.Done, w.dir.state(t).Status)
+			sealed := slices.DeleteFunc(slices.Clone(w.trace),
+				func(s string) bool { return !strings.HasPrefix(s, "Seal") })
+			require.LessOrEqual(t, len(sealed), 2*executions)
+			if after > 0 {
+				require.Equal(t, w.dir.unkept, payloads[run.JournalDamage](w, run.KindJournalDamaged),
+					"at the end of the first execution, and once")
+			}
+		})
 	}
 }

@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -104,4 +105,89 @@ func TestRepliesOfAResumedGroupKeepTheirOrder(t *testing.T) {
 	require.Equal(t, []string{"pass.end look/1 critic-C", "pass.end look/1 critic-A", "pass.end look/1 critic-B",
 		"pass.end 001"}, w.story(run.KindPassEnd))
 	require.Equal(t, []string{"critic-A", "critic-B", "critic-C"}, seen)
+}
+
+const fivePasses = head + `
+stages:
+  - name: build
+    steps: [{role: builder}, {role: builder}, {role: builder}, {role: builder}, {role: builder}]
+`
+
+func TestGroupContinuesWithTwoOfThree(t *testing.T) {
+	w := newHarness(t, aGroup)
+	w.agent.will(groupCall("critic-B", "1"), goes(permanent))
+	w.done()
+	require.Empty(t, w.story(run.KindRunPaused))
+	ends := payloads[run.PassEnd](w, run.KindPassEnd)
+	require.Len(t, ends, 4)
+	require.Equal(t, []run.Category{"ok", permanent.Outcome, "ok", "ok"},
+		[]run.Category{ends[0].Outcome, ends[1].Outcome, ends[2].Outcome, ends[3].Outcome})
+	require.InDelta(t, 4, w.dir.state(t).Total(), 1e-9, "the failed call counts once")
+}
+
+func TestThirdFailedStartNeedsForce(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	for try := 1; try <= 3; try++ {
+		w.agent.will(call(1, try), goes(permanent))
+	}
+	var refused, unexplained error
+	pauses := 0
+	var paused func()
+	paused = func() {
+		if pauses++; pauses < 3 {
+			w.onPause(paused)
+			w.signal("resume", message{})
+			return
+		}
+		answer := w.update("resume", message{})
+		bare := w.update("resume", message{"force": true})
+		w.env.RegisterDelayedCallback(func() {
+			refused = answer.refused
+			unexplained = bare.refused
+			w.signal("resume", message{"force": true})
+			w.signal("resume", message{"force": true, "reason": "the cause is fixed"})
+		}, time.Second)
+	}
+	w.onPause(paused)
+	w.done()
+	reasons := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, reasons, 3)
+	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures},
+		[]string{reasons[0].Reason, reasons[1].Reason, reasons[2].Reason})
+	require.ErrorContains(t, refused, "001 failed in 3 consecutive starts")
+	require.ErrorContains(t, refused, "starter resume run-1 --force")
+	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
+	require.Len(t, resumed, 3)
+	require.True(t, resumed[2].Force)
+	require.Equal(t, "the cause is fixed", resumed[2].Why)
+	require.ErrorContains(t, unexplained, "force needs a reason")
+	output := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+	require.Len(t, output, 1, "the signal without a reason")
+	require.Contains(t, output[0].Reason, `run "starter resume run-1 --force --reason TEXT"`)
+	require.Nil(t, w.dir.state(t).Failure)
+}
+
+func TestThreeConsecutiveFailedPassesPause(t *testing.T) {
+	w := newHarness(t, fivePasses)
+	for pass := 1; pass <= 3; pass++ {
+		for try := 1; try <= 2; try++ {
+			w.agent.will(call(pass, try), goes(noSections))
+		}
+	}
+	w.onPause(func() {
+		require.NotContains(t, w.agent.ids, call(4, 1), "the fourth is not called")
+		w.signal("resume", message{"force": true, "note": "fixed"})
+	})
+	w.done()
+	require.Equal(t, run.ConsecutiveFailures, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
+	require.Equal(t, run.CategoryOK, payloads[run.PassEnd](w, run.KindPassEnd)[4].Outcome)
+}
+
+func TestPermanentErrorProjectsFailedRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.in.Start.Stages = append(w.in.Start.Stages, run.StageRef{Name: "more than the plan has"})
+	_, err := w.execute()
+	require.ErrorContains(t, err, "the plan has 1 stages")
+	require.Equal(t, run.Failed, w.dir.state(t).Status)
+	require.NotEmpty(t, payloads[run.RunEnd](w, run.KindRunEnd)[0].Reason)
 }

@@ -109,8 +109,8 @@ func TestConflictIsRepeatedOnMergedTree(t *testing.T) {
 	require.Contains(t, w.agent.ids, laneCall("b", "r1-1"))
 }
 
-// TestRevertToMergedLane: a run that is reverted to the merge of a lane has the tree that was merged by then, merges the
-// other lanes onto it, and repeats no lane that had ended by then.
+// TestRevertToMergedLane: a run that is reverted to the merge of a lane has the tree that was merged by then, merges
+// the other lanes onto it, and repeats no lane that had ended by then.
 func TestRevertToMergedLane(t *testing.T) {
 	w := merging(t, changingLanes)
 	w.merges.merging["c"] = func() { w.signal("pause", nil) }

@@ -232,9 +232,10 @@ func TestNoticesAreChildren(t *testing.T) {
 	w.done()
 	require.Len(t, w.server.children, 1)
 	got := w.server.children[0]
-	require.Equal(t, []any{"notice/run-1/11", "end of run run-1", enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE},
-		[]any{got.WorkflowID, got.StaticSummary, got.ParentClosePolicy, got.WorkflowIDReusePolicy})
+	require.Equal(t, "notice/run-1/11", got.WorkflowID)
+	require.Equal(t, "end of run run-1", got.StaticSummary)
+	require.Equal(t, enumspb.PARENT_CLOSE_POLICY_ABANDON, got.ParentClosePolicy)
+	require.Equal(t, enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE, got.WorkflowIDReusePolicy)
 }
 
 // TestNotifyOptions: each receiver has its own times.
@@ -290,6 +291,6 @@ func TestExamineAsksOnce(t *testing.T) {
 	env.ExecuteWorkflow(contract.ExamineWorkflow, contract.ExamineInput{})
 	require.ErrorContains(t, env.GetWorkflowError(), "no such program")
 	got := s.activities[contract.ExamineAgents][0]
-	require.Equal(t, []any{time.Minute, &temporal.RetryPolicy{MaximumAttempts: 1}},
-		[]any{got.StartToCloseTimeout, got.RetryPolicy})
+	require.Equal(t, time.Minute, got.StartToCloseTimeout)
+	require.Equal(t, &temporal.RetryPolicy{MaximumAttempts: 1}, got.RetryPolicy)
 }

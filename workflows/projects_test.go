@@ -108,7 +108,8 @@ func (w *harness) wantsRow(row projectRow, rule run.ProjectRule) {
 	require.Equal(w.t, story, w.projectStory())
 	require.Equal(w.t, rule.Parent, s.Status)
 	q, open := s.Asks()
-	require.Equal(w.t, []any{row.asks, row.asks != ""}, []any{q.Words(), open})
+	require.Equal(w.t, row.asks, q.Words())
+	require.Equal(w.t, row.asks != "", open)
 	if rule.Blocks {
 		require.Equal(w.t, []string{"retry", "halt"}, q.Actions)
 		service, _ := s.Project("service")
@@ -134,7 +135,8 @@ func TestBlockedRunIsHalted(t *testing.T) {
 			})
 			r, err := w.execute()
 			require.NoError(t, err)
-			require.Equal(t, []any{run.Halted, "gate.decided"}, []any{r.Status, r.Reason})
+			require.Equal(t, run.Halted, r.Status)
+			require.Equal(t, "gate.decided", r.Reason)
 			require.Equal(t, slices.Concat(startOfLibrary, row.story, []string{"gate.decided retry",
 				"gate.requested project_blocked", "gate.decided halt"}), w.projectStory())
 			require.Len(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused), 2)
@@ -228,7 +230,8 @@ func TestCostOfLostProjectIsKept(t *testing.T) {
 	w.at(3*time.Hour, func() { w.becomes("library", doneProject("library")) })
 	w.at(150*time.Minute, func() {
 		s := w.status()
-		require.Equal(t, []any{2.0, 1}, []any{s.Total(), s.UnknownCalls()})
+		require.Equal(t, 2.0, s.Total())
+		require.Equal(t, 1, s.UnknownCalls())
 		p, _ := s.Project("library")
 		require.Equal(t, run.ProjectMissing, p.Outcome)
 	})

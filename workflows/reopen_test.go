@@ -1,14 +1,19 @@
 package workflows_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -45,16 +50,26 @@ func TestReopenCancelledRun(t *testing.T) {
 		Overruled: []string{"agents"}})
 	w.done()
 	opened := w.dir.opens[1]
-	require.Equal(t, []any{2, "cluster", true, "localhost:1", int64(before), w.in.Claim, ""}, []any{opened.Epoch,
-		opened.Cluster, opened.Embedded, opened.Address, opened.Tail.Seq, opened.Claim, opened.Task})
+	require.Equal(t, 2, opened.Epoch)
+	require.Equal(t, "cluster", opened.Cluster)
+	require.True(t, opened.Embedded)
+	require.Equal(t, "localhost:1", opened.Address)
+	require.Equal(t, int64(before), opened.Tail.Seq)
+	require.Equal(t, w.in.Claim, opened.Claim)
+	require.Zero(t, opened.Task)
 	s := w.dir.state(t)
 	require.Equal(t, 2, s.Epoch)
 	require.Equal(t, 2, s.Starts)
 	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
 	require.Len(t, resumed, 1)
 	got := resumed[0]
-	require.Equal(t, []any{"key ada", "go on", true, "fixed", "there", "v2", []string{"agents"}}, []any{got.Auth, got.Note,
-		got.Force, got.Why, got.Host, got.Build, got.Overruled})
+	require.Equal(t, "key ada", got.Auth)
+	require.Equal(t, "go on", got.Note)
+	require.True(t, got.Force)
+	require.Equal(t, "fixed", got.Why)
+	require.Equal(t, "there", got.Host)
+	require.Equal(t, "v2", got.Build)
+	require.Equal(t, []string{"agents"}, got.Overruled)
 	require.Equal(t, "ada", resumed[0].By)
 	require.Equal(t, run.Cancelled, resumed[0].From)
 	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted),
@@ -186,4 +201,173 @@ func (w *harness) terminatedAfter(kind run.Kind) int {
 	n := 1 + slices.IndexFunc(w.dir.events(w.t), func(e run.Event) bool { return e.Kind == kind })
 	w.dir.lines, w.dir.seals = w.dir.lines[:n], nil
 	return n
+}
+
+// A review that approves completes the run: if its workflow was terminated before the end, the next epoch writes only
+// that.
+func TestReopenEndsApprovedRun(t *testing.T) {
+	w := newHarness(t, planning)
+	w.answers(message{"action": "approve", "by": "ada"})
+	w.ends(run.Done, run.ReasonReviewApproved)
+	events := w.dir.events(t)
+	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
+	w.dir.lines, w.dir.seals = w.dir.lines[:len(events)-1], nil
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+	calls := maps.Clone(w.agent.calls)
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Done})
+	res := w.done()
+	require.Equal(t, run.Done, res.Status)
+	require.Equal(t, run.ReasonReviewApproved, res.Reason)
+	require.Equal(t, calls, w.agent.calls)
+	again := w.dir.events(t)
+	require.Len(t, again, len(events), "the end, and nothing else")
+	require.Equal(t, events[len(events)-1].Payload, again[len(again)-1].Payload)
+}
+
+// A cancellation while an epoch opens: the epoch begins, and closes the run as cancelled.
+func TestCancellationWhileAnEpochOpens(t *testing.T) {
+	for name, at := range map[string]string{"acquires": contract.Open, "archives": contract.ArchiveSegment,
+		"writes": contract.Project} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.cutOff()
+			w.terminatedAfter(run.KindPassEnd)
+			calls := maps.Clone(w.agent.calls)
+			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated"})
+			once := sync.OnceFunc(func() { w.env.CancelWorkflow() })
+			w.env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
+				if info.ActivityType.Name == at {
+					once()
+				}
+			})
+			_, err := w.execute()
+			var cancelled *temporal.CanceledError
+			require.ErrorAs(t, err, &cancelled)
+			require.Equal(t, run.Cancelled, w.dir.state(t).Status)
+			require.Equal(t, calls, w.agent.calls, "an agent was called")
+		})
+	}
+}
+
+// A gate that halted the run, or at which it was cancelled, asks again: its answer is journaled already.
+func TestReopenAsksAtTheGateAgain(t *testing.T) {
+	for from, leave := range map[run.Status]func(w *harness){
+		run.Halted: func(w *harness) {
+			w.answers(message{"action": "halt", "by": "ada"})
+			w.ends(run.Halted, "gate.decided")
+		},
+		run.Cancelled: func(w *harness) {
+			w.dir.when(run.KindGateRequested, func() { w.env.CancelWorkflow() })
+			_, err := w.execute()
+			require.ErrorAs(w.t, err, new(*temporal.CanceledError))
+		},
+	} {
+		for action, called := range map[string]string{"continue_with_waiver": "implementer run reviewer",
+			"retry": "implementer run run reviewer"} {
+			t.Run(string(from)+" "+action, func(t *testing.T) {
+				w := newHarness(t, gated)
+				w.agent.values = []string{"failed"}
+				leave(w)
+				first := payloads[run.QuestionRequested](w, run.KindGateRequested)[0]
+				w.reopened(workflows.Reopen{Epoch: 2, From: from, Force: true, Reason: "try"})
+				w.answers(message{"action": action, "by": "ada", "feedback": "more"})
+				w.done()
+				asked := payloads[run.QuestionRequested](w, run.KindGateRequested)
+				require.Len(t, asked, 2)
+				require.Equal(t, first.Question, asked[1].Question)
+				require.Equal(t, first.Digest, asked[1].Digest)
+				require.Equal(t, first.Actions, asked[1].Actions)
+				seen := map[string]int{}
+				for _, p := range payloads[run.PassEnd](w, run.KindPassEnd) {
+					seen[p.Call]++
+					require.Equal(t, 1, seen[p.Call], p.Call)
+				}
+				require.Equal(t, called, w.called())
+				require.Nil(t, w.dir.state(t).Gate)
+			})
+		}
+	}
+}
+
+func TestCancelledRunProjectsEnd(t *testing.T) {
+	t.Run("while a call runs", func(t *testing.T) {
+		w := newHarness(t, twoPasses)
+		ended := make(chan struct{})
+		w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
+		w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
+		w.cancelled()
+	})
+	t.Run("while it waits for another attempt", func(t *testing.T) {
+		w := newHarness(t, twoPasses)
+		w.agent.will(call(1, 1), goes(transient))
+		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 3*time.Second)
+		w.cancelled()
+	})
+	t.Run("while it rests", func(t *testing.T) {
+		w := newHarness(t, twoPasses)
+		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+		w.onPause(func() { w.env.CancelWorkflow() })
+		w.cancelled()
+	})
+}
+
+func (w *harness) cancelled() {
+	w.t.Helper()
+	_, err := w.execute()
+	var cancelled *temporal.CanceledError
+	require.ErrorAs(w.t, err, &cancelled)
+	require.Equal(w.t, []run.RunEnd{{Status: run.Cancelled}}, payloads[run.RunEnd](w, run.KindRunEnd))
+	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
+	require.Equal(w.t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail, "all of it is in the store")
+	require.Equal(w.t, []string{call(1, 1)}, w.agent.ids)
+}
+
+func TestLateSignalsAreJournaled(t *testing.T) {
+	late := func(w *harness) { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
+	tests := []struct {
+		name string
+		send func(w *harness)
+	}{
+		{"while the end is written", func(w *harness) { w.dir.before = map[int]func(){3: func() { late(w) }} }},
+		{"while it is sealed", func(w *harness) { w.dir.sealing = func() { late(w) } }},
+		{"in the last workflow task", func(w *harness) {
+			w.dir.sealing = func() { w.env.SignalWorkflowSkippingWorkflowTask("pause", message{"by": "ada"}) }
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			tt.send(w)
+			r := w.done()
+			refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
+			require.Len(t, refused, 1)
+			require.Equal(t, "ada", refused[0].By)
+			require.Equal(t, w.dir.tail(), r.Tail)
+			require.Equal(t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail)
+		})
+	}
+}
+
+// A cancellation that arrives while the end is written comes too late: the journal has the end.
+func TestLateCancellationKeepsTheEnd(t *testing.T) {
+	for name, hook := range map[string]func(w *harness){
+		"while the end is written": func(w *harness) { w.dir.before = map[int]func(){3: w.env.CancelWorkflow} },
+		"while it is sealed":       func(w *harness) { w.dir.sealing = w.env.CancelWorkflow },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			hook(w)
+			r := w.done()
+			require.Equal(t, []run.RunEnd{{Status: run.Done}}, payloads[run.RunEnd](w, run.KindRunEnd))
+			require.Equal(t, w.dir.tail(), r.Tail)
+			require.Equal(t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail)
+		})
+	}
+}
+
+func TestCancellationBetweenExecutionsEndsTheRun(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.in.Options.ContinueAfter = 1
+	w.dir.sealing = w.env.CancelWorkflow
+	w.cancelled()
 }

@@ -125,7 +125,8 @@ func TestScreenshotsOutliveTheirWorkers(t *testing.T) {
 			require.Equal(t, row.attempts == 0, err != nil)
 			require.Equal(t, row.waits, w.waits)
 			if shots := payloads[run.Screenshots](w, run.KindScreenshots); row.attempts > 0 {
-				require.Equal(t, []any{row.attempts, row.degraded}, []any{shots[0].Attempts, shots[0].Degraded})
+				require.Equal(t, row.attempts, shots[0].Attempts)
+				require.Equal(t, row.degraded, shots[0].Degraded)
 			}
 			last := w.shots.inputs[len(w.shots.inputs)-1]
 			require.Equal(t, row.attempts == 3, last.Last)
@@ -143,9 +144,16 @@ func TestScreenshotsOfAReplayAreReused(t *testing.T) {
 	require.Equal(t, []run.Effect{{Step: "polish/1", Class: run.EffectRead, Policy: run.UseRecorded, Status: "reused",
 		Source: "their-run", Result: "pictures"}}, payloads[run.Effect](w, run.KindEffectReused))
 	in := w.shots.inputs[0]
-	require.Equal(t, []any{"run-1", storeURL, "page of run-1/g0.001.1.-.1", "page.html", int64(10_000), false,
-		"run-1/g0.polish/1.1.-.1", "their-run", 2, w.in.Plans[0]}, []any{in.RunID, in.Store, in.Artifact.Digest, in.Name,
-		in.HeartbeatMS, in.Last, in.Call, in.RecordedRun, in.Generations, in.PlanUse})
+	require.Equal(t, "run-1", in.RunID)
+	require.Equal(t, storeURL, in.Store)
+	require.Equal(t, "page of run-1/g0.001.1.-.1", in.Artifact.Digest)
+	require.Equal(t, "page.html", in.Name)
+	require.Equal(t, int64(10_000), in.HeartbeatMS)
+	require.False(t, in.Last)
+	require.Equal(t, "run-1/g0.polish/1.1.-.1", in.Call)
+	require.Equal(t, "their-run", in.RecordedRun)
+	require.Equal(t, 2, in.Generations)
+	require.Equal(t, w.in.Plans[0], in.PlanUse)
 }
 
 const twoSets = head + `

@@ -134,6 +134,8 @@ func TestSyncedChangesHaveTheirCommit(t *testing.T) {
 		Tree:   run.Blob{Digest: "tree of run-1/" + call(1, 1)},
 		Commit: "commit of tree of run-1/" + call(1, 1)}}, payloads[run.WorkspaceUpdated](w, run.KindWorkspaceUpdated))
 	got := w.trees.carries[0]
-	require.Equal(t, []any{"tree of run-1/" + call(1, 1), "first tree", *w.in.Start.Workspace, w.in.Plans[0]},
-		[]any{got.Tree.Tree.Digest, got.Previous.Digest, got.Tree.Workspace, got.Tree.PlanUse})
+	require.Equal(t, "tree of run-1/"+call(1, 1), got.Tree.Tree.Digest)
+	require.Equal(t, "first tree", got.Previous.Digest)
+	require.Equal(t, *w.in.Start.Workspace, got.Tree.Workspace)
+	require.Equal(t, w.in.Plans[0], got.Tree.PlanUse)
 }

@@ -75,8 +75,11 @@ func TestCallsOfAReplay(t *testing.T) {
 				e.unrecorded = map[string]bool{unrecordedKey: true}
 			}
 			in := p.input()
-			require.Equal(t, []any{row.asks, row.only, row.only, row.from, row.trigger},
-				[]any{p.needsPermission(), p.recordedOnly(), in.RecordedOnly, in.RecordedRun, p.permissionTrigger()})
+			require.Equal(t, row.asks, p.needsPermission())
+			require.Equal(t, row.only, p.recordedOnly())
+			require.Equal(t, row.only, in.RecordedOnly)
+			require.Equal(t, row.from, in.RecordedRun)
+			require.Equal(t, row.trigger, p.permissionTrigger())
 			require.Equal(t, row.policy, e.replayPolicy())
 			require.Equal(t, row.status == run.Running || row.status == run.Replaying, e.active())
 			if row.from != "" {
@@ -106,14 +109,22 @@ func TestInputOfACall(t *testing.T) {
 	p.steering = []run.Instruction{{Text: "now", Now: true}, {Text: "later"}}
 	p.share, p.attempt, p.callID = 2.5, 2, "call"
 	in := p.input()
-	require.Equal(t, []any{3, "h1", s.Scope, session, 2.5, 2, "call", []string{"now"}, "## Work, round 2 (worker)"},
-		[]any{in.SupersededSeen, in.DecisionID, in.Scope, in.Session, in.BudgetUSD, in.Attempt, in.Call, in.Steering,
-			in.Heading})
+	require.Equal(t, 3, in.SupersededSeen)
+	require.Equal(t, "h1", in.DecisionID)
+	require.Equal(t, s.Scope, in.Scope)
+	require.Equal(t, session, in.Session)
+	require.Equal(t, 2.5, in.BudgetUSD)
+	require.Equal(t, 2, in.Attempt)
+	require.Equal(t, "call", in.Call)
+	require.Equal(t, []string{"now"}, in.Steering)
+	require.Equal(t, "## Work, round 2 (worker)", in.Heading)
 	p.role.Gives, p.member, p.step.Number = "report", "worker", 4
 	e.j.state.Again = "d9"
 	in = p.input()
-	require.Equal(t, []any{"d9", (*run.Scope)(nil), (*run.KeptSession)(nil), p.passRef().NoteHeading()},
-		[]any{in.DecisionID, in.Scope, in.Session, in.Heading})
+	require.Equal(t, "d9", in.DecisionID)
+	require.Equal(t, (*run.Scope)(nil), in.Scope)
+	require.Equal(t, (*run.KeptSession)(nil), in.Session)
+	require.Equal(t, p.passRef().NoteHeading(), in.Heading)
 	e.j.state.Again, e.j.state.Feedback = "", ""
 	require.Empty(t, p.input().DecisionID, "the decision asked for nothing")
 	e.j.state.Decided, e.j.state.Feedback = nil, "more"
@@ -141,7 +152,9 @@ func TestFirstCallAfterALimit(t *testing.T) {
 		e := engineOf(s)
 		e.leased, e.tryNow = row.leased, row.now
 		p := passOf(e, contract.Step{}, contract.Role{}, row.member)
-		require.Equal(t, []any{row.want, row.kept, false}, []any{e.probe(p), e.leased != nil, e.tryNow}, name)
+		require.Equal(t, row.want, e.probe(p), name)
+		require.Equal(t, row.kept, e.leased != nil, name)
+		require.False(t, e.tryNow, name)
 	}
 }
 
@@ -176,9 +189,11 @@ func TestErrorsOfDeliveries(t *testing.T) {
 		"too large":      {temporal.NewApplicationError("large", "payloadSizeError"), false, "", "large", "", true},
 		"without a host": {temporal.NewApplicationError("away", contract.ErrNoStore), false, "", "away", "", false},
 	} {
-		require.Equal(t, []any{row.inQueue, row.host, row.message, row.noStore, row.lasting},
-			[]any{timedOutInQueue(row.err), lastHost(row.err), lostMessage(row.err), hostWithoutStore(row.err),
-				permanent(row.err)}, name)
+		require.Equal(t, row.inQueue, timedOutInQueue(row.err), name)
+		require.Equal(t, row.host, lastHost(row.err), name)
+		require.Equal(t, row.message, lostMessage(row.err), name)
+		require.Equal(t, row.noStore, hostWithoutStore(row.err), name)
+		require.Equal(t, row.lasting, permanent(row.err), name)
 	}
 	require.True(t, heartbeatTimedOut(temporal.NewHeartbeatTimeoutError()))
 	require.False(t, heartbeatTimedOut(inQueue))
@@ -215,9 +230,11 @@ func TestCostOfADelivery(t *testing.T) {
 func TestSpanOfAPass(t *testing.T) {
 	first, last := run.Time(time.Unix(100, 0)), run.Time(time.Unix(130, 0))
 	completed, total := span(first, last, 1500)
-	require.Equal(t, []any{run.Time(time.Unix(131, 5e8)), int64(31_500)}, []any{completed, total})
+	require.Equal(t, run.Time(time.Unix(131, 5e8)), completed)
+	require.Equal(t, int64(31_500), total)
 	for _, row := range [][2]string{{"", last}, {first, "soon"}} {
 		completed, total = span(row[0], row[1], 1500)
-		require.Equal(t, []any{row[1], int64(1500)}, []any{completed, total})
+		require.Equal(t, row[1], completed)
+		require.Equal(t, int64(1500), total)
 	}
 }

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -57,9 +58,11 @@ func TestDecidedLane(t *testing.T) {
 		e := engineOf(run.State{Status: row.status, Decided: row.decided, Lanes: lanes})
 		e.round.Stage = "work"
 		l, decided := e.decidedLane()
-		require.Equal(t, []any{row.want, row.want != ""}, []any{l.Key, decided}, name)
+		require.Equal(t, row.want, l.Key, name)
+		require.Equal(t, row.want != "", decided, name)
 		l, waits := e.firstWaiting()
-		require.Equal(t, []any{"c", true}, []any{l.Key, waits})
+		require.Equal(t, "c", l.Key)
+		require.True(t, waits)
 	}
 	_, waits := engineOf(run.State{Lanes: &run.Lanes{Active: lanes.Active[:1]}}).firstWaiting()
 	require.False(t, waits)
@@ -110,7 +113,8 @@ func TestJoinedCallOfALane(t *testing.T) {
 		joins := name == "the call"
 		require.Equal(t, joins, p.joins(), name)
 		if joins {
-			require.Equal(t, []any{3, id}, []any{p.attempt, p.callID})
+			require.Equal(t, 3, p.attempt)
+			require.Equal(t, id, p.callID)
 			p.e = e
 			require.False(t, p.joins(), "it is a call of a lane")
 		}
@@ -130,8 +134,9 @@ func TestLimitsOfLanes(t *testing.T) {
 	require.Equal(t, at(5), run.Time(e.nextLimit()))
 
 	a, b := laneOf(e, "a", "a.go"), laneOf(e, "b", "b.go")
-	require.Equal(t, []any{at(9), at(5), 7}, []any{a.limitedBefore("").Until, b.limitedBefore("m").Until,
-		e.limitedBefore("m").AttemptsUsed})
+	require.Equal(t, at(9), a.limitedBefore("").Until)
+	require.Equal(t, at(5), b.limitedBefore("m").Until)
+	require.Equal(t, 7, e.limitedBefore("m").AttemptsUsed)
 	a.passes = []*pass{{e: a, attempt: 2}, {e: a, member: "m", attempt: 1}, {e: a, member: "n"},
 		{e: a, member: "o", attempt: 1, result: &contract.PassResult{}}}
 	require.Equal(t, append(e.limits[:3:3], run.LimitedCall{Lane: "a", Member: "m", AttemptsUsed: 1}),
@@ -201,8 +206,12 @@ func TestBatchesDoNotSplitPasses(t *testing.T) {
 		e.j.pending = row.pending
 		batch, n, err := e.j.batch()
 		require.NoError(t, err)
-		require.Equal(t, []any{row.want, row.want, int64(7), 3, run.Chain("chain"), "segment"},
-			[]any{n, len(batch.Lines), batch.First, batch.Epoch, batch.Prev, batch.Head}, name)
+		require.Equal(t, row.want, n, name)
+		require.Len(t, batch.Lines, row.want, name)
+		require.Equal(t, int64(7), batch.First, name)
+		require.Equal(t, 3, batch.Epoch, name)
+		require.Equal(t, run.Chain("chain"), batch.Prev, name)
+		require.Equal(t, "segment", batch.Head, name)
 		require.Equal(t, "events 7 to "+string(rune('6'+n)), batchSummary(batch))
 	}
 }
@@ -249,4 +258,78 @@ func TestTurnsTakeWhatFits(t *testing.T) {
 		e.in.Target.Store = "s3://store"
 		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn(), "on any host")
 	}
+}
+
+// TestAnsweredCallOfALaneForgetsItsLimit, and a call without a result keeps it.
+func TestAnsweredCallOfALaneForgetsItsLimit(t *testing.T) {
+	e := engineOf(run.State{Lanes: &run.Lanes{Active: []run.Lane{{Key: "a"}}}})
+	le := laneOf(e, "a", "a.go")
+	e.limits = []run.LimitedCall{{Lane: "a", Member: "m", N: 1}, {Lane: "a", Member: "n", N: 1}}
+	all := []*pass{{e: le, member: "m", result: &contract.PassResult{}}, {e: le, member: "n"}}
+	require.NoError(t, le.settleInLane(nil, all, nil, false))
+	require.Equal(t, []run.LimitedCall{{Lane: "a", Member: "n", N: 1}}, e.limits)
+
+	le.keepLimits(nil, nil)
+	require.True(t, le.lane.limited)
+}
+
+// TestStoredLanesAreRead from the store of the run, with the list of its rows.
+func TestStoredLanesAreRead(t *testing.T) {
+	e := engineOf(run.State{Lanes: &run.Lanes{Rows: "the rows", Digest: "the list", Merged: 4}})
+	e.in.Target.RunID, e.in.Target.Store = "run-1", "file:///store"
+	var got contract.StoreLanesInput
+	store := func(_ context.Context, in contract.StoreLanesInput) (contract.StoreLanesResult, error) {
+		got = in
+		return contract.StoreLanesResult{List: "more rows"}, nil
+	}
+	rows := []run.FinishedLane{{Index: 5}}
+	withWorkflow(t, map[string]any{contract.StoreLanes: store}, func(ctx workflow.Context) error {
+		res, err := e.storedLanes(ctx, rows)
+		require.Equal(t, "more rows", string(res.List))
+		return err
+	})
+	require.Equal(t, "run-1", got.RunID)
+	require.Equal(t, "file:///store", got.Store)
+	require.Equal(t, "the rows", string(got.List))
+	require.Equal(t, 4, got.Next)
+	require.Equal(t, rows, got.Rows)
+}
+
+// TestItemOfALane: an item that was not read yet is read from the list of its stage.
+func TestItemOfALane(t *testing.T) {
+	e := engineOf(run.State{Lanes: &run.Lanes{Stage: 2, Count: 9, Digest: "the list"}})
+	e.round.Stage = "work"
+	var got contract.ExpandInput
+	var items []contract.LaneItem
+	expand := func(_ context.Context, in contract.ExpandInput) (contract.ExpandResult, error) {
+		got = in
+		return contract.ExpandResult{Items: items}, nil
+	}
+	withWorkflow(t, map[string]any{contract.ExpandLanes: expand}, func(ctx workflow.Context) error {
+		_, err := e.item(ctx, 6)
+		require.ErrorContains(t, err, "read item 7 of the list of work: there is none")
+		items = []contract.LaneItem{{Name: "g.go"}, {Name: "h.go"}}
+		item, err := e.item(ctx, 6)
+		require.Equal(t, "g.go", item.Name)
+		require.Equal(t, 2, got.Stage)
+		require.Equal(t, "the list", string(got.List))
+		require.Equal(t, 6, got.From)
+		items = nil
+		next, _ := e.item(ctx, 7)
+		require.Equal(t, "h.go", next.Name, "it was read with the other")
+		return err
+	})
+}
+
+// TestUnlimitedCalls: the others wait, each with the attempts that it used.
+func TestUnlimitedCalls(t *testing.T) {
+	inside(t, func(ctx workflow.Context) error {
+		at := func(d time.Duration) string { return run.Time(workflow.Now(ctx).Add(d)) }
+		e := engineOf(run.State{Limited: run.NewLimited([]run.LimitedCall{{Member: "m", Until: at(time.Hour),
+			AttemptsUsed: 2}, {Member: "n", Until: at(-time.Hour), AttemptsUsed: 3}})})
+		all := []*pass{{e: e, member: "m"}, {e: e, member: "n"}, {e: e, member: "o"}}
+		require.Equal(t, all[1:], e.unlimited(ctx, all))
+		require.Equal(t, []int{2, 3, 0}, []int{all[0].attempt, all[1].attempt, all[2].attempt})
+		return nil
+	})
 }

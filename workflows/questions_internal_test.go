@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
@@ -47,7 +48,8 @@ func TestNextReminder(t *testing.T) {
 			want = at(row.due)
 		}
 		due, expired := nextDue(q, at(row.last))
-		require.Equal(t, []any{want, row.expired}, []any{due, expired}, name)
+		require.Equal(t, want, due, name)
+		require.Equal(t, row.expired, expired, name)
 	}
 	e := engineOf(run.State{})
 	q := run.Question{RequestedAt: run.Time(asked)}
@@ -124,7 +126,8 @@ func TestRoutesOfAnswers(t *testing.T) {
 		e := engineOf(run.State{})
 		e.round.Kind, e.routes = row.kind, routes{forward: forward, back: back, redo: "x"}
 		next, redo := e.route(row.q, row.action)
-		require.Equal(t, []any{row.next, row.redo}, []any{next, redo}, name)
+		require.Equal(t, row.next, next, name)
+		require.Equal(t, row.redo, redo, name)
 	}
 	expires := func(q run.Question, onExpiry string) string { q.OnExpiry = onExpiry; return expiryAction(q) }
 	asked := run.Question{Kind: run.QuestionHandoff, Trigger: run.TriggerAsked, Actions: []string{"continue", "halt"}}
@@ -187,8 +190,11 @@ func TestDeliveryDecision(t *testing.T) {
 	e := engineOf(run.State{Commit: "head", Markers: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}})
 	e.in.Start.Workspace, e.in.Start.Task, e.in.Target.RunID = &run.Workspace{Branch: "b"}, " Do it\n", "run-1"
 	in := e.deliverInput("retry")
-	require.Equal(t, []any{"apply", "head", run.Workspace{Branch: "b"}, "Do it\n\nPassbook-Run: run-1\n", false},
-		[]any{in.Action, in.Commit, in.Workspace, in.Message, in.DryRun})
+	require.Equal(t, "apply", in.Action)
+	require.Equal(t, "head", in.Commit)
+	require.Equal(t, run.Workspace{Branch: "b"}, in.Workspace)
+	require.Equal(t, "Do it\n\nPassbook-Run: run-1\n", in.Message)
+	require.False(t, in.DryRun)
 	e.j.state.Markers.DeliveryOverride = nil
 	require.Equal(t, "retry", e.deliverInput("retry").Action)
 }
@@ -256,4 +262,57 @@ func TestOfferedActions(t *testing.T) {
 	require.Equal(t, []string{run.ActionHalt}, allowedActions(asks(run.ActionHalt)))
 	require.Len(t, allowedActions(asks()), 4)
 	require.Len(t, allowedActions(run.State{}), 4)
+}
+
+// TestOneLine cuts a command after its first line, which may be empty.
+func TestOneLine(t *testing.T) {
+	for s, want := range map[string]string{"make": "make", "make\nlint": "make…", "\nmake": "…", "": ""} {
+		require.Equal(t, want, oneLine(s))
+	}
+}
+
+// TestDecisionNamesItsQuestion: a message without an id answers the open question implicitly.
+func TestDecisionNamesItsQuestion(t *testing.T) {
+	q := run.Question{ID: "q-1", Kind: run.QuestionGate}
+	for name, row := range map[string]struct {
+		m        Message
+		implicit bool
+	}{
+		"an id": {Message{ID: "q-1"}, false}, "no id": {Message{Reason: "why"}, true},
+		"an id that was found": {Message{ID: "q-1", Implicit: true}, true},
+	} {
+		e := engineOf(run.State{Seq: 6})
+		inside(t, func(ctx workflow.Context) error {
+			d := e.control.decisionEvent(ctx, q, row.m)
+			require.Equal(t, "q-1", d.ID, name)
+			require.Equal(t, "q-1#7", d.DecisionID, name)
+			require.Equal(t, row.implicit, d.Implicit, name)
+			return nil
+		})
+	}
+}
+
+// TestAcceptedPlan: only a hand-off that continues accepts the output that it was about.
+func TestAcceptedPlan(t *testing.T) {
+	handoff := func(action, digest string) *run.Decided {
+		return &run.Decided{Kind: run.QuestionHandoff, Action: action, Digest: digest}
+	}
+	for name, row := range map[string]struct {
+		decided *run.Decided
+		want    bool
+	}{
+		"continue":       {handoff(run.ActionContinue, "plan"), true},
+		"a waiver":       {handoff(run.ActionContinueWithWaiver, "plan"), true},
+		"another answer": {handoff(run.ActionHalt, "plan"), false},
+		"another output": {handoff(run.ActionContinue, "other"), false},
+		"no output":      {handoff(run.ActionContinue, ""), false},
+		"no decision":    {nil, false},
+		"a gate":         {&run.Decided{Kind: run.QuestionGate, Action: run.ActionContinue, Digest: "plan"}, false},
+	} {
+		e := engineOf(run.State{Decided: row.decided, Artifact: &run.Blob{Digest: "plan"}})
+		inside(t, func(ctx workflow.Context) error {
+			require.Equal(t, row.want, e.accepted(ctx), name)
+			return nil
+		})
+	}
 }

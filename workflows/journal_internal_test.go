@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -10,10 +11,12 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -38,13 +41,6 @@ func withWorkflow(t *testing.T, activities map[string]any, do func(ctx workflow.
 			env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 		}
 	})
-}
-
-// inWorkflow calls a function in a workflow. It returns values, which the caller asserts outside of the workflow.
-func inWorkflow(t *testing.T, f func(ctx workflow.Context) []any) (values []any) {
-	t.Helper()
-	inside(t, func(ctx workflow.Context) error { values = f(ctx); return nil })
-	return values
 }
 
 // pendingOf are the kinds of the events that are not on disk.
@@ -104,8 +100,9 @@ func TestRebaseAfterOtherLines(t *testing.T) {
 	require.Equal(t, []string{"2026-01-02T03:04:05.000Z", "2026-01-02T03:04:05.000Z", "2026-01-02T03:04:09.000Z"},
 		[]string{lead.TS, first.TS, second.TS})
 	reverted := run.PayloadOf[run.RunReverted](lead)
-	require.Equal(t, []any{int64(5), "reset", run.Range{First: 6, Last: 9}},
-		[]any{reverted.To, reverted.Cause, reverted.Abandoned})
+	require.Equal(t, int64(5), reverted.To)
+	require.Equal(t, "reset", reverted.Cause)
+	require.Equal(t, run.Range{First: 6, Last: 9}, reverted.Abandoned)
 	require.Equal(t, disk, e.j.disk.tail)
 	require.Equal(t, int64(12), e.j.state.Seq)
 }
@@ -117,7 +114,8 @@ func TestGrantsOfAMessage(t *testing.T) {
 	e.takeGrants(nil)
 	require.True(t, e.lacksGrant)
 	e.takeGrants(&contract.Grants{})
-	require.Equal(t, []any{false, "old"}, []any{e.lacksGrant, e.in.Target.Grant})
+	require.False(t, e.lacksGrant)
+	require.Equal(t, "old", e.in.Target.Grant)
 	e.takeGrants(&contract.Grants{Target: "new"})
 	require.Equal(t, "new", e.in.Target.Grant)
 }
@@ -167,7 +165,8 @@ func TestAccountOpenedMeanwhile(t *testing.T) {
 			return nil
 		})
 		_, stays := e.accountsOpen["a"]
-		require.Equal(t, []any{row.until, row.stays}, []any{got.Until, stays}, name)
+		require.Equal(t, row.until, got.Until, name)
+		require.Equal(t, row.stays, stays, name)
 	}
 }
 
@@ -215,3 +214,137 @@ func TestMessageIsAcceptedOnlyWhenJournaled(t *testing.T) {
 
 // TestScaledWaits: waits of tests are shorter.
 func TestScaledWaits(t *testing.T) { require.Equal(t, 500*time.Millisecond, scaled(time.Second, 0.5)) }
+
+func number(f float64) *float64 { return &f }
+
+// TestRecordedScore: a score is met from the threshold on.
+func TestRecordedScore(t *testing.T) {
+	for name, row := range map[string]struct {
+		score, threshold *float64
+		met              bool
+	}{
+		"above": {number(4), number(3.5), true}, "equal": {number(3.5), number(3.5), true},
+		"below": {number(3), number(3.5), false}, "no score": {nil, number(3.5), false},
+		"no threshold": {number(3), nil, false},
+	} {
+		e := engineOf(run.State{Status: run.Running})
+		e.round.Threshold, e.round.Stage = row.threshold, "work"
+		p := passOf(e, contract.Step{PlanStep: pipeline.PlanStep{Key: "judge"}}, contract.Role{Score: "quality"}, "")
+		p.context.Replies = make([]run.Reply, 3)
+		res := &contract.PassResult{Score: row.score, ScoreWhy: "because"}
+		inside(t, func(ctx workflow.Context) error { return p.recordScore(ctx, res) })
+		require.Equal(t, run.KindScoreRecorded, last(t, e).Kind)
+		require.Equal(t, run.ScoreRecorded{Name: "quality", Step: "judge", Round: 2, Score: row.score, Why: "because",
+			Threshold: row.threshold, Auditors: 3, Met: row.met}, run.PayloadOf[run.ScoreRecorded](last(t, e)), name)
+		p.member = "m"
+		require.NoError(t, p.recordScore(nil, res), "a member records none")
+		p.member, p.role.Score = "", ""
+		require.NoError(t, p.recordScore(nil, res), "a role without a score records none")
+	}
+}
+
+// TestTextsWithoutSecrets: each text of a message is redacted, and a word that is no action.
+func TestTextsWithoutSecrets(t *testing.T) {
+	for name, row := range map[string]struct {
+		m    Message
+		text func(m Message) string
+		want string
+	}{
+		"note":     {Message{Note: "secret"}, func(m Message) string { return m.Note }, "hidden"},
+		"feedback": {Message{Feedback: "secret"}, func(m Message) string { return m.Feedback }, "hidden"},
+		"reason":   {Message{Reason: "secret"}, func(m Message) string { return m.Reason }, "hidden"},
+		"text":     {Message{Text: "secret"}, func(m Message) string { return m.Text }, "hidden"},
+		"word":     {Message{Action: "secret"}, func(m Message) string { return m.Action }, "hidden"},
+		"action":   {Message{Action: "halt"}, func(m Message) string { return m.Action }, "halt"},
+	} {
+		e := engineOf(run.State{})
+		e.redact = func(s string) string {
+			if s == "" {
+				return ""
+			}
+			return "hidden"
+		}
+		var got Message
+		inside(t, func(ctx workflow.Context) (err error) { got, err = e.control.redacted(ctx, row.m); return err })
+		require.Equal(t, row.want, row.text(got), name)
+	}
+}
+
+// TestBudgetWarning: once, as soon as the cost reaches the share.
+func TestBudgetWarning(t *testing.T) {
+	for name, row := range map[string]struct {
+		warn, total float64
+		warned      bool
+		want        int
+	}{
+		"below": {8, 7.99, false, 0}, "reached": {8, 8, false, 1}, "again": {8, 9, true, 0}, "none": {0, 9, false, 0},
+		"of cents": {0.5, 0.6, false, 1},
+	} {
+		e := engineOf(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
+			Spent: run.Totals{USD: row.total}})
+		inside(t, e.warnBudget)
+		require.Len(t, e.j.pending, row.want, name)
+		if row.want > 0 {
+			require.Equal(t, run.BudgetEvent{Budget: e.j.state.Budget, TotalUSD: row.total},
+				run.PayloadOf[run.BudgetEvent](last(t, e)), name)
+		}
+	}
+}
+
+// TestWrittenEventsEndAFullDisk: the next one that is full is tried at once again.
+func TestWrittenEventsEndAFullDisk(t *testing.T) {
+	e := engineOf(run.State{Seq: 2})
+	e.diskFullTries = 3
+	e.j.pending = []run.Event{{Seq: 1, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")},
+		{Seq: 2, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")}}
+	e.j.markWritten(1, run.Tail{Seq: 1, Chain: "one"})
+	require.Zero(t, e.diskFullTries)
+	require.Equal(t, written{state: e.j.disk.state, tail: run.Tail{Seq: 1, Chain: "one"}}, e.j.disk)
+	require.Equal(t, []int64{1, 1, 2}, []int64{e.j.disk.state.Seq, int64(len(e.j.pending)), e.j.pending[0].Seq})
+}
+
+// TestRunsThatAnAccountWakes: as many as its workflow remembers, each once, the last one after all others.
+func TestRunsThatAnAccountWakes(t *testing.T) {
+	a := &account{}
+	for i := range maxWaiting {
+		a.pass(fmt.Sprint(i), true)
+	}
+	require.Len(t, a.Waiting, maxWaiting)
+	a.pass("one more", true)
+	require.Len(t, a.Waiting, maxWaiting)
+	require.NotContains(t, a.Waiting, "one more")
+	a.Leased = "0"
+	a.pass("0", true)
+	require.Zero(t, a.Leased)
+	require.Equal(t, "1", a.Waiting[0])
+	require.Equal(t, "0", a.Waiting[maxWaiting-1])
+	a.Leased = "2"
+	a.pass("1", false)
+	require.Equal(t, "2", a.Leased)
+	require.Len(t, a.Waiting, maxWaiting-1)
+	a.pass("", true)
+	require.NotContains(t, a.Waiting, "")
+}
+
+// TestQuestionOfAGate: about the step, in its stage and round.
+func TestQuestionOfAGate(t *testing.T) {
+	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
+	e.round.Stage, e.round.Title = "work", "Work"
+	p := passOf(e, testStep, contract.Role{}, "")
+	p.result = &contract.PassResult{ExitCode: 2, Reply: &run.Blob{Digest: "output", Size: 9}}
+	away := func(contract.ProjectInput) (contract.ProjectResult, error) {
+		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrStale, nil)
+	}
+	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
+		e.j.mu = workflow.NewMutex(ctx)
+		require.ErrorContains(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), "it is elsewhere")
+		return nil
+	})
+	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])
+	require.Equal(t, run.QuestionGate.Spec().Requested, e.j.pending[0].Kind)
+	require.Equal(t, "work", ask.Phase)
+	require.Equal(t, 3, ask.Round)
+	require.Equal(t, run.TriggerCheckFailed, ask.Trigger)
+	require.Equal(t, "output", ask.Digest)
+	require.Equal(t, []run.Attached{{Name: "output", Digest: "output"}}, ask.Artifacts)
+}
