@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
@@ -43,8 +42,7 @@ func TestPipesAsRecordsDoNotBlockStop(t *testing.T) {
 			h := plain(t, "sh cd ..; rm -f "+names+"; mkfifo "+names+"; touch \"$"+folder+"/ready\"; exec sleep 600")
 			ctx, cancel := context.WithCancelCause(t.Context())
 			done := h.begin(ctx, h.acts)
-			require.Eventually(t, func() bool { _, err := os.Stat(filepath.Join(h.dir, "ready")); return err == nil },
-				20*time.Second, 5*time.Millisecond)
+			h.await(func() bool { _, err := os.Stat(filepath.Join(h.dir, "ready")); return err == nil })
 			cancel(temporal.NewCanceledError())
 			require.Error(t, (<-done).err)
 		})

@@ -12,25 +12,21 @@ import (
 const spentAll = `session s-1; request m1; printf '{"type":"result","subtype":"error_max_budget_usd","is_error":true,` +
 	`"errors":["Reached maximum budget"],"total_cost_usd":0.3,"usage":{"input_tokens":10,"output_tokens":5}}\n'; exit 1`
 
+// TestAgentGetsWhatItMaySpend unless its command has another maximum: the budget of the run is not its cause then.
 func TestAgentGetsWhatItMaySpend(t *testing.T) {
-	h := claude(t, spentAll)
-	h.runAgent(h.agent + ", -p")
-	h.in.BudgetUSD = 0.25
-	res := h.result()
-	require.Equal(t, "-p --max-budget-usd 0.2500", h.given("args", 1))
-	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
-	require.True(t, res.OverBudget && res.Permanent)
-	require.InDelta(t, 0.3, res.Spend.USD, 1e-9)
-}
-
-func TestAgentKeepsItsOwnMaximum(t *testing.T) {
-	h := claude(t, spentAll)
-	h.runAgent(h.agent + ", -p, --max-budget-usd, '0.1'")
-	h.in.BudgetUSD = 0.25
-	res := h.result()
-	require.Equal(t, "-p --max-budget-usd 0.1", h.given("args", 1))
-	require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
-	require.False(t, res.OverBudget, "the budget of the run is not the cause")
+	for own, args := range map[string]string{
+		", -p": "-p --max-budget-usd 0.2500", ", -p, --max-budget-usd, '0.1'": "-p --max-budget-usd 0.1",
+	} {
+		h := claude(t, spentAll)
+		h.runAgent(h.agent + own)
+		h.in.BudgetUSD = 0.25
+		res := h.result()
+		require.Equal(t, args, h.given("args", 1))
+		require.Equal(t, run.CategoryBudgetExceeded, res.Outcome)
+		require.True(t, res.Permanent)
+		require.Equal(t, own == ", -p", res.OverBudget)
+		require.InDelta(t, 0.3, res.Spend.USD, 1e-9)
+	}
 }
 
 // TestPricesOfSettingsAreRecorded reads an answer again with other prices: its cost stays.

@@ -35,7 +35,7 @@ func TestTreesOfCallsAreNotEdits(t *testing.T) {
 				require.NotNil(d.t, d.inspect(d.after(second)).Workspace)
 			}, map[string]string{"mine.txt": "m\n"}},
 		} {
-			if kind == run.WorkspaceGit && name != "interrupted" && name != "and an edit" {
+			if kind == run.WorkspaceGit && name != "complete" && name != "interrupted" && name != "and an edit" {
 				continue // git takes a second for each
 			}
 			t.Run(string(kind)+"/"+name, func(t *testing.T) {

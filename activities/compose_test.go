@@ -26,9 +26,7 @@ func golden(t *testing.T, name, got string) {
 		require.NoError(t, os.MkdirAll("testdata", 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(want), got)
+	require.Equal(t, read(t, path), got)
 }
 
 func (h *harness) compose(at contract.StepRef, g contract.StepContext) (string, error) {

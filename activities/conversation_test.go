@@ -93,22 +93,6 @@ func (h *harness) projectOf(start int) string {
 	return filepath.Dir(found[0])
 }
 
-// TestSessionIsPartOfTheQuestion: the answer to a question in another conversation is not reused.
-func TestSessionIsPartOfTheQuestion(t *testing.T) {
-	h := conversing(t, tell, tell, tell)
-	_, kept, _ := h.said()
-	h.next("2", kept)
-	h.said()
-	other := *kept
-	other.Digest = "other"
-	h.next("2", &other)
-	h.said()
-	require.Equal(t, 3, h.started())
-	h.next("2", kept)
-	h.said()
-	require.Equal(t, 3, h.started(), "the same question is not asked again")
-}
-
 // TestMissingSessionIsRestarted: the call is made with its own prompt, and a warning contains the reason.
 func TestMissingSessionIsRestarted(t *testing.T) {
 	for name, row := range map[string]struct {

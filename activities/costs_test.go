@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
@@ -91,29 +90,4 @@ func TestCallOverTheBudgetOfTheDayIsNotMade(t *testing.T) {
 	h.in.Call = "run-1/g0.002.1.-.1"
 	res = h.result()
 	require.Nil(t, res.Limit, "an answer that exists costs nothing")
-}
-
-// TestFirstCallOfARoleRunsAlone until it is known what a call of the role needs.
-func TestFirstCallOfARoleRunsAlone(t *testing.T) {
-	h := counting(t, "wait")
-	h.acts.cfg.PerDay = config.PerDay{USD: 1}
-	var results []<-chan outcome
-	for i := range 5 {
-		other := *h
-		other.in.Call = fmt.Sprintf("run-%d/g0.002.1.-.1", i)
-		results = append(results, other.begin(t.Context(), h.acts))
-	}
-	h.awaitStart(1)
-	h.letGo()
-	made := 0
-	for _, done := range results {
-		res := <-done
-		require.NoError(t, res.err)
-		if res.Limit == nil {
-			require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
-			made++
-		}
-	}
-	require.Equal(t, 4, made, "each costs 0.25")
-	require.InDelta(t, 1, h.spent().Total.USD, 1e-9)
 }

@@ -130,9 +130,7 @@ func TestDeliverToCheckout(t *testing.T) {
 			res := h.delivered(row.action)
 			require.Equal(t, "checkout", res.To)
 			require.Equal(t, h.source, res.Location)
-			raw, err := os.ReadFile(filepath.Join(h.source, "a.txt"))
-			require.NoError(t, err)
-			require.Equal(t, "a2\n", string(raw))
+			require.Equal(t, "a2\n", read(t, filepath.Join(h.source, "a.txt")))
 			if row.commit {
 				require.Equal(t, res.Commit+" "+h.base+" Do it", h.git("log", "-1", "--format=%H %P %s"))
 				require.Equal(t, " M b.txt", h.git("status", "--porcelain"), "an edit of the owner stays")
@@ -154,27 +152,13 @@ func TestInterruptedDeliveryIsCompleted(t *testing.T) {
 	require.Empty(t, h.git("status", "--porcelain"))
 }
 
-// TestCommitOfRunIsNotADelivery: the owner's changes before a run are committed with its id.
-func TestCommitOfRunIsNotADelivery(t *testing.T) {
-	h := onTree(t, "answer", resultBranch, theCheckout)
-	h.git("commit", "-q", "--allow-empty", "-m", "Changes before a run\n\nPassbook-Run: run-1\n")
-	before := h.git("rev-parse", "HEAD")
-	h.carry(edited)
-	res := h.delivered("")
-	require.Equal(t, res.Commit+" "+before, h.git("log", "-1", "--format=%H %P"))
-}
-
 func TestSecondPatchIsDelivered(t *testing.T) {
-	for _, delivery := range []string{theCheckout, resultBranch} {
-		t.Run(delivery, func(t *testing.T) {
-			h := toDeliver(t, delivery)
-			first := h.deliver("", false)
-			h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b2\n", "gone.txt": "g\n"})
-			second := h.delivered("")
-			require.Equal(t, second.Commit+" "+first.Commit, h.git("log", "-1", "--format=%H %P", second.Commit))
-			require.Equal(t, "b2", h.git("show", second.Commit+":b.txt"))
-		})
-	}
+	h := toDeliver(t, theCheckout)
+	first := h.deliver("", false)
+	h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b2\n", "gone.txt": "g\n"})
+	second := h.delivered("")
+	require.Equal(t, second.Commit+" "+first.Commit, h.git("log", "-1", "--format=%H %P", second.Commit))
+	require.Equal(t, "b2", h.git("show", second.Commit+":b.txt"))
 }
 
 func TestDeliveryCommitNamesRun(t *testing.T) {
@@ -281,17 +265,15 @@ func TestReasonAndDirtyFilesAreLimited(t *testing.T) {
 }
 
 func TestDeliverToMovedSourceAsks(t *testing.T) {
-	for _, delivery := range []string{resultBranch, theCheckout} {
-		h := toDeliver(t, delivery)
-		in, moved := h.delivery("", false), h.source+"-moved"
-		require.NoError(t, os.Rename(h.source, moved))
-		gitIn(t, moved, "worktree", "repair", h.workspace())
-		res, err := do(t, h.acts.Deliver, in)
-		require.NoError(t, err)
-		require.False(t, res.Delivered)
-		require.Contains(t, res.Reason, h.source)
-		require.NotNil(t, res.Diff)
-	}
+	h := toDeliver(t, theCheckout)
+	in, moved := h.delivery("", false), h.source+"-moved"
+	require.NoError(t, os.Rename(h.source, moved))
+	gitIn(t, moved, "worktree", "repair", h.workspace())
+	res, err := do(t, h.acts.Deliver, in)
+	require.NoError(t, err)
+	require.False(t, res.Delivered)
+	require.Contains(t, res.Reason, h.source)
+	require.NotNil(t, res.Diff)
 }
 
 func TestDeliverWithoutSourceFails(t *testing.T) {
@@ -328,24 +310,4 @@ func TestDeliverManyPaths(t *testing.T) {
 	require.True(t, res.Delivered, res.Reason)
 	require.Equal(t, 850, res.Files)
 	require.Equal(t, 850, strings.Count(h.git("ls-tree", "-r", "--name-only", res.Commit), long+"/0"))
-}
-
-func TestDeliverSelectedPaths(t *testing.T) {
-	for paths, want := range map[string]string{
-		"[new.txt, sub/]":     "new.txt\nsub/a.txt",
-		"['*.txt', ':/', su]": "",
-	} {
-		t.Run(paths, func(t *testing.T) {
-			h := onTree(t, "answer", "branch: result}", "branch: result, paths: "+paths+"}")
-			files := maps.Clone(edited)
-			files["sub/a.txt"], files["subway/a.txt"] = "s\n", "w\n"
-			h.carry(files)
-			res := h.deliver("", false)
-			require.Equal(t, want != "", res.Delivered)
-			require.Equal(t, len(strings.Fields(want)), res.Files)
-			if res.Delivered {
-				require.Equal(t, want, h.git("diff", "--name-only", "--no-renames", "main", "result"))
-			}
-		})
-	}
 }

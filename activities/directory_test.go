@@ -28,16 +28,31 @@ import (
 
 // startsAs is a projection of the first event of a run.
 func (h *harness) startsAs(dir string) contract.ProjectInput {
-	raw, err := run.Payload(run.RunStart{
-		RunID: "run-1", ThreadID: "run-1", Epoch: 1, Definition: h.put("x").Digest, Plan: h.plan,
-		Inputs: h.in.At.Inputs,
-	})
-	require.NoError(h.t, err)
-	line, err := run.Event{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindRunStart, Payload: raw}.Line()
-	require.NoError(h.t, err)
 	return contract.ProjectInput{
-		Target: contract.Target{RunID: "run-1", Dir: dir, Store: h.s.URL()}, Epoch: 1, First: 1, Lines: []string{line},
+		Target: contract.Target{RunID: "run-1", Dir: dir, Store: h.s.URL()}, Epoch: 1, First: 1,
+		Lines: []string{h.line(1, run.KindRunStart, run.RunStart{
+			RunID: "run-1", ThreadID: "run-1", Epoch: 1, Definition: h.put("x").Digest, Plan: h.plan,
+			Inputs: h.in.At.Inputs,
+		})},
 	}
+}
+
+// line is the line of an event.
+func (h *harness) line(seq int64, kind run.Kind, payload any) string {
+	h.t.Helper()
+	raw, err := run.Payload(payload)
+	require.NoError(h.t, err)
+	line, err := run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line()
+	require.NoError(h.t, err)
+	return line
+}
+
+// projected executes Project, which returns no error.
+func (h *harness) projected(in contract.ProjectInput) contract.ProjectResult {
+	h.t.Helper()
+	res, _, err := h.project(in, nil)
+	require.NoError(h.t, err)
+	return res
 }
 
 // project executes Project as an attempt to which an earlier one has left these heartbeats.
@@ -88,15 +103,10 @@ func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
 	d := projector.At(in.Dir)
 	claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
 	require.NoError(t, d.Take(claim))
-	_, _, err := h.project(in, nil)
-	require.NoError(t, err)
-	payload, err := run.Payload(run.RunEnd{Status: run.Done})
-	require.NoError(t, err)
-	line, err := run.Event{Seq: 2, TS: "2026-01-02T03:04:06.000Z", Kind: run.KindRunEnd, Payload: payload}.Line()
-	require.NoError(t, err)
-	whole := in.Lines[0] + "\n" + line + "\n"
-	write(d.Path(layout.EventsFile), whole)
-	_, err = do(t, h.acts.Open, contract.OpenInput{Target: in.Target, Claim: claim, Epoch: 2, Execution: "next",
+	h.projected(in)
+	end := h.line(2, run.KindRunEnd, run.RunEnd{Status: run.Done})
+	write(d.Path(layout.EventsFile), in.Lines[0]+"\n"+end+"\n")
+	_, err := do(t, h.acts.Open, contract.OpenInput{Target: in.Target, Claim: claim, Epoch: 2, Execution: "next",
 		Tail: run.Tail{Seq: 2}})
 	require.Error(t, err)
 	meta, err := d.Meta()
@@ -117,25 +127,23 @@ func TestProjectReportsDamagedFile(t *testing.T) {
 			require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "run-1", Pipeline: "small",
 				CreatedAt: "2026-01-02T03:04:05.000Z"}))
 			require.NoError(t, fsck.TakeOver(t.Context(), d, rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
-			_, _, err := h.project(in, nil)
-			require.NoError(t, err)
+			h.projected(in)
 			path := d.Path(file)
-			whole, err := os.ReadFile(path)
-			require.NoError(t, err)
+			whole := read(t, path)
 			write(path, `{"version":`)
 
 			e := env(t.Context())
 			e.RegisterActivityWithOptions(redactingInterceptor(h.acts, h.acts.Project), activity.RegisterOptions{
 				Name: contract.Project,
 			})
-			_, err = e.ExecuteActivity(contract.Project, in)
+			_, err := e.ExecuteActivity(contract.Project, in)
 			var app *temporal.ApplicationError
 			require.ErrorAs(t, err, &app)
 			require.False(t, app.NonRetryable(), "%v", err)
 			require.ErrorContains(t, err, "read "+path+": ")
 			require.ErrorContains(t, err, strings.NewReplacer("$FILE", path, "$DIR", in.Dir).Replace(advice))
 
-			write(path, string(whole))
+			write(path, whole)
 			_, err = e.ExecuteActivity(contract.Project, in)
 			require.NoError(t, err)
 			if file == layout.OwnerFile {
@@ -164,21 +172,16 @@ func TestUnknownStoreSchemeIsNonRetryable(t *testing.T) {
 func TestProjectReportsRepairs(t *testing.T) {
 	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
-	res, _, err := h.project(in, nil)
-	require.NoError(t, err)
+	res := h.projected(in)
 	require.Empty(t, res.Recovered)
 	path := filepath.Join(in.Dir, layout.StateFile)
-	whole, err := os.ReadFile(path)
-	require.NoError(t, err)
+	whole := read(t, path)
 	write(path, "x")
-	res, _, err = h.project(in, nil)
-	require.NoError(t, err)
+	res = h.projected(in)
 	require.Len(t, res.Recovered, 1)
 	require.Equal(t, run.CategoryStateCorruption, res.Recovered[0].Category)
 	require.Contains(t, res.Recovered[0].Message, layout.StateFile)
-	repaired, err := os.ReadFile(path)
-	require.NoError(t, err)
-	require.Equal(t, string(whole), string(repaired))
+	require.Equal(t, whole, read(t, path))
 }
 
 func TestClassifyError(t *testing.T) {

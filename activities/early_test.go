@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,7 +84,7 @@ func TestLostEarlySupervisorIsReplaced(t *testing.T) {
 	h.acts.cfg.OnPoint = func(p Point, _ string) {
 		if s := h.early(); p == PointRequested && s != nil {
 			<-s.started
-			require.Eventually(t, func() bool { return len(started()) == 1 }, 20*time.Second, 5*time.Millisecond)
+			h.await(func() bool { return len(started()) == 1 })
 			require.NoError(t, syscall.Kill(s.process.Identity().PID, syscall.SIGKILL))
 			<-s.process.Done()
 		}

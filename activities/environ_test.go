@@ -148,9 +148,7 @@ func TestNotifyUsesRunEnvironment(t *testing.T) {
 	ctx := environ.WithVariables(context.Background(), []string{"MAY_SEE=the run's", "PATH=" + os.Getenv("PATH")})
 	to := pipeline.Notify{Run: []string{"sh", "-c", `echo "$MAY_SEE" >"$0"`, file}, Env: []string{"MAY_SEE"}}
 	require.NoError(t, notifyCommand(ctx, to, contract.NotifyInput{}, "", nil))
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, "the run's\n", string(raw))
+	require.Equal(t, "the run's\n", read(t, file))
 
 	a := newActivities(t, Config{Getenv: func(string) string { return "the worker's" }})
 	got, err := a.lookupVariable(ctx, "MAY_SEE", "")
@@ -194,8 +192,7 @@ func TestClosedRunEnvironmentIsRemoved(t *testing.T) {
 			require.FileExists(t, file)
 			require.FileExists(t, filepath.Join(left, supervisor.EnvironFile))
 			in.First, in.Prev = 2, in.Tail().Chain
-			in.Lines = []string{`{"seq":2,"ts":"2026-01-02T03:04:06.000Z","kind":"run.end","phase":null,` +
-				`"payload":{"status":"done"}}`}
+			in.Lines = []string{h.line(2, run.KindRunEnd, run.RunEnd{Status: run.Done})}
 			project()
 			require.NoFileExists(t, filepath.Join(left, supervisor.EnvironFile))
 			require.FileExists(t, filepath.Join(others, supervisor.EnvironFile))

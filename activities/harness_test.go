@@ -265,7 +265,12 @@ func (h *harness) started() int {
 // awaitStart waits until n agents have started.
 func (h *harness) awaitStart(n int) {
 	h.t.Helper()
-	require.Eventually(h.t, func() bool { return h.started() == n }, 20*time.Second, 5*time.Millisecond)
+	h.await(func() bool { return h.started() == n })
+}
+
+func (h *harness) await(condition func() bool) {
+	h.t.Helper()
+	require.Eventually(h.t, condition, 20*time.Second, 5*time.Millisecond)
 }
 
 func (h *harness) letGo() { require.NoError(h.t, os.WriteFile(filepath.Join(h.dir, "go"), nil, 0o600)) }

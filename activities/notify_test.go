@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -71,10 +70,9 @@ func TestNotifyLinksToTheConsole(t *testing.T) {
 		err := notify(t, pipeline.Notify{Run: []string{"sh", "-c", script, file}, Link: c.link}, nil)
 		require.ErrorContains(t, err, "exit status 1: no bell for [link]")
 		require.NotContains(t, err.Error(), c.want, "a link is never recorded")
-		raw, err := os.ReadFile(file)
-		require.NoError(t, err)
-		require.Contains(t, string(raw), `"link":"`+c.want+`"}`)
-		require.Contains(t, string(raw), "\n"+c.want+"\n")
+		raw := read(t, file)
+		require.Contains(t, raw, `"link":"`+c.want+`"}`)
+		require.Contains(t, raw, "\n"+c.want+"\n")
 	}
 }
 
@@ -91,11 +89,8 @@ func TestNotifyPosts(t *testing.T) {
 		body, _ = io.ReadAll(r.Body)
 	}))
 	defer hook.Close()
-	require.NoError(
-		t, notify(t, pipeline.Notify{WebhookEnv: "HOOK", SecretEnv: "KEY"}, map[string]string{
-			"HOOK": hook.URL + "/in?token=1", "KEY": "quite secret",
-		}),
-	)
+	require.NoError(t, notify(t, pipeline.Notify{WebhookEnv: "HOOK", SecretEnv: "KEY"},
+		map[string]string{"HOOK": hook.URL + "/in?token=1", "KEY": "quite secret"}))
 	require.Equal(t, "POST /in?token=1", got.Method+" "+got.URL.String())
 	require.Equal(t, "run-1/7", got.Header.Get("Idempotency-Key"))
 	require.Equal(t, "application/json", got.Header.Get("Content-Type"))
@@ -165,16 +160,13 @@ func TestNotifyRunsACommand(t *testing.T) {
 	script := `cat >"$0"; echo "$PASSBOOK_NOTICE_ID $PASSBOOK_RUN $PASSBOOK_EVENT $PASSBOOK_STATUS $MAY_SEE ` +
 		`$MAY_NOT_SEE" >>"$0"`
 	require.NoError(t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", script, file}, Env: []string{"MAY_SEE"}}, nil))
-	raw, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(raw), `"id":"run-1/7"`)
-	require.Contains(t, string(raw), "\nrun-1/7 run-1 question awaiting_phase_handoff yes \n")
+	raw := read(t, file)
+	require.Contains(t, raw, `"id":"run-1/7"`)
+	require.Contains(t, raw, "\nrun-1/7 run-1 question awaiting_phase_handoff yes \n")
 
 	require.ErrorContains(t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", "echo no bell; exit 3"}}, nil),
 		"exit status 3: no bell")
-	require.ErrorContains(
-		t, notify(t, pipeline.Notify{Run: []string{"sh", "-c", "sleep 60"}, Timeout: 50 * time.Millisecond}, nil),
-		"timeout after 50ms",
-	)
+	slow := pipeline.Notify{Run: []string{"sh", "-c", "sleep 60"}, Timeout: 50 * time.Millisecond}
+	require.ErrorContains(t, notify(t, slow, nil), "timeout after 50ms")
 	require.Error(t, notify(t, pipeline.Notify{Run: []string{"no-such-program"}}, nil))
 }

@@ -116,11 +116,8 @@ func TestPausedRunLeavesTheQueueAtOnce(t *testing.T) {
 			h.result()
 			<-h.acts.ended // of the call that waits
 			in := h.startsAs(filepath.Join(h.dir, "run"))
-			line, err := run.Event{Seq: 2, TS: "2026-01-02T03:04:06.000Z", Kind: kind, Payload: []byte("{}")}.Line()
-			require.NoError(t, err)
-			in.Lines = append(in.Lines, line)
-			_, _, err = h.project(in, nil)
-			require.NoError(t, err)
+			in.Lines = append(in.Lines, h.line(2, kind, struct{}{}))
+			h.projected(in)
 			q, err := h.acts.costs.Queue()
 			require.NoError(t, err)
 			require.Len(t, q, stays)

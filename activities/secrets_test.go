@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,11 +116,15 @@ func TestChangedPromptIsNotSent(t *testing.T) {
 	require.Zero(t, h.started())
 }
 
-func TestChangedSecretChangesCallID(t *testing.T) {
-	one, other := contract.PassInput{Prompt: run.Blob{Digest: "shown", Raw: "one"}}, contract.PassInput{
-		Prompt: run.Blob{Digest: "shown", Raw: "other"},
-	}
-	require.NotEqual(t, callID(one), callID(other))
+// TestCallIDNamesTheQuestion: another secret, or another session, is another question.
+func TestCallIDNamesTheQuestion(t *testing.T) {
+	asked := contract.PassInput{Prompt: run.Blob{Digest: "shown", Raw: "one"}, Session: &run.KeptSession{Digest: "one"}}
+	secret, session := asked, asked
+	secret.Prompt.Raw, session.Session = "other", &run.KeptSession{Digest: "other"}
+	require.NotEqual(t, callID(asked), callID(secret))
+	require.NotEqual(t, callID(asked), callID(session))
+	session.Session = &run.KeptSession{Digest: "one"}
+	require.Equal(t, callID(asked), callID(session))
 }
 
 func TestResultsAreRedacted(t *testing.T) {
@@ -155,27 +160,22 @@ func TestResultsAreRedacted(t *testing.T) {
 	plain := errors.New("as it is")
 	require.Equal(t, plain, intercepted(plain))
 
-	res := contract.PassResult{
-		Message: sesame, Diagnostics: sesame, ScoreWhy: sesame, Verdict: sesame,
-		Validation: run.Validation{Checks: []run.Check{{Detail: sesame}}, Warnings: []string{sesame}},
-	}
-	h.acts.redactResult(&res)
-	shots := contract.ShotsResult{
-		Message: sesame, Recovered: []contract.RecoveredError{{Message: sesame, Diagnostics: sesame}},
-	}
-	h.acts.redactResult(&shots)
-	project := contract.ProjectResult{Recovered: []contract.RecoveredError{{Message: sesame}}}
-	h.acts.redactResult(&project)
-	deliver := contract.DeliverResult{Reason: sesame}
-	h.acts.redactResult(&deliver)
-	round := contract.Round{Title: sesame, Steps: []contract.Step{{}}}
-	round.Steps[0].Run, round.Steps[0].Ask, round.Steps[0].Description, round.Steps[0].LogTitle = sesame, sesame,
-		sesame, sesame
-	h.acts.redactResult(&round)
-	opened := contract.OpenResult{Task: sesame}
-	h.acts.redactResult(&opened)
-	for _, r := range []any{res, opened, shots, project, deliver, round} {
-		raw, err := json.Marshal(r)
+	var step contract.Step
+	step.Run, step.Ask, step.Description, step.LogTitle = sesame, sesame, sesame, sesame
+	errs := []contract.RecoveredError{{Message: sesame, Diagnostics: sesame}}
+	for _, res := range []any{
+		&contract.PassResult{
+			Message: sesame, Diagnostics: sesame, ScoreWhy: sesame, Verdict: sesame,
+			Validation: run.Validation{Checks: []run.Check{{Detail: sesame}}, Warnings: []string{sesame}},
+		},
+		&contract.ShotsResult{Message: sesame, Recovered: slices.Clone(errs)},
+		&contract.ProjectResult{Recovered: slices.Clone(errs)},
+		&contract.DeliverResult{Reason: sesame},
+		&contract.Round{Title: sesame, Steps: []contract.Step{step}},
+		&contract.OpenResult{Task: sesame},
+	} {
+		h.acts.redactResult(res)
+		raw, err := json.Marshal(res)
 		require.NoError(t, err)
 		require.NotContains(t, string(raw), sesame)
 	}

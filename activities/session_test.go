@@ -67,9 +67,7 @@ func (h *harness) startTime() time.Duration {
 // given is what a start was given: args, prompt or pwd.
 func (h *harness) given(what string, start int) string {
 	h.t.Helper()
-	text, err := os.ReadFile(filepath.Join(h.dir, fmt.Sprintf("%s-%d", what, start)))
-	require.NoError(h.t, err)
-	return strings.TrimSpace(string(text))
+	return strings.TrimSpace(read(h.t, filepath.Join(h.dir, fmt.Sprintf("%s-%d", what, start))))
 }
 
 // again asks for the next try of the same question.
@@ -209,8 +207,7 @@ func (h *harness) loseAfter(written string) {
 func (h *harness) awaitFile(name string) {
 	h.t.Helper()
 	path := filepath.Join(h.deliveryDir(), workDir, name)
-	require.Eventually(h.t, func() bool { info, err := os.Stat(path); return err == nil && info.Size() > 0 },
-		20*time.Second, 5*time.Millisecond)
+	h.await(func() bool { info, err := os.Stat(path); return err == nil && info.Size() > 0 })
 }
 
 // TestSessionThatCannotBeContinuedIsRestarted: the call is made anew, with its own prompt, in an empty directory.

@@ -138,8 +138,7 @@ func TestNextWorkerJoinsCall(t *testing.T) {
 			}
 			require.NoError(t, h.acts.ReapDead(context.Background()), "a worker starts")
 			done = h.begin(context.Background(), h.acts)
-			require.Eventually(t, func() bool { return h.acts.isRunning(callID(h.in)) }, 20*time.Second,
-				5*time.Millisecond)
+			h.await(func() bool { return h.acts.isRunning(callID(h.in)) })
 			h.letGo()
 			joined := <-done
 			require.NoError(t, joined.err)
@@ -214,14 +213,6 @@ func TestDescendantsAreKilled(t *testing.T) {
 			require.True(t, other.Alive())
 		})
 	}
-	t.Run("its supervisor lives", func(t *testing.T) {
-		h := newHarness(t, "answer")
-		_, by := running(t)
-		mine := carrying(t, h.deliveryDir())
-		h.leave(gone(t), by, "")
-		require.NoError(t, h.acts.ReapDead(context.Background()))
-		require.True(t, mine.Alive())
-	})
 }
 
 // carrying is a process in its own session that carries the mark of a delivery.
@@ -236,16 +227,6 @@ func carrying(t *testing.T, dir string) process.Identity {
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })
 	return id
-}
-
-func TestReusedPIDIsNotKilled(t *testing.T) {
-	h := newHarness(t, "answer")
-	_, id := running(t)
-	stranger := id
-	id.StartTime = "1" // the supervisor had the number before
-	h.leave(gone(t), id, "")
-	h.result()
-	require.True(t, stranger.Alive())
 }
 
 func TestFrozenWorkerIsReplaced(t *testing.T) {

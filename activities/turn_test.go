@@ -61,8 +61,7 @@ func TestTurnCallsNothingUnlessItWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, "answer")
 			in := h.startsAs(filepath.Join(h.dir, "run"))
-			_, _, err := h.project(in, nil)
-			require.NoError(t, err)
+			h.projected(in)
 			row.prepare(h, &in)
 			res, err := h.turn(t.Context(), in)
 			require.NoError(t, err)

@@ -282,9 +282,7 @@ func (h *trees) committed(commit string, files map[string]string) {
 	require.Empty(h.t, gitIn(h.t, h.workspace(), "status", "--porcelain"))
 	found := map[string]string{}
 	for _, name := range strings.Fields(gitIn(h.t, h.workspace(), "ls-files")) {
-		raw, err := os.ReadFile(filepath.Join(h.workspace(), name))
-		require.NoError(h.t, err)
-		found[name] = string(raw)
+		found[name] = read(h.t, filepath.Join(h.workspace(), name))
 	}
 	require.Equal(h.t, files, found)
 }
@@ -373,19 +371,6 @@ func TestInspectRecreatesCheckout(t *testing.T) {
 	h.committed(known.Commit, edited)
 }
 
-func TestUnjournaledSyncIsReset(t *testing.T) {
-	h := onTree(t, "answer")
-	known := h.tree
-	h.carry(edited)
-	require.Equal(t, contract.InspectResult{Restored: true}, h.inspect(known), "no person was there")
-	require.Equal(t, h.base, gitIn(t, h.workspace(), "rev-parse", "HEAD"))
-	require.Empty(t, gitIn(t, h.workspace(), "status", "--porcelain"))
-
-	h.carry(edited)
-	h.edit(map[string]string{"a.txt": "fixed\n"})
-	require.Equal(t, "edited", h.inspect(known).Workspace.Cause, "an operator edited it")
-}
-
 func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
 	for _, kind := range []run.WorkspaceKind{run.WorkspaceDir, run.WorkspaceGit} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -402,9 +387,7 @@ func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
 			require.NoError(t, err)
 			kept := filepath.Join(h.dir, "_orchestrator", "kept")
 			for name, text := range mine {
-				raw, err := os.ReadFile(filepath.Join(kept, name))
-				require.NoError(t, err)
-				require.Equal(t, text, string(raw))
+				require.Equal(t, text, read(t, filepath.Join(kept, name)))
 				require.NoFileExists(t, filepath.Join(h.workspace(), name))
 				require.Contains(t, res.Recovered[0].Message, name+" (now _orchestrator/kept/"+name+")")
 			}

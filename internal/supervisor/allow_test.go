@@ -9,11 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// decision is about an address: whether it is allowed, and whether it is listed as an IP address.
+type decision struct{ allowed, literal bool }
+
 func TestNetworkAllows(t *testing.T) {
 	n := NewNetwork([]string{"api.example.com", "git.example.com:22", "*.Example.org", "127.0.0.1:8080", "[::1]:9",
 		"10.0.0.1"})
 	require.Equal(t, []int{8080}, n.Ports)
-	for address, want := range map[string][2]bool{
+	for address, want := range map[string]decision{
 		"api.example.com:443": {true, false}, "API.example.com.:80": {true, false}, "api.example.com:8443": {false, false},
 		"git.example.com:22": {true, false}, "git.example.com:443": {false, false}, "a.b.example.org:443": {true, false},
 		"example.org:443": {false, false}, "badexample.org:443": {false, false}, "127.0.0.1:8080": {true, true},
@@ -22,7 +25,7 @@ func TestNetworkAllows(t *testing.T) {
 	} {
 		host, port := split(address)
 		ok, literal := n.allows(host, port)
-		require.Equal(t, want, [2]bool{ok, literal}, address)
+		require.Equal(t, want, decision{ok, literal}, address)
 	}
 	require.Equal(t, 3129, NewNetwork([]string{"127.0.0.1:3128"}).Proxy)
 }
