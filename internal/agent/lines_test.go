@@ -67,7 +67,7 @@ func TestLargeEnvelopeIsTruncated(t *testing.T) {
 	require.Equal(t, "s-1", e["session_id"])
 	require.Contains(t, e["result"], fmt.Sprintf("… [passbook: %d more bytes left out]", len(long)-maxText+1))
 
-	many := strings.Repeat(`{"type":"assistant","text":"`+strings.Repeat("x", maxEnvelope/1500)+`"}`+"\n", 3000)
+	many := strings.Repeat(`{"type":"assistant","text":"`+strings.Repeat("x", maxEnvelope/150)+`"}`+"\n", 300)
 	got = Envelope(adapter.ClaudeJSON, []byte(many+`{"type":"result"}`), asIs)
 	require.LessOrEqual(t, len(got), maxEnvelope+200)
 	lines := strings.Split(strings.TrimSpace(string(got)), "\n")
@@ -76,9 +76,9 @@ func TestLargeEnvelopeIsTruncated(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(lines[len(lines)-2]), &out))
 	require.Equal(t, "passbook", out.Type)
 	require.Equal(t, "left_out", out.Subtype)
-	require.Equal(t, 3001, out.Lines+len(lines)-1)
+	require.Equal(t, 301, out.Lines+len(lines)-1)
 
-	words := `{"list":[` + strings.Repeat(`"x",`, maxEnvelope/4) + `"x"]}`
+	words := `{"list":[` + strings.Repeat(`"`+strings.Repeat("x", 1000)+`",`, maxEnvelope/1000) + `"x"]}`
 	require.Equal(t, fmt.Sprintf(`{"type":"passbook","subtype":"left_out","lines":1,"bytes":%d}`+"\n", len(words)),
 		string(Envelope(adapter.ClaudeJSON, []byte(words), asIs)))
 }
