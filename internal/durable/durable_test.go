@@ -1,6 +1,7 @@
 package durable_test
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -14,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 )
 
+// TestAppend: what is at the offset already is not added again, and other bytes are an error.
 func TestAppend(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -34,36 +36,29 @@ func TestAppend(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "log")
+			dir := t.TempDir()
+			path := filepath.Join(dir, "log")
 			require.NoError(t, os.WriteFile(path, []byte(tt.there), 0o600))
 			size, err := durable.Disk{}.Append(path, tt.offset, []byte(tt.data), 0o600)
-			switch want := tt.err.(type) {
-			case nil:
+			differs, short := (*durable.ErrDiffers)(nil), (*durable.ErrShort)(nil)
+			switch {
+			case errors.As(err, &differs):
+				require.Equal(t, path, differs.Path)
+				require.Equal(t, tt.err, &durable.ErrDiffers{At: differs.At})
+			case errors.As(err, &short):
+				require.Equal(t, path, short.Path)
+				require.Equal(t, tt.err, &durable.ErrShort{Size: short.Size, Offset: short.Offset})
+			default:
 				require.NoError(t, err)
+				require.NoError(t, tt.err)
 				require.EqualValues(t, len(tt.after), size)
-			case *durable.ErrDiffers:
-				want.Path = path
-				got := (*durable.ErrDiffers)(nil)
-				require.ErrorAs(t, err, &got)
-				require.Equal(t, want, got)
-			case *durable.ErrShort:
-				want.Path = path
-				got := (*durable.ErrShort)(nil)
-				require.ErrorAs(t, err, &got)
-				require.Equal(t, want, got)
 			}
-			got, err := os.ReadFile(path)
-			require.NoError(t, err)
-			require.Equal(t, tt.after, string(got))
+			require.Equal(t, map[string]string{"log": tt.after}, look(t, dir))
 		})
 	}
-}
-
-func TestAppendToAMissingFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	_, err := durable.Disk{}.Append(path, 4, []byte("two\n"), 0o600)
-	short := (*durable.ErrShort)(nil)
-	require.ErrorAs(t, err, &short)
+	require.ErrorAs(t, err, new(*durable.ErrShort))
 	require.NoFileExists(t, path)
 }
 
@@ -95,7 +90,8 @@ func TestCreateExclusiveHasOneWinner(t *testing.T) {
 
 func TestCleanTempsOfRemovesOnlyTemporaryFilesOfItsPaths(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{"state.json", "state.json.tmp.1", "a.tmp.k3jx9q0abc", "notes.tmp", "x.tmp.d/y"} {
+	for _, name := range []string{"state.json", "state.json.tmp.1", "a.tmp.k3jx9q0abc", "notes.tmp", "x.tmp.d/y",
+		"state.json.tmp.", "sub/state.json.tmp.2"} {
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
@@ -103,7 +99,7 @@ func TestCleanTempsOfRemovesOnlyTemporaryFilesOfItsPaths(t *testing.T) {
 	require.NoError(t, durable.Disk{}.CleanTempsOf(filepath.Join(dir, "state.json"), filepath.Join(dir, "notes.tmp"),
 		filepath.Join(dir, "x"), filepath.Join(dir, "missing", "file")))
 	require.Equal(t, map[string]string{"state.json": "", "a.tmp.k3jx9q0abc": "", "notes.tmp": "", "x.tmp.d/": "",
-		"x.tmp.d/y": ""}, look(t, dir))
+		"x.tmp.d/y": "", "state.json.tmp.": "", "sub/": "", "sub/state.json.tmp.2": ""}, look(t, dir))
 }
 
 func TestMkdirOverAFile(t *testing.T) {
@@ -123,24 +119,6 @@ func TestCutTailNeverOverwrites(t *testing.T) {
 
 	require.NoError(t, durable.Disk{}.CutTail(log, 6, aside), "nothing to cut")
 	require.Error(t, durable.Disk{}.CutTail(log, 7, aside))
-}
-
-func TestRenameSyncsBothFolders(t *testing.T) {
-	dir := t.TempDir()
-	for _, sub := range []string{"a", "b"} {
-		require.NoError(t, os.Mkdir(filepath.Join(dir, sub), 0o700))
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", "f"), []byte("x"), 0o600))
-	var synced []string
-	d := durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpSyncFolder {
-			synced = append(synced, filepath.Base(s.Path))
-		}
-		return nil
-	}}
-	require.NoError(t, d.Rename(filepath.Join(dir, "a", "f"), filepath.Join(dir, "b", "f")))
-	require.Equal(t, []string{"b", "a"}, synced)
-	require.Equal(t, map[string]string{"a/": "", "b/": "", "b/f": "x"}, look(t, dir))
 }
 
 // TestNamesOfFoldersAreSyncedOnce: a disk that remembers folders syncs the name of each once, and again if another
@@ -180,4 +158,21 @@ func TestNamesOfFoldersAreSyncedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, won)
 	require.Equal(t, []string{"a/b/e", "a/b"}, synced)
+}
+
+// TestSettleTree syncs every file, and every folder for its names; links lead nowhere.
+func TestSettleTree(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "x", "empty"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x", "f"), []byte("1"), 0o400))
+	require.NoError(t, os.Symlink("/nowhere", filepath.Join(dir, "link")))
+	var steps []string
+	disk := durable.Disk{Hook: func(s durable.Step) error {
+		rel, err := filepath.Rel(dir, s.Path)
+		steps = append(steps, string(s.Op)+" "+rel)
+		return err
+	}}
+	require.NoError(t, disk.SettleTree(dir))
+	require.Equal(t, []string{"sync folder .", "sync folder x", "sync folder x/empty", "sync x/f"}, steps)
+	require.ErrorIs(t, durable.Disk{Hook: faultAt(3, "fail")}.SettleTree(dir), errInjected)
 }

@@ -1,4 +1,4 @@
-package durable_test
+package durable
 
 import (
 	"os"
@@ -6,48 +6,21 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/passbook-run/passbook/internal/durable"
 )
 
-// TestExchange gives two folders each other's names, or leaves both as they were.
-func TestExchange(t *testing.T) {
+// TestExchangeWithoutTheKernel: systems that cannot exchange two folders at once do it in three steps.
+func TestExchangeWithoutTheKernel(t *testing.T) {
 	dir := t.TempDir()
-	a, b := filepath.Join(dir, "staging", "new"), filepath.Join(dir, "site")
-	for path, text := range map[string]string{a: "new", b: "old"} {
-		require.NoError(t, os.MkdirAll(path, 0o700))
-		require.NoError(t, os.WriteFile(filepath.Join(path, "f"), []byte(text), 0o600))
+	for _, name := range []string{"new", "old"} {
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name, "f"), []byte(name), 0o600))
 	}
-	spare := filepath.Join(dir, "staging", "spare")
-	var steps []string
-	record := func(s durable.Step) error { steps = append(steps, string(s.Op)+" "+filepath.Base(s.Path)); return nil }
-
-	require.ErrorIs(t, durable.Disk{Hook: faultAt(0, "fail")}.Exchange(a, b, spare), errInjected)
-	require.Equal(t, map[string]string{"staging/": "", "staging/new/": "", "staging/new/f": "new", "site/": "",
-		"site/f": "old"}, look(t, dir))
-
-	require.NoError(t, durable.Disk{Hook: record}.Exchange(a, b, spare))
-	require.Equal(t, map[string]string{"staging/": "", "staging/new/": "", "staging/new/f": "old", "site/": "",
-		"site/f": "new"}, look(t, dir))
-	require.Contains(t, steps, "exchange site")
-	require.Equal(t, []string{"sync folder staging", "sync folder " + filepath.Base(dir)}, steps[len(steps)-2:])
-	require.Error(t, durable.Disk{}.Exchange(filepath.Join(dir, "nothing"), b, spare))
-	require.Equal(t, "new", look(t, dir)["site/f"])
-}
-
-// TestSettleTree syncs every file, and every folder for its names; links lead nowhere.
-func TestSettleTree(t *testing.T) {
-	dir := t.TempDir()
-	require.NoError(t, os.MkdirAll(filepath.Join(dir, "x", "empty"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "x", "f"), []byte("1"), 0o400))
-	require.NoError(t, os.Symlink("/nowhere", filepath.Join(dir, "link")))
-	var steps []string
-	disk := durable.Disk{Hook: func(s durable.Step) error {
-		rel, err := filepath.Rel(dir, s.Path)
-		steps = append(steps, string(s.Op)+" "+rel)
-		return err
-	}}
-	require.NoError(t, disk.SettleTree(dir))
-	require.Equal(t, []string{"sync folder .", "sync folder x", "sync folder x/empty", "sync x/f"}, steps)
-	require.ErrorIs(t, durable.Disk{Hook: faultAt(3, "fail")}.SettleTree(dir), errInjected)
+	require.NoError(t, Disk{}.byWayOf(filepath.Join(dir, "new"), filepath.Join(dir, "old"), filepath.Join(dir, "spare")))
+	for name, want := range map[string]string{"new": "old", "old": "new"} {
+		text, err := os.ReadFile(filepath.Join(dir, name, "f"))
+		require.NoError(t, err)
+		require.Equal(t, want, string(text))
+	}
+	require.NoDirExists(t, filepath.Join(dir, "spare"))
+	require.Error(t, Disk{}.byWayOf(filepath.Join(dir, "none"), filepath.Join(dir, "old"), filepath.Join(dir, "spare")))
 }

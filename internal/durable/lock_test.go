@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hold takes the lock, says so, and keeps it until it is killed.
+// hold acquires the lock, prints a line, and holds it until the process is killed.
 func hold(path string) {
 	if _, err := durable.TryLock(path, durable.Self("the other process", time.Now())); err != nil {
 		panic(err)
@@ -37,11 +37,23 @@ func hold(path string) {
 	_, _ = bufio.NewReader(os.Stdin).ReadByte()
 }
 
+// requireHeld asks whether a lock is held: that acquires, makes and changes nothing.
+func requireHeld(t *testing.T, path string, want bool) {
+	t.Helper()
+	before := look(t, filepath.Dir(path))
+	held, err := durable.Held(folder.Folder{Root: filepath.Dir(path)}, filepath.Base(path))
+	require.NoError(t, err)
+	require.Equal(t, want, held)
+	require.Equal(t, before, look(t, filepath.Dir(path)))
+}
+
 func TestLockRecordsItsHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
+	requireHeld(t, path, false)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	l, err := durable.TryLock(path, durable.Self("project r-1", now))
 	require.NoError(t, err)
+	requireHeld(t, path, true)
 
 	_, err = durable.TryLock(path, durable.Self("second", now))
 	held := (*durable.ErrHeld)(nil)
@@ -52,6 +64,7 @@ func TestLockRecordsItsHolder(t *testing.T) {
 
 	require.NoError(t, l.Unlock())
 	require.Zero(t, durable.ReadOwner(path))
+	requireHeld(t, path, false)
 	l, err = durable.TryLock(path, durable.Self("third", now))
 	require.NoError(t, err)
 	require.NoError(t, l.Unlock())
@@ -68,22 +81,22 @@ func TestDeadProcessHoldsNoLock(t *testing.T) {
 	require.NoError(t, other.Process.Kill())
 	_ = other.Wait()
 	require.Equal(t, "the other process", durable.ReadOwner(path).What,
-		"the record of the dead stays until somebody takes over")
+		"the record stays until the next process acquires the lock")
 	l, err := durable.TryLock(path, durable.Self("me", time.Now()))
 	require.NoError(t, err)
 	require.Equal(t, "me", durable.ReadOwner(path).What)
 	require.NoError(t, l.Unlock())
 }
 
-// TestLockDoesNotDependOnItsRecord: whatever the record says, of another boot, another host, or a number that is a
-// stranger's by now, a lock that nobody holds is taken over; and one that a live process holds is not, though its
-// record was lost or speaks of somebody who is gone.
+// TestLockDoesNotDependOnItsRecord: a free lock can be acquired if its record names another boot, another host, or the
+// number of another process; and one that a live process holds cannot, although its record was lost or is of a process
+// that has ended.
 func TestLockDoesNotDependOnItsRecord(t *testing.T) {
 	me := durable.Self("me", time.Now())
 	otherBoot, otherHost, stranger, dead := me, me, me, me
 	otherBoot.Boot, otherHost.Host, stranger.PID, dead.PID = "another boot", "another host", 1, 1<<22
 	for name, record := range map[string]any{"another boot": otherBoot, "another host": otherHost,
-		"a stranger's number": stranger, "a dead process": dead, "nothing": nil} {
+		"another process": stranger, "a dead process": dead, "nothing": nil} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := json.Marshal(record)
 			require.NoError(t, err)
@@ -99,9 +112,7 @@ func TestLockDoesNotDependOnItsRecord(t *testing.T) {
 			_, err = durable.TryLock(path, me)
 			held := (*durable.ErrHeld)(nil)
 			require.ErrorAs(t, err, &held)
-			there, err := durable.Held(folder.Folder{Root: filepath.Dir(path)}, filepath.Base(path))
-			require.NoError(t, err)
-			require.True(t, there)
+			requireHeld(t, path, true)
 		})
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 )
 
-// Unsynced files wait for no disk, beside others that do; one step makes all of them durable.
+// TestUnsyncedFilesWaitForNoDisk beside others that do: one step makes all of them durable.
 func TestUnsyncedFilesWaitForNoDisk(t *testing.T) {
 	dir := t.TempDir()
 	var synced []string
