@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -31,132 +32,98 @@ func TestReadReplyUsesReportedFigures(t *testing.T) {
 
 func TestReadReplyEstimatesMissingFigures(t *testing.T) {
 	for name, row := range map[string]struct {
-		kind, stdout string
-		exit         Exit
-		tokens       run.Tokens
-		cost         float64
-		estimated    bool
+		stdout string
+		tokens run.Tokens
+		cost   float64
+		exact  bool // not estimated
 	}{
-		"tokens but no cost": {
-			adapter.ClaudeJSON, `{"result":"x","usage":{"input_tokens":1000,"output_tokens":100}}`, Exit{},
-			run.Tokens{Input: 1000, Output: 100}, 0.0225, true,
-		},
+		"tokens but no cost": {stdout: `{"result":"x","usage":{"input_tokens":1000,"output_tokens":100}}`,
+			tokens: run.Tokens{Input: 1000, Output: 100}, cost: 0.0225},
 		"cached tokens but no cost": {
-			adapter.ClaudeJSON, `{"result":"x","usage":{"cache_read_input_tokens":1000,"cache_creation_input_tokens":1000}}`,
-			Exit{},
-			run.Tokens{CacheRead: 1000, CacheWrite: 1000}, 0.02025, true,
-		},
-		"cost but no tokens": {
-			adapter.ClaudeJSON, `{"result":"12345678","total_cost_usd":0.5}`, Exit{}, run.Tokens{Input: 35723, Output: 2},
-			0.5, true,
-		},
-		"a cost of 0 without tokens": {
-			adapter.ClaudeJSON, `{"result":"12345678","total_cost_usd":0}`, Exit{}, run.Tokens{Input: 35723, Output: 2},
-			0.535995,
-			true,
-		},
-		"a cost of 0 with tokens": {
-			adapter.ClaudeJSON, `{"result":"1","total_cost_usd":0,"usage":{"input_tokens":5}}`, Exit{}, run.Tokens{Input: 5}, 0,
-			false,
-		},
-		"text counts characters": {adapter.Text, "äöüß", Exit{}, run.Tokens{Input: 35723, Output: 1}, 0.53592, true},
+			stdout: `{"result":"x","usage":{"cache_read_input_tokens":1000,"cache_creation_input_tokens":1000}}`,
+			tokens: run.Tokens{CacheRead: 1000, CacheWrite: 1000}, cost: 0.02025},
+		"cost but no tokens": {stdout: `{"result":"12345678","total_cost_usd":0.5}`,
+			tokens: run.Tokens{Input: 35723, Output: 2}, cost: 0.5},
+		"a cost of 0 without tokens": {stdout: `{"result":"12345678","total_cost_usd":0}`,
+			tokens: run.Tokens{Input: 35723, Output: 2}, cost: 0.535995},
+		"a cost of 0 with tokens": {stdout: `{"result":"1","total_cost_usd":0,"usage":{"input_tokens":5}}`,
+			tokens: run.Tokens{Input: 5}, exact: true},
 		"a failed attempt is paid too": {
-			adapter.ClaudeJSON, `{"result":"no","is_error":true,"total_cost_usd":0.2,"usage":{"input_tokens":5}}`, Exit{},
-			run.Tokens{Input: 5}, 0.2, false,
-		},
-		"half an answer is paid too": {adapter.ClaudeJSON, `{"result":"a`, Exit{}, run.Tokens{Input: 35723, Output: 3},
-			0.53607,
-			true},
-		"nothing printed, nothing": {adapter.ClaudeJSON, ``, Exit{Code: 1}, run.Tokens{}, 0, true},
+			stdout: `{"result":"no","is_error":true,"total_cost_usd":0.2,"usage":{"input_tokens":5}}`,
+			tokens: run.Tokens{Input: 5}, cost: 0.2, exact: true},
+		"half an answer is paid too": {stdout: `{"result":"a`, tokens: run.Tokens{Input: 35723, Output: 3}, cost: 0.53607},
+		"nothing printed, nothing":   {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply, _ := ReadReply(row.kind, []byte(row.stdout), row.exit, "", prices, 142891)
+			exit := Exit{}
+			if row.stdout == "" {
+				exit.Code = 1
+			}
+			reply, _ := ReadReply(adapter.ClaudeJSON, []byte(row.stdout), exit, "", prices, 142891)
 			require.Equal(t, row.tokens, reply.Tokens)
 			require.InDelta(t, row.cost, reply.CostUSD, 1e-9)
-			require.Equal(t, row.estimated, reply.Estimated)
+			require.Equal(t, !row.exact, reply.Estimated)
 		})
 	}
+	reply, _ := ReadReply(adapter.Text, []byte("äöüß"), Exit{}, "", prices, 142891)
+	require.Equal(t, run.Tokens{Input: 35723, Output: 1}, reply.Tokens, "text counts characters")
 }
 
+// TestReadReplyClassifiesFailures: TestCauseDecidesRetries has what each cause means.
 func TestReadReplyClassifiesFailures(t *testing.T) {
 	isError := func(text string) string {
 		return fmt.Sprintf(`{"type":"result","subtype":"success","is_error":true,"result":%q}`, text)
 	}
-	type want struct {
-		category          run.Category
-		passes, permanent bool
-	}
 	for name, row := range map[string]struct {
-		kind, stdout, stderr string
-		exit                 Exit
-		want                 want
+		kind           string // empty: claude-json
+		stdout, stderr string
+		exit           Exit
+		category       run.Category
+		permanent      bool
 	}{
-		"cut in the middle": {adapter.ClaudeJSON, whole[:100], "", Exit{}, want{category: run.CategoryOutputTruncated}},
-		"empty":             {adapter.ClaudeJSON, "", "", Exit{}, want{category: run.CategoryOutputEmpty}},
-		"white space":       {adapter.Text, " \n", "", Exit{}, want{category: run.CategoryOutputEmpty}},
-		"no result": {adapter.ClaudeJSON, `{"subtype":"error_max_turns","is_error":false}`, "", Exit{}, want{
-			category: run.CategoryOutputEmpty,
-		}},
-		"maximum of cost": {
-			adapter.ClaudeJSON, `{"subtype":"error_max_budget_usd","is_error":true,"errors":["Reached it"]}`, "", Exit{Code: 1},
-			want{run.CategoryBudgetExceeded, false, true},
-		},
-		"is_error with exit 0": {adapter.ClaudeJSON, isError("something broke"), "", Exit{}, want{
-			category: run.CategoryAgentExit,
-		}},
-		"is_error: overloaded, exit 1": {
-			adapter.ClaudeJSON, isError("Overloaded"), "", Exit{Code: 1}, want{run.CategoryRateLimit, true, false},
-		},
-		"is_error: invalid key": {
-			adapter.ClaudeJSON, isError("Invalid API key · Please run /login"), "", Exit{Code: 1},
-			want{run.CategoryAgentExit, false, true},
-		},
-		"exit 1": {adapter.ClaudeJSON, "", "Connection reset by peer", Exit{Code: 1}, want{
-			category: run.CategoryAgentExit,
-		}},
-		"exit 2 is not a rate limit": {adapter.ClaudeJSON, "", "hook said no", Exit{Code: 2}, want{
-			category: run.CategoryAgentExit,
-		}},
-		"exit 1: 429": {adapter.ClaudeJSON, "", "HTTP 429", Exit{Code: 1}, want{run.CategoryRateLimit, true, false}},
-		"exit 1: complaint on stdout": {
-			adapter.Text, "Please run /login", "", Exit{Code: 1}, want{run.CategoryAgentExit, false, true},
-		},
-		"exit 1: long text is not a complaint": {adapter.Text, strings.Repeat("capacity ", 200), "", Exit{Code: 1}, want{
-			category: run.CategoryAgentExit,
-		}},
-		"exit 1 with an answer on capacity": {adapter.ClaudeJSON, `{"result":"capacity","is_error":false}`, "", Exit{Code: 1},
-			want{
-				category: run.CategoryAgentExit,
-			}},
-		"exit 127": {
-			adapter.ClaudeJSON, "", "sh: claude: not found", Exit{Code: 127}, want{run.CategorySpawnFailed, false, true},
-		},
-		"ended by a signal": {adapter.ClaudeJSON, "", "", Exit{Code: -1, Signal: "killed"}, want{
-			category: run.CategoryAgentExit,
-		}},
-		"timeout": {
-			adapter.ClaudeJSON, "half", "429", Exit{Code: -1, TimedOut: true, Duration: time.Minute}, want{
-				category: run.CategoryAgentTimeout,
-			},
-		},
-		"timeout, exit 0, nothing": {adapter.Text, "half", "", Exit{TimedOut: true}, want{
-			category: run.CategoryAgentTimeout,
-		}},
-		"killed": {
-			adapter.Text, "half", "", Exit{Code: -1, Killed: true, KillCause: "run cancelled"},
-			want{category: run.CategoryUnknown},
-		},
-		"is_error before the timeout": {
-			adapter.ClaudeJSON, isError("overloaded"), "", Exit{Code: -1, TimedOut: true},
-			want{run.CategoryRateLimit, true, false},
-		},
-		"a kind that no pipeline may ask of": {"xml", "<a/>", "", Exit{},
-			want{run.CategoryConfigMismatch, false, true}},
+		"cut in the middle": {stdout: whole[:100], category: run.CategoryOutputTruncated},
+		"empty":             {category: run.CategoryOutputEmpty},
+		"white space":       {kind: adapter.Text, stdout: " \n", category: run.CategoryOutputEmpty},
+		"no result": {stdout: `{"subtype":"error_max_turns","is_error":false}`,
+			category: run.CategoryOutputEmpty},
+		"maximum of cost": {stdout: `{"subtype":"error_max_budget_usd","is_error":true,"errors":["Reached it"]}`,
+			exit: Exit{Code: 1}, category: run.CategoryBudgetExceeded, permanent: true},
+		"is_error with exit 0": {stdout: isError("something broke"), category: run.CategoryAgentExit},
+		"is_error: overloaded, exit 1": {stdout: isError("Overloaded"), exit: Exit{Code: 1},
+			category: run.CategoryRateLimit},
+		"is_error: invalid key": {stdout: isError("Invalid API key · Please run /login"), exit: Exit{Code: 1},
+			category: run.CategoryAgentExit, permanent: true},
+		"exit 1": {stderr: "Connection reset by peer", exit: Exit{Code: 1}, category: run.CategoryAgentExit},
+		"exit 2 is not a rate limit": {stderr: "hook said no", exit: Exit{Code: 2},
+			category: run.CategoryAgentExit},
+		"exit 1: 429": {stderr: "HTTP 429", exit: Exit{Code: 1}, category: run.CategoryRateLimit},
+		"exit 1: complaint on stdout": {kind: adapter.Text, stdout: "Please run /login", exit: Exit{Code: 1},
+			category: run.CategoryAgentExit, permanent: true},
+		"exit 1: long text is not a complaint": {kind: adapter.Text, stdout: strings.Repeat("capacity ", 200),
+			exit: Exit{Code: 1}, category: run.CategoryAgentExit},
+		"exit 1 with an answer on capacity": {stdout: `{"result":"capacity","is_error":false}`, exit: Exit{Code: 1},
+			category: run.CategoryAgentExit},
+		"exit 127": {stderr: "sh: claude: not found", exit: Exit{Code: 127}, category: run.CategorySpawnFailed,
+			permanent: true},
+		"ended by a signal": {exit: Exit{Code: -1, Signal: "killed"}, category: run.CategoryAgentExit},
+		"timeout": {stdout: "half", stderr: "429", exit: Exit{Code: -1, TimedOut: true, Duration: time.Minute},
+			category: run.CategoryAgentTimeout},
+		"timeout, exit 0, nothing": {kind: adapter.Text, stdout: "half", exit: Exit{TimedOut: true},
+			category: run.CategoryAgentTimeout},
+		"killed": {kind: adapter.Text, stdout: "half", exit: Exit{Code: -1, Killed: true, KillCause: "run cancelled"},
+			category: run.CategoryUnknown},
+		"is_error before the timeout": {stdout: isError("overloaded"), exit: Exit{Code: -1, TimedOut: true},
+			category: run.CategoryRateLimit},
+		"a kind that no pipeline may ask of": {kind: "xml", stdout: "<a/>", category: run.CategoryConfigMismatch,
+			permanent: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, failure := ReadReply(row.kind, []byte(row.stdout), row.exit, row.stderr, prices, 100)
+			kind := cmp.Or(row.kind, adapter.ClaudeJSON)
+			_, failure := ReadReply(kind, []byte(row.stdout), row.exit, row.stderr, prices, 100)
 			require.NotNil(t, failure)
-			require.Equal(t, row.want, want{failure.Category, failure.Cause.Passes(), failure.Permanent}, failure.Message)
+			require.Equal(t, row.category, failure.Category, failure.Message)
+			require.Equal(t, row.category == run.CategoryRateLimit, failure.Cause.Passes())
+			require.Equal(t, row.permanent, failure.Permanent)
 			require.NotEmpty(t, failure.Message)
 			require.Equal(t, row.exit.Code, failure.ExitCode)
 		})
