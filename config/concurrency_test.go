@@ -33,12 +33,12 @@ func TestThisHost(t *testing.T) {
 
 func TestExplainShowsTheRuleOfABound(t *testing.T) {
 	alone(t, "concurrency: {checkouts: 3}\n")
-	all, err := Explain(flags(t))
-	require.NoError(t, err)
+	all := must(Explain(flags(t)))(t)
 	require.Contains(t, all, Setting{"concurrency.notices", "16", "default", "16"})
 	for _, s := range all {
 		if s.Name == "concurrency.checkouts" {
-			require.Equal(t, []string{"3", "file"}, []string{s.Value, s.Source})
+			require.Equal(t, "3", s.Value)
+			require.Equal(t, "file", s.Source)
 		}
 		if s.Name == "concurrency.projections" {
 			require.NotEqual(t, "0", s.Value)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// alone is a process without settings of its own. file is the settings file; empty: there is none.
+// alone is a process without settings but those of a settings file, if it is not empty.
 func alone(t *testing.T, file string) {
 	t.Helper()
 	home := t.TempDir()
@@ -28,10 +28,14 @@ func alone(t *testing.T, file string) {
 	if file == "" {
 		return
 	}
-	dir, err := os.UserConfigDir()
-	require.NoError(t, err)
+	dir := must(os.UserConfigDir())(t)
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, "passbook"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "passbook", "config.yaml"), []byte(file), 0o644))
+}
+
+// must returns the value of a call that may not fail: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T { t.Helper(); require.NoError(t, err); return v }
 }
 
 func flags(t *testing.T, args ...string) *pflag.FlagSet {
@@ -152,8 +156,7 @@ func TestEverySourceSetsEverySetting(t *testing.T) {
 		}
 		for way, set := range ways {
 			t.Run(name+" by "+way, func(t *testing.T) {
-				got, err := Load(set(t))
-				require.NoError(t, err)
+				got := must(Load(set(t)))(t)
 				require.Equal(t, s.want, s.get(got))
 			})
 		}
@@ -170,12 +173,10 @@ func inFile(name, text string) string {
 
 func TestListsAreSplit(t *testing.T) {
 	alone(t, "redact:\n  env: [A_KEY, B]\n  patterns:\n    - 'a,b'\n    - c\n")
-	s, err := Load(flags(t))
-	require.NoError(t, err)
+	s := must(Load(flags(t)))(t)
 	require.Equal(t, Redact{Env: Words{"A_KEY", "B"}, Patterns: Lines{"a,b", "c"}}, s.Redact)
 	t.Setenv("PASSBOOK_REDACT_PATTERNS", "x,y\nz\n")
-	s, err = Load(flags(t))
-	require.NoError(t, err)
+	s = must(Load(flags(t)))(t)
 	require.Equal(t, Redact{Env: Words{"A_KEY", "B"}, Patterns: Lines{"x,y", "z"}}, s.Redact)
 }
 
@@ -183,8 +184,7 @@ func TestLaterSourcesWin(t *testing.T) {
 	alone(t, "task_queue: of-the-file\ncalls: 2\nenvironment: of-the-file\n")
 	t.Setenv("PASSBOOK_TASK_QUEUE", "of-the-variable")
 	t.Setenv("PASSBOOK_CALLS", "3")
-	s, err := Load(flags(t, "--task-queue", "of-the-flag"))
-	require.NoError(t, err)
+	s := must(Load(flags(t, "--task-queue", "of-the-flag")))(t)
 	require.Equal(t, "of-the-flag", s.TaskQueue)
 	require.Equal(t, 3, s.Calls)
 	require.Equal(t, "of-the-file", s.Environment)
@@ -194,31 +194,23 @@ func TestDefaultStoreEscapesItsPath(t *testing.T) {
 	alone(t, "")
 	dir := filepath.Join(t.TempDir(), "a #1, 50% of? it")
 	t.Setenv("PASSBOOK_STATE_DIR", dir)
-	s, err := Load(flags(t))
-	require.NoError(t, err)
-	u, err := url.Parse(s.Store)
-	require.NoError(t, err)
+	s := must(Load(flags(t)))(t)
+	u := must(url.Parse(s.Store))(t)
 	require.Equal(t, url.URL{Scheme: "file", Path: filepath.Join(dir, "store"), RawPath: u.RawPath}, *u)
 }
 
 func TestDefaults(t *testing.T) {
 	alone(t, "")
-	s, err := Load(flags(t))
-	require.NoError(t, err)
+	s := must(Load(flags(t)))(t)
 	require.Equal(t, filepath.Join(os.Getenv("XDG_STATE_HOME"), "passbook"), s.StateDir)
 	require.Equal(t, "file://"+s.StateDir+"/store", s.Store)
 	require.True(t, s.LocalStore())
 	require.Equal(t, filepath.Join(s.StateDir, "scratch"), s.Scratch())
-	wd, err := os.Getwd()
-	require.NoError(t, err)
+	wd := must(os.Getwd())(t)
 	require.Equal(t, filepath.Join(wd, "runs"), s.RunRoot)
 	require.Equal(t, 10*time.Second, s.Heartbeat)
-}
-
-func TestStateHome(t *testing.T) {
-	alone(t, "")
 	t.Setenv("XDG_STATE_HOME", "")
-	require.True(t, strings.HasPrefix(stateHome(), os.Getenv("HOME")), "%s is the user's own", stateHome())
+	require.True(t, strings.HasPrefix(stateHome(), os.Getenv("HOME")), stateHome())
 }
 
 func TestLoadReportsEveryError(t *testing.T) {
@@ -237,6 +229,21 @@ func TestLoadReportsEveryError(t *testing.T) {
 			[]string{"concurrency.checkouts is -1; it must be at least 1, or 0 for 1 per core",
 				"concurrency.notices is -2; it must be at least 1, or 0 for 16"},
 		},
+		{"budgets", "policy: {budget_usd: 1e308}\n", nil, []string{"settings: policy.budget_usd is "}},
+		{"an infinite budget", "policy: {budget_usd: .inf}\n", nil, []string{"settings: policy.budget_usd is "}},
+		{"no budget", "policy: {budget_usd: .nan}\n", nil, []string{"settings: policy.budget_usd is "}},
+		{"a negative budget", "policy: {budget_usd: -1}\n", nil, []string{"settings: policy.budget_usd is "}},
+		{"cost of a day", "per_day: {usd: .nan}\n", nil, []string{"settings: per_day."}},
+		{"tokens of a day", "per_day: {tokens: -1}\n", nil, []string{"settings: per_day."}},
+		{"calls of a day", "per_day: {calls: -2}\n", nil, []string{"settings: per_day."}},
+		{"negative calls", "at_once: {host: -1}\n", nil,
+			[]string{"settings: at_once.host and at_once.account must be at least 0"}},
+		{"an account without a number", "at_once: {accounts: [work]}\n", nil,
+			[]string{`settings: at_once.accounts has "work"; write NAME=NUMBER`}},
+		{"an account with a negative number", "at_once: {accounts: [a=-1]}\n", nil,
+			[]string{`settings: at_once.accounts has "a=-1"; write NAME=NUMBER`}},
+		{"an account with a word", "at_once: {accounts: [a=two]}\n", nil,
+			[]string{`settings: at_once.accounts has "a=two"; write NAME=NUMBER`}},
 		{"no YAML", "calls: [\n", nil, []string{"settings file", "config.yaml"}},
 		{"named file that is missing", "", []string{"--settings", "/gone/settings.yaml"},
 			[]string{"/gone/settings.yaml"}},
@@ -257,57 +264,19 @@ func TestSettingsFileCanBeNamed(t *testing.T) {
 	alone(t, "task_queue: usual\n")
 	path := filepath.Join(t.TempDir(), "mine.yaml")
 	require.NoError(t, os.WriteFile(path, []byte("task_queue: mine\n"), 0o644))
-	s, err := Load(flags(t, "--settings", path))
-	require.NoError(t, err)
+	s := must(Load(flags(t, "--settings", path)))(t)
 	require.Equal(t, "mine", s.TaskQueue)
 	t.Setenv("PASSBOOK_SETTINGS", path)
-	s, err = Load(flags(t))
-	require.NoError(t, err)
+	s = must(Load(flags(t)))(t)
 	require.Equal(t, "mine", s.TaskQueue)
 }
 
-func TestBudgetMustBeValid(t *testing.T) {
-	for _, value := range []string{"1e308", ".inf", ".nan", "-1"} {
-		t.Run(value, func(t *testing.T) {
-			alone(t, "policy:\n  budget_usd: "+value+"\n")
-			_, err := Load(flags(t))
-			require.ErrorContains(t, err, "settings: policy.budget_usd is ")
-		})
-	}
-}
-
-func TestBudgetOfADayMustBeValid(t *testing.T) {
-	for setting, value := range map[string]string{"usd": ".nan", "tokens": "-1", "calls": "-2"} {
-		t.Run(setting, func(t *testing.T) {
-			alone(t, "per_day:\n  "+setting+": "+value+"\n")
-			_, err := Load(flags(t))
-			require.ErrorContains(t, err, "settings: per_day.")
-		})
-	}
-}
-
-// TestFlagOfVerbIsNotASetting has a verb with its own flag of the same name.
-func TestFlagOfVerbIsNotASetting(t *testing.T) {
+// TestFlagOfCommandIsNotASetting: a command may have a flag of the same name.
+func TestFlagOfCommandIsNotASetting(t *testing.T) {
 	alone(t, "")
 	fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	fs.Int("calls", 0, "of the verb")
+	fs.Int("calls", 0, "of the command")
 	require.NoError(t, fs.Parse([]string{"--calls", "-1"}))
-	s, err := Load(fs)
-	require.NoError(t, err)
+	s := must(Load(fs))(t)
 	require.Equal(t, 4, s.Calls)
-}
-
-func TestCallsAtOnceMustBeValid(t *testing.T) {
-	for value, message := range map[string]string{
-		"{host: -1}":          "settings: at_once.host and at_once.account must be at least 0",
-		"{accounts: [work]}":  `settings: at_once.accounts has "work"; write NAME=NUMBER`,
-		"{accounts: [a=-1]}":  `settings: at_once.accounts has "a=-1"; write NAME=NUMBER`,
-		"{accounts: [a=two]}": `settings: at_once.accounts has "a=two"; write NAME=NUMBER`,
-	} {
-		t.Run(value, func(t *testing.T) {
-			alone(t, "at_once: "+value+"\n")
-			_, err := Load(flags(t))
-			require.ErrorContains(t, err, message)
-		})
-	}
 }

@@ -14,8 +14,7 @@ func TestExplainShowsTheSourceOfEverySetting(t *testing.T) {
 	t.Setenv("PASSBOOK_CALLS", "3")
 	t.Setenv("PASSBOOK_HEARTBEAT", "25s")
 	t.Setenv("PASSBOOK_ENVIRONMENT", "") // as if it were not set
-	all, err := Explain(flags(t, "--heartbeat", "30s"))
-	require.NoError(t, err)
+	all := must(Explain(flags(t, "--heartbeat", "30s")))(t)
 	require.Len(t, all, len(every))
 	home := os.Getenv("HOME")
 	file := filepath.Join(home, "config", "passbook", "config.yaml")

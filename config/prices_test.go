@@ -13,8 +13,7 @@ import (
 
 func TestOwnPricesPrecedeListPrices(t *testing.T) {
 	alone(t, "prices:\n  - gpt-5.6  1 2\n  - own-*  3 4 0 5\n")
-	s, err := Load(nil)
-	require.NoError(t, err)
+	s := must(Load(nil))(t)
 	for model, want := range map[string]price.Price{
 		"gpt-5.6": price.Of(1, 2, 0, 0), "gpt-5.6-2026-07-24": price.Of(1, 2, 0, 0),
 		"own-large": {Input: 3, Output: 4, CacheWrite: 5},
@@ -31,10 +30,9 @@ func TestOwnPricesPrecedeListPrices(t *testing.T) {
 func TestWrongPricesAreReportedWithTheirPlace(t *testing.T) {
 	const wrong = "calls: 4\nprices:\n  - gpt-5.6 1\n  - own-1 1 2\n  - own-2 1 x\n  - own-1 3 4\n"
 	alone(t, wrong)
-	dir, err := os.UserConfigDir()
-	require.NoError(t, err)
+	dir := must(os.UserConfigDir())(t)
 	file := filepath.Join(dir, "passbook", "config.yaml")
-	_, err = Load(nil)
+	_, err := Load(nil)
 	for _, want := range []string{
 		file + `:3: prices: price "gpt-5.6 1": write MODEL INPUT OUTPUT`, file + ":5: prices: price of own-2: x is not",
 		file + ":6: prices: price of own-1: it is there twice; remove one",

@@ -104,7 +104,7 @@ func TestRenewalKeepsKeys(t *testing.T) {
 		{"leaves long after their end", 400 * day, []string{"ca.crt"}},
 		{"the authority", 6 * 365 * day, nil},
 		{"everything, long after its end", 11 * 365 * day, nil},
-		{"made by a clock that ran ahead", -400 * day, nil},
+		{"created by a clock that was ahead", -400 * day, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			d := made(t)
@@ -127,7 +127,7 @@ func TestRenewalKeepsKeys(t *testing.T) {
 }
 
 func TestDamageIsRepaired(t *testing.T) {
-	for name, hurt := range map[string]func(d certs.Dir) error{
+	for name, damage := range map[string]func(d certs.Dir) error{
 		"no certificate":     func(d certs.Dir) error { return os.Remove(d.Cert(certs.Worker)) },
 		"no key":             func(d certs.Dir) error { return os.Remove(d.Key(certs.UI)) },
 		"no authority":       func(d certs.Dir) error { return os.Remove(d.CA()) },
@@ -139,7 +139,7 @@ func TestDamageIsRepaired(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := made(t)
-			require.NoError(t, hurt(d))
+			require.NoError(t, damage(d))
 			require.NoError(t, d.Ensure(t.Context(), time.Now()))
 			require.Len(t, files(t, d), 2+2*len(certs.Roles))
 			for _, r := range certs.Roles {

@@ -63,12 +63,10 @@ func TestEnsureAttributesWithoutAnOperatorService(t *testing.T) {
 				grpc.UnaryInterceptor(requireKey))
 			settings(t, map[string]string{"TEMPORAL_ADDRESS": "localhost" + addr[len("127.0.0.1"):],
 				"TEMPORAL_API_KEY": "sesame", "TEMPORAL_TLS_SERVER_CA_CERT_PATH": authority})
-			conn, err := connect.Find(config.Settings{})
-			require.NoError(t, err)
-			cl, err := conn.Dial(t.Context(), "", slog.New(slog.DiscardHandler))
-			require.NoError(t, err)
+			conn := must(connect.Find(config.Settings{}))(t)
+			cl := must(conn.Dial(t.Context(), "", slog.New(slog.DiscardHandler)))(t)
 			defer cl.Close()
-			err = connect.EnsureAttributes(t.Context(), cl, "default")
+			err := connect.EnsureAttributes(t.Context(), cl, "default")
 			if row.want == "" {
 				require.NoError(t, err)
 			} else {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,25 +27,34 @@ func recorded(t *testing.T, alive bool) (string, local.Server) {
 	state := t.TempDir()
 	dir := certs.Dir(filepath.Join(state, "server", "certs"))
 	require.NoError(t, dir.Ensure(t.Context(), time.Now()))
-	client, err := dir.Client(certs.System)
-	require.NoError(t, err)
-	pair, err := tls.LoadX509KeyPair(dir.Cert(certs.Server), dir.Key(certs.Server))
-	require.NoError(t, err)
+	client := must(dir.Client(certs.System))(t)
+	pair := must(tls.LoadX509KeyPair(dir.Cert(certs.Server), dir.Key(certs.Server)))(t)
 	s := local.Server{Namespace: "default", Certs: dir, Address: serving(t, &frontend{},
 		grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{pair},
 			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: client.RootCAs})))}
 	if alive {
-		s.Process, err = process.Self()
-		require.NoError(t, err)
+		s.Process = must(process.Self())(t)
 	}
-	text, err := json.Marshal(s)
-	require.NoError(t, err)
+	text := must(json.Marshal(s))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(state, "server", "server.json"), text, 0o600))
 	return state, s
 }
 
 // TestRecordedServerIsEmbedded: an address that names the recorded server is not another server.
 func TestRecordedServerIsEmbedded(t *testing.T) {
+	env := func(address string, with ...string) func(local.Server) map[string]string {
+		return func(s local.Server) map[string]string {
+			paths := map[string]string{"TEMPORAL_TLS_CLIENT_CERT_PATH": s.Certs.Cert(certs.CLI),
+				"TEMPORAL_TLS_CLIENT_KEY_PATH": s.Certs.Key(certs.CLI), "TEMPORAL_TLS_SERVER_CA_CERT_PATH": s.Certs.CA()}
+			_, port, _ := strings.Cut(s.Address, ":")
+			out := map[string]string{"TEMPORAL_ADDRESS": strings.Replace(address, "PORT", port, 1)}
+			for _, name := range with {
+				out["TEMPORAL_TLS_"+name] = paths["TEMPORAL_TLS_"+name]
+			}
+			return out
+		}
+	}
+	const cert, key, authority = "CLIENT_CERT_PATH", "CLIENT_KEY_PATH", "SERVER_CA_CERT_PATH"
 	for _, row := range []struct {
 		name     string
 		alive    bool
@@ -52,45 +62,21 @@ func TestRecordedServerIsEmbedded(t *testing.T) {
 		embedded bool
 	}{
 		{"nothing is set", true, func(local.Server) map[string]string { return nil }, true},
-		{"its address", true, func(s local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": s.Address}
-		}, true},
-		{"its address by name", true, func(s local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": "localhost" + s.Address[len("127.0.0.1"):]}
-		}, true},
-		{"another address", true, func(local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": "127.0.0.1:1"}
-		}, false},
-		{"its address, and it has ended", false, func(s local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": s.Address}
-		}, false},
-		{"its address and certificates, and it has ended", false, func(s local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": s.Address,
-				"TEMPORAL_TLS_CLIENT_CERT_PATH":    s.Certs.Cert(certs.CLI),
-				"TEMPORAL_TLS_CLIENT_KEY_PATH":     s.Certs.Key(certs.CLI),
-				"TEMPORAL_TLS_SERVER_CA_CERT_PATH": s.Certs.CA()}
-		}, true},
-		{"its certificates at an earlier port", true, func(s local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": "127.0.0.1:1",
-				"TEMPORAL_TLS_CLIENT_CERT_PATH":    s.Certs.Cert(certs.CLI),
-				"TEMPORAL_TLS_CLIENT_KEY_PATH":     s.Certs.Key(certs.CLI),
-				"TEMPORAL_TLS_SERVER_CA_CERT_PATH": s.Certs.CA()}
-		}, true},
-		{"its certificates and another host", true, func(s local.Server) map[string]string {
-			return map[string]string{"TEMPORAL_ADDRESS": "elsewhere:7233",
-				"TEMPORAL_TLS_CLIENT_CERT_PATH": s.Certs.Cert(certs.CLI),
-				"TEMPORAL_TLS_CLIENT_KEY_PATH":  s.Certs.Key(certs.CLI)}
-		}, false},
+		{"its address", true, env("127.0.0.1:PORT"), true},
+		{"its address by name", true, env("localhost:PORT"), true},
+		{"another address", true, env("127.0.0.1:1"), false},
+		{"its address, and it has ended", false, env("127.0.0.1:PORT"), false},
+		{"its address and certificates, and it has ended", false, env("127.0.0.1:PORT", cert, key, authority), true},
+		{"its certificates at an earlier port", true, env("127.0.0.1:1", cert, key, authority), true},
+		{"its certificates and another host", true, env("elsewhere:7233", cert, key), false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			state, s := recorded(t, row.alive)
 			settings(t, row.env(s))
-			conn, err := connect.Find(config.Settings{StateDir: state})
-			require.NoError(t, err)
+			conn := must(connect.Find(config.Settings{StateDir: state}))(t)
 			require.Equal(t, row.embedded, !conn.Explicit)
 			if row.embedded {
-				c, err := conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler))
-				require.NoError(t, err)
+				c := must(conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler)))(t)
 				c.Close()
 			}
 		})
@@ -101,14 +87,12 @@ func TestRecordedServerIsEmbedded(t *testing.T) {
 func TestRoleOfAConnection(t *testing.T) {
 	state, s := recorded(t, true)
 	settings(t, nil)
-	conn, err := connect.Find(config.Settings{StateDir: state})
-	require.NoError(t, err)
+	conn := must(connect.Find(config.Settings{StateDir: state}))(t)
 	require.NoError(t, os.Remove(s.Certs.Key(certs.Worker)))
 	conn.Role = certs.Worker
-	_, err = conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler))
+	_, err := conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler))
 	require.Error(t, err, "the worker's key is missing")
 	conn.Role = ""
-	c, err := conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler))
-	require.NoError(t, err)
+	c := must(conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler)))(t)
 	c.Close()
 }

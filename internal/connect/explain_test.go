@@ -14,8 +14,7 @@ import (
 
 func TestExplainShowsDefaults(t *testing.T) {
 	settings(t, nil)
-	all, err := connect.Explain()
-	require.NoError(t, err)
+	all := must(connect.Explain())(t)
 	require.Equal(t, []config.Setting{
 		{Name: "profile", Value: "default", Source: "default"},
 		{Name: "config_file", Value: all[1].Value, Source: "default"},
@@ -42,8 +41,7 @@ client_key_data = "secret-key"
 		"TEMPORAL_API_KEY":            "secret-key",
 		"TEMPORAL_GRPC_META_MY_TOKEN": "secret-key",
 	})
-	all, err := connect.Explain()
-	require.NoError(t, err)
+	all := must(connect.Explain())(t)
 	place := file + " [profile.cloud]"
 	require.Equal(t, []config.Setting{
 		{Name: "profile", Value: "cloud", Source: "environment", From: "TEMPORAL_PROFILE"},
@@ -62,8 +60,7 @@ client_key_data = "secret-key"
 
 func TestExplainShowsThatAnAPIKeyEnablesTLS(t *testing.T) {
 	settings(t, map[string]string{"TEMPORAL_API_KEY": "secret-key"})
-	all, err := connect.Explain()
-	require.NoError(t, err)
+	all := must(connect.Explain())(t)
 	require.Contains(t, all, config.Setting{Name: "tls", Value: "true", Source: "default",
 		From: "follows from the others"})
 }

@@ -54,8 +54,7 @@ func TestProfileIsWritten(t *testing.T) {
 			"[profile.passbook-two]\naddress = \"b:1\"\n\n" + newProfile},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after, err := writeProfile(t, row.before)
-			require.NoError(t, err)
+			after := must(writeProfile(t, row.before))(t)
 			require.Equal(t, row.after, after)
 		})
 	}
@@ -84,13 +83,10 @@ func TestProfileKeepsModeAndLink(t *testing.T) {
 	t.Setenv("TEMPORAL_CONFIG_FILE", link)
 	_, err := connect.WriteProfile(local.Server{Address: "127.0.0.1:7233", Namespace: "default"})
 	require.NoError(t, err)
-	info, err := os.Lstat(link)
-	require.NoError(t, err)
+	info := must(os.Lstat(link))(t)
 	require.NotZero(t, info.Mode()&fs.ModeSymlink)
-	info, err = os.Stat(real)
-	require.NoError(t, err)
+	info = must(os.Stat(real))(t)
 	require.Equal(t, fs.FileMode(0o640), info.Mode().Perm())
-	text, err := os.ReadFile(real)
-	require.NoError(t, err)
+	text := must(os.ReadFile(real))(t)
 	require.Equal(t, 0, strings.Count(string(text), "tls"), "the server has no certificates")
 }

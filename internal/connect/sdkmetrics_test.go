@@ -32,8 +32,7 @@ func TestMetricsOfTheSDK(t *testing.T) {
 		httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	require.Equal(t, http.StatusOK, w.Code, w.Body)
 	parser := expfmt.NewTextParser(model.LegacyValidation)
-	got, err := parser.TextToMetricFamilies(w.Body)
-	require.NoError(t, err)
+	got := must(parser.TextToMetricFamilies(w.Body))(t)
 	counts := map[int]float64{} // by number of labels
 	for _, m := range got["temporal_request_total"].GetMetric() {
 		counts[len(m.GetLabel())] = m.GetCounter().GetValue()

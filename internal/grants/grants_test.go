@@ -3,14 +3,12 @@ package grants
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/keyfile"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -84,7 +82,7 @@ func TestInputsOfAnotherKeyAreRefused(t *testing.T) {
 	}
 }
 
-// A changed value makes an input another one.
+// TestChangedInputsAreRefused: a grant is for one value.
 func TestChangedInputsAreRefused(t *testing.T) {
 	k := load(t, config.Settings{})
 	all := inputs(k)
@@ -110,7 +108,7 @@ func TestChangedInputsAreRefused(t *testing.T) {
 			`started it; continue the run with "starter resume run-1"`)
 }
 
-// Values do not run into each other.
+// TestGrantsSeparateValues: values are not concatenated.
 func TestGrantsSeparateValues(t *testing.T) {
 	k := load(t, config.Settings{})
 	require.NotEqual(t, k.Sign(contract.Permission{Kind: "x", Values: []string{"ab", "c"}}),
@@ -134,19 +132,7 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, `create a key with "starter grant key"`)
 }
 
-// Hosts of a cluster share a key file, which an orchestrator may mount for reading by all.
-func TestHostsShareAKeyFile(t *testing.T) {
-	text, err := keyfile.New()
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "grant.key")
-	require.NoError(t, os.WriteFile(path, []byte(text+"\n"), 0o444))
-	here, there := config.Settings{Grant: config.Grant{KeyFile: path}}, config.Settings{Grant: config.Grant{KeyFile: path}}
-	for _, in := range inputs(load(t, here)) {
-		require.NoError(t, load(t, there).Check(in))
-	}
-}
-
-// Without grants the settings limit what a worker uses.
+// TestDisabledGrantsAreLimitedToTheSettings: without grants, the settings limit directories and stores.
 func TestDisabledGrantsAreLimitedToTheSettings(t *testing.T) {
 	k := load(t, config.Settings{Store: "file:///store", Grant: config.Grant{Disable: true, Stores: []string{"s3://b"},
 		Roots: []string{"/runs"}}})
@@ -158,11 +144,4 @@ func TestDisabledGrantsAreLimitedToTheSettings(t *testing.T) {
 	require.ErrorContains(t, k.Check(at("/runs/1", "s3://c")), "is not that of the settings")
 	require.ErrorContains(t, k.Check(at("/runs/../etc", "s3://b")), "is outside of grant.roots (/runs)")
 	require.ErrorContains(t, k.Check(contract.RoundInput{RunID: "r", Store: "s3://c"}), "is not that of the settings")
-}
-
-func TestKeyIsNotInMessages(t *testing.T) {
-	k := load(t, config.Settings{})
-	raw, err := os.ReadFile(k.from)
-	require.NoError(t, err)
-	require.NotContains(t, k.Check(contract.Target{RunID: "r", Grant: "x"}).Error(), strings.TrimSpace(string(raw)))
 }

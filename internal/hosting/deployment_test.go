@@ -8,6 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/secrets"
 )
 
 func TestWorkersOfADeployment(t *testing.T) {
@@ -35,4 +36,16 @@ func TestWorkersOfADeployment(t *testing.T) {
 func TestBuildWithoutVersionJoinsNoDeployment(t *testing.T) {
 	o := Options{Settings: config.Settings{Deployment: config.Deployment{Name: "passbook"}}}
 	require.ErrorIs(t, Run(t.Context(), o), errNoVersion)
+}
+
+func TestSettingDisablesInhibitor(t *testing.T) {
+	o := Options{Redact: must(secrets.New(config.Settings{}, nil))(t)}
+	require.Nil(t, o.activities().KeepAwake)
+	o.Settings.KeepAwake = true
+	require.NotNil(t, o.activities().KeepAwake)
+}
+
+// must returns the value of a call that may not fail: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T { t.Helper(); require.NoError(t, err); return v }
 }

@@ -105,8 +105,7 @@ func TestHostPollsQueuesThatItCanServe(t *testing.T) {
 	url, door := fakes3.StartGated(t)
 	dir := t.TempDir()
 	t.Setenv("PATH", dir)
-	hidden, err := redact.New(redact.Options{})
-	require.NoError(t, err)
+	hidden := must(redact.New(redact.Options{}))(t)
 	runs := &fakeRuns{}
 	h := newHost(Options{
 		Client: runs, Redact: hidden,
@@ -124,8 +123,7 @@ func TestHostPollsQueuesThatItCanServe(t *testing.T) {
 	polls := func() []string {
 		t.Helper()
 		h.check(t.Context())
-		c, err := local.ReadCapabilities(h.o.Settings.StateDir)
-		require.NoError(t, err)
+		c := must(local.ReadCapabilities(h.o.Settings.StateDir))(t)
 		return c.Queues
 	}
 	require.Empty(t, polls(), "a host without a shared store polls no shared queue")
@@ -160,8 +158,7 @@ func TestHostPollsQueuesThatItCanServe(t *testing.T) {
 	require.Equal(t, 3, stopped)
 	again, _ := busy.try()
 	require.Nil(t, again, "no more polls are admitted")
-	c, err := local.ReadCapabilities(h.o.Settings.StateDir)
-	require.NoError(t, err)
+	c := must(local.ReadCapabilities(h.o.Settings.StateDir))(t)
 	require.Contains(t, c.Stores[0].Missing, "not reachable")
 	busy.ReleaseSlot(released{permit: permit})
 	require.Empty(t, polls())

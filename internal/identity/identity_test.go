@@ -28,7 +28,8 @@ func TestOwnSignaturesAreTrusted(t *testing.T) {
 	trusted, err := Trust(config.Settings{StateDir: state})
 	require.NoError(t, err)
 	auth, refused := trusted.Verify([]byte("text"), o.Sign([]byte("text")))
-	require.Equal(t, []string{"key " + o.Name, ""}, []string{auth, refused})
+	require.Empty(t, refused)
+	require.Equal(t, "key "+o.Name, auth)
 }
 
 func TestVerifyRefuses(t *testing.T) {
@@ -72,7 +73,8 @@ func TestIdentitiesOfTheSettingsAreTrusted(t *testing.T) {
 	trusted, err := Trust(s)
 	require.NoError(t, err)
 	auth, refused := trusted.Verify([]byte("text"), there.Sign([]byte("text")))
-	require.Equal(t, []string{"key ada", ""}, []string{auth, refused})
+	require.Empty(t, refused)
+	require.Equal(t, "key ada", auth)
 
 	s.Decide.Identities = []string{"ada", "bob=short", "=" + there.Public()}
 	_, err = Trust(s)
@@ -88,6 +90,5 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 	own(t, state)
 	require.NoError(t, os.Chmod(filepath.Join(state, File), 0o604))
 	_, err := Load(state)
-	require.ErrorContains(t, err, "read the identity: ")
 	require.ErrorContains(t, err, "(mode 0604): remove it to create another key")
 }

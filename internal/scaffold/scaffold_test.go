@@ -60,23 +60,24 @@ func TestEveryPipelineIsValid(t *testing.T) {
 		}
 		require.Equal(t, o.Verify != "" && o.Kind.Name != "page", ran > 0)
 		require.Equal(t, o.Kind.Needs != Nothing, plan.Workspace != nil)
+		requireComplete(t, o, files)
 	})
 }
 
-func TestPromptsAreComplete(t *testing.T) {
-	all(t, func(t *testing.T, o Options, files []File) {
-		for _, f := range files {
-			text := string(f.Data)
-			require.NotContains(t, text, "[[", f.Path)
-			require.NotContains(t, text, "\n\n\n", f.Path)
-			if strings.HasPrefix(f.Path, "prompts/") {
-				require.Contains(t, text, "{{task}}", f.Path)
-				require.Contains(t, text, "## Your answer", f.Path)
-				require.Equal(t, o.Git && o.Kind.Name != "page" && f.Path != "prompts/plan.md" &&
-					f.Path != "prompts/reproduce.md", strings.Contains(text, "{{base}}"), f.Path)
-			}
+// requireComplete requires that each prompt has the task, an answer and no text of its template.
+func requireComplete(t *testing.T, o Options, files []File) {
+	t.Helper()
+	for _, f := range files {
+		text := string(f.Data)
+		require.NotContains(t, text, "[[", f.Path)
+		require.NotContains(t, text, "\n\n\n", f.Path)
+		if strings.HasPrefix(f.Path, "prompts/") {
+			require.Contains(t, text, "{{task}}", f.Path)
+			require.Contains(t, text, "## Your answer", f.Path)
+			require.Equal(t, o.Git && o.Kind.Name != "page" && f.Path != "prompts/plan.md" &&
+				f.Path != "prompts/reproduce.md", strings.Contains(text, "{{base}}"), f.Path)
 		}
-	})
+	}
 }
 
 func TestEveryTemplateHasARow(t *testing.T) {
@@ -215,7 +216,7 @@ func TestWriteNamesFilesInPlaceOfFolders(t *testing.T) {
 	}
 }
 
-// A failure in the middle leaves nothing behind.
+// TestWriteIsAllOrNothing: a failure in the middle leaves no file.
 func TestWriteIsAllOrNothing(t *testing.T) {
 	root := t.TempDir()
 	name := strings.Repeat("x", 300) // too long for any file system
@@ -226,7 +227,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	require.Empty(t, left)
 }
 
-// The example has the prompts of the template, for a repository without a known command.
+// TestExampleHasThePromptsOfItsTemplate, for a repository without a known command.
 func TestExampleHasThePromptsOfItsTemplate(t *testing.T) {
 	files, err := Files(Options{Kind: Kinds()[0], Agent: Agents("linux")[0], Git: true})
 	require.NoError(t, err)

@@ -56,7 +56,7 @@ func TestRulesOfPlan(t *testing.T) {
 	require.Equal(t, tree.Limits{Size: 7, Files: 3}, first.Limits)
 }
 
-// TestWorkspaceNow has the tree and the commit that the run has come to.
+// TestWorkspaceNow has the newest tree and commit of the run.
 func TestWorkspaceNow(t *testing.T) {
 	of := run.Workspace{Kind: run.WorkspaceGit, Base: "b", Commit: "c", Tree: run.Blob{Digest: "old"}}
 	now := workspace.Current(contract.Tree{Workspace: of, Tree: run.Blob{Digest: "new"}, Commit: "d"})
@@ -86,7 +86,7 @@ func TestSaveKeepsWhatTheTreeHas(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestIgnoredByGit is left out as of the run's commit, and what git tracks is not a secret.
+// TestIgnoredByGit: files that git ignores at the commit of the run are omitted, and tracked files are not secrets.
 func TestIgnoredByGit(t *testing.T) {
 	dir := t.TempDir()
 	git := func(args ...string) string {
@@ -121,7 +121,7 @@ func TestIgnoredByGit(t *testing.T) {
 	require.Zero(t, same)
 }
 
-// TestOmissionsAreListed names secrets before what is ignored, folders with a slash, and the number of the rest.
+// TestOmissionsAreListed: secrets precede ignored files, folders have a slash, and the rest is counted.
 func TestOmissionsAreListed(t *testing.T) {
 	var saved tree.Saved
 	add := func(path string, folder bool, why tree.Reason) {
