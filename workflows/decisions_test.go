@@ -2,6 +2,7 @@ package workflows_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -64,104 +65,11 @@ func says(words string) func(*harness) {
 var allActions = []string{"continue", "retry_feedback", "continue_with_waiver", "retry", "fix", "approve", "apply",
 	"skip", "halt"}
 
-// decisionTable is what each action that is offered does at each place, and what an expiry does: the calls before and
-// after the answer (i implementer, r reviewer, b builder, p reader, t tests; in upper case with the feedback; D
-// delivery attempted), the end, and the number of questions. Later questions are answered with halt.
-const decisionTable = `
-ask step          asked             continue             i | D → done, 1 question
-ask step          asked             retry_feedback       i | I → halted, 2 questions
-ask step          asked             halt                 i | → halted, 1 question
-ask step          asked             expiry: halt         i → halted, 1 question, halt
-ask step          asked             expiry: continue     i D → done, 1 question, continue
-ask step          rejected          continue             i r | → halted, 2 questions
-ask step          rejected          retry_feedback       i r | I R → halted, 2 questions
-ask step          rejected          continue_with_waiver i r | → halted, 2 questions, waived
-ask step          rejected          halt                 i r | → halted, 1 question
-ask step          rejected          expiry: halt         i r → halted, 1 question, halt
-ask step          rejected          expiry: continue     i r → halted, 2 questions, skip
-ask step          approved          continue             i r | D → done, 1 question
-ask step          approved          retry_feedback       i r | I R → halted, 2 questions
-ask step          approved          halt                 i r | → halted, 1 question
-ask step          approved          expiry: halt         i r → halted, 1 question, halt
-ask step          approved          expiry: continue     i r D → done, 1 question, continue
-ask step          incomplete        retry_feedback       i r | I R D → done, 1 question
-ask step          incomplete        continue_with_waiver i r | → halted, 2 questions, waived
-ask step          incomplete        halt                 i r | → halted, 1 question
-ask step          incomplete        expiry: halt         i r → halted, 1 question, halt
-ask step          incomplete        expiry: continue     i r → halted, 2 questions, skip, waived
-ask step          scope_expansion   continue             i r | → halted, 2 questions
-ask step          scope_expansion   continue_with_waiver i r | → halted, 2 questions, waived
-ask step          scope_expansion   halt                 i r | → halted, 1 question
-ask step          scope_expansion   expiry: halt         i r → halted, 1 question, halt
-ask step          scope_expansion   expiry: continue     i r → halted, 2 questions, skip
-ask step          bypass            continue             i r | → halted, 2 questions
-ask step          bypass            continue_with_waiver i r | → halted, 2 questions, waived
-ask step          bypass            halt                 i r | → halted, 1 question
-ask step          bypass            expiry: halt         i r → halted, 1 question, halt
-ask step          bypass            expiry: continue     i r → halted, 2 questions, skip
-end of loop       rejected          continue             i r i r | → halted, 2 questions
-end of loop       rejected          retry_feedback       i r i r | I R D → done, 1 question
-end of loop       rejected          continue_with_waiver i r i r | → halted, 2 questions, waived
-end of loop       rejected          halt                 i r i r | → halted, 1 question
-end of loop       rejected          expiry: halt         i r i r → halted, 1 question, halt
-end of loop       rejected          expiry: continue     i r i r → halted, 2 questions, skip
-gate              check_failed      continue_with_waiver i t | r D → done, 1 question, waived
-gate              check_failed      retry                i t | t r D → done, 1 question
-gate              check_failed      halt                 i t | → halted, 1 question
-gate              check_failed      expiry: halt         i t → halted, 1 question, halt
-gate              check_failed      expiry: continue     i t r D → done, 1 question, continue_with_waiver, waived
-gate of a reply   check_failed      continue_with_waiver i t r | D → done, 1 question, waived
-gate of a reply   check_failed      retry                i t r | r D → done, 1 question
-gate of a reply   check_failed      halt                 i t r | → halted, 1 question
-gate of a reply   check_failed      expiry: halt         i t r → halted, 1 question, halt
-gate of a reply   check_failed      expiry: continue     i t r D → done, 1 question, continue_with_waiver, waived
-no verdict        check_failed      continue_with_waiver i r | → halted, 2 questions, waived
-no verdict        check_failed      retry                i r | r D → done, 1 question
-no verdict        check_failed      halt                 i r | → halted, 1 question
-no verdict        check_failed      expiry: halt         i r → halted, 1 question, halt
-no verdict        check_failed      expiry: continue     i r → halted, 2 questions, skip, waived
-plan review       plan_ready        retry_feedback       p | P → halted, 2 questions
-plan review       plan_ready        approve              p | → done, 1 question
-plan review       plan_ready        halt                 p | → halted, 1 question
-plan review       plan_ready        expiry: halt         p → halted, 1 question, halt
-plan review       plan_ready        expiry: continue     p → done, 1 question, approve
-delivery          rejected          fix                  i r | I R D → done, 1 question
-delivery          rejected          approve              i r | D → done, 1 question, override
-delivery          rejected          apply                i r | D → done, 1 question, override
-delivery          rejected          skip                 i r | → halted, 1 question
-delivery          rejected          halt                 i r | → halted, 1 question
-delivery          rejected          expiry: halt         i r → halted, 1 question, halt
-delivery          rejected          expiry: continue     i r → halted, 1 question, skip
-delivery          dirty_target      retry                i | D D → done, 1 question
-delivery          dirty_target      skip                 i | D → done, 1 question
-delivery          dirty_target      halt                 i | D → halted, 1 question
-delivery          dirty_target      expiry: halt         i D → halted, 1 question, halt
-delivery          dirty_target      expiry: continue     i D → done, 1 question, skip
-replay            effect            approve              b | → done, 1 question
-replay            effect            apply                b | → done, 1 question
-replay            effect            halt                 b | → halted, 1 question
-replay            effect            expiry: halt         b → halted, 1 question, halt
-replay            effect            expiry: continue     b → halted, 1 question, halt
-replay            external_action   approve              b | → done, 1 question
-replay            external_action   apply                b | → done, 1 question
-replay            external_action   halt                 b | → halted, 1 question
-replay            external_action   expiry: halt         b → halted, 1 question, halt
-replay            external_action   expiry: continue     b → halted, 1 question, halt
-replay            unrecorded_action approve              b b | → done, 1 question
-replay            unrecorded_action halt                 b b | → halted, 1 question
-replay            unrecorded_action expiry: halt         b b → halted, 1 question, halt
-replay            unrecorded_action expiry: continue     b b → halted, 1 question, halt
-replayed delivery effect            approve              | D → done, 1 question
-replayed delivery effect            apply                | D → done, 1 question
-replayed delivery effect            skip                 | → done, 1 question
-replayed delivery effect            halt                 | → halted, 1 question
-replayed delivery effect            expiry: halt          → halted, 1 question, halt
-replayed delivery effect            expiry: continue      → halted, 1 question, halt
-`
-
-// TestDecisionTable runs each action of each trigger at each place, or shows that it is refused where it is not
-// offered. Each trigger of each kind of question has a place, but those of runs across projects: see TestProjects of
-// test/e2e.
+// TestDecisionTable compares testdata/decisions.txt with what each action that is offered does at each place, and what
+// an expiry does: the calls before and after the answer (i implementer, r reviewer, b builder, p reader, t tests; in
+// upper case with the feedback; D delivery attempted), the end, and the number of questions. Later questions are
+// answered with halt. Actions that are not offered are refused. Each trigger of each kind of question has a place; those
+// of runs across projects are in TestRunAcrossProjectsByOutcome.
 func TestDecisionTable(t *testing.T) {
 	var got strings.Builder
 	placed := map[string]bool{}
@@ -180,7 +88,9 @@ func TestDecisionTable(t *testing.T) {
 			line("expiry: "+onExpiry, row.decided(t, "", onExpiry))
 		}
 	}
-	require.Equal(t, strings.TrimPrefix(decisionTable, "\n"), got.String())
+	want, err := os.ReadFile("testdata/decisions.txt")
+	require.NoError(t, err)
+	require.Equal(t, string(want), got.String())
 	for _, spec := range run.QuestionKinds() {
 		for _, offer := range spec.Offers {
 			if slices.Contains([]string{run.TriggerAcceptance, run.TriggerProject, run.TriggerBlocked, run.TriggerUnprepared},

@@ -1,12 +1,15 @@
 package workflows_test
 
 import (
-	"slices"
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -35,7 +38,15 @@ func TestDelivery(t *testing.T) {
 		}}, w.deliveries(),
 	)
 	require.Nil(t, s.Markers.DeliveryOverride)
+	require.Equal(t, []run.WorkspaceUpdated{{Step: "001", Call: "run-1/" + call(1, 1), Changed: 1,
+		Tree:   run.Blob{Digest: "tree of run-1/" + call(1, 1)},
+		Commit: "commit of tree of run-1/" + call(1, 1)}}, payloads[run.WorkspaceUpdated](w, run.KindWorkspaceUpdated))
 	require.Len(t, w.trees.carries, 1, "who gives no changes leaves the tree alone")
+	synced := w.trees.carries[0]
+	require.Equal(t, "tree of run-1/"+call(1, 1), synced.Tree.Tree.Digest)
+	require.Equal(t, *w.in.Start.Workspace, synced.Tree.Workspace)
+	require.Equal(t, w.in.Plans[0], synced.Tree.PlanUse)
+	require.Equal(t, "first tree", synced.Previous.Digest)
 	_, rest, _ := strings.Cut(w.trees.carries[0].Message, "\n")
 	require.Equal(t, "\nPassbook-Run: run-1\nPassbook-Step: 001\n", rest)
 }
@@ -116,35 +127,18 @@ func TestOutcomeByVerdictAndDelivery(t *testing.T) {
 }
 
 func TestFixRepeatsWork(t *testing.T) {
-	for name, row := range map[string]struct {
-		verdicts []string
-		then     []message
-		override bool
-	}{
-		"approved then":  {[]string{"rejected", "approved"}, nil, false},
-		"rejected again": {[]string{"rejected", "rejected"}, []message{{"action": "approve"}}, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, judged)
-			w.agent.words = row.verdicts
-			received := map[string]string{}
-			w.composing = func(in contract.ComposeInput) {
-				if in.Context.Feedback != "" {
-					received[w.plan.Stages[0].Rounds[0].Steps[in.At.Step].Role] = in.Context.Feedback
-				}
-			}
-			w.answers(append([]message{{"action": "fix", "feedback": "the tests are missing"}}, row.then...)...)
-			s := w.ends(run.Done, "")
-			require.Equal(t, "implementer reviewer implementer reviewer", w.called())
-			require.Equal(t, map[string]string{"implementer": "the tests are missing",
-				"reviewer": "the tests are missing"},
-				received)
-			require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].DecisionID,
-				"another question, even in the same words")
-			require.Len(t, w.trees.delivers, 1)
-			require.Equal(t, row.override, s.Markers.DeliveryOverride != nil)
-		})
-	}
+	w := newHarness(t, judged)
+	w.agent.words = []string{"rejected", "rejected"}
+	var received []string
+	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
+	w.answers(message{"action": "fix", "feedback": "the tests are missing"}, message{"action": "approve"})
+	s := w.ends(run.Done, "")
+	require.Equal(t, "implementer reviewer implementer reviewer", w.called())
+	require.Equal(t, []string{"", "", "the tests are missing", "the tests are missing"}, received)
+	require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].DecisionID,
+		"another question, even with the same texts")
+	require.Len(t, w.trees.delivers, 1)
+	require.NotNil(t, s.Markers.DeliveryOverride)
 }
 
 func TestLastVerdictCounts(t *testing.T) {
@@ -161,40 +155,6 @@ func TestLastVerdictCounts(t *testing.T) {
 	w.ends(run.Halted, "final_acceptance_rejected")
 	require.Equal(t, "rejected", payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0].Verdict)
 	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "The last verdict is rejected.")
-}
-
-func TestFixStartsAtLastWorkingStep(t *testing.T) {
-	const (
-		once = "  - name: once\n    steps: [{role: reviewer}]\n"
-		loop = "  - name: loop\n    repeat: {max: 1, until: verdict == approved}\n    steps: [{role: reviewer}, " +
-			"{role: implementer}]\n"
-		noReason = "  - name: lint\n    steps: [{run: make lint}]\n"
-	)
-	for name, row := range map[string]struct {
-		stages, called string
-		from           int
-	}{
-		"an earlier stage": {once + noReason, "implementer reviewer run implementer reviewer run", 3},
-		"a loop":           {loop, "implementer reviewer implementer reviewer implementer reviewer", 4},
-		"a loop that is not last": {
-			loop + once, "implementer reviewer implementer reviewer reviewer implementer reviewer reviewer", 5,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newHarness(t, reviewed+row.stages)
-			w.agent.words = slices.Repeat([]string{"rejected"}, strings.Count(row.called, "reviewer")-1)
-			if strings.HasPrefix(name, "a loop that") {
-				w.agent.words = []string{"rejected", "rejected", "rejected"}
-			}
-			var received []string
-			w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
-			w.answers(message{"action": "fix", "feedback": "more"})
-			w.ends(run.Done, "")
-			require.Equal(t, row.called, w.called())
-			require.Equal(t, "more", received[row.from], "the first step that is done again has the person's words")
-			require.Empty(t, strings.Join(received[:row.from], ""))
-		})
-	}
 }
 
 func TestDirtyTargetAsks(t *testing.T) {
@@ -272,4 +232,116 @@ func TestFullDiskDuringDelivery(t *testing.T) {
 			require.Len(t, w.deliveries(), 1)
 		})
 	}
+}
+
+// fakeTrees are the run's own checkout and the target of its delivery.
+type fakeTrees struct {
+	mu       sync.Mutex
+	broken   int                    // so many attempts of Carry fail
+	busy     int                    // so many find no slot
+	away     int                    // number of checkouts that find no store
+	changes  *run.WorkspaceUpdated  // that Carry reports
+	found    contract.DeliverResult // what a look finds
+	dirty    int                    // so many deliveries find the target changed
+	full     int                    // so many calls of Deliver find the disk full
+	looks    []contract.DeliverInput
+	delivers []contract.DeliverInput
+	carries  []contract.SyncWorkspaceInput
+	note     func(string)
+	carrying func(contract.SyncWorkspaceInput)
+}
+
+func (f *fakeTrees) Carry(_ context.Context, in contract.SyncWorkspaceInput) (contract.SyncWorkspaceResult, error) {
+	if f.carrying != nil {
+		f.carrying(in)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.busy > 0 {
+		f.busy--
+		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("wait for one of 2 slots",
+			contract.ErrNoSlot)
+	}
+	if f.away > 0 {
+		f.away--
+		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("no store here", contract.ErrNoStore)
+	}
+	if f.broken > 0 {
+		f.broken--
+		return contract.SyncWorkspaceResult{}, errors.New("the branch is checked out elsewhere")
+	}
+	f.note("Carry " + in.Tree.Tree.Digest)
+	f.carries = append(f.carries, in)
+	return contract.SyncWorkspaceResult{Commit: "commit of " + in.Tree.Tree.Digest, Changes: f.changes}, nil
+}
+
+func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contract.DeliverResult, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.full > 0 {
+		f.full--
+		return contract.DeliverResult{}, errFull
+	}
+	res := f.found
+	if in.DryRun {
+		f.looks = append(f.looks, in)
+		return res, nil
+	}
+	f.note("Deliver")
+	f.delivers = append(f.delivers, in)
+	if f.dirty > 0 {
+		f.dirty--
+		res.Reason, res.Dirty = "the target has changes of its own in a.txt", []string{"a.txt"}
+		return res, nil
+	}
+	res.Delivered, res.To, res.Location, res.Commit = true, "branch", "result", "delivered"
+	return res, nil
+}
+
+func TestCheckoutWithoutSlotUsesNoAttempt(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.busy = 10
+	w.ends(run.Done, "")
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Len(t, w.trees.carries, 1)
+}
+
+func TestFailedCheckoutPausesAndRetries(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.broken = 6
+	w.onPause(func() { w.signal("resume", nil) })
+	s := w.ends(run.Done, "")
+	require.Empty(t, s.InvalidTransition)
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.PassFailed, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "the branch is checked out elsewhere")
+	require.Len(t, w.trees.carries, 1)
+	require.Len(t, payloads[run.PassEnd](w, run.KindPassEnd), 2)
+	require.Len(t, w.agent.ids, 2, "nobody is asked twice")
+}
+
+// A revert while the changes of a pass wait for the checkout abandons the pass: its call is made again.
+func TestRevertAbandonsPassThatWaitsForCheckout(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.broken = 6
+	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
+	s := w.ends(run.Done, "")
+	require.Empty(t, s.InvalidTransition)
+	require.Equal(t, 1, s.Generation)
+	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+	ends := payloads[run.PassEnd](w, run.KindPassEnd)
+	require.Len(t, ends, 2)
+	require.Equal(t, "run-1/g1.001.1.-.1", ends[0].Call)
+	require.Len(t, w.trees.carries, 1, "the abandoned changes do not reach the checkout")
+}
+
+// TestCheckoutWaitsForTheStore: a host that does not reach the store uses no attempt, and the waits become longer.
+func TestCheckoutWaitsForTheStore(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.away = 18
+	w.ends(run.Done, "")
+	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, w.waits[len(w.waits)-3:])
+	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	require.Len(t, w.trees.carries, 1)
 }

@@ -155,7 +155,7 @@ func (w *harness) verify(_ []byte, s *contract.Signature) (auth, refused string)
 	return "key " + s.Value, ""
 }
 
-// The journal has who signed a decision, beside the name that was given.
+// The journal has who signed a decision, beside the name that was given. A token counts only with a signature.
 func TestDecisionHasItsSender(t *testing.T) {
 	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
@@ -163,37 +163,22 @@ func TestDecisionHasItsSender(t *testing.T) {
 	by := func(value string) message { return message{"key": "public", "value": value} }
 	var unsigned, wrong *reply
 	w.dir.when(run.KindHandoffRequested, func() {
+		w.signal("budget", message{"usd": 9, "signature": by("ada")})
 		unsigned = w.update("decide", message{"action": "continue", "by": "eve"})
 		wrong = w.update("decide", message{"action": "continue", "by": "eve", "signature": by("")})
-		w.signal("decide", message{"action": "halt", "by": "eve"})
-		w.signal("decide", message{"action": "continue", "by": "the operator", "signature": by("ada")})
+		w.signal("decide", message{"action": "halt", "by": "eve", "via": "token ci"})
+		w.signal("decide", message{"action": "continue", "by": "the operator", "via": "token ci", "signature": by("ada")})
 	})
 	w.done()
 	require.ErrorContains(t, unsigned.err, "the message is refused: it is not signed")
 	require.ErrorContains(t, wrong.err, "the message is refused: its signature does not match")
+	require.Equal(t, "key ada", payloads[run.BudgetEvent](w, run.KindBudgetRaised)[0].Auth)
 	decided := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
 	require.Len(t, decided, 1)
-	require.Equal(t, []string{"the operator", "key ada"}, []string{decided[0].DecidedBy, decided[0].Auth})
+	require.Equal(t, "the operator", decided[0].DecidedBy)
+	require.Equal(t, "token ci", decided[0].Auth)
 	require.Equal(t, []run.DecisionRefused{{
 		Verb: "decide", By: "eve", Auth: contract.AuthNone,
 		Reason: "the message is refused: it is not signed (type: Refused, retryable: false)",
 	}}, payloads[run.DecisionRefused](w, run.KindDecisionRefused))
-}
-
-// A token counts only if a signature vouches for it.
-func TestMessageNamesItsClient(t *testing.T) {
-	w := newHarness(t, anAsk)
-	w.agent.scores = []float64{3}
-	w.dir.when(run.KindHandoffRequested, func() {
-		w.signal("decide", message{"action": "continue", "id": "another", "by": "eve", "via": "token ci"})
-		w.signal("decide", message{"action": "continue", "by": "ci", "via": "token ci",
-			"signature": message{"key": "public", "value": "ada"}})
-	})
-	w.done()
-	refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
-	require.Len(t, refused, 1)
-	require.Equal(t, contract.AuthNone, refused[0].Auth, "it is not signed")
-	decided := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
-	require.Len(t, decided, 1)
-	require.Equal(t, []string{"ci", "token ci"}, []string{decided[0].DecidedBy, decided[0].Auth})
 }

@@ -13,42 +13,28 @@ import (
 
 func groupCall(member string, try string) string { return "g0.look/1.1." + member + "." + try }
 
+// TestMembersRunConcurrentlyAndSettleInOrder: all members are called before one answers, and they answer in another
+// order than the definition lists them.
 func TestMembersRunConcurrentlyAndSettleInOrder(t *testing.T) {
 	w := newHarness(t, aGroup)
 	var all sync.WaitGroup
 	all.Add(3)
-	together := func() { all.Done(); all.Wait() } // nobody answers before everybody was asked
-	answered := make(chan string, 3)
-	turns := map[string]chan struct{}{
-		"critic-C": make(chan struct{}), "critic-B": make(chan struct{}), "critic-A": make(chan struct{}),
+	answered := map[string]chan struct{}{"": make(chan struct{}), "critic-C": make(chan struct{}),
+		"critic-B": make(chan struct{}), "critic-A": make(chan struct{})}
+	close(answered[""])
+	for member, before := range map[string]string{"critic-C": "", "critic-B": "critic-C", "critic-A": "critic-B"} {
+		w.agent.will(groupCall(member, "1"), after(func() {
+			all.Done()
+			all.Wait()
+			<-answered[before]
+			close(answered[member])
+		}))
 	}
-	answer := func(member, next string) script {
-		return after(func() {
-			together()
-			<-turns[member]
-			answered <- member
-			if next != "" {
-				close(turns[next])
-			}
-		})
-	}
-	close(turns["critic-C"])
-	w.agent.will(groupCall("critic-C", "1"), answer("critic-C", "critic-B"))
-	w.agent.will(groupCall("critic-B", "1"), answer("critic-B", "critic-A"))
-	w.agent.will(groupCall("critic-A", "1"), answer("critic-A", ""))
 	w.done()
-
-	close(answered)
-	require.Equal(t, []string{"critic-C", "critic-B", "critic-A"}, []string{<-answered, <-answered, <-answered})
-	require.Equal(
-		t, []string{"pass.end look/1 critic-A", "pass.end look/1 critic-B", "pass.end look/1 critic-C", "pass.end 001"},
-		w.story(run.KindPassEnd),
-	)
-	require.Equal(
-		t, []string{
-			"pass.start look/1 critic-A", "pass.start look/1 critic-B", "pass.start look/1 critic-C", "pass.start 001",
-		}, w.story(run.KindPassStart),
-	)
+	require.Equal(t, []string{"pass.end look/1 critic-A", "pass.end look/1 critic-B", "pass.end look/1 critic-C",
+		"pass.end 001"}, w.story(run.KindPassEnd))
+	require.Equal(t, []string{"pass.start look/1 critic-A", "pass.start look/1 critic-B", "pass.start look/1 critic-C",
+		"pass.start 001"}, w.story(run.KindPassStart))
 }
 
 func TestFailedMemberIsRetriedAlone(t *testing.T) {
@@ -75,18 +61,6 @@ func TestResumedGroupAsksMissingMembers(t *testing.T) {
 		"pass.end 001",
 	}, w.story(run.KindPassEnd, run.KindRunPaused, run.KindRunResumed))
 	require.Equal(t, run.PassFailed, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
-}
-
-func TestLaterStepSeesAllGroupReplies(t *testing.T) {
-	w := newHarness(t, aGroup)
-	var seen []string
-	w.composing = func(in contract.ComposeInput) {
-		for _, r := range in.Context.Replies {
-			seen = append(seen, r.Role)
-		}
-	}
-	w.done()
-	require.Equal(t, []string{"critic-A", "critic-B", "critic-C"}, seen)
 }
 
 // A pause within a group does not change the order of its replies: the question of the next step is the same.

@@ -14,78 +14,46 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
+// TestLostDeliveryKeepsCallID: a call whose delivery is lost is delivered again, to the host that knows of it, or to
+// any if no worker polls there. What was only handed over is not lost.
 func TestLostDeliveryKeepsCallID(t *testing.T) {
-	stopping := temporal.NewNonRetryableApplicationError("the worker stopped", contract.ErrWorkerStopping, nil)
-	tests := []struct {
-		name    string
-		err     error
-		message string
-		queue   string // of the redelivery
-	}{
-		{
-			"heard of before", temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Host: "far"}),
-			"the worker sent no more heartbeats", "passbook-calls-far",
-		},
-		{"never heard of", temporal.NewHeartbeatTimeoutError(), "the worker sent no more heartbeats", "passbook-calls"},
-		{
-			"answered, not stored", temporal.NewApplicationError("the store is away", contract.ErrUnstored,
-				contract.Heartbeat{
-					Host: "far",
-				}), "the store is away", "passbook-calls-far",
-		},
-		{"stopping", stopping, "the worker stopped", "passbook-calls"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			w := newHarness(t, twoPasses)
-			w.agent.will(call(1, 1), breaks(tt.err))
-			w.done()
-			require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids,
-				"the same call is delivered again")
-			require.Equal(t, []string{"passbook-calls", tt.queue, "passbook-calls"}, w.agent.queues)
-			attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
-			require.Len(t, attempts, 1)
-			require.Equal(t, run.CategoryLost, attempts[0].Category)
-			require.Equal(t, tt.message, attempts[0].Message)
-			require.False(t, attempts[0].Judged)
-			require.Equal(t, 1, payloads[run.PassEnd](w, run.KindPassEnd)[0].Attempts)
-			require.Empty(t, w.waits, "the first loss is not waited for")
-		})
-	}
-}
-
-func TestHandedOverCallIsNotLost(t *testing.T) {
-	nowhere := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+	const any, far = "passbook-calls", "passbook-calls-far"
+	heard := contract.Heartbeat{Host: "far"}
+	nowhere := breaks(temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil))
 	gives := func(res contract.PassResult) script {
 		return func(contract.PassResult) (contract.PassResult, error) { return res, nil }
 	}
-	tests := []struct {
-		name   string
+	for name, row := range map[string]struct {
 		first  []script
 		queues []string
+		lost   int
 	}{
-		{
-			"handed over", []script{gives(contract.PassResult{HandedOver: "far"})},
-			[]string{"passbook-calls", "passbook-calls-far", "passbook-calls"},
-		},
-		{
-			"elsewhere, and the host is gone",
-			[]script{
-				gives(contract.PassResult{ClaimedBy: &contract.HostClaim{Host: "far",
-					Until: "2020-01-02T03:04:05.000Z"}}),
-				breaks(nowhere),
-			},
-			[]string{"passbook-calls", "passbook-calls-far", "passbook-calls", "passbook-calls"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		"with a heartbeat":    {[]script{breaks(temporal.NewHeartbeatTimeoutError(heard))}, []string{any, far, any}, 1},
+		"without a heartbeat": {[]script{breaks(temporal.NewHeartbeatTimeoutError())}, []string{any, any, any}, 1},
+		"answered, not stored": {[]script{breaks(temporal.NewApplicationError("the store is away", contract.ErrUnstored,
+			heard))}, []string{any, far, any}, 1},
+		"the worker stops": {[]script{breaks(temporal.NewNonRetryableApplicationError("bye", contract.ErrWorkerStopping,
+			nil))}, []string{any, any, any}, 1},
+		"the host is gone": {[]script{breaks(temporal.NewHeartbeatTimeoutError(heard)), nowhere},
+			[]string{any, far, any, any}, 1},
+		"handed over": {[]script{gives(contract.PassResult{HandedOver: "far"})}, []string{any, far, any}, 0},
+		"claimed by a host that is gone": {[]script{gives(contract.PassResult{ClaimedBy: &contract.HostClaim{Host: "far",
+			Until: "2020-01-02T03:04:05.000Z"}}), nowhere}, []string{any, far, any, any}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, twoPasses)
-			w.agent.will(call(1, 1), tt.first...)
+			w.agent.will(call(1, 1), row.first...)
 			w.done()
-			require.Equal(t, tt.queues, w.agent.queues)
-			require.Empty(t, payloads[run.PassAttempt](w, run.KindPassAttempt))
-			require.Empty(t, w.waits)
+			require.Equal(t, row.queues, w.agent.queues)
+			require.Equal(t, map[string]int{call(1, 1): len(row.first) + 1, call(2, 1): 1}, w.agent.calls)
+			attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
+			require.Len(t, attempts, row.lost)
+			for _, a := range attempts {
+				require.Equal(t, run.CategoryLost, a.Category)
+				require.False(t, a.Judged)
+			}
+			require.Equal(t, 1, payloads[run.PassEnd](w, run.KindPassEnd)[0].Attempts)
+			require.Empty(t, w.waits, "the first loss is not waited for")
 		})
 	}
 }
@@ -109,17 +77,6 @@ func TestUnstoredAnswerIsRedelivered(t *testing.T) {
 	w.done()
 	require.Equal(t, 51, w.agent.calls[call(1, 1)])
 	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 20, "the later tries have no lines")
-}
-
-func TestQueueTimeoutFallsBackToAnyHost(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	nowhere := temporal.NewTimeoutError(enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
-	w.agent.will(call(1, 1), breaks(temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Host: "far"})),
-		breaks(nowhere))
-	w.done()
-	require.Equal(t, []string{"passbook-calls", "passbook-calls-far", "passbook-calls", "passbook-calls"},
-		w.agent.queues)
-	require.Len(t, payloads[run.PassAttempt](w, run.KindPassAttempt), 1, "a delivery without a worker is not an attempt")
 }
 
 func TestRepeatedlyLostCallPausesRun(t *testing.T) {

@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -9,6 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // loops is a pipeline whose stages follow those roles.
@@ -118,26 +118,142 @@ func TestRequestedRound(t *testing.T) {
 	}
 }
 
-// TestLoopWithoutQuestionJudgesBeforeDelivery: what is delivered was judged, or an operator decides on it.
+// TestLoopWithoutQuestionJudgesBeforeDelivery: the last change of a loop is judged before it is delivered, and not
+// otherwise.
 func TestLoopWithoutQuestionJudgesBeforeDelivery(t *testing.T) {
-	loop := strings.Replace(reviewFirst, ", otherwise: ask", "", 1)
-	for rejected, end := range []run.Status{2: run.Done, 3: run.Halted} {
-		if end == "" {
-			continue
-		}
-		t.Run(fmt.Sprint(rejected), func(t *testing.T) {
-			w := newHarness(t, loops(implementation+loop))
-			w.agent.words = strings.Fields(strings.Repeat("rejected ", rejected))
+	const last = "implementer reviewer implementer reviewer implementer"
+	for delivers, called := range map[bool]string{true: last + " reviewer", false: last} {
+		w := newHarness(t, loops(implementation+strings.Replace(reviewFirst, ", otherwise: ask", "", 1)))
+		w.in.Start.Delivers = delivers
+		w.agent.words = []string{"rejected", "rejected"}
+		w.ends(run.Done, "")
+		require.Equal(t, called, w.called())
+	}
+}
+
+// TestOnlyApprovedChangesAreDeliveredUnasked: the last review of the changes decides, by the condition of its loop.
+func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
+	const loop = "  - name: rounds\n    repeat: {max: 1, until: CONDITION}\n    steps:\n      - {role: reviewer, as: " +
+		"review}\n"
+	const again = "  - name: again\n    steps: [{role: reviewer}]\n"
+	for name, row := range map[string]struct {
+		until    string // of the loop that the reviewer is in; empty: it is in none
+		more     string // stages behind it
+		verdicts []string
+		asks     bool
+	}{
+		"approved":            {verdicts: []string{"APPROVED"}},
+		"another word":        {verdicts: []string{"needs_work"}, asks: true},
+		"no word":             {verdicts: []string{""}, asks: true},
+		"of the loop":         {until: "review == ship", verdicts: []string{"ship"}},
+		"not of the loop":     {until: "verdict == ship", verdicts: []string{"approved"}, asks: true},
+		"the last one counts": {until: "verdict == ship", more: again, verdicts: []string{"ship", "hm"}, asks: true},
+		"the same once more":  {until: "verdict == ship", more: again, verdicts: []string{"ship", "ship"}},
+		"changed after it": {until: "verdict == ship", more: "  - name: more\n    steps: [{role: implementer}]\n",
+			verdicts: []string{"ship"}, asks: true},
+		"one of two does not approve": {more: "  - name: more\n    steps: [{together: [second, reviewer]}]\n",
+			verdicts: []string{"approved", "no", "approved"}, asks: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			src := strings.Replace(judged, "stages:\n",
+				"  second: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\\w+)'}}\nstages:\n", 1) +
+				row.more
+			if row.until != "" {
+				src = strings.Replace(src, "      - role: reviewer\n", strings.Replace(loop, "CONDITION", row.until, 1),
+					1)
+			}
+			w := newHarness(t, src)
+			w.agent.words = row.verdicts
 			w.answers(message{"action": "halt"})
-			r, err := w.execute()
-			require.NoError(t, err)
-			require.Equal(t, end, r.Status)
-			require.Equal(t, "implementer reviewer implementer reviewer implementer reviewer", w.called())
+			if !row.asks {
+				w.ends(run.Done, "")
+				require.Len(t, w.trees.delivers, 1)
+				return
+			}
+			w.ends(run.Halted, "delivery.decided")
+			require.Empty(t, w.trees.delivers)
+			asked := w.asked(run.KindDeliveryRequested)
+			require.Len(t, asked, 1)
+			require.Equal(t, run.TriggerRejected, asked[0].Trigger)
 		})
 	}
-	w := newHarness(t, loops(implementation+loop))
-	w.in.Start.Delivers = false
-	w.agent.words = strings.Fields("rejected rejected rejected")
+}
+
+func TestLoopEndWithoutReviewIsNotApproved(t *testing.T) {
+	w := newHarness(t, strings.Replace(reviewed, "  - name: work\n    steps:\n      - {role: implementer}\n",
+		"  - name: work\n    repeat: {max: 2, until: tests == ok}\n    steps: [{role: implementer}, {run: make "+
+			"test, as: "+
+			"tests}, {role: reviewer}]\n", 1))
+	w.answers(message{"action": "halt"})
+	w.ends(run.Halted, "delivery.decided")
+	require.Equal(t, "implementer run", w.called())
+	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves the current changes")
+}
+
+func TestVerdictOfEarlierRelease(t *testing.T) {
+	for verdict, asks := range map[string]bool{"approved": false, "rejected": true, "fine": true} {
+		t.Run(verdict, func(t *testing.T) {
+			w := newHarness(t, judged)
+			w.cutOff()
+			w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+			w.in.Start.Judged, w.in.Snapshot.State.Verdict, w.in.Snapshot.State.Next = false, verdict, run.Place{
+				Stage: 1, Round: 1,
+			}
+			w.answers(message{"action": "halt"})
+			if asks {
+				w.ends(run.Halted, "delivery.decided")
+				return
+			}
+			w.ends(run.Done, "")
+			require.Len(t, w.trees.delivers, 1)
+		})
+	}
+}
+
+// withoutVerdict is a reply that a reviewer has given no verdict in.
+var withoutVerdict = contract.PassResult{
+	Outcome: "validation-failed", Structural: true, Unjudged: true, Message: "the reply has no verdict",
+	Reply: &run.Blob{Digest: "words"}, Output: &run.Blob{Digest: "words"},
+}
+
+// TestMissingVerdictFailsAttempt: a reviewer without a verdict is asked once more.
+func TestMissingVerdictFailsAttempt(t *testing.T) {
+	w := newHarness(t, judged)
+	w.agent.will("g0.002.1.-.1", goes(withoutVerdict))
 	w.ends(run.Done, "")
-	require.Equal(t, "implementer reviewer implementer reviewer implementer", w.called(), "no question is asked about it")
+	require.Equal(t, "implementer reviewer reviewer", w.called())
+	require.Empty(t, w.asked(run.KindGateRequested))
+}
+
+// TestWaivedVerdictApprovesNothing: after a waiver of a verdict, the delivery asks.
+func TestWaivedVerdictApprovesNothing(t *testing.T) {
+	w := newHarness(t, judged)
+	w.agent.will("g0.002.1.-.1", goes(withoutVerdict))
+	w.agent.will("g0.002.1.-.2", goes(withoutVerdict))
+	w.answers(message{"action": "continue_with_waiver", "feedback": "I have read it"}, message{"action": "approve"})
+	s := w.ends(run.Done, "")
+	require.Equal(t, run.TriggerRejected, w.asked(run.KindDeliveryRequested)[0].Trigger)
+	require.NotNil(t, s.Markers.DeliveryOverride)
+}
+
+// TestAcceptedPlanIsNotReviewedAgain: the answer "continue" at an ask step accepts the plan, unless work follows it.
+func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
+	const ask = "    steps:\n      - {role: reader}\n      - ask: Is this the right plan?\n"
+	again, goOn := message{"action": "retry_feedback", "feedback": "say when"}, message{"action": "continue"}
+	for name, row := range map[string]struct {
+		steps   string
+		answers []message
+		reviews int
+	}{
+		"continue":        {ask, []message{goOn}, 0},
+		"once more first": {ask, []message{again, goOn}, 0},
+		"more after it":   {ask + "      - {role: reader}\n", []message{goOn, {"action": "approve"}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, strings.Replace(planning, "    steps: [{role: reader}]\n", row.steps, 1))
+			w.answers(row.answers...)
+			w.ends(run.Done, map[bool]string{true: run.ReasonReviewApproved}[row.reviews > 0])
+			require.Len(t, w.asked(run.KindReviewRequested), row.reviews)
+		})
+	}
 }
