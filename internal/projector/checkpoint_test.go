@@ -19,11 +19,12 @@ import (
 // TestFolderOfCheckpoint: it has the state before the checkpoint, the artifact, the notes, and their hashes. The same
 // record is in state.json.
 func TestFolderOfCheckpoint(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	before := contents(t, w.projected(8))
 	files := below(contents(t, w.projected(9)), layout.CheckpointDir("cp-S1"))
 	require.Equal(t, before[layout.StateFile], files[layout.StateSnapshot])
-	require.Equal(t, []string{"page 1", "entry"}, []string{files["artifact.html"], files["log.md"]})
+	require.Equal(t, "page 1", files["artifact.html"])
+	require.Equal(t, "entry", files["log.md"])
 	require.Len(t, files, 4)
 	var got rundir.CheckpointRecord
 	require.NoError(t, json.Unmarshal([]byte(files["manifest.json"]), &got))
@@ -40,21 +41,26 @@ func TestFolderOfCheckpoint(t *testing.T) {
 
 	p, batch := &Projector{}, &batchWriter{}
 	score := 2.5
-	p.records.CurrentArtifactPath = "page.md"
+	p.records.CurrentArtifactPath, p.records.ConvictionEntryCount, p.records.DiscoveryEntryCount = "page.md", 3, 5
 	created := event(t, 5, run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-x", AtPass: 3, AtRound: 2, USD: 7})
-	require.NoError(t, p.checkpoint(batch, created, run.State{Score: &score}))
-	require.Equal(t, []string{"state-snapshot.json", "manifest.json"}, []string{path.Base(batch.files[0].name),
-		path.Base(batch.files[1].name)}, "a run without an artifact")
-	require.True(t, batch.files[0].evidence && batch.files[1].evidence)
+	require.NoError(t, p.checkpoint(batch, created, run.State{Score: &score, Passes: run.PassCount{Invalid: 7}}))
+	for i, name := range []string{"state-snapshot.json", "manifest.json"} { // a run without an artifact
+		require.Equal(t, name, path.Base(batch.files[i].name))
+		require.True(t, batch.files[i].evidence, name)
+	}
 	rec := p.records.Checkpoints[0]
-	require.Equal(t, []any{"cp-x", "2026-01-02T03:04:05.000Z", 3, 2, 7.0, &score, ""}, []any{rec.ID, rec.CreatedAt,
-		rec.AtPassNumber, rec.AtPACycle, rec.CostAtCheckpoint, rec.QualitySnapshot.LastPAScore, rec.ArtifactHash})
+	require.Len(t, rec.StateHash, 64)
+	rec.StateHash = ""
+	require.Equal(t, rundir.CheckpointRecord{ID: "cp-x", CreatedAt: "2026-01-02T03:04:05.000Z", AtPassNumber: 3,
+		AtPACycle: 2, CheckpointDir: layout.CheckpointDir("cp-x"), CostAtCheckpoint: 7,
+		QualitySnapshot: rundir.QualitySnapshot{LastPAScore: &score, ValidationFailureCount: 7, ConvictionEntries: 3,
+			DiscoveryEntries: 5}}, rec)
 }
 
 // TestStateBeforeCheckpoint: state.json is written for the events before a checkpoint of the same batch, and for the
-// batch. The first batch and a rebuild write it once.
+// batch. The first batch, a rebuild and a run of many passes write it once.
 func TestStateBeforeCheckpoint(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	for _, row := range []struct {
 		first   int64
 		rebuild bool
@@ -68,18 +74,31 @@ func TestStateBeforeCheckpoint(t *testing.T) {
 		if row.rebuild {
 			require.NoError(t, os.Remove(d.Path(layout.StateFile)))
 		}
-		var seqs []int64
-		d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-			if s.Op == durable.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)) {
-				var state rundir.PipelineState
-				require.NoError(t, json.Unmarshal(s.Data, &state))
-				seqs = append(seqs, state.LastSeq)
-			}
-			return nil
-		}}
-		w.project(d, 10)
-		require.Equal(t, row.want, seqs, "from event %d", row.first)
+		require.Equal(t, row.want, w.statesOf(d, 10), "from event %d", row.first)
 	}
+	w.settle(numbered(2, "report"), "page 2")
+	for full, want := range map[int]int{1: 1, 200: 2} {
+		d := claimed(t)
+		d.FullRecords, d.Memory = full, new(Memory)
+		w.project(d, w.last()-1)
+		w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
+		require.Len(t, w.statesOf(d, w.last()), want, "%d records in full", full)
+		w.lines = w.lines[:w.last()-1]
+	}
+}
+
+// statesOf projects the events up to last, and returns the last event of each state.json that was written.
+func (w *writer) statesOf(d Dir, last int64) (seqs []int64) {
+	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+		if s.Op == durable.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)) {
+			var state rundir.PipelineState
+			require.NoError(w.t, json.Unmarshal(s.Data, &state))
+			seqs = append(seqs, state.LastSeq)
+		}
+		return nil
+	}}
+	w.project(d, last)
+	return seqs
 }
 
 // TestFilesOfBatch: what is written of the queued files.
@@ -124,8 +143,15 @@ func TestFilesOfBatch(t *testing.T) {
 		w.defers = deferred
 		files, err := w.read(append(slices.Clone(w.files), wholeFile{name: "page.html"}))
 		require.NoError(t, err)
-		require.Equal(t, []bool{deferred, false, false}, []bool{files[0].Unsynced, files[1].Unsynced, files[2].Unsynced})
+		require.Equal(t, deferred, files[0].Unsynced)
+		require.False(t, files[1].Unsynced || files[2].Unsynced)
 	}
+	many := &batchWriter{dir: At(t.TempDir())}
+	for i := range 130 { // which are written in several pieces
+		many.add(wholeFile{name: "f" + strings.Repeat("x", i), data: []byte{byte(i)}})
+	}
+	require.NoError(t, many.flush())
+	require.Len(t, contents(t, many.dir), 130)
 	failing := At(t.TempDir())
 	failing.Disk = durable.Disk{Hook: func(durable.Step) error { return os.ErrPermission }}
 	w = &batchWriter{dir: failing}
@@ -139,16 +165,6 @@ func names(files map[string]string) (all []string) {
 	}
 	slices.Sort(all)
 	return all
-}
-
-// TestManyFilesOfBatch: no file is lost where they are written in several pieces.
-func TestManyFilesOfBatch(t *testing.T) {
-	w := &batchWriter{dir: At(t.TempDir())}
-	for i := range 130 {
-		w.add(wholeFile{name: "f" + strings.Repeat("x", i), data: []byte{byte(i)}})
-	}
-	require.NoError(t, w.flush())
-	require.Len(t, contents(t, w.dir), 130)
 }
 
 // TestDigestsOfFixedFiles: meta.json keeps the digest of run.json, and that of owner.json of its epoch.
@@ -191,23 +207,16 @@ func TestTurnsOfEarlierReleases(t *testing.T) {
 	for name, row := range map[string]struct {
 		s     run.State
 		turns int
-		seq   int64
 		want  int
 	}{
-		"none was counted":   {run.State{Artifact: page, Passes: run.PassCount{LastSettled: 3}}, 0, w.last(), 2},
-		"rounds":             {run.State{Artifact: page, Rounds: 1}, 0, w.last(), 2},
-		"up to an event":     {run.State{Artifact: page, Rounds: 1}, 0, 6, 1},
-		"before that":        {run.State{Artifact: page, Rounds: 1}, 0, 5, 0},
-		"rounds and passes":  {run.State{Artifact: page, Rounds: 1, Passes: run.PassCount{LastSettled: 1}}, 0, w.last(), 2},
-		"they were counted":  {run.State{Artifact: page, Rounds: 1}, 1, w.last(), 1},
-		"a run on a tree":    {run.State{Tree: page, Rounds: 1}, 0, w.last(), 0},
-		"no pass has ended":  {run.State{Artifact: page}, 0, w.last(), 0},
-		"artifact of a tree": {run.State{Artifact: page, Tree: page, Rounds: 1}, 0, w.last(), 0},
+		"none was counted":  {run.State{Artifact: page, Passes: run.PassCount{LastSettled: 3}}, 0, 2},
+		"rounds":            {run.State{Artifact: page, Rounds: 1}, 0, 2},
+		"they were counted": {run.State{Artifact: page, Rounds: 1}, 1, 1},
+		"a run on a tree":   {run.State{Tree: page, Rounds: 1}, 0, 0},
 	} {
 		p := &Projector{Dir: d}
-		p.meta.State, p.records.Turns, p.meta.Events.Seq = row.s, row.turns, row.seq
+		p.meta.State, p.records.Turns, p.meta.Events.Seq = row.s, row.turns, w.last()
 		require.NoError(t, p.countTurns(), name)
 		require.Equal(t, row.want, p.records.Turns, name)
 	}
-	require.Equal(t, []string{layout.ClaimFile, layout.OwnerFile}, fixedFiles())
 }

@@ -30,10 +30,11 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}})
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Redo: 3}})
 	const in = layout.Orchestrator + "/"
-	own := []string{"page.html", in + "log.md", layout.ResultFile, layout.StateFile, layout.UnsyncedFile, layout.OwnerFile,
-		layout.DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore", layout.WorkspaceDir + "/mine.txt",
-		layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a", in + "plain-redo-1/a",
-		in + "amended-2/plan.json", in + "steps/x", layout.TornDir + "/x", layout.MetaFile, layout.LockFile, layout.ClaimFile}
+	own := []string{"page.html", in + "log.md", layout.ResultFile, layout.StateFile, layout.UnsyncedFile,
+		layout.OwnerFile, layout.DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore",
+		layout.WorkspaceDir + "/mine.txt", layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a",
+		in + "plain-redo-1/a", in + "plain-redo-1~1/a", in + "amended-2/plan.json", in + "steps/x", layout.TornDir + "/x",
+		layout.MetaFile, layout.LockFile, layout.ClaimFile}
 	foreign := []string{"mine.txt", in + "mine.md", "log.md", in + "page.html", in + "plain/a", in + "amended-3/plan.json",
 		in + "kept/x", in + "-redo-3/x", "passes/x", in + "passes~x/y", "page.html~1"}
 	files := map[string]string{}
@@ -119,7 +120,7 @@ func TestFilesOfUnreadableRuns(t *testing.T) {
 // TestArchivedRuns: an archive has all files of the run and a copy of the artifact, the directory is free, and files of
 // an operator stay.
 func TestArchivedRuns(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(10)
 	for _, name := range []string{"mine.txt", layout.Orchestrator + "/mine.md", layout.WorkspaceDir + "/code.go",
 		layout.DeliveryPatch, layout.SnapshotManifest(1), layout.ResultFile} {
@@ -185,7 +186,7 @@ func TestArchivedRuns(t *testing.T) {
 
 // TestInterruptedArchives: the next call completes an archive that was stopped before any step.
 func TestInterruptedArchives(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(10)
 	to, err := d.Archive(t.Context())
 	require.NoError(t, err)
@@ -212,7 +213,8 @@ func TestInterruptedArchives(t *testing.T) {
 		require.NoError(t, err)
 		got := contents(t, d)
 		maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(path.Base(name)) })
-		require.Equal(t, []any{to, want}, []any{again, got}, "step %d", k)
+		require.Equal(t, to, again, "step %d", k)
+		require.Equal(t, want, got, "step %d", k)
 	}
 	for page, want := range map[string][]string{"": {"run.json", "spend.jsonl", "state.json"},
 		"page.html": {"page.html", "run.json", "spend.jsonl", "state.json"}} {
@@ -241,7 +243,7 @@ func TestInterruptedArchives(t *testing.T) {
 // TestRemovedRuns: the claim is removed last, an interrupted removal can continue, and nothing is removed while another
 // process writes.
 func TestRemovedRuns(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(10)
 	held, err := LockForRemoval(d.Dir)
 	require.NoError(t, err)

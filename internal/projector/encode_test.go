@@ -1,9 +1,7 @@
 package projector
 
 import (
-	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -76,36 +74,6 @@ func TestEncoder(t *testing.T) {
 		got, err := c.marshal(&s)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got), change.name)
-	}
-}
-
-// TestEncoderKeepsTexts: a record that has not changed is not encoded again.
-func TestEncoderKeepsTexts(t *testing.T) {
-	var c encoder
-	s := rundir.NewState()
-	for i := range 3 {
-		s.PassRecords[fmt.Sprint(i)] = rundir.PassRecord{GlobalPassNumber: i}
-		s.Checkpoints = append(s.Checkpoints, rundir.CheckpointRecord{ID: fmt.Sprint(i)})
-	}
-	texts := func() (all []*byte) {
-		_, err := c.marshal(&s)
-		require.NoError(t, err)
-		for _, key := range c.order {
-			all = append(all, &c.passes[key].text[0])
-		}
-		for _, p := range c.checkpoints {
-			all = append(all, &p.text[0])
-		}
-		return all
-	}
-	before := texts()
-	s.PassRecords["1"] = rundir.PassRecord{GlobalPassNumber: 1, Description: "changed"}
-	s.Checkpoints = append(slices.Clone(s.Checkpoints), rundir.CheckpointRecord{ID: "3"})
-	after := texts()
-	require.Len(t, after, 7)
-	require.NotSame(t, before[1], after[1], "changed")
-	for _, i := range []int{0, 2, 3, 4, 5} {
-		require.Same(t, before[i], after[i], "record %d", i)
 	}
 }
 

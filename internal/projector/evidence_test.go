@@ -141,17 +141,6 @@ func TestFilesOfEvents(t *testing.T) {
 	}
 }
 
-// TestFilesWithoutNames: a run without an artifact has no file for it.
-func TestFilesWithoutNames(t *testing.T) {
-	p, w := &Projector{}, &batchWriter{}
-	p.meta.State.Artifact = blob("page")
-	require.NoError(t, p.restoreInput(w))
-	require.Empty(t, w.files)
-	p.records.CurrentArtifactPath = "page.html"
-	require.NoError(t, p.restoreInput(w))
-	require.Equal(t, map[string]string{"page.html": "page"}, queued(w))
-}
-
 // TestListsOfFilesThatAreLost: a list that the store lacks is an error with its digest, except where lost files stay as
 // they are.
 func TestListsOfFilesThatAreLost(t *testing.T) {
@@ -211,15 +200,24 @@ func TestFilesOfStates(t *testing.T) {
 	require.Equal(t, run.Chain("six"), got.Chain, "the chain of an earlier event of the batch")
 }
 
-// TestDecisionsWithoutFile: only an accepted decision has one.
-func TestDecisionsWithoutFile(t *testing.T) {
+// TestFileOfDecision: an accepted decision has a file, and no other.
+func TestFileOfDecision(t *testing.T) {
 	p, w := &Projector{}, &batchWriter{}
-	decided := event(t, 4, run.KindHandoffDecided, map[string]string{})
+	p.meta.RunID = "r"
+	decided := event(t, 4, run.KindHandoffDecided, map[string]string{"decided_at": "2026-01-02T03:04:05.000Z",
+		"decided_by": "an operator"})
 	require.NoError(t, p.evidence(w, decided, run.State{}))
-	p.meta.State.Decided, p.meta.State.InvalidTransition = &run.Decided{ID: "h"}, "handoff.decided while running"
+	p.meta.State.Decided = &run.Decided{ID: "h-1", Phase: "write", Action: run.ActionRetryFeedback, Feedback: "shorter",
+		Note: "mine"}
+	p.meta.State.InvalidTransition = "handoff.decided while running"
 	require.NoError(t, p.evidence(w, decided, run.State{}))
 	require.Empty(t, w.files)
 	p.meta.State.InvalidTransition = ""
 	require.NoError(t, p.evidence(w, decided, run.State{}))
-	require.Equal(t, map[string]string{layout.DecisionFile("h"): ""}, queued(w))
+	require.Len(t, w.files, 1)
+	require.Equal(t, layout.DecisionFile("h-1"), w.files[0].name)
+	var got rundir.Decision
+	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
+	require.Equal(t, rundir.Decision{RunID: "r", HandoffID: "h-1", Phase: "write", Action: run.ActionRetryFeedback,
+		Feedback: "shorter", Note: "mine", DecidedAt: "2026-01-02T03:04:05.000Z", DecidedBy: "an operator"}, got)
 }

@@ -59,8 +59,9 @@ func TestPromotionsAreRecordedOnce(t *testing.T) {
 	for i, want := range []string{"one", "two"} {
 		e, err := run.ParseLine(lines[i])
 		require.NoError(t, err)
-		require.Equal(t, []any{int64(i + 1), run.KindDeliveryCompleted, "delivery", "2026-01-02T12:00:00.000Z"},
-			[]any{e.Seq, e.Kind, *e.Phase, e.TS})
+		require.Equal(t, run.Event{Seq: int64(i + 1), TS: "2026-01-02T12:00:00.000Z", Kind: run.KindDeliveryCompleted,
+			Phase: new("delivery"), Payload: e.Payload}, run.Event{Seq: e.Seq, TS: e.TS, Kind: e.Kind, Phase: e.Phase,
+			Payload: e.Payload})
 		p, err := rundir.Promotion(lines[i])
 		require.NoError(t, err)
 		require.Equal(t, want, p.Target)
@@ -137,51 +138,6 @@ func TestOwnerOfFiles(t *testing.T) {
 	require.Error(t, err)
 }
 
-func TestPathsOfTargets(t *testing.T) {
-	root, err := filepath.EvalSymlinks(t.TempDir())
-	require.NoError(t, err)
-	require.NoError(t, os.MkdirAll(filepath.Join(root, "real", "sub"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(root, "real", "file"), nil, 0o600))
-	require.NoError(t, os.Symlink(filepath.Join(root, "real"), filepath.Join(root, "link")))
-	require.NoError(t, os.Symlink("nowhere", filepath.Join(root, "lost")))
-	in := func(name string) string { return filepath.Join(root, name) }
-	for path, want := range map[string]target{
-		"real":      {path: in("real"), real: in("real"), inside: []string{"file", "sub/"}},
-		"link":      {path: in("link"), real: in("real"), inside: []string{"file", "sub/"}},
-		"link/a/b":  {path: in("link/a/b"), real: in("real/a/b"), above: in("link")},
-		"real/none": {path: in("real/none"), real: in("real/none"), above: in("real")},
-	} {
-		got, err := look(in(path))
-		require.NoError(t, err, path)
-		require.Equal(t, want, got, path)
-		require.NoError(t, got.writable())
-	}
-	for path, want := range map[string]string{"real/file": "is not a directory", "real/file/x": "is not a directory",
-		"lost": "is a symbolic link to nowhere, which does not exist", "lost/x": "is a symbolic link to nowhere"} {
-		_, err := look(in(path))
-		var refused *TargetError
-		require.ErrorAs(t, err, &refused, path)
-		require.Contains(t, refused.Why, want, path)
-	}
-	require.NoError(t, os.WriteFile(filepath.Join(root, "real", layout.ClaimFile), []byte(`{"run_id":"r"}`), 0o600))
-	for path, refused := range map[string]bool{"real": true, "real/a/b": true, "other": false} {
-		got, err := look(in(path))
-		require.NoError(t, err)
-		err = got.outsideOfRuns()
-		require.Equal(t, refused, err != nil, path)
-		if refused {
-			require.ErrorContains(t, err, "it is in the directory of run r, "+in("real"))
-		}
-	}
-	names := strings.Split("abcdefghijkl", "")
-	require.Equal(t, "a, b, c, d, e, f, g, h, i, j", some(names[:10]))
-	require.Equal(t, "a, b, c, d, e, f, g, h, i, j and 2 more", some(names))
-	require.Equal(t, "a, b, c, d, e, f, g, h, i, j and 1 more", some(names[:11]))
-	require.Equal(t, "a", some(names[:1]))
-	require.NoError(t, target{}.empty(nil))
-	require.ErrorContains(t, target{path: "p"}.empty(names[:2]), "it is not empty (in the way: a, b)")
-}
-
 // blobStore is a store in memory.
 type blobStore map[string][]byte
 
@@ -202,47 +158,3 @@ func (b blobStore) Manifest(ctx context.Context, tree string) ([]byte, error) {
 }
 func (b blobStore) LayDown(context.Context, string, string) error { return nil }
 func (b blobStore) PutTree(context.Context, []byte) error         { return nil }
-
-// TestContentMissingFromStore lists what a run needs to continue, with what its lists name.
-func TestContentMissingFromStore(t *testing.T) {
-	b := blobStore{}
-	blob := func(text string) *run.Blob {
-		digest, err := b.Put(t.Context(), []byte(text))
-		require.NoError(t, err)
-		return &run.Blob{Digest: digest}
-	}
-	kept := blob("x").Digest
-	inputs := blob(`{"version":1,"files":[{"path":"a.md","digest":"` + kept + `"},{"path":"b.md","digest":"gone-b"}]}`)
-	shots, err := json.Marshal([]run.Shot{{Name: "p.png", Digest: kept}, {Name: "q.png", Digest: "gone-q"}})
-	require.NoError(t, err)
-	pictures := blob(string(shots))
-	start := run.RunStart{Plan: blob("plan").Digest, Definition: "gone-definition", Inputs: inputs.Digest,
-		Brief: &run.Blob{Digest: "gone-brief"}}
-	s := run.State{Artifact: &run.Blob{Digest: "gone-artifact"}, Pictures: pictures, Tree: &run.Blob{Digest: "gone-tree"},
-		Notes:   []run.Notes{{File: "n.md", Whole: run.Blob{Digest: "gone-notes"}}},
-		Replies: []run.Reply{{Step: "fix", Reply: run.Blob{Digest: "gone-reply"}}, {Step: "look", Reply: *blob("reply")}}}
-	lacks, err := missingNeeds(t.Context(), b, start, s)
-	require.NoError(t, err)
-	got := map[string]string{}
-	for _, n := range lacks {
-		got[n.what] = n.digest
-	}
-	require.Equal(t, map[string]string{"the definition": "gone-definition", "the brief of the parent": "gone-brief",
-		"the artifact": "gone-artifact", "notes n.md": "gone-notes", "the reply of fix": "gone-reply", "input b.md": "gone-b",
-		"picture q.png": "gone-q", "the list of the workspace's files": "gone-tree"}, got)
-	s.Plan = &run.CurrentPlan{}
-	require.NoError(t, json.Unmarshal([]byte(`{"seq":3,"plan":"gone-plan","definition":"gone-new","inputs":"`+
-		inputs.Digest+`"}`), s.Plan))
-	lacks, err = missingNeeds(t.Context(), b, start, s)
-	require.NoError(t, err)
-	require.Contains(t, lacks, need{"the amended plan", "gone-plan"})
-	require.Contains(t, lacks, need{"the amended definition", "gone-new"})
-	bad := blob("{").Digest
-	_, err = missingNeeds(t.Context(), b, run.RunStart{Inputs: bad}, run.State{})
-	require.ErrorContains(t, err, "manifest of inputs "+bad+": ")
-	_, err = missingNeeds(t.Context(), b, run.RunStart{}, run.State{Pictures: &run.Blob{Digest: bad}})
-	require.ErrorContains(t, err, "manifest of pictures "+bad+": ")
-	none, err := missingNeeds(t.Context(), b, run.RunStart{}, run.State{})
-	require.NoError(t, err)
-	require.Empty(t, none)
-}

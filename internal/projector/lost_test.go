@@ -110,7 +110,16 @@ func TestNeedsOfRuns(t *testing.T) {
 	require.EqualError(t, Complete(t.Context(), blobStore{}, run.RunStart{}, amended),
 		"the store lacks the list of inputs (long-digest-)")
 	store := blobStore{}
-	page := store.keep(t, "page")
+	page, bad := store.keep(t, "page"), store.keep(t, "{")
+	inputs := store.keep(t, `{"version":1,"files":[{"path":"a.md","digest":"`+page.Digest+
+		`"},{"path":"b.md","digest":"x"}]}`)
+	pictures := store.keep(t, `[{"name":"p.png","digest":"`+page.Digest+`"},{"name":"q.png","digest":"y"}]`)
+	require.Equal(t, &MissingError{Blobs: []string{"input b.md (x)", "picture q.png (y)"}},
+		Complete(t.Context(), store, run.RunStart{Inputs: inputs.Digest}, run.State{Pictures: &pictures}))
+	require.ErrorContains(t, Complete(t.Context(), store, run.RunStart{Inputs: bad.Digest}, run.State{}),
+		"manifest of inputs "+bad.Digest+": ")
+	require.ErrorContains(t, Complete(t.Context(), store, run.RunStart{}, run.State{Pictures: &bad}),
+		"manifest of pictures "+bad.Digest+": ")
 	hidden := run.Blob{Digest: page.Digest, Raw: "gone"}
 	require.NoError(t, Complete(t.Context(), store, run.RunStart{}, run.State{Artifact: &page, Tree: &hidden}))
 	require.EqualError(t, &MissingError{Dir: "/d", Blobs: []string{"a (1)", "b (2)"}},
@@ -119,7 +128,7 @@ func TestNeedsOfRuns(t *testing.T) {
 
 // TestImportedDirectories: what the store lacks comes from the files of the directory.
 func TestImportedDirectories(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(10)
 	start, err := d.First()
 	require.NoError(t, err)

@@ -2,7 +2,6 @@ package projector
 
 import (
 	"errors"
-	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,13 +10,12 @@ import (
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
 )
 
 // TestMemoryIsOfTheSameBytes: contents are given out once, and only for the file that was written.
 func TestMemoryIsOfTheSameBytes(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := claimed(t)
 	d.Memory = new(Memory)
 	w.project(d, w.last())
@@ -36,7 +34,7 @@ func TestMemoryIsOfTheSameBytes(t *testing.T) {
 	require.Nil(t, d.Memory.takeState(d.Root, state), "taken")
 }
 
-// TestMemoryIsBounded: it has the latest directories only.
+// TestMemoryIsBounded: it has the latest directories only, and large states displace those of other runs.
 func TestMemoryIsBounded(t *testing.T) {
 	m := new(Memory)
 	for range 3 * maxRemembered {
@@ -45,81 +43,21 @@ func TestMemoryIsBounded(t *testing.T) {
 		require.NotNil(t, m.takeState(d.Root, []byte("{}")))
 		require.LessOrEqual(t, len(m.runs), maxRemembered)
 	}
-}
-
-// TestMemoryIsBoundedBySize: large states displace those of other runs.
-func TestMemoryIsBoundedBySize(t *testing.T) {
-	m, large := new(Memory), make([]byte, maxBytes/2)
+	m = new(Memory)
+	large, huge := make([]byte, maxBytes/2), make([]byte, maxBytes+1)
 	for i, want := range []int{1, 2, 1, 2} {
 		m.keep(strconv.Itoa(i), remembered{stateRaw: large, state: new(encodable)})
 		require.Len(t, m.runs, want)
 	}
-	huge := make([]byte, maxBytes+1)
 	m.keep("huge", remembered{stateRaw: huge, state: new(encodable)})
 	require.Len(t, m.runs, 1)
 	require.NotNil(t, m.takeState("huge", huge))
 }
 
-// TestMemoryKeepsRecords: batches that do not write state.json leave its contents in memory, unchanged, for the next
-// one that does.
-func TestMemoryKeepsRecords(t *testing.T) {
-	w := told(t)
-	d := claimed(t)
-	d.FullRecords, d.Memory = 1, new(Memory)
-	w.settle(numbered(2, "report"), "page 2")
-	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
-	checkpoint := w.last()
-	w.begin(numbered(3, "report"), "page 1")
-	w.fail(numbered(3, "report"))
-	w.project(d, checkpoint)
-	raw, err := d.ReadFile(layout.StateFile)
-	require.NoError(t, err)
-	for last := int64(checkpoint + 1); last <= w.last(); last++ {
-		w.project(d, last)
-	}
-	left := d.Memory.takeState(d.Root, raw)
-	require.NotNil(t, left)
-	got, err := layout.Marshal(left.PipelineState)
-	require.NoError(t, err)
-	require.Equal(t, string(raw), string(got))
-	now, err := d.ReadFile(layout.StateFile)
-	require.NoError(t, err)
-	require.Equal(t, string(raw), string(now), "no batch was due")
-	want, err := records.State(w.projected(w.last()).Dir)
-	require.NoError(t, err)
-	have, err := records.State(d.Dir)
-	require.NoError(t, err)
-	require.Equal(t, want, have)
-}
-
-// TestMemoryOfChangedFiles: between two projections another process changes a file. The second one reports and repairs
-// it, as without a memory.
-func TestMemoryOfChangedFiles(t *testing.T) {
-	w := told(t)
-	want := contents(t, w.projected(w.last()))
-	for name, change := range map[string]func(string) string{
-		layout.StateFile: func(s string) string { return strings.Replace(s, `"schemaVersion"`, `"schemaVersioN"`, 1) },
-		layout.MetaFile:  func(s string) string { return s[:len(s)/2] },
-	} {
-		d := claimed(t)
-		d.Memory = new(Memory)
-		w.project(d, w.last()-1)
-		raw, err := d.ReadFile(name)
-		require.NoError(t, err)
-		write(t, d, name, change(string(raw)))
-		require.NotEmpty(t, w.project(d, w.last()).Healed, name)
-		for file := range want {
-			got, err := d.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, want[file], string(got), "%s after a change to %s", file, name)
-		}
-	}
-}
-
 // TestMemoryOfAChangedLongRun: with more records than are written for every batch, a change to state.json is found by
 // the next batch that writes it, and another size at once.
 func TestMemoryOfAChangedLongRun(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	w.settle(numbered(2, "report"), "page 2")
 	w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
 	checkpoint := w.last()
@@ -163,30 +101,9 @@ func TestMemoryOfAChangedLongRun(t *testing.T) {
 	}
 }
 
-// TestStateOfALongRunIsWrittenOnce for a pass and its checkpoint.
-func TestStateOfALongRunIsWrittenOnce(t *testing.T) {
-	for full, want := range map[int]int{1: 1, 200: 2} {
-		w := told(t)
-		d := claimed(t)
-		d.FullRecords, d.Memory = full, new(Memory)
-		w.settle(numbered(2, "report"), "page 2")
-		w.project(d, w.last()-1)
-		w.add(run.KindCheckpointCreated, run.CheckpointCreated{ID: "cp-S2", AtPass: 2, USD: 2})
-		written := 0
-		d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-			if s.Op == durable.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)+".tmp") {
-				written++
-			}
-			return nil
-		}}
-		w.project(d, w.last())
-		require.Equal(t, want, written, "%d records in full", full)
-	}
-}
-
 // TestMemoryAfterAFailedWrite: a projection that fails at any write leaves nothing wrong in memory.
 func TestMemoryAfterAFailedWrite(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	want := contents(t, w.projected(w.last()))
 	full := errors.New("no space")
 	for fail, more := 0, true; more; fail++ {

@@ -19,16 +19,17 @@ func short(text string) string { return layout.Digest([]byte(text))[:8] }
 
 // TestDamagedFilesAreMadeAgain: the next batch makes damaged files again, names them, and keeps what was in the way.
 func TestDamagedFilesAreMadeAgain(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	b := w.batch(1, 9)
 	b.Head = "segment"
-	fresh := func() Dir {
+	fresh := func(m *Memory) Dir {
 		d := claimed(t)
+		d.Memory = m
 		_, err := d.Project(t.Context(), w.store, b)
 		require.NoError(t, err)
 		return d
 	}
-	undisturbed := fresh()
+	undisturbed := fresh(nil)
 	then := contents(t, undisturbed)
 	require.Equal(t, 1, strings.Count(then[layout.ErrorsLog], "\n"), "the attempt that the pass recovered")
 	w.project(undisturbed, w.last())
@@ -67,41 +68,45 @@ func TestDamagedFilesAreMadeAgain(t *testing.T) {
 			map[string]string{torn + "/cost-damaged-" + short("{}\n") + ".jsonl": "{}\n"}, false},
 		"a log has more": {layout.TextLog, log + "more\n", "", map[string]string{
 			torn + "/orchestrator-after-" + strconv.Itoa(len(log)) + "-" + short("more\n") + ".log": "more\n"}, false},
-		"a log has the next line":    {layout.TextLog, want[layout.TextLog], "", nil, false},
+		"a log has the next line": {layout.TextLog, want[layout.TextLog], "", nil, false},
+		"a log has the next line, and a piece": {layout.TextLog, want[layout.TextLog] + "{", "", map[string]string{
+			layout.TextLog: want[layout.TextLog] + "{"}, false},
 		"a log has half of the next": {layout.TextLog, want[layout.TextLog][:len(log)+9], "", nil, false},
 		"a log without news has more": {layout.CostLog, cost + "more\n", "", map[string]string{
 			layout.CostLog: cost + "more\n", layout.SpendFile: cost + "more\n"}, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			d := fresh()
-			if row.text == "" {
-				require.NoError(t, os.RemoveAll(d.Path(row.file)))
-			} else {
-				write(t, d, row.file, row.text)
-			}
-			p, err := d.Project(t.Context(), w.store, w.batch(10, 10))
-			require.NoError(t, err)
-			require.Equal(t, run.ProjectionWritten, p.Outcome)
-			if row.healed == "" {
-				require.Empty(t, p.Healed)
-			} else {
-				require.Len(t, p.Healed, 1)
-				require.Regexp(t, regexp.MustCompile(row.healed), p.Healed[0])
-			}
-			got := contents(t, d)
-			for file, text := range want {
-				if row.lost && file == layout.MetaFile {
-					require.Equal(t, unsealed(text), unsealed(got[file]))
-					require.Contains(t, got[file], `"segment_head": ""`)
-				} else if _, there := row.kept[file]; !there {
+		for remembers, memory := range map[string]*Memory{"": nil, ", remembered": new(Memory)} {
+			t.Run(name+remembers, func(t *testing.T) {
+				d := fresh(memory)
+				if row.text == "" {
+					require.NoError(t, os.RemoveAll(d.Path(row.file)))
+				} else {
+					write(t, d, row.file, row.text)
+				}
+				p, err := d.Project(t.Context(), w.store, w.batch(10, 10))
+				require.NoError(t, err)
+				require.Equal(t, run.ProjectionWritten, p.Outcome)
+				if row.healed == "" {
+					require.Empty(t, p.Healed)
+				} else {
+					require.Len(t, p.Healed, 1)
+					require.Regexp(t, regexp.MustCompile(row.healed), p.Healed[0])
+				}
+				got := contents(t, d)
+				for file, text := range want {
+					if row.lost && file == layout.MetaFile {
+						require.Equal(t, unsealed(text), unsealed(got[file]))
+						require.Contains(t, got[file], `"segment_head": ""`)
+					} else if _, there := row.kept[file]; !there {
+						require.Equal(t, text, got[file], file)
+					}
+				}
+				for file, text := range row.kept {
 					require.Equal(t, text, got[file], file)
 				}
-			}
-			for file, text := range row.kept {
-				require.Equal(t, text, got[file], file)
-			}
-			require.Len(t, got, len(want)+added(row.kept, want))
-		})
+				require.Len(t, got, len(want)+added(row.kept, want))
+			})
+		}
 	}
 }
 
@@ -117,7 +122,7 @@ func added(kept, want map[string]string) (n int) {
 
 // TestShorterJournal: a directory that lacks lines of its meta.json has a gap, and the end that was committed counts.
 func TestShorterJournal(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	for name, text := range map[string]string{"shorter": strings.Join(w.lines[:5], "\n") + "\n",
 		"in the middle of a line": strings.Join(w.lines, "\n")[:len(strings.Join(w.lines[:9], "\n"))]} {
 		d := w.projected(9)
@@ -146,7 +151,7 @@ func TestShorterJournal(t *testing.T) {
 // TestStateBehindMeta: in a run of many passes state.json is written at occasions, and meta.json has the records
 // without their lists.
 func TestStateBehindMeta(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	w.settle(numbered(2, "report"), "") // 11
 	w.begin(numbered(3, "report"), "page 1")
 	w.settle(numbered(3, "report"), "") // 13
@@ -160,8 +165,10 @@ func TestStateBehindMeta(t *testing.T) {
 			return 0
 		}
 		r := meta.Behind.Records
-		require.Equal(t, []int{0, 0, 0, 0, 0}, []int{len(r.PassRecords), len(r.PACycleRecords), len(r.ArtifactBackups),
-			len(r.Checkpoints), len(r.ErrorHistory)})
+		for _, list := range []int{len(r.PassRecords), len(r.PACycleRecords), len(r.ArtifactBackups), len(r.Checkpoints),
+			len(r.ErrorHistory), len(r.Cost.BySubset), len(r.Cost.ByPACycle)} {
+			require.Zero(t, list)
+		}
 		require.True(t, r.Valid())
 		require.Equal(t, "r", r.RunID)
 		return meta.Behind.Seq
@@ -259,7 +266,7 @@ func TestOccasionsOfState(t *testing.T) {
 
 // TestLogsWithOtherContents: rows that do not belong to the run are moved, also from a log that was empty.
 func TestLogsWithOtherContents(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(3)
 	write(t, d, layout.CostLog, "mine\n")
 	w.project(d, 4)
@@ -290,7 +297,7 @@ func TestLogsWithOtherContents(t *testing.T) {
 
 // TestLostBlobs: a batch whose files the store lacks is an error, and nothing is committed.
 func TestLostBlobs(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	delete(w.store, layout.Digest([]byte("page 1")))
 	for _, first := range []int64{1, 7} {
 		d := claimed(t)
@@ -316,7 +323,7 @@ func TestLostBlobs(t *testing.T) {
 // TestDigestsOfRebuiltDirectories: the digest of run.json is that of its first batch, although everything else is made
 // again.
 func TestDigestsOfRebuiltDirectories(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(9)
 	claim := contents(t, d)[layout.ClaimFile]
 	write(t, d, layout.ClaimFile, claim+"\n")
@@ -326,17 +333,4 @@ func TestDigestsOfRebuiltDirectories(t *testing.T) {
 	meta, err := d.Meta()
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{layout.ClaimFile: layout.Digest([]byte(claim))}, meta.Digests)
-}
-
-// TestLightRecords have no list that grows with the run, and everything else.
-func TestLightRecords(t *testing.T) {
-	full := rundir.NewState()
-	full.PassRecords["1"], full.PACycleRecords["1"] = rundir.PassRecord{}, rundir.PACycleRecord{}
-	full.ArtifactBackups, full.Checkpoints = []string{"a"}, []rundir.CheckpointRecord{{ID: "cp"}}
-	full.ErrorHistory = []rundir.ErrorRecord{{Message: "decided"}}
-	full.Cost.BySubset["S1"], full.Cost.ByPACycle["1"] = rundir.RoleCost{PassCount: 1}, rundir.RoleCost{PassCount: 2}
-	full.PendingErrors, full.RunID = []rundir.ErrorRecord{{Message: "open"}}, "r"
-	want := rundir.NewState()
-	want.PendingErrors, want.RunID = full.PendingErrors, "r"
-	require.Equal(t, want, light(full))
 }

@@ -47,7 +47,7 @@ func below(files map[string]string, folder string) map[string]string {
 
 // detour is a run that continues after its checkpoint: a failed attempt, pictures, an artifact, and two checkpoints.
 func detour(t *testing.T) *writer {
-	w := told(t)
+	w := working(t)
 	w.fail(numbered(2, "report"))
 	w.begin(numbered(2, "report"), "page 1")
 	w.settle(numbered(2, "report"), "")
@@ -63,7 +63,7 @@ func detour(t *testing.T) *writer {
 }
 
 // TestFilesOfRevert: a revert moves the evidence that it supersedes to folders with its number, keeps the rest, and
-// writes the evidence of events again that are in force again.
+// restores the evidence of events that are in force again.
 func TestFilesOfRevert(t *testing.T) {
 	w := detour(t)
 	far := w.last()
@@ -135,7 +135,7 @@ func (w *writer) reverted(t *testing.T, before map[string]string, first, again i
 
 // TestFailedOutputsOfRevert: outputs of attempts that are still in force keep their numbers and places.
 func TestFailedOutputsOfRevert(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	pass2 := numbered(2, "report")
 	w.fail(pass2) // 11
 	w.fail(pass2)
@@ -151,7 +151,7 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 		"raw-output-FAILED-2.txt": "half of 002 at 11", "raw-output-SUPERSEDED-1.txt": "late"}, below(got, dir))
 	require.Equal(t, map[string]string{"raw-output-FAILED-3.txt": "half of 002 at 14"}, below(got, dir+"~1"))
 
-	one := told(t)
+	one := working(t)
 	one.fail(pass2)
 	one.revert(10)
 	one.revert(11)
@@ -174,7 +174,7 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	d.project(in, d.last())
 	got = contents(t, in)
 	for name, text := range edited {
-		require.Equal(t, text, got[name], "it was not superseded, so that it is not written again")
+		require.Equal(t, text, got[name], "it was not superseded, so it is not replaced")
 	}
 	in = d.projected(d.last() - 1)
 	write(t, in, dir+"~2", "a file in the way")
@@ -182,38 +182,10 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	require.ErrorContains(t, err, "move "+dir+"/prompt.md aside: ")
 }
 
-// TestStartsInForce: a start whose attempt has failed does not keep the prompt, because a later start has replaced it.
-func TestStartsInForce(t *testing.T) {
-	start := event(t, 1, run.KindPassStart, run.PassStart{Call: "a"})
-	attempt := func(a run.PassAttempt) run.Event { return event(t, 2, run.KindPassAttempt, a) }
-	other := event(t, 3, run.KindPhaseEnd, run.PhaseEnd{})
-	next := event(t, 4, run.KindPassStart, run.PassStart{Call: "b", Agent: "a"})
-	for name, row := range map[string]struct {
-		attempt run.Event
-		kept    bool
-	}{
-		"it has failed":      {attempt(run.PassAttempt{Call: "a", Attempt: 1, Output: blob("out")}), false},
-		"another has failed": {attempt(run.PassAttempt{Call: "c", Message: "a", Output: blob("out")}), true},
-		"it has no output":   {attempt(run.PassAttempt{Call: "a", Prompt: blob("asked")}), true},
-		"it was too late":    {attempt(run.PassAttempt{Call: "a", Late: 1, Output: blob("out")}), true},
-		"it has ended":       {event(t, 2, run.KindPassEnd, run.PassEnd{Call: "a"}), true},
-	} {
-		want := []int64{1, 2, 3, 4}
-		if !row.kept {
-			want = want[1:]
-		}
-		var seqs []int64
-		for _, e := range lastStarts([]run.Event{start, row.attempt, other, next}) {
-			seqs = append(seqs, e.Seq)
-		}
-		require.Equal(t, want, seqs, name)
-	}
-}
-
 // TestRevertToLaterEvent: a damaged revert that names itself or a later event goes back to the event before it.
 func TestRevertToLaterEvent(t *testing.T) {
 	for _, ahead := range []int64{0, 1, 90} {
-		w := told(t)
+		w := working(t)
 		w.fail(numbered(2, "report"))
 		before := contents(t, w.projected(11))
 		state := run.State{RunID: "r", Epoch: 1, Generation: 1, Status: run.Running}
@@ -224,8 +196,9 @@ func TestRevertToLaterEvent(t *testing.T) {
 		require.Equal(t, below(before, layout.CheckpointsDir), below(got, layout.CheckpointsDir))
 		records, err := d.State()
 		require.NoError(t, err)
-		require.Equal(t, []int{1, 1, 1}, []int{len(records.Checkpoints), len(records.PassRecords),
-			len(records.PendingErrors)})
+		require.Len(t, records.Checkpoints, 1)
+		require.Len(t, records.PassRecords, 1)
+		require.Len(t, records.PendingErrors, 1)
 	}
 }
 
@@ -248,7 +221,7 @@ func TestNumbersOfSupersededFolders(t *testing.T) {
 
 // TestRecordsOfRevert: a revert restores the records of its target, except for facts that it does not undo.
 func TestRecordsOfRevert(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	w.fail(numbered(2, "report")) // 11
 	w.begin(numbered(2, "report"), "page 1")
 	w.fail(numbered(2, "report")) // 13
@@ -267,7 +240,7 @@ func TestRecordsOfRevert(t *testing.T) {
 	require.Equal(t, then.PassRecords, got.PassRecords)
 	require.Equal(t, then.FailedOutputs, got.FailedOutputs)
 	require.Equal(t, then.Checkpoints, got.Checkpoints)
-	require.Equal(t, []int{1, 1, 1}, []int{then.Turns, now.Turns, got.Turns})
+	require.Equal(t, 1, got.Turns)
 
 	p := &Projector{Dir: d}
 	p.records.Turns = 8
@@ -281,9 +254,6 @@ func TestRecordsOfRevert(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, past.Checkpoints, want)
 		require.Equal(t, last, past.LastSeq)
-	}
-	for _, c := range past.Checkpoints {
-		require.Equal(t, []any{"cp-S1", 1}, []any{c.ID, c.AtPassNumber})
 	}
 }
 
@@ -357,33 +327,4 @@ func TestFilesThatAreSuperseded(t *testing.T) {
 		require.Equal(t, slices.Contains([]run.Kind{run.KindPassStart, run.KindPassAttempt, run.KindPassEnd,
 			run.KindScreenshots, run.KindCheckpointCreated}, kind), evident(kind), kind)
 	}
-}
-
-// TestMovesAfterCrash: a move that was made is not made again, and a superseded file is replaced only in a rebuild.
-func TestMovesAfterCrash(t *testing.T) {
-	const from, to = layout.PassesDir + "/pass-002/prompt.md", layout.PassesDir + "/pass-002~1/prompt.md"
-	for name, row := range map[string]struct {
-		files map[string]string
-		anew  bool
-		want  map[string]string
-	}{
-		"a move":              {map[string]string{from: "old"}, false, map[string]string{to: "old"}},
-		"a move that is made": {map[string]string{to: "old"}, false, map[string]string{to: "old"}},
-		"another file there":  {map[string]string{from: "new", to: "old"}, false, map[string]string{from: "new", to: "old"}},
-		"a rebuild":           {map[string]string{from: "new", to: "old"}, true, map[string]string{to: "new"}},
-	} {
-		d := At(t.TempDir())
-		for file, text := range row.files {
-			write(t, d, file, text)
-		}
-		require.NoError(t, (&Projector{Dir: d, anew: row.anew}).moveSuperseded(from, to), name)
-		require.Equal(t, row.want, contents(t, d), name)
-	}
-	d := At(t.TempDir())
-	write(t, d, from, "old")
-	write(t, d, layout.PassesDir+"/pass-002~1", "a file in the way")
-	p := &Projector{Dir: d}
-	p.records.Superseded = map[string]int{}
-	err := p.supersede([]run.Event{event(t, 3, run.KindPassStart, run.PassStart{Pass: numbered(2, "report")})}, nil, nil)
-	require.ErrorContains(t, err, "move "+from+" aside: ")
 }

@@ -44,7 +44,7 @@ func (w *writer) stored(head string) (s journal.Segment) {
 
 // TestSegments: each has the lines as they were written, and is linked to the one before.
 func TestSegments(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(9)
 	one, err := w.seal(d, "", 1, 4, nil)
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func (fullStore) Put(context.Context, []byte) (string, error) {
 // TestSegmentsOfDamagedJournal: the lines come from the source that has them as they were written, and the damage is
 // reported.
 func TestSegmentsOfDamagedJournal(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := w.projected(9)
 	one, err := w.seal(d, "", 1, 4, nil)
 	require.NoError(t, err)
@@ -156,11 +156,14 @@ func TestSegmentsOfDamagedJournal(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, row.damage(lines), got.Damage, name)
 		if row.first == 0 {
-			require.Equal(t, []any{row.head, int64(4)}, []any{got.Head, got.Last}, name)
+			require.Equal(t, row.head, got.Head, name)
+			require.Equal(t, int64(4), got.Last, name)
 			continue
 		}
 		s := w.stored(got.Head)
-		require.Equal(t, []any{row.first, int64(9), int64(9)}, []any{s.First, s.Last, got.Last}, name)
+		require.Equal(t, row.first, s.First, name)
+		require.Equal(t, int64(9), s.Last, name)
+		require.Equal(t, int64(9), got.Last, name)
 		require.Equal(t, w.lines[row.first-1:9], s.Lines, name)
 		require.Equal(t, w.tail(row.first-1).Chain, s.Prev, name)
 		require.Equal(t, row.first == 1, s.Previous == "", name)
@@ -177,15 +180,15 @@ func TestSegmentsOfDamagedJournal(t *testing.T) {
 	_, err = w.seal(crashed, "", 1, 4, nil)
 	require.NoError(t, err)
 	w.consistent(crashed, 10)
-	other := told(t)
+	other := working(t)
 	other.lines[1] = strings.Replace(other.lines[1], "Write", "Other", 1)
 	others, err := other.seal(other.projected(4), "", 1, 4, nil)
 	require.NoError(t, err)
 	w.store[others.Head] = other.store[others.Head]
 	got, err := w.seal(w.projected(9), others.Head, 5, 9, nil)
 	require.NoError(t, err)
-	require.Equal(t, []any{int64(1), ""}, []any{w.stored(got.Head).First, w.stored(got.Head).Previous},
-		"the segment before is of another journal")
+	require.Equal(t, int64(1), w.stored(got.Head).First, "the segment before is of another journal")
+	require.Empty(t, w.stored(got.Head).Previous)
 	late, err := json.Marshal(journal.Segment{Version: 1, RunID: "r", First: 3, Last: 4, Prev: w.tail(2).Chain,
 		Chain: w.tail(4).Chain, Lines: w.lines[2:4]})
 	require.NoError(t, err)
@@ -198,50 +201,76 @@ func TestSegmentsOfDamagedJournal(t *testing.T) {
 	require.Equal(t, int64(1), w.stored(two.Head).First, "the segment before does not end there")
 }
 
-// TestVerifiedBatches: before the run continues after a pause, the lines and segments are compared, and damage is
-// reported with the lines that differ.
+// TestVerifiedBatches: before the run continues after a pause, and at its end, the journal is compared with its chain
+// and its segments, and damage is reported with the line that differs.
 func TestVerifiedBatches(t *testing.T) {
-	w := told(t)
-	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
-	n := w.last()
-	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
-	d := w.projected(n)
-	sealed, err := w.seal(d, "", 1, n, nil)
-	require.NoError(t, err)
-	resume := func(head string, hurt int64, truth journal.Truth) (Projected, []string) {
-		d, lines := w.projected(n), w.lines[:n]
-		if hurt > 0 {
-			lines = w.hurt(d, hurt, n)
-		}
-		b := w.batch(n+1, n+1)
-		b.Head, b.Truth = head, truth
-		p, err := d.Project(t.Context(), w.store, b)
-		require.NoError(t, err)
-		return p, lines
+	chain := func(w *writer, lines []string) run.JournalDamage {
+		n := int64(len(lines))
+		return run.JournalDamage{File: layout.EventsFile, Expected: string(w.tail(n).Chain),
+			Found: string(run.Chain("").Over(lines))}
 	}
-	p, _ := resume(sealed.Head, 0, nil)
-	require.Equal(t, run.ProjectionWritten, p.Outcome)
-	p, _ = resume("gone", 0, nil)
-	require.Equal(t, Projected{Outcome: run.ProjectionDamaged, Tail: w.tail(n), Damage: []run.JournalDamage{
-		{File: run.SegmentFile + "gone", Expected: "gone", Found: run.Missing}}}, p)
-	for _, from := range []struct {
-		head  string
-		truth journal.Truth
-	}{{sealed.Head, nil}, {"", truth(w.lines, nil)}} {
-		p, lines := resume(from.head, 3, from.truth)
-		require.Equal(t, Projected{Outcome: run.ProjectionDamaged, Tail: w.tail(n), Damage: []run.JournalDamage{
-			{File: layout.EventsFile, Line: 3, Expected: layout.Digest([]byte(w.lines[2])),
-				Found: layout.Digest([]byte(lines[2]))}}}, p)
+	third := func(w *writer, lines []string) run.JournalDamage {
+		return run.JournalDamage{File: layout.EventsFile, Line: 3, Expected: layout.Digest([]byte(w.lines[2])),
+			Found: layout.Digest([]byte(lines[2]))}
 	}
-	d = w.projected(n)
-	w.hurt(d, 3, n)
-	b := w.batch(n+1, n+1)
-	b.Truth = truth(nil, fs.ErrPermission)
-	_, err = d.Project(t.Context(), w.store, b)
-	require.ErrorIs(t, err, fs.ErrPermission)
-	w.hurt(d, 3, n)
-	b.Verified = true
-	p, err = d.Project(t.Context(), w.store, b)
-	require.NoError(t, err)
-	require.Equal(t, run.ProjectionWritten, p.Outcome, "the damage is known")
+	gone := func(*writer, []string) run.JournalDamage {
+		return run.JournalDamage{File: run.SegmentFile + "gone", Expected: "gone", Found: run.Missing}
+	}
+	history := func(w *writer) journal.Truth { return truth(w.lines, nil) }
+	ended, passEnd := run.RunEnd{Status: run.Failed}, run.PassEnd{Pass: numbered(2, "report")}
+	for name, row := range map[string]struct {
+		kind     run.Kind // empty: the run resumes
+		payload  any
+		hurt     bool // the third line
+		segment  string
+		truth    func(*writer) journal.Truth
+		verified bool
+		damage   func(*writer, []string) run.JournalDamage
+		err      error
+	}{
+		"nothing is wrong":                {segment: "sealed"},
+		"a segment is lost":               {segment: "gone", damage: gone},
+		"a line that a segment has":       {hurt: true, segment: "sealed", damage: third},
+		"a line that the history has":     {hurt: true, truth: history, damage: third},
+		"a line, when the run resumes":    {hurt: true, damage: chain},
+		"a line, at the end of the run":   {kind: run.KindRunEnd, payload: ended, hurt: true, damage: chain},
+		"a line, at the end of a pass":    {kind: run.KindPassEnd, payload: passEnd, hurt: true},
+		"damage that the journal records": {hurt: true, verified: true},
+		"a history that cannot be read": {hurt: true, err: fs.ErrPermission,
+			truth: func(*writer) journal.Truth { return truth(nil, fs.ErrPermission) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := working(t)
+			w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+			n := w.last()
+			if row.kind == "" {
+				row.kind, row.payload = run.KindRunResumed, run.RunResumed{Epoch: 1}
+			}
+			w.add(row.kind, row.payload)
+			d, lines := w.projected(n), w.lines[:n]
+			b := w.batch(n+1, n+1)
+			b.Head, b.Verified = row.segment, row.verified
+			if row.segment == "sealed" {
+				sealed, err := w.seal(d, "", 1, n, nil)
+				require.NoError(t, err)
+				b.Head = sealed.Head
+			}
+			if row.truth != nil {
+				b.Truth = row.truth(w)
+			}
+			if row.hurt {
+				lines = w.hurt(d, 3, n)
+			}
+			p, err := d.Project(t.Context(), w.store, b)
+			require.ErrorIs(t, err, row.err)
+			switch {
+			case row.err != nil:
+			case row.damage == nil:
+				require.Equal(t, run.ProjectionWritten, p.Outcome)
+			default:
+				require.Equal(t, Projected{Outcome: run.ProjectionDamaged, Tail: w.tail(n),
+					Damage: []run.JournalDamage{row.damage(w, lines)}}, p)
+			}
+		})
+	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 func startRow(seq int64, decision, reason string) records.StartRow {
@@ -21,7 +20,7 @@ func startRow(seq int64, decision, reason string) records.StartRow {
 // TestRowsOfStarts: a start that found the run as it is adds one row for each state of the run, and a later batch and a
 // rebuild keep them in their places.
 func TestRowsOfStarts(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
 	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
 	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
@@ -74,7 +73,7 @@ func TestRowsOfStarts(t *testing.T) {
 // TestStartsAreNotRecordedInDamagedLogs: nothing is written while a projection has not committed the log, or the log is
 // damaged.
 func TestStartsAreNotRecordedInDamagedLogs(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
 	one, row := startRow(11, run.FoundComplete, "one"), startRow(11, run.FoundPaused, "found")
 	whole := contents(t, w.projected(11))
@@ -96,54 +95,4 @@ func TestStartsAreNotRecordedInDamagedLogs(t *testing.T) {
 		require.NoError(t, d.RecordStart(t.Context(), row), name)
 		require.Equal(t, before, contents(t, d), name)
 	}
-}
-
-// TestRowsAfterOffset of the decision log.
-func TestRowsAfterOffset(t *testing.T) {
-	one, two := startRow(3, run.FoundPaused, "one"), startRow(3, run.FoundComplete, "two")
-	const event = `{"ts":"t","decision":"resume","seq":2}`
-	base := event + "\n"
-	after := int64(len(base))
-	first, second := one.Line()+"\n", two.Line()+"\n"
-	past := func(text string) int64 { return int64(len(text)) }
-	for name, row := range map[string]struct {
-		text  string
-		from  int64
-		rows  []records.StartRow
-		end   int64
-		clean bool
-	}{
-		"no rows":         {base, after, nil, after, true},
-		"rows":            {base + first + second, after, []records.StartRow{one, two}, past(base + first + second), true},
-		"another line":    {base + first + event + "\n", after, []records.StartRow{one}, past(base + first), false},
-		"half of a row":   {base + first + "{", after, []records.StartRow{one}, past(base + first), false},
-		"from the start":  {first, 0, nil, 0, false},
-		"in a line":       {base + first, 3, nil, 3, false},
-		"behind the end":  {base, after + 5, nil, after + 5, false},
-		"the log is gone": {"", 5, nil, 5, false},
-	} {
-		d := At(t.TempDir())
-		if row.text != "" {
-			write(t, d, layout.DecisionsLog, row.text)
-		}
-		rows, end, clean, err := startsAfter(d.Dir, row.from)
-		require.NoError(t, err, name)
-		require.Equal(t, row.rows, rows, name)
-		require.Equal(t, []any{row.end, row.clean}, []any{end, clean}, name)
-	}
-	d := At(t.TempDir())
-	write(t, d, layout.DecisionsLog, base+one.Line()+"\n")
-	for chain, want := range map[run.Chain]run.Chain{"": "", "c": run.Chain("c").Over([]string{one.Line()})} {
-		p := &Projector{Dir: d}
-		p.setMark(rundir.DerivedMark{File: layout.DecisionsLog, Size: int64(len(base)), Seq: 2, Chain: chain})
-		require.NoError(t, p.keepStarts())
-		require.Equal(t, rundir.DerivedMark{File: layout.DecisionsLog, Size: int64(len(base+one.Line()) + 1), Seq: 2,
-			Chain: want}, p.mark(layout.DecisionsLog))
-		none, err := p.startsBefore()
-		require.NoError(t, err)
-		require.Empty(t, none, "the log is not derived again")
-	}
-	all, err := (&Projector{Dir: d}).startsBefore()
-	require.NoError(t, err)
-	require.Equal(t, []records.StartRow{one}, all)
 }

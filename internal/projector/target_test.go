@@ -31,6 +31,10 @@ func TestRefusedTargets(t *testing.T) {
 	write(t, At(root), "run/web/x", "")
 	require.NoError(t, os.Mkdir(in("empty"), 0o700))
 	require.NoError(t, os.Symlink("nowhere", in("lost")))
+	require.NoError(t, os.Symlink("full", in("link")))
+	for i := range 12 {
+		write(t, At(root), fmt.Sprintf("many/%02d", i), "")
+	}
 	for name, row := range map[string]struct {
 		check     func(string) error
 		path      string
@@ -39,8 +43,14 @@ func TestRefusedTargets(t *testing.T) {
 	}{
 		"files in the way": {Vacant, "full", "it is not empty (in the way: a.txt, sub/)",
 			another + ", or move these files away", nil},
-		"not a directory": {Vacant, "full/a.txt", file, another, syscall.ENOTDIR},
-		"a file above":    {Writable, "full/a.txt/x", file, another, syscall.ENOTDIR},
+		"many files in the way": {Vacant, "many",
+			"it is not empty (in the way: 00, 01, 02, 03, 04, 05, 06, 07, 08, 09 and 2 more)",
+			another + ", or move these files away", nil},
+		"files below a link": {Vacant, "link", "it is not empty (in the way: a.txt, sub/)",
+			another + ", or move these files away", nil},
+		"missing, below a link": {Vacant, "link/x/y", "", "", nil},
+		"not a directory":       {Vacant, "full/a.txt", file, another, syscall.ENOTDIR},
+		"a file above":          {Writable, "full/a.txt/x", file, another, syscall.ENOTDIR},
 		"a broken link": {Writable, "lost/x", in("lost") + " is a symbolic link to nowhere, which does not exist",
 			another, fs.ErrNotExist},
 		"a run":             {Writable, "run", inRun, outside, nil},
@@ -58,8 +68,9 @@ func TestRefusedTargets(t *testing.T) {
 		}
 		var refused *TargetError
 		require.ErrorAs(t, err, &refused, name)
-		refused = &TargetError{refused.Path, refused.Why, refused.Next, refused.Err}
-		require.Equal(t, []string{in(row.path), row.why, row.next}, []string{refused.Path, refused.Why, refused.Next}, name)
+		require.Equal(t, in(row.path), refused.Path, name)
+		require.Equal(t, row.why, refused.Why, name)
+		require.Equal(t, row.next, refused.Next, name)
 		require.EqualError(t, refused, "write to "+in(row.path)+": "+row.why+"; nothing was written or started. "+row.next)
 		require.Equal(t, row.cause == nil, refused.Unwrap() == nil, name)
 		require.True(t, errors.Is(err, row.cause) || row.cause == nil, name)
@@ -81,7 +92,7 @@ func TestRefusedTargets(t *testing.T) {
 
 // TestTargetsOfRuns: which run may write to a directory, by what earlier runs have left in it.
 func TestTargetsOfRuns(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	dir := func(files map[string]string) Dir {
 		d := At(t.TempDir())
 		for name, text := range files {
@@ -149,9 +160,62 @@ func TestTargetsOfRuns(t *testing.T) {
 	require.ErrorAs(t, err, new(*layout.NewerError))
 }
 
+// TestConcurrentClaimWins: a start that another one overtakes between its reads is refused with the holder.
+func TestConcurrentClaimWins(t *testing.T) {
+	for round := range 100 {
+		d, taken := At(t.TempDir()+"/run"), make(chan error, 1)
+		go func() { taken <- d.Take(run.Claim{Version: run.ClaimVersion, RunID: "r"}) }()
+		for checked := false; !checked; {
+			if err := MayTake(d.Dir, "other"); err != nil {
+				require.ErrorAs(t, err, new(*rundir.ClaimedError), "round %d", round)
+				checked = true
+			}
+		}
+		require.NoError(t, <-taken)
+	}
+}
+
+// TestOwnersOfTargets: who may write to a directory, by what is in it.
+func TestOwnersOfTargets(t *testing.T) {
+	w, _ := looped(t)
+	claim := `{"version":1,"run_id":"r","pipeline":"p","created_at":"then"}`
+	empty := &writer{t: t}
+	const inTheWay, ofRun = "in the way: ", "it holds files of run r and has no run.json"
+	for name, row := range map[string]struct {
+		d                              rundir.Dir
+		take, other, continues, vacant string // errors; empty: none
+	}{
+		"empty":  {d: empty.dir(map[string]string{})},
+		"a lock": {d: empty.dir(map[string]string{layout.LockFile: ""}), vacant: inTheWay + layout.LockFile},
+		"its run": {d: w.dir(map[string]string{layout.ClaimFile: claim}), other: "belongs to run r (p, started then)",
+			vacant: "it is in the directory of run r"},
+		"its events": {d: w.dir(map[string]string{}), other: ofRun, vacant: inTheWay},
+		"an owner":   {d: empty.dir(map[string]string{layout.OwnerFile: `{"run_id":"r"}`}), other: ofRun, vacant: inTheWay},
+		"a workspace": {empty.dir(map[string]string{layout.WorkspaceDir + "/a": ""}), inTheWay + "workspace/",
+			inTheWay + "workspace/", "", inTheWay + "workspace/"},
+		"other files": {empty.dir(map[string]string{"a.txt": "", "b.txt": ""}), inTheWay + "a.txt, b.txt",
+			inTheWay + "a.txt, b.txt", inTheWay + "a.txt, b.txt", inTheWay + "a.txt, b.txt"},
+	} {
+		for i, check := range []struct {
+			err  error
+			want string
+		}{{MayTake(row.d, "r"), row.take}, {MayTake(row.d, "x"), row.other}, {MayContinue(row.d, "r"), row.continues},
+			{Vacant(row.d.Root), row.vacant}} {
+			if check.want == "" {
+				require.NoError(t, check.err, "%s %d", name, i)
+			} else {
+				require.ErrorContains(t, check.err, check.want, "%s %d", name, i)
+			}
+		}
+		require.NoError(t, MayWrite(row.d), name)
+		require.Equal(t, name == "its run", Writable(row.d.Root+"/new") != nil, name)
+		require.Equal(t, row.other == "" || name == "its run", Usable(row.d) == nil, name)
+	}
+}
+
 // TestMovedDirectories: whether a directory is that of a moved run, and what else it is.
 func TestMovedDirectories(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	n := w.last()
 	here := w.projected(n)
 	owned := func(epoch int, execution string) func(Dir) {

@@ -64,7 +64,7 @@ func (s namedStore) ListNames(_ context.Context, prefix string) (out []string, e
 		}
 	}
 	slices.Sort(out)
-	slices.Reverse(out) // in an order of its own
+	slices.Reverse(out) // in another order
 	return out, nil
 }
 
@@ -89,7 +89,7 @@ func booted(d Dir, boot string, ops map[durable.Op][]string) Dir {
 // TestUnsyncedFiles: evidence and logs of a run that works are synced when it pauses, and are made again if the machine
 // was started again before.
 func TestUnsyncedFiles(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	store := newNamedStore(w)
 	project := func(d Dir, first, last int64) Projected {
 		p, err := d.Project(t.Context(), store, w.batch(first, last))
@@ -165,7 +165,7 @@ func TestUnsyncedFiles(t *testing.T) {
 // TestFilesOfOperatorsAfterRestart: every batch syncs files that an operator edits, so that only those of events
 // that no batch has committed are written.
 func TestFilesOfOperatorsAfterRestart(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	for last, want := range map[int64]map[string]string{
 		8: {layout.Orchestrator + "/log.md": "an edit", "page.html": "an edit"},
 		6: {layout.Orchestrator + "/log.md": "entry", "page.html": "page 1"},
@@ -188,20 +188,21 @@ func TestFilesOfOperatorsAfterRestart(t *testing.T) {
 		require.Len(t, ops[durable.OpSyncSystem], 1, "there is nothing else to sync")
 		w.lines = w.lines[:10]
 	}
-	p := &Projector{Dir: At(t.TempDir()), boot: "one"}
-	ops := map[durable.Op][]string{}
-	p.Dir = booted(p.Dir, "one", ops)
-	require.NoError(t, errors.Join(p.markUnsynced(), p.markUnsynced()))
-	require.Equal(t, []string{path.Base(layout.UnsyncedFile)}, ops[durable.OpWrite], "once")
-	require.Equal(t, "one", p.boot)
 }
 
-// TestSyncedFiles: a batch opens and syncs only the logs that it adds to.
+// TestSyncedFiles: without a boot ID every file is synced, and a batch opens and syncs only the logs that it adds to.
 func TestSyncedFiles(t *testing.T) {
-	w := told(t)
-	d, ops := claimed(t), map[durable.Op][]string{}
-	_, err := booted(d, "", ops).Project(t.Context(), w.store, w.batch(1, 1))
+	w := working(t)
+	store, d, ops := newNamedStore(w), claimed(t), map[durable.Op][]string{}
+	_, err := booted(claimed(t), "", ops).Project(t.Context(), store, w.batch(1, 9))
 	require.NoError(t, err)
+	require.Contains(t, ops[durable.OpSync], "prompt.md")
+	require.NotContains(t, ops, durable.OpSyncSystem)
+	require.Equal(t, []string{"name"}, store.taken())
+	clear(ops)
+	_, err = booted(d, "", ops).Project(t.Context(), w.store, w.batch(1, 1))
+	require.NoError(t, err)
+	require.NoFileExists(t, d.Path(layout.UnsyncedFile))
 	require.Contains(t, ops[durable.OpSync], "cost.jsonl", "it is created")
 	require.Contains(t, ops[durable.OpMkdir], "logs")
 	for last := int64(2); last <= 3; last++ {
@@ -236,18 +237,8 @@ func (w *writer) marks(s namedStore) (names []string) {
 	return names
 }
 
-// TestEverythingIsSyncedWithoutBoot: the machine has no boot id, or the run does not work.
-func TestEverythingIsSyncedWithoutBoot(t *testing.T) {
-	w := told(t)
-	store := newNamedStore(w)
-	d, ops := claimed(t), map[durable.Op][]string{}
-	_, err := booted(d, "", ops).Project(t.Context(), store, w.batch(1, 9))
-	require.NoError(t, err)
-	require.Contains(t, ops[durable.OpSync], "prompt.md")
-	require.Contains(t, ops[durable.OpSync], "cost.jsonl")
-	require.NoFileExists(t, d.Path(layout.UnsyncedFile))
-	require.NotContains(t, ops, durable.OpSyncSystem)
-	require.Equal(t, []string{"name"}, store.taken())
+// TestUnsyncedRuns: only a run that works leaves files unsynced, on a machine with a boot ID.
+func TestUnsyncedRuns(t *testing.T) {
 	require.Equal(t, durable.Boot(), At(t.TempDir()).boot())
 	for status, want := range map[run.Status]bool{run.Running: true, run.Replaying: true, run.Paused: false,
 		run.Done: false} {
@@ -288,7 +279,7 @@ func (failingNames) Name(context.Context, string, []byte) error {
 
 // TestFilesThatCannotBeMadeAgain: a directory whose files cannot be made again after a restart is not continued.
 func TestFilesThatCannotBeMadeAgain(t *testing.T) {
-	w := told(t)
+	w := working(t)
 	d := claimed(t)
 	_, err := booted(d, "one", map[durable.Op][]string{}).Project(t.Context(), w.store, w.batch(1, 9))
 	require.NoError(t, err)
