@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -21,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/test/invariants"
 )
 
 func sum(data []byte) string {
@@ -47,7 +47,7 @@ func eventsOf(t *testing.T, dir string) []run.Event {
 	t.Helper()
 	raw := read(t, filepath.Join(dir, layout.EventsFile))
 	require.True(t, bytes.HasSuffix(raw, []byte("\n")), "an unterminated tail: %q", raw[max(0, len(raw)-80):])
-	out, err := eventsIn(raw)
+	out, err := invariants.Events(raw)
 	require.NoError(t, err)
 	return out
 }
@@ -123,46 +123,19 @@ func sameTree(t *testing.T, want, got map[string]string) {
 	require.NoError(t, differences(want, got))
 }
 
-// complete wants a run that is done and whose files agree on it: invariants 1, 2, 3, 6 and 10 of recovery.
+// complete requires a run that is done and whose files agree: invariants 1, 2, 3, 6 and 10 of recovery.
 func complete(t *testing.T, dir string) []run.Event {
 	t.Helper()
-	events := eventsOf(t, dir)
-	meta, state := metaOf(t, dir), stateOf(t, dir)
-	require.Equal(t, string(run.Done), meta.Status)
-	require.Equal(t, "complete", state.CurrentPhase)
-	last := events[len(events)-1]
-	require.Equal(t, run.KindRunEnd, last.Kind)
-	ended := len(of[run.RunEnd](events, run.KindRunEnd)) + len(of[run.RunInterrupted](events, run.KindRunInterrupted))
-	require.Equal(t, meta.Epoch, ended, "one terminal event for each epoch")
-	require.Equal(t, last.Seq, meta.Events.Seq)
-	require.Equal(t, last.Seq, state.LastSeq)
-	require.Equal(t, artifactOf(t, dir), meta.State.Artifact.Digest)
-	require.Equal(t, artifactOf(t, dir), state.CurrentArtifactHash)
-	require.InDelta(t, spentIn(inForce(events)), meta.State.Spent.USD+meta.State.SunkUSD, 0.005)
-	return events
-}
-
-// inForce leaves out the lines that a revert abandoned.
-func inForce(events []run.Event) []run.Event {
-	gone := map[int64]bool{}
-	for _, r := range of[run.RunReverted](events, run.KindRunReverted) {
-		for seq := r.Abandoned.First; seq <= r.Abandoned.Last; seq++ {
-			gone[seq] = true
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool { return gone[e.Seq] })
-}
-
-// spentIn adds up what the journal says every call has cost.
-func spentIn(events []run.Event) float64 {
-	total := 0.0
-	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
-		total += p.Spend.USD
-	}
-	for _, p := range of[run.PassAttempt](events, run.KindPassAttempt) {
-		if p.Spend != nil {
-			total += p.Spend.USD
-		}
-	}
-	return run.Cents(total)
+	now, err := look(dir, "")
+	require.NoError(t, err)
+	require.NotNil(t, now.Meta)
+	require.Equal(t, string(run.Done), now.Meta.Status)
+	require.Equal(t, "complete", now.Book.CurrentPhase)
+	require.NoError(t, errors.Join(invariants.WholeLines(dir), costsAgree(dir, now), oneEnd(now)))
+	last := now.Events[len(now.Events)-1]
+	require.Equal(t, last.Seq, now.Meta.Events.Seq)
+	require.Equal(t, last.Seq, now.Book.LastSeq)
+	require.Equal(t, artifactOf(t, dir), now.Meta.State.Artifact.Digest)
+	require.Equal(t, artifactOf(t, dir), now.Book.CurrentArtifactHash)
+	return now.Events
 }

@@ -38,21 +38,14 @@ type site struct {
 	env    []string
 	deaths []death
 	watch  *watch
-
-	takes    map[string]time.Duration // how long its calls take, in a soak
-	spent    spent                    // by the agents' log in the end of a soak
-	attempts int                      // in the journal in the end of a soak
 }
 
-// death is what a process that was killed left.
+// death is the end of a process that was killed or stopped.
 type death struct {
-	Point  point.Point // where it died; zero: at a random moment
-	Window string      // what the run was doing, see windowOf
-	Left   instant
-
-	Kind     string        // how a soak interrupted it
-	InFlight int           // how many calls were in flight then
-	Took     time.Duration // from SIGTERM to the end of the process
+	Point    point.Point // where it died
+	Left     instant
+	Kind     string // of the interruption in a soak
+	InFlight bool   // in a soak: a call of the process was in flight
 }
 
 // grounds is what sites share: a server, a client of it, and the pipeline.
@@ -174,18 +167,16 @@ func (s *site) kill(ctx context.Context, p point.Plan, over func(context.Context
 	if err := json.Unmarshal(raw, &at); err != nil {
 		return nil, err
 	}
-	return &at, s.died(at)
+	return &at, s.died(death{Point: at})
 }
 
-// died takes note of a death.
-func (s *site) died(at point.Point) error {
-	left, err := look(s.dir, s.log)
-	if err != nil {
-		return fmt.Errorf("in the instant after the kill: %w", err)
+// died records a death with what it left.
+func (s *site) died(d death) (err error) {
+	if d.Left, err = look(s.dir, s.log); err != nil {
+		return fmt.Errorf("right after the kill: %w", err)
 	}
-	window, err := windowOf(s, left)
-	s.deaths = append(s.deaths, death{Point: at, Window: window, Left: left})
-	return err
+	s.deaths = append(s.deaths, d)
+	return nil
 }
 
 // finish has the real worker run to the end of the run.
@@ -222,7 +213,7 @@ func (s *site) ended(ctx context.Context) error {
 func (s *site) story() string {
 	var b strings.Builder
 	for _, d := range s.deaths {
-		fmt.Fprintf(&b, "\nkilled at %d, %s %s (%s)", d.Point.N, d.Point.At, d.Point.Path, d.Window)
+		fmt.Fprintf(&b, "\nkilled at %d, %s %s", d.Point.N, d.Point.At, d.Point.Path)
 	}
 	for _, name := range []string{"victim.log", "worker.log", "run/events.jsonl", "calls.jsonl"} {
 		raw, err := os.ReadFile(filepath.Join(s.root, name))

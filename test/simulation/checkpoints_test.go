@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -15,6 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/test/invariants"
 )
 
 // settled is a file of a checkpoint that a crash found committed.
@@ -32,11 +32,9 @@ func (w *world) keep() {
 	}
 	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
 	w.check(err)
-	var events []run.Event
-	for line := range strings.Lines(string(completeLines(raw))) {
-		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
-		w.check(err)
-		events = append(events, e)
+	events, err := invariants.Events(raw)
+	if w.holds(3, err); err != nil {
+		return
 	}
 	for _, c := range book.Checkpoints {
 		seq := created(events, c)

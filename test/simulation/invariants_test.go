@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/test/invariants"
 )
 
 // projected checks what must hold whenever a batch was written: the journal only grows and has no gap, meta.json has
@@ -28,7 +28,7 @@ func (w *world) projected() {
 		w.check(err)
 		return
 	}
-	raw = completeLines(raw) // another worker may be at its next line, or a full disk has stopped it there
+	raw = invariants.CompleteLines(raw) // another worker may be at its next line, or a full disk has stopped it there
 	if !bytes.HasPrefix(raw, w.journal) {
 		w.fail("invariant 3: batch %d: the journal does not begin with what it was", w.batches)
 	}
@@ -48,9 +48,6 @@ func (w *world) projected() {
 	}
 	w.check(w.read.folds(meta))
 }
-
-// completeLines returns the lines that end.
-func completeLines(raw []byte) []byte { return raw[:bytes.LastIndexByte(raw, '\n')+1] }
 
 // reading is the fold and the chain of a journal as far as it was read.
 type reading struct {
@@ -116,16 +113,14 @@ func (w *world) ended() {
 	w.check(err)
 	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
 	w.check(err)
-	var events []run.Event
-	for line := range strings.Lines(string(raw)) {
-		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
-		w.check(err)
-		events = append(events, e)
+	events, err := invariants.Events(raw)
+	if w.holds(3, err); err != nil {
+		return
 	}
 	if meta.Events.Seq != int64(len(events)) && !w.running {
 		w.fail("invariant 1: meta.json is at event %d of %d", meta.Events.Seq, len(events))
 	}
-	w.check(wholeLines(w.dir.Root))
+	w.holds(2, invariants.WholeLines(w.dir.Root))
 	if !bytes.HasPrefix(raw, w.journal) {
 		w.fail("invariant 3: the journal does not begin with what it was")
 	}
@@ -134,40 +129,17 @@ func (w *world) ended() {
 	w.check(all.folds(meta))
 	w.check(w.unchanged(events))
 	w.check(w.answeredOnce(events))
-	w.check(w.costs(meta, book, events))
+	w.holds(6, invariants.Costs(w.dir.Dir, meta, book, events))
 	if left := w.machine.agents(); len(left) > 0 {
 		w.fail("invariant 8: %d agents survive", len(left))
 	}
 	w.check(w.provenance(meta, events))
-	w.check(w.oneEnd(events))
+	w.holds(10, invariants.OneEnd(events, w.running))
 	r, err := fsck.Check(context.Background(), w.dir.Dir, fsck.CheckOptions{})
 	if err == nil && !r.OK && !w.running {
 		err = fmt.Errorf("the check finds %+v", r.Issues)
 	}
 	w.check(err)
-}
-
-// wholeLines wants every line of every JSONL file to be an object that ends (2).
-func wholeLines(root string) error {
-	return filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		for line := range strings.Lines(string(raw)) {
-			var object map[string]any
-			if err := json.Unmarshal([]byte(line), &object); err != nil {
-				return fmt.Errorf("invariant 2: %s: line %.80q: %w", path, line, err)
-			}
-			if !strings.HasSuffix(line, "\n") {
-				return fmt.Errorf("invariant 2: %s: line %.80q does not end", path, line)
-			}
-		}
-		return nil
-	})
 }
 
 // crashed checks what must hold whenever a worker has crashed: state files can be read, and complete lines are events.
@@ -187,14 +159,15 @@ func (w *world) crashed() {
 	if !bytes.HasPrefix(raw, w.journal) {
 		w.fail("invariant 3: after a crash the journal does not begin with what it was")
 	}
-	n := 0
-	for line := range strings.Lines(string(completeLines(raw))) {
-		e, err := run.ParseLine(strings.TrimSuffix(line, "\n"))
-		if n++; err != nil {
-			w.fail("invariant 3: after a crash line %d is not an event: %w", n, err)
-		} else if e.Seq != int64(n) {
-			w.fail("invariant 3: after a crash line %d has seq %d", n, e.Seq)
-		}
+	if _, err := invariants.Events(raw); err != nil {
+		w.fail("invariant 3: after a crash: %w", err)
+	}
+}
+
+// holds records that an invariant does not hold.
+func (w *world) holds(invariant int, err error) {
+	if err != nil {
+		w.fail("invariant %d: %w", invariant, err)
 	}
 }
 
@@ -225,32 +198,6 @@ func (w *world) answeredOnce(events []run.Event) error {
 			return fmt.Errorf("invariant 4: call %s ends in events %d and %d", p.Call, first, e.Seq)
 		}
 		ends[p.Call] = e.Seq
-	}
-	return nil
-}
-
-// costs wants the rows of the cost log to add up to what the state files say (6).
-func (w *world) costs(meta rundir.Meta, book rundir.PipelineState, events []run.Event) error {
-	rows, skipped, err := rundir.Rows[rundir.CostRow](w.dir.Dir, layout.CostLog)
-	if err != nil {
-		return fmt.Errorf("invariant 6: %w", err)
-	}
-	if skipped > 0 {
-		return fmt.Errorf("invariant 6: %d rows cannot be read", skipped)
-	}
-	sum, reverts := 0.0, run.Reverts{}
-	for _, e := range events {
-		reverts.Take(e)
-	}
-	counted := reverts.Counted()
-	for _, r := range rows {
-		if counted.Has(r.Seq) {
-			sum = run.Cents(sum + r.USD)
-		}
-	}
-	got := []float64{meta.State.Total(), run.Cents(book.Cost.TotalEstimatedCostUSD + book.SunkCostUSD)}
-	if want := []float64{sum, sum}; !reflect.DeepEqual(got, want) {
-		return fmt.Errorf("invariant 6: cost rows add up to %v; meta.json and state.json say %v", sum, got)
 	}
 	return nil
 }
@@ -307,42 +254,6 @@ func (w *world) provenance(meta rundir.Meta, events []run.Event) error {
 	}
 	if a := meta.State.Artifact; a != nil && rows[len(rows)-1].After != a.Digest {
 		return fmt.Errorf("invariant 9: the last row ends with %.8s, the artifact is %.8s", rows[len(rows)-1].After, a.Digest)
-	}
-	return nil
-}
-
-// oneEnd wants one terminal event in each epoch that has events (10). What a reset abandoned does not count.
-func (w *world) oneEnd(events []run.Event) error {
-	epoch, ends := 1, map[int][]int64{1: nil}
-	for _, e := range events {
-		switch e.Kind {
-		case run.KindRunReverted:
-			var p run.RunReverted
-			if e.Decode(&p); p.Cause != "reset" {
-				continue
-			}
-			epoch = max(p.State.Epoch, 1)
-			for n := range ends {
-				if n > epoch {
-					delete(ends, n)
-					continue
-				}
-				ends[n] = slices.DeleteFunc(ends[n], func(seq int64) bool { return seq >= p.Abandoned.First })
-			}
-		case run.KindRunResumed:
-			var p run.RunResumed
-			e.Decode(&p)
-			epoch = max(epoch, p.Epoch)
-			ends[epoch] = append(ends[epoch], []int64{}...)
-		case run.KindRunEnd, run.KindRunInterrupted:
-			ends[epoch] = append(ends[epoch], e.Seq)
-		}
-	}
-	for n := range ends {
-		open := n == epoch && w.running // it is the last one that the operator opens
-		if len(ends[n]) != 1 && !(open && len(ends[n]) == 0) {
-			return fmt.Errorf("invariant 10: epoch %d has %d terminal events", n, len(ends[n]))
-		}
 	}
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -66,21 +65,6 @@ func (r *realRun) replays() error {
 	})
 }
 
-// killParent kills the supervisor of an agent, which ends with it.
-func killParent(agent int) error {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", agent))
-	if err != nil {
-		return err
-	}
-	var parent int
-	after := string(raw[strings.LastIndexByte(string(raw), ')')+1:])
-	var state string
-	if _, err := fmt.Sscan(after, &state, &parent); err != nil || parent < 2 {
-		return fmt.Errorf("parent of %d: %d, %w", agent, parent, err)
-	}
-	return syscall.Kill(parent, syscall.SIGKILL)
-}
-
 // TestRealServer executes random runs of the same pipelines with the real server and workers and agents as processes.
 // Two workers, which are killed, execute each workflow task from the begin of its history; the server is killed, too.
 func TestRealServer(t *testing.T) {
@@ -96,58 +80,42 @@ func TestRealServer(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	var sum realSum
-	next, mu, began := *realSeed, sync.Mutex{}, time.Now()
-	sum.counts = counts{disturbances: map[disturbance]int{}, faults: map[string]int{}}
+	seeds := make(chan uint64)
+	all, replayed, mu, began := newCounts(), 0, sync.Mutex{}, time.Now()
 	for n := range *realAtOnce {
+		c, err := s.newCrew(fmt.Sprint("host-", n))
+		require.NoError(t, err)
+		defer c.kill(0)
+		defer c.kill(1)
 		hosts.Go(func() {
-			c, err := s.newCrew(fmt.Sprint("host-", n))
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer func() { require.NoError(t, c.dismiss()) }()
-			for {
-				mu.Lock()
-				seed := next
-				next++
-				over := seed >= *realSeed+uint64(*realRuns) || t.Failed() && !*keepGoing
-				mu.Unlock()
-				if over {
-					return
-				}
-				begin := time.Now()
+			for seed := range seeds {
 				r, err := c.judgeReal(ctx, seed)
 				mu.Lock()
 				if *verbose {
-					t.Logf("seed %d: %s, %d epochs, %v", seed, time.Since(begin).Round(time.Millisecond), r.epochs, r.count)
+					t.Logf("seed %d: %d epochs, %v", seed, r.epochs, r.count)
 				}
-				sum.add(r)
+				all.add(r.outcome().counts)
+				replayed += r.replayed
 				mu.Unlock()
 				if err != nil {
 					t.Errorf("seed %d: %v\nsee a run like it: go test ./test/simulation -run '^TestRealServer$' -real.runs 1 "+
-						"-real.seed %d -v\n%s", seed, err, seed, r.story())
+						"-real.seed %d -v\n%s\n%s", seed, err, seed, strings.Join(r.log, "\n"), r.outcome().journal)
 				}
 			}
 		})
 	}
+	for n := range uint64(*realRuns) {
+		if t.Failed() && !*keepGoing {
+			break
+		}
+		seeds <- *realSeed + n
+	}
+	close(seeds)
 	hosts.Wait()
 	cancel()
 	killer.Wait()
-	took := time.Since(began)
-	t.Logf("%d runs in %s, %.0f a minute: server killed %d times, %d histories replayed, %+v", sum.runs,
-		took.Round(time.Second), float64(sum.runs)/took.Minutes(), s.kills, sum.replayed, sum.counts)
-}
-
-// realSum is what several runs have met.
-type realSum struct {
-	counts
-	runs, replayed int
-}
-
-func (s *realSum) add(r *realRun) {
-	s.runs, s.replayed = s.runs+1, s.replayed+r.replayed
-	s.counts.add(counts{r.batches, r.epochs, r.executions, r.count, r.failed})
+	t.Logf("%d runs in %s: server killed %d times, %d histories replayed, %+v", *realRuns,
+		time.Since(began).Round(time.Second), s.kills, replayed, all)
 }
 
 // judgeReal executes a run, and undisturbed if it must have the same result then.
@@ -162,14 +130,8 @@ func (c *crew) judgeReal(ctx context.Context, seed uint64) (*realRun, error) {
 	if err != nil {
 		return want, fmt.Errorf("undisturbed: %w", err)
 	}
-	if got, want := r.outcome().artifact, want.outcome().artifact; got != want {
-		return r, fmt.Errorf("invariant 7: the result is %.8s; undisturbed it is %.8s", got, want)
+	if err := r.outcome().sameResult(want.outcome()); err != nil {
+		return r, err
 	}
 	return r, os.RemoveAll(r.root)
-}
-
-// story is what a failed run leaves.
-func (r *realRun) story() string {
-	journal, _ := os.ReadFile(r.dir.Path("events.jsonl"))
-	return strings.Join(r.log, "\n") + "\n" + string(journal)
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,7 +20,9 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/test/invariants"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -206,9 +209,7 @@ func (r *realRun) epochOf() error {
 		if err := r.replaced(false); err != nil {
 			return err
 		}
-		if err := r.upset(); err != nil {
-			return err
-		}
+		r.upset()
 		r.watch()
 		if n%5 > 0 {
 			continue
@@ -250,24 +251,25 @@ func (r *realRun) watch() {
 }
 
 // upset does what may disturb the run at this moment.
-func (r *realRun) upset() error {
+func (r *realRun) upset() {
 	const seldom = 40 // times 20 ms
-	if r.dice.IntN(seldom) > 0 || r.plan.only != nil {
-		return nil
+	if r.dice.IntN(seldom) > 0 {
+		return
 	}
 	r.picks++
 	k := []disturbance{crash, kill, note, terminated, reset}[r.dice.IntN(5)]
 	if r.count[k] >= r.plan.most[k] {
-		return nil
+		return
 	}
 	r.count[k]++
 	r.note("disturbance: " + string(k))
 	switch k {
 	case crash:
-		return r.crashOne(r.dice.IntN(len(r.vacant)))
+		r.crashOne(r.dice.IntN(len(r.vacant)))
 	case kill:
-		if alive := r.readAgents(); len(alive) > 0 {
-			r.note(fmt.Sprintf("kill agent %d: %v", alive[0], killParent(alive[0])))
+		living, err := supervisor.Running(r.op.Settings.Scratch())
+		if err == nil && len(living) > 0 {
+			r.note(fmt.Sprintf("kill supervisor %d: %v", living[0].Process.PID, living[0].Process.Signal(syscall.SIGKILL)))
 		}
 	case note:
 		r.moved = true
@@ -278,25 +280,20 @@ func (r *realRun) upset() error {
 	case reset:
 		r.note(fmt.Sprintf("reset: %v", r.resetNow()))
 	}
-	return nil
 }
 
 // crashOne kills a worker, and checks what it leaves.
-func (r *realRun) crashOne(place int) error {
+func (r *realRun) crashOne(place int) {
 	if !r.vacant[place].IsZero() {
-		return nil
+		return
 	}
-	if err := r.crew.kill(place); err != nil {
-		return err
-	}
+	r.crew.kill(place)
 	r.vacant[place] = time.Now().Add(time.Duration(1+r.dice.IntN(400)) * time.Millisecond)
 	r.keep()
 	r.crashed()
-	raw, err := os.ReadFile(r.dir.Path("events.jsonl"))
-	if err == nil {
-		r.journal = completeLines(raw)
+	if raw, err := os.ReadFile(r.dir.Path("events.jsonl")); err == nil {
+		r.journal = invariants.CompleteLines(raw)
 	}
-	return nil
 }
 
 // replaced starts workers in the places of those that were killed, some time after that.

@@ -154,25 +154,7 @@ func (c *crew) hire(place int) error {
 }
 
 // kill kills the worker of a place.
-func (c *crew) kill(place int) error {
-	cmd := c.workers[place]
-	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		return err
-	}
-	return nil
-}
-
-// dismiss ends the workers.
-func (c *crew) dismiss() error {
-	var errs []error
-	for n, cmd := range c.workers {
-		if cmd != nil && cmd.Process != nil {
-			errs = append(errs, c.kill(n))
-		}
-	}
-	return errors.Join(errs...)
+func (c *crew) kill(place int) {
+	_ = c.workers[place].Process.Kill() // it may have ended
+	_ = c.workers[place].Wait()
 }
