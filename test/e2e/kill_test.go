@@ -2,7 +2,7 @@ package e2e_test
 
 import (
 	"bytes"
-	"math/rand"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -15,10 +15,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
+	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
 )
 
-// slow lets one call think for a while, the first time that it is made.
+// slow lets a call take some seconds, the first time that it is made.
 func slow(at, seconds string) string {
 	return "- {at: " + at + ", do: slow, seconds: " + seconds + "}\n"
 }
@@ -30,19 +31,20 @@ func (h *environment) held(at string) (fault string, release func()) {
 		func() { require.NoError(h.t, os.WriteFile(file, nil, 0o600)) }
 }
 
-// begin starts the small pipeline and does not stay.
+// begin starts the small pipeline without attaching.
 func (h *environment) begin(dir string) {
 	h.t.Helper()
 	h.starter("run", "--config", tiny(), "--output-dir", dir, "--detach")
 }
 
-// finish attaches to the run and stays to its end.
+// finish attaches to the run until its end.
 func (h *environment) finish(dir string) string {
 	h.t.Helper()
 	return h.starter("run", "--config", tiny(), "--output-dir", dir)
 }
 
-// undisturbed wants what a run without any disturbance gives: the same page, every call answered once, nobody left.
+// undisturbed requires the result of a run without any disturbance: the same page, every call answered once, and no
+// process.
 func (h *environment) undisturbed(dir string, kills int) []run.Event {
 	h.t.Helper()
 	events := complete(h.t, dir)
@@ -52,234 +54,165 @@ func (h *environment) undisturbed(dir string, kills int) []run.Event {
 	return events
 }
 
-// tinyCalls is how many calls the small pipeline makes.
+// tinyCalls is the number of calls of the small pipeline.
 const tinyCalls = 25
 
-// TestWorkerEndsInACall ends the worker in the middle of a call, by force and as a service manager does. The agent
-// continues under its supervisor, the next worker joins the call, and it is paid for once. A worker that is stopped
-// loses no attempt, and is gone within two seconds.
-func TestWorkerEndsInACall(t *testing.T) {
-	t.Parallel()
-	for name, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGTERM} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newEnv(t)
-			fault, release := h.held("5")
-			h.spoil(fault)
-			dir := h.dir("run")
-			h.begin(dir)
-			agent, worker := h.mid("005"), h.worker()
-			before := read(t, dir+"/events.jsonl")
-			received := time.Now()
-			h.signal(worker, sig)
-			until(t, "the worker is gone", func() bool { return !worker.Alive() })
-			took := time.Since(received)
-			require.True(t, agent.Alive(), "the call continues")
-			release()
-			h.finish(dir)
-			events := h.undisturbed(dir, 0)
-			require.Equal(t, 1, h.count("start", "005"))
-			require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]),
-				"what was written before is not the beginning of it any more")
-			if sig == syscall.SIGTERM {
-				require.Less(t, took, 2*time.Second)
-				require.Empty(t, of[run.PassAttempt](events, run.KindPassAttempt), "a lost attempt")
-			}
-		})
-	}
-}
-
-// TestServerStopLeavesCallsRunning, unless it is told to end them: then the call is made once more.
-func TestServerStopLeavesCallsRunning(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		args     []string
-		message  string
-		starts   int
-		attempts []run.Category
-	}{
-		"stop": {[]string{"server", "stop"}, "Stopped. 1 call still running; the next worker joins it.", 1, nil},
-		"stop --now": {[]string{"server", "stop", "--now"}, "Stopped. 1 call ended.", 2,
-			[]run.Category{run.CategorySuperseded, run.CategoryLost}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newEnv(t, "PASSBOOK_HEARTBEAT=5s")
-			fault, release := h.held("2")
-			h.spoil(fault)
-			dir := h.dir("run")
-			h.begin(dir)
-			agent := h.mid("002")
-			require.Contains(t, h.starter(row.args...), row.message)
-			require.Equal(t, row.starts == 1, agent.Alive())
-			release()
-			h.finish(dir)
-			var attempts []run.Category
-			var messages []string
-			for _, p := range of[run.PassAttempt](h.undisturbed(dir, row.starts-1), run.KindPassAttempt) {
-				attempts, messages = append(attempts, p.Category), append(messages, p.Message)
-			}
-			require.Equal(t, row.attempts, attempts, messages)
-			require.Equal(t, row.starts-1, metaOf(t, dir).State.UnknownCalls(), "the ended call reported no cost")
-			require.Equal(t, row.starts, h.count("start", "002"))
-		})
-	}
-}
-
-// TestDrain stops a worker that waits for its calls: it says for what, and ends when they have ended. A second signal
-// ends it and them at once.
-func TestDrain(t *testing.T) {
-	t.Parallel()
-	for name, twice := range map[string]bool{"once": false, "twice": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newEnv(t, "PASSBOOK_DRAIN=1m")
-			fault, release := h.held("2")
-			h.spoil(fault)
-			dir := h.dir("run")
-			h.begin(dir)
-			agent, worker := h.mid("002"), h.worker()
-			log := func() string { return string(read(t, filepath.Join(h.state(), "worker", "worker.log"))) }
-			h.signal(worker, syscall.SIGTERM)
-			until(t, "it says what it waits for", func() bool {
-				return strings.Contains(log(),
-					"Waiting up to 1m0s for 1 call (")
-			})
-			require.True(t, worker.Alive())
-			if twice {
-				received := time.Now()
-				h.signal(worker, syscall.SIGTERM)
-				until(t, "the worker is gone", func() bool { return !worker.Alive() })
-				require.Less(t, time.Since(received), 5*time.Second)
-				until(t, "the agent is gone", func() bool { return !agent.Alive() })
-			} else {
-				release()
-				until(t, "the worker is gone", func() bool { return !worker.Alive() })
-				require.Equal(t, 1, h.count("answered", "002"))
-			}
-			h.finish(dir)
-			events := h.undisturbed(dir, 1)
-			require.Equal(t, twice, h.count("start", "002") == 2)
-			require.Equal(t, twice, len(of[run.PassAttempt](events, run.KindPassAttempt)) > 0)
-		})
-	}
-}
-
-func TestKillServerAndWorker(t *testing.T) {
-	t.Parallel()
-	h := newEnv(t)
-	h.spoil(slow("5", "600"))
-	dir := h.dir("run")
-	h.begin(dir)
-	h.mid("005")
-	worker, server := h.worker(), h.server()
-	h.kill(server)
-	h.crash(worker)
-	h.finish(dir)
-	h.undisturbed(dir, 1)
-	require.Equal(t, 2, h.count("start", "005"))
-}
-
-// TestKillEverywhere kills the worker at random moments. Where each kill hit is in the log of a failed test.
-func TestKillEverywhere(t *testing.T) {
-	t.Parallel()
-	const kills = 8
-	h := newEnv(t)
-	dir := h.dir("run")
-	random := rand.New(rand.NewSource(11))
-	var faults string
-	for _, at := range []string{"2", "4", "6", "9", "12", "15", "auditor-B-1", "weaver-1"} {
-		faults += slow(at, "0.4")
+// holdEach has calls wait until they are released, and starts the small pipeline.
+func (h *environment) holdEach(calls ...string) (dir string, release map[string]func()) {
+	h.t.Helper()
+	faults, release := "", map[string]func(){}
+	for _, at := range calls {
+		fault, answer := h.held(at)
+		faults, release[at] = faults+fault, answer
 	}
 	h.spoil(faults)
-	var journal []byte
+	dir = h.dir("run")
 	h.begin(dir)
-	for k := 1; k <= kills; k++ {
-		progress(h, dir, 1+random.Intn(2))
-		after(time.Duration(random.Intn(400)) * time.Millisecond)
-		if statusIs(dir, run.Done) {
-			break
-		}
-		t.Logf("kill %d: %d calls started, %d answered", k, h.count("start", ""), h.count("answered", ""))
-		h.kill(h.worker())
-		whole(t, dir, journal)
-		journal = read(t, dir+"/events.jsonl")
+	return dir, release
+}
+
+// TestCallOutlivesWorker ends the worker in the middle of calls: by force, as a service manager does, with the server,
+// and while it drains. The agents continue under their supervisors, and each call is started once. Only a worker that
+// is killed loses an attempt.
+func TestCallOutlivesWorker(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, "PASSBOOK_HEARTBEAT=5s")
+	dir, release := h.holdEach("2", "3", "4", "5")
+	for _, row := range []struct {
+		at  string
+		end func(worker process.Identity)
+	}{
+		{"2", func(worker process.Identity) { h.signal(worker, syscall.SIGKILL) }},
+		{"3", func(worker process.Identity) { h.signal(worker, syscall.SIGTERM) }},
+		{"4", func(process.Identity) {
+			require.Contains(t, h.starter("server", "stop"), "Stopped. 1 call still running; the next worker joins it.")
+			h.env = append(h.env, "PASSBOOK_DRAIN=1m") // of the next worker
+		}},
+	} {
+		agent, worker := h.mid("00"+row.at), h.worker()
+		before := read(t, dir+"/events.jsonl")
+		row.end(worker)
+		until(t, "the worker is gone", func() bool { return !worker.Alive() })
+		require.True(t, agent.Alive(), "call %s ended with its worker", row.at)
+		release[row.at]()
+		h.starter("server", "start")
+		require.True(t, bytes.HasPrefix(read(t, dir+"/events.jsonl"), before), "the journal was changed")
+	}
+	h.mid("005")
+	worker := h.drains()
+	release["5"]()
+	until(t, "the worker is gone", func() bool { return !worker.Alive() })
+	require.Equal(t, 1, h.count("answered", "005"))
+
+	h.finish(dir)
+	for _, p := range of[run.PassAttempt](h.undisturbed(dir, 0), run.KindPassAttempt) {
+		require.Equal(t, 2, p.Number, "a lost attempt: %s", p.Message)
+	}
+}
+
+// drains stops a worker that waits for its calls, and returns when it has reported for what.
+func (h *environment) drains() process.Identity {
+	h.t.Helper()
+	worker := h.worker()
+	h.signal(worker, syscall.SIGTERM)
+	until(h.t, "the worker reports what it waits for", func() bool {
+		log := string(read(h.t, filepath.Join(h.state(), "worker", "worker.log")))
+		return strings.Contains(log, "Waiting up to 1m0s for 1 call (")
+	})
+	require.True(h.t, worker.Alive())
+	return worker
+}
+
+// TestEndedCallIsRepeated ends calls with their worker: by `server stop --now`, with the machine, and by a second
+// signal to a worker that drains. Each is made once more.
+func TestEndedCallIsRepeated(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t, "PASSBOOK_HEARTBEAT=5s")
+	dir, release := h.holdEach("2", "3", "4")
+	for _, row := range []struct {
+		at  string
+		end func()
+	}{
+		{"2", func() { require.Contains(t, h.starter("server", "stop", "--now"), "Stopped. 1 call ended.") }},
+		{"3", func() {
+			worker := h.worker()
+			h.kill(h.server())
+			h.crash(worker)
+			h.env = append(h.env, "PASSBOOK_DRAIN=1m") // of the next worker
+		}},
+		{"4", func() {
+			worker := h.drains()
+			h.signal(worker, syscall.SIGTERM)
+			until(t, "the worker is gone", func() bool { return !worker.Alive() })
+		}},
+	} {
+		agent := h.mid("00" + row.at)
+		row.end()
+		until(t, "the agent is gone", func() bool { return !agent.Alive() })
+		release[row.at]()
 		h.starter("server", "start")
 	}
 	h.finish(dir)
-	whole(t, dir, journal)
-	h.undisturbed(dir, kills)
-}
-
-// progress waits until some more calls were started, or the run is through.
-func progress(h *environment, dir string, calls int) {
-	h.t.Helper()
-	before := h.count("start", "")
-	until(h.t, "the run goes on", func() bool {
-		return h.count("start", "") >= before+calls ||
-			statusIs(dir, run.Done)
-	})
-}
-
-// after lets a random time pass: not a wait for anything, but the moment of a kill.
-func after(d time.Duration) { <-time.After(d) }
-
-// whole looks at a directory in the instant after a crash: both state files can be read, complete lines are events in
-// order, and nothing that was written before has changed.
-func whole(t *testing.T, dir string, before []byte) {
-	t.Helper()
-	now, err := look(dir, "")
-	require.NoError(t, err)
-	require.NotNil(t, now.Meta)
-	require.True(t, bytes.HasPrefix(now.Journal, before))
-}
-
-// TestFrozen stops server and worker past every timeout, as a closed lid does, and lets them go on.
-func TestFrozen(t *testing.T) {
-	t.Parallel()
-	for name, agentToo := range map[string]bool{"agent goes on": false, "agent frozen too": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newEnv(t)
-			h.spoil(slow("4", "8"))
-			dir := h.dir("run")
-			h.begin(dir)
-			agent, worker, server := h.mid("004"), h.worker(), h.server()
-			c, id := h.dial(), metaOf(t, dir).RunID
-			h.signal(server, syscall.SIGSTOP)
-			h.signal(worker, syscall.SIGSTOP)
-			if agentToo {
-				h.signal(agent, syscall.SIGSTOP)
-			}
-			after(2 * time.Second) // twice the heartbeat
-			h.signal(server, syscall.SIGCONT)
-			until(t, "the server gives the delivery up", func() bool { return timedOut(t, c, id) })
-			if agentToo {
-				h.signal(agent, syscall.SIGCONT)
-			}
-			h.signal(worker, syscall.SIGCONT)
-			h.finish(dir)
-			events := h.undisturbed(dir, 0)
-			require.Equal(t, 1, h.count("start", "004"))
-			for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
-				if p.Number == 4 {
-					require.True(t, p.Joined || p.Reused, "the journal does not say that the call was found again")
-				}
-			}
-		})
+	attempts, messages := map[int][]run.Category{}, []string{}
+	for _, p := range of[run.PassAttempt](h.undisturbed(dir, 1), run.KindPassAttempt) {
+		attempts[p.Number] = append(attempts[p.Number], p.Category)
+		messages = append(messages, fmt.Sprintf("%d: %s: %s", p.Number, p.Category, p.Message))
+	}
+	require.Equal(t, []run.Category{run.CategorySuperseded, run.CategoryLost}, attempts[2], messages)
+	require.NotEmpty(t, attempts[3])
+	require.NotEmpty(t, attempts[4])
+	require.Equal(t, 3, metaOf(t, dir).State.UnknownCalls(), "the ended calls reported no cost: %s", messages)
+	for _, at := range []string{"002", "003", "004"} {
+		require.Equal(t, 2, h.count("start", at))
 	}
 }
 
-// timedOut says whether a delivery of a run has timed out.
-func timedOut(t *testing.T, c client.Client, id string) bool {
+// after lets a random time pass until the moment of a kill. It is no wait for a condition.
+func after(d time.Duration) { <-time.After(d) }
+
+// TestFrozen suspends server and worker past every timeout, as a closed laptop lid does, and continues them: once the
+// agent answers meanwhile, once it is suspended too.
+func TestFrozen(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	dir, release := h.holdEach("4", "5")
+	worker, server, c := h.worker(), h.server(), h.dial()
+	for n, at := range []string{"4", "5"} {
+		agent, id := h.mid("00"+at), metaOf(t, dir).RunID
+		h.signal(server, syscall.SIGSTOP)
+		h.signal(worker, syscall.SIGSTOP)
+		if at == "4" {
+			release[at]()
+			until(t, "the agent answers", func() bool { return h.count("answered", "004") == 1 })
+		} else {
+			h.signal(agent, syscall.SIGSTOP)
+		}
+		after(2 * time.Second) // twice the heartbeat
+		h.signal(server, syscall.SIGCONT)
+		until(t, "the server gives the delivery up", func() bool { return timeouts(t, c, id) > n })
+		if at == "5" {
+			h.signal(agent, syscall.SIGCONT)
+		}
+		h.signal(worker, syscall.SIGCONT)
+		release[at]()
+	}
+	h.finish(dir)
+	for _, p := range of[run.PassEnd](h.undisturbed(dir, 0), run.KindPassEnd) {
+		require.True(t, p.Joined || p.Reused || p.Number != 4 && p.Number != 5, "the journal does not record that "+
+			"call %d was found again", p.Number)
+	}
+}
+
+// timeouts returns how many deliveries of a run have timed out.
+func timeouts(t *testing.T, c client.Client, id string) (n int) {
 	t.Helper()
 	it := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		ev, err := it.Next()
 		require.NoError(t, err)
 		if ev.GetActivityTaskTimedOutEventAttributes() != nil {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }

@@ -27,7 +27,10 @@ func TestProjectsAreKilled(t *testing.T) {
 	require.Equal(t, run.TriggerAcceptance, q.Trigger)
 	h.kill(h.server())
 	h.starter("server", "start")
-	s.decide("continue")
+	until(t, "the decision is accepted, once the worker polls again", func() bool {
+		_, code := h.try("decide", s.dir, "--by", "ada", "--action", "continue")
+		return code == 0
+	})
 	until(t, "a project has its changes", func() bool { return len(s.delivered()) > 0 })
 	h.kill(h.worker())
 	h.starter("server", "start")

@@ -1,11 +1,9 @@
 package e2e_test
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -13,56 +11,23 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// TestReviewKilled kills the worker at critical points, in a separate environment.
+// TestReviewKilled kills the worker of a run on a repository in the middle of a pass, between an answer and its commit,
+// and while the run asks. Each call is paid for once, and nothing is delivered that was not accepted.
 func TestReviewKilled(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	h.starter("server", "start")
-	t.Run("in the middle of a pass", func(t *testing.T) { testKilledInAPass(t, h.within(t)) })
-	t.Run("between answer and commit", func(t *testing.T) { testKilledBeforeTheCommit(t, h.within(t)) })
-	t.Run("while it waits", func(t *testing.T) { testAnsweredWithoutAWorker(t, h.within(t)) })
-}
-
-// testKilledInAPass: what a pass has done when its worker dies is never seen again; the call that goes on alone is
-// joined, or made once more.
-func testKilledInAPass(t *testing.T, h *environment) {
-	tr := h.trial(t)
+	tr := h.trial(t, toCheckout...)
 	tr.steerAgents("hold-implementer", "")
 	tr.begin()
-	until(t, "the implementer is at work", func() bool {
-		_,
-			err := os.Stat(filepath.Join(tr.steer, "held-implementer"))
-		return err == nil
-	})
+	until(t, "the implementer works", func() bool { return tr.held("implementer") })
 	h.kill(h.worker())
-	require.NoError(t, os.Remove(filepath.Join(tr.steer, "hold-implementer")))
 	h.starter("server", "start")
-	events := tr.over(run.Done)
-	require.Equal(t, "line 1\nline 2", tr.git("show", "result:work.txt"))
-	require.Equal(t, "work.txt", tr.git("diff", "--name-only", "main", "result"), "half.txt was never accepted")
-	require.Len(t, of[run.WorkspaceUpdated](events, run.KindWorkspaceUpdated), 1)
-	var paid []string
-	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
-		paid = append(paid, fmt.Sprintf("%s %d", p.Role, p.Attempts))
-	}
-	require.Equal(t, []string{"planner 1", "implementer 1", "command 1", "reviewer 1"}, paid)
-	tr.untouched("result")
-}
 
-// testKilledBeforeTheCommit: the answer is in the store, and a lock keeps its commit from being made when the worker
-// dies.
-func testKilledBeforeTheCommit(t *testing.T, h *environment) {
-	tr := h.trial(t)
-	tr.steerAgents("hold-implementer", "")
-	tr.begin()
-	until(t, "the implementer is at work", func() bool {
-		_,
-			err := os.Stat(filepath.Join(tr.steer, "held-implementer"))
-		return err == nil
-	})
+	// A lock keeps the answer from being committed.
 	lock := filepath.Join(tr.source, ".git", "worktrees", "workspace", "index.lock")
 	require.NoError(t, os.WriteFile(lock, nil, 0o600))
-	require.NoError(t, os.Remove(filepath.Join(tr.steer, "hold-implementer")))
+	tr.untell("hold-implementer")
 	c, id := h.dial(), metaOf(t, tr.dir).RunID
 	until(t, "the commit is tried", func() bool {
 		d, err := c.DescribeWorkflowExecution(t.Context(), id, "")
@@ -77,42 +42,76 @@ func testKilledBeforeTheCommit(t *testing.T, h *environment) {
 	h.kill(h.worker())
 	require.NoError(t, os.Remove(lock))
 	h.starter("server", "start")
-	tr.over(run.Done)
-	require.Equal(t, "planner implementer reviewer", tr.calls(), "one call paid")
-	require.Equal(t, "line 1\nline 2", tr.git("show", "result:work.txt"))
-	require.Equal(t, "1", tr.git("rev-list", "--count", "main..passbook/"+id))
-	tr.untouched("result")
-}
 
-// testAnsweredWithoutAWorker: a signal is sent twice while nobody is there; the first worker that comes takes it once.
-func testAnsweredWithoutAWorker(t *testing.T, h *environment) {
-	tr := h.trial(t, toCheckout...)
-	tr.begin()
+	// A decision is sent twice while no worker polls: it is one decision.
 	q := tr.asked(run.QuestionHandoff)
-	c, id := h.dial(), metaOf(t, tr.dir).RunID
 	h.kill(h.worker())
 	for range 2 {
 		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide,
 			workflows.Message{Action: "continue", By: "bob", ID: q.ID}))
 	}
-	require.True(t, statusIs(tr.dir, run.AwaitingPhaseHandoff), "nobody is there to take the decision")
-	began := time.Now()
 	h.starter("server", "start")
+
 	events := tr.over(run.Done)
-	t.Logf("went on within %s", time.Since(began))
-	require.Len(t, of[run.QuestionDecided](events, run.KindHandoffDecided), 1)
-	require.Empty(t, of[run.DecisionRefused](events, run.KindDecisionRefused), "the same answer twice is one answer")
+	require.Equal(t, "planner implementer reviewer", tr.calls())
 	require.Equal(t, "line 1\nline 2", tr.git("show", "main:work.txt"))
+	require.Equal(t, "work.txt", tr.git("diff", "--name-only", "feature", "main"), "half.txt was never accepted")
+	require.Equal(t, "1", tr.git("rev-list", "--count", "feature..passbook/"+id))
+	require.Len(t, of[run.WorkspaceUpdated](events, run.KindWorkspaceUpdated), 1)
+	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
+		require.Equal(t, 1, p.Attempts, p.Role)
+	}
+	require.Len(t, of[run.QuestionDecided](events, run.KindHandoffDecided), 1)
+	require.Empty(t, of[run.DecisionRefused](events, run.KindDecisionRefused))
 }
 
-// untell takes a file that steers the agents away again.
+// TestRevertOfWorkspace reverts a run on a repository: the checkout is that of the checkpoint, and the run's branch
+// gets a commit with it.
+func TestRevertOfWorkspace(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	h.starter("server", "start")
+	tr := h.trial(t)
+	tr.steerAgents("hold-reviewer", "")
+	tr.begin()
+	until(t, "the reviewer works", tr.heldReviewer)
+	h.starter("pause", tr.dir, "--now")
+	until(t, "the run is paused", func() bool { return statusIs(tr.dir, run.Paused) })
+	work := filepath.Join(tr.dir, "workspace", "work.txt")
+	require.Equal(t, "line 1\nline 2\n", string(read(t, work)))
+	branch := "passbook/" + metaOf(t, tr.dir).RunID
+	was := tr.git("rev-parse", branch)
+
+	h.starter("revert", tr.dir, "--to", "pass-2", "--pause")
+	until(t, "it is reverted", func() bool {
+		m := metaOf(t, tr.dir)
+		return m.State.Generation == 1 && m.Status == string(run.Paused)
+	})
+	require.Equal(t, "line 1\n", string(read(t, work)))
+	require.NoFileExists(t, filepath.Join(tr.dir, "workspace", "half.txt"))
+	require.Equal(t, was, tr.git("rev-parse", branch+"^"))
+	require.Equal(t, tr.git("rev-parse", "main^{tree}"), tr.git("rev-parse", branch+"^{tree}"))
+	require.Contains(t, tr.git("log", "-1", "--format=%B", branch), "Passbook-Run: "+metaOf(t, tr.dir).RunID)
+	require.Equal(t, tr.git("rev-parse", branch), metaOf(t, tr.dir).Workspace.Commit)
+
+	tr.untell("hold-reviewer")
+	h.starter("resume", tr.dir)
+	tr.over(run.Done)
+	require.Equal(t, "planner implementer reviewer implementer reviewer", tr.calls())
+	require.Equal(t, "line 1\nline 2", tr.git("show", "result:work.txt"))
+	tr.untouched("result")
+}
+
+// untell removes a file that steers the agents.
 func (tr *trial) untell(name string) {
 	tr.t.Helper()
 	require.NoError(tr.t, os.Remove(filepath.Join(tr.steer, name)))
 }
 
-// heldReviewer says that the reviewer was asked and is held.
-func (tr *trial) heldReviewer() bool {
-	_, err := os.Stat(filepath.Join(tr.steer, "held-reviewer"))
+// held reports whether the agent of a role was called and is held.
+func (tr *trial) held(role string) bool {
+	_, err := os.Stat(filepath.Join(tr.steer, "held-"+role))
 	return err == nil
 }
+
+func (tr *trial) heldReviewer() bool { return tr.held("reviewer") }
