@@ -68,8 +68,11 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 	events := threeEvents(t)
 	whole, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events}).Now()
 	require.NoError(t, err)
-	require.Equal(t, []any{run.Paused, "operator", "r", int64(3), int64(3)},
-		[]any{whole.State.Status, whole.State.Reason, whole.State.RunID, whole.Lag, whole.Tail.Seq})
+	require.Equal(t, run.Paused, whole.State.Status)
+	require.Equal(t, "operator", whole.State.Reason)
+	require.Equal(t, "r", whole.State.RunID)
+	require.Equal(t, int64(3), whole.Lag)
+	require.Equal(t, int64(3), whole.Tail.Seq)
 	require.ErrorIs(t, whole.Why, fs.ErrNotExist, "meta.json is missing")
 	require.Equal(t, []string{"build"}, whole.Snapshot.SeenPhases)
 	for seen := 1; seen <= 3; seen++ {
@@ -87,7 +90,9 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 	empty, err := put(t, map[string]string{layout.ClaimFile: "{}"}).Now()
 	require.NoError(t, err)
 	require.NoError(t, empty.Why, "a run before its first event lacks nothing")
-	require.Equal(t, []any{run.Tail{}, int64(0), rundir.Meta{}}, []any{empty.Tail, empty.Lag, empty.Meta})
+	require.Zero(t, empty.Tail)
+	require.Zero(t, empty.Lag)
+	require.Zero(t, empty.Meta)
 
 	damaged, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
 		layout.MetaFile: "{"}).Now()
@@ -105,14 +110,15 @@ func TestFirstSaveIsNoDamage(t *testing.T) {
 	now, err := d.Now()
 	require.NoError(t, err)
 	require.NoError(t, now.Why)
-	require.Equal(t, []any{run.Paused, int64(3)}, []any{now.State.Status, now.Lag})
+	require.Equal(t, run.Paused, now.State.Status)
+	require.Equal(t, int64(3), now.Lag)
 	require.NoError(t, lock.Unlock())
 	now, err = d.Now()
 	require.NoError(t, err)
 	require.ErrorIs(t, now.Why, fs.ErrNotExist)
 }
 
-// TestNowOfAnotherStream: a meta.json that has seen another stream does not count, and the reason says so.
+// TestNowOfAnotherStream: a meta.json that has seen another stream does not count, and Why has the reason.
 func TestNowOfAnotherStream(t *testing.T) {
 	events := threeEvents(t)
 	for name, change := range map[string]func(*rundir.Meta){

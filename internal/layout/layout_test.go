@@ -70,8 +70,8 @@ func TestNamesOfEvidence(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	require.Empty(t, layout.ArtifactFile(run.RunStart{}))
-	require.Equal(t, []int{4, -2}, []int{layout.AttemptNumber(run.PassAttempt{}, 3),
-		layout.AttemptNumber(run.PassAttempt{Late: 2}, 3)})
+	require.Equal(t, 4, layout.AttemptNumber(run.PassAttempt{}, 3))
+	require.Equal(t, -2, layout.AttemptNumber(run.PassAttempt{Late: 2}, 3))
 	require.Regexp(t, `^phase_handoff_decisions/plan_round_1_[0-9a-f]{10}\.json$`, layout.DecisionFile("plan:round:1"))
 	long := layout.DecisionFile(fmt.Sprintf("%0200d", 1))
 	require.Len(t, long, len("phase_handoff_decisions/")+80+len("_0123456789.json"))

@@ -129,7 +129,7 @@ func TestAttemptsOfOnePass(t *testing.T) {
 	require.Equal(t, []rundir.ErrorRecord{first, second}, j.state.ErrorHistory)
 	require.Equal(t, []rundir.ErrorRecord{other}, j.state.PendingErrors)
 	j.add(run.KindRunEnd, run.RunEnd{Status: run.Halted})
-	require.Equal(t, []rundir.ErrorRecord{first, second, other}, j.state.ErrorHistory, "nothing recovers it any more")
+	require.Equal(t, []rundir.ErrorRecord{first, second, other}, j.state.ErrorHistory, "nothing recovers it")
 	require.Empty(t, j.state.PendingErrors)
 	require.Len(t, j.rows(layout.ErrorsLog), 3)
 }
@@ -195,7 +195,7 @@ func TestErrorsOfAnEnd(t *testing.T) {
 	require.Equal(t, []any{"second", "third", "fourth"}, records)
 }
 
-// TestManyAttempts leave no room for their messages.
+// TestManyAttempts: the messages of many attempts are left out.
 func TestManyAttempts(t *testing.T) {
 	j := newJournal(t)
 	j.start()
