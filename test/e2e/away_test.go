@@ -9,8 +9,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestServerOutage takes the server away during a call, for many heartbeats and until the agent has answered: once it is
-// frozen, once it is killed. The call is not made again, and the run continues when the server is back.
+// TestServerOutage freezes or kills the server during a call, for many heartbeats and until the agent has answered. The
+// call is not made again, and the run continues when the server is back.
 func TestServerOutage(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]bool{"frozen": false, "killed": true} {

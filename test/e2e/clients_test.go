@@ -102,11 +102,10 @@ func TestTemporalCLI(t *testing.T) {
 	h.finish(dir)
 	events := h.undisturbed(dir, 1)
 	require.Len(t, of[run.RunReverted](events, run.KindRunReverted), 1)
-	c.startsNothing()
 }
 
-// commandsInTheWebUI reads the current details of a paused run as the Web UI does: the command that sets the terminal up,
-// and the one that resumes the run.
+// commandsInTheWebUI reads the current details of a paused run as the Web UI does: the command that prepares the
+// terminal, and the one that resumes the run.
 func (h *environment) commandsInTheWebUI(id string) (before, answer string) {
 	h.t.Helper()
 	v, err := h.dial().QueryWorkflow(h.t.Context(), id, "", "__temporal_workflow_metadata")
@@ -126,20 +125,6 @@ func (h *environment) commandsInTheWebUI(id string) (before, answer string) {
 	return before, answer
 }
 
-// startsNothing starts the workflow by hand, without what a run needs: it fails at once.
-func (c cli) startsNothing() {
-	t := c.h.t
-	t.Helper()
-	d, err := c.h.dial().DescribeWorkflow(t.Context(), c.id, "")
-	require.NoError(t, err)
-	c.id = "by-hand"
-	output, ok := c.try("workflow", "execute", "--type", workflows.Name, "--task-queue", d.TaskQueueName,
-		"--input", "{}")
-	require.False(t, ok, output)
-	require.Contains(t, output, "target.run_id is missing, target.dir is missing")
-	require.Contains(t, output, "start runs with the starter binary")
-}
-
 // send sends an Update.
 func send(t *testing.T, c client.Client, id, verb string, m workflows.Message) (ack workflows.Ack, err error) {
 	h, err := c.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
@@ -152,7 +137,8 @@ func send(t *testing.T, c client.Client, id, verb string, m workflows.Message) (
 	return ack, err
 }
 
-// TestActivitiesUnderTheCLI pauses and resets the activity of a pass, and cancels the workflow: each time the agent ends.
+// TestActivitiesUnderTheCLI pauses and resets the activity of a pass, and cancels the workflow: each time the agent
+// ends.
 func TestActivitiesUnderTheCLI(t *testing.T) {
 	t.Parallel()
 	h := sharedEnv(t)
@@ -201,31 +187,3 @@ func (h *environment) terminal(script string) ([]byte, error) {
 }
 
 var tctl = flag.String("tctl", "", "the archived tctl, as `make tctl` builds it")
-
-// TestTctl pauses and resumes with the archived CLI, which many clusters still have. It has no Updates.
-func TestTctl(t *testing.T) {
-	if *tctl == "" {
-		t.Skip("needs tctl: make tctl-test")
-	}
-	t.Parallel()
-	h := sharedEnv(t)
-	h.spoil(slow("2", "6"))
-	dir := h.dir("run")
-	h.begin(dir)
-	h.mid("002")
-	env, id := append(os.Environ(), h.running().Server.SetEnv()...), metaOf(t, dir).RunID
-	wf := func(args ...string) string {
-		cmd := exec.CommandContext(t.Context(), *tctl, append([]string{"wf"}, args...)...)
-		cmd.Env = env
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "tctl wf %v: %s", args, out)
-		return string(out)
-	}
-	wf("signal", "-w", id, "-n", "pause", "-i", `{"by":"ada"}`)
-	until(t, "the run is paused", func() bool { return statusIs(dir, run.Paused) })
-	require.Equal(t, "ada", of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused)[0].By)
-	require.Contains(t, wf("query", "-w", id, "--qt", "status"), "paused")
-	wf("signal", "-w", id, "-n", "resume", "-i", "{}")
-	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
-	h.undisturbed(dir, 0)
-}

@@ -106,7 +106,7 @@ func (h *environment) storyTo(folder string) string {
 }
 
 // TestKilledConsoleActsOnce kills the console between a request and its answer. The same request to the next console
-// has no second effect: a start finds its run, an instruction is given once, and an answer is one to its question.
+// has no second effect: a start finds its run, and an answer is one to its question.
 func TestKilledConsoleActsOnce(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
@@ -145,7 +145,7 @@ func TestKilledConsoleActsOnce(t *testing.T) {
 
 	tr.dir = dir
 	tr.asked(run.QuestionHandoff)
-	h.decideOnce(h.steerOnce(c, dir), tr)
+	h.decideOnce(c, tr)
 }
 
 // killed sends a request with a key, kills the console when the request has its effect, and starts another console. The
@@ -174,23 +174,6 @@ func (h *environment) killed(c *console, path, key string, body map[string]any, 
 		require.NoError(t, os.WriteFile(file, raw, 0o600))
 	}
 	return h.console(c.token)
-}
-
-// steerOnce kills the console when the run is steered, and repeats the request.
-func (h *environment) steerOnce(c *console, dir string) *console {
-	t := h.t
-	t.Helper()
-	path, body := "/v1/runs/"+metaOf(t, dir).RunID+"/steer", map[string]any{"text": "Keep the API."}
-	steered := func() int { return len(of[run.RunSteered](eventsOf(t, dir), run.KindRunSteered)) }
-	c = h.killed(c, path, "three", body, func() bool { return steered() == 1 })
-	answer := c.do(path, "three", body)
-	require.Contains(t, answer["message"], "the next prompt contains the instruction")
-	require.Equal(t, answer, c.do(path, "three", body))
-	require.Equal(t, "token ci", of[run.RunSteered](eventsOf(t, dir), run.KindRunSteered)[0].Auth)
-	require.Equal(t, 1, steered())
-	c.do(path, "four", body)
-	until(t, "another key is another instruction", func() bool { return steered() == 2 })
-	return c
 }
 
 // decideOnce kills the console when the question of the run is answered, and repeats the request when the run asks

@@ -12,17 +12,6 @@ import (
 // tiny is the small example in the checkout.
 func tiny() string { return filepath.Join(project, "examples", "corpus", "corpus-tiny.yaml") }
 
-// variant is the small example with some texts replaced, in a separate folder.
-func (h *environment) variant(pairs ...string) string {
-	h.t.Helper()
-	folder := h.dir("example")
-	require.NoError(h.t, os.CopyFS(folder, os.DirFS(filepath.Dir(tiny()))))
-	for i := 0; i < len(pairs); i += 2 {
-		replace(h.t, folder, "corpus-tiny.yaml", pairs[i], pairs[i+1])
-	}
-	return filepath.Join(folder, "corpus-tiny.yaml")
-}
-
 // replace changes a text in a file, which must contain it.
 func replace(t *testing.T, folder, name, old, text string) {
 	t.Helper()
@@ -32,8 +21,8 @@ func replace(t *testing.T, folder, name, old, text string) {
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(raw, old, text, 1)), 0o600))
 }
 
-// definition writes a pipeline and its files to a folder, and returns the path of the pipeline. AGENT in the pipeline
-// is the path of agent.sh.
+// definition writes a pipeline and its files to a folder, and returns the path of the pipeline. AGENT in it is the path
+// of agent.sh.
 func (h *environment) definition(folder, pipeline string, files map[string]string) string {
 	h.t.Helper()
 	require.NoError(h.t, os.MkdirAll(folder, 0o700))

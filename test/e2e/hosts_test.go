@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -126,10 +125,8 @@ func TestTwoHosts(t *testing.T) {
 	h.startHost("c", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")
 	h.install(h.dir("bin-a/alpha"))
 	h.startHost("a")
-	began := time.Now()
 	dir := h.begin("first")
 	until(t, "host a has made the first call", func() bool { return len(h.calls()) == 1 })
-	t.Logf("the first call came %s after the start", time.Since(began))
 	until(t, "status names what is missing", func() bool {
 		return strings.Contains(h.starter("status", dir), "no worker that reaches the store s3://passbook?") &&
 			strings.Contains(h.starter("status", dir), "has the program "+h.beta)
@@ -149,18 +146,9 @@ func TestTwoHosts(t *testing.T) {
 	require.Equal(t, []string{"bin-a", "bin-b", "bin-a"}, h.calls()[:3])
 	require.ElementsMatch(t, []string{"bin-a", "bin-b"}, h.calls()[3:])
 
-	var dirs []string
-	for _, name := range []string{"second", "third", "fourth"} {
-		dirs = append(dirs, h.begin(name))
-	}
-	for _, dir := range dirs {
-		h.done(dir)
-	}
-	require.Len(t, h.calls(), 20)
-
 	// While the store is away a run waits; it does not fail.
-	last := h.begin("fifth")
-	until(t, "the last run is under way", func() bool { return len(h.calls()) > 20 })
+	last := h.begin("second")
+	until(t, "the second run is under way", func() bool { return len(h.calls()) > 5 })
 	gate.Close()
 	until(t, "no host takes work", func() bool {
 		for _, name := range []string{"a", "b"} {

@@ -68,8 +68,8 @@ stages: [{name: plan, steps: [{role: planner}, {ask: 'Is this the right plan?'}]
 	return dir
 }
 
-// TestNotificationSurvivesTheWorker kills the worker when a notice has arrived and is not recorded yet: it is sent again
-// with the same id. Then the webhook is down. The run waits for neither.
+// TestNotificationSurvivesTheWorker kills the worker when a notice has arrived and is not recorded yet: it is sent
+// again with the same id. Then the webhook is down. The run waits for neither.
 func TestNotificationSurvivesTheWorker(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)

@@ -88,15 +88,6 @@ func testProjectsForked(t *testing.T, h *environment) {
 	output, code = s.try("fork", again.dir, "--from", "cp-1", "--config", s.config())
 	require.Equal(t, 1, code, output)
 	require.Contains(t, output, "project service: the other pipeline works on "+filepath.Join(s.folder, "library"))
-	s.defined("needs: [library]", `needs: [library], task: "Own, steer=`+s.steer+`"`)
-	s.at("library").write("name.txt", "a change that is not committed\n")
-	third := again.forked("third", "--from", "cp-1", "--config", s.config())
-	third.asked(run.QuestionHandoff)
-	require.Equal(t, "library service service service", s.calls(), "the copy of a copy has its work")
-	for name, task := range map[string]string{"library": "Otherwise", "service": "Own"} {
-		start := of[run.RunStart](eventsOf(t, third.project(name)), run.KindRunStart)[0]
-		require.Equal(t, task+", steer="+s.steer, start.Task, name)
-	}
 }
 
 func (s shop) config() string { return filepath.Join(s.folder, "definition", "shop.yaml") }

@@ -20,8 +20,8 @@ func TestProjects(t *testing.T) {
 	t.Parallel()
 	h := sharedEnv(t)
 	for name, test := range map[string]func(*testing.T, *environment){
-		"together": testProjectsTogether, "contract": testContractAborted, "all or none": testDeliveredToAllOrNone,
-		"cancelled": testProjectsCancelled, "forked": testProjectsForked,
+		"together": testProjectsTogether, "all or none": testDeliveredToAllOrNone, "cancelled": testProjectsCancelled,
+		"forked": testProjectsForked,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +128,6 @@ func testProjectsTogether(t *testing.T, h *environment) {
 	s.over(run.Done)
 	s.once()
 	require.Equal(t, []string{"library", "service"}, s.delivered())
-	s.shown()
 	meta := metaOf(t, s.dir)
 	require.Equal(t, "ok", meta.Phases.CrossDelivery.Status)
 	require.Equal(t, map[string]string{"library": filepath.Join(s.folder, "library"),
@@ -141,57 +140,6 @@ func testProjectsTogether(t *testing.T, h *environment) {
 		require.Equal(t, name, child.ProjectAlias)
 		require.Equal(t, meta.RunID, child.ParentRun)
 	}
-}
-
-// shown wants every view of the run to have its projects.
-func (s shop) shown() {
-	s.t.Helper()
-	service := metaOf(s.t, s.project("service")).RunID
-	for name, text := range map[string]string{
-		"status": s.starter("status", s.dir), "evidence": s.starter("evidence", s.dir),
-		"list": s.starter("list", "--tree"),
-	} {
-		for _, part := range map[string][]string{
-			"status":   {"Projects:    2 of 2 done", "  service:   done, cost unknown, delivered to branch result"},
-			"evidence": {"| service | " + service + " | library | done, cost unknown, delivered to branch result |"},
-			"list":     {"\n  " + service[:8] + " "},
-		}[name] {
-			require.Contains(s.t, text, part)
-		}
-	}
-}
-
-// testContractAborted: a contract check that fails ends the run as requirement 001 wants. A revert makes the check
-// again, and no project's run.
-func testContractAborted(t *testing.T, h *environment) {
-	s := h.shop(t)
-	s.untell("fits")
-	s.begin()
-	q := s.asked(run.QuestionGate)
-	require.Equal(t, run.TriggerCheckFailed, q.Trigger)
-	require.Equal(t, "contract_check", s.checkpoint().PendingGate.Name)
-	clean(t, s.dir)
-	s.decide("halt")
-	s.over(run.Cancelled)
-	require.Equal(t, run.ReasonContractAborted, metaOf(t, s.dir).Reason)
-	require.Empty(t, s.delivered())
-	ended := of[run.ProjectEnd](eventsOf(t, s.dir), run.KindProjectEnded)
-	require.Len(t, ended, 2)
-
-	s.steerAgents("fits", "")
-	var to string
-	for _, e := range eventsOf(t, s.dir) {
-		if e.Kind == run.KindProjectEnded && to == "" {
-			to = run.UnnamedID(e.Seq) // after the library, before the service
-		}
-	}
-	h.starter("revert", s.dir, "--to", to)
-	q = s.asked(run.QuestionHandoff, q)
-	require.Equal(t, run.TriggerAcceptance, q.Trigger)
-	s.decide("continue")
-	s.over(run.Done)
-	s.once()
-	require.Equal(t, []string{"library", "service"}, s.delivered())
 }
 
 // testDeliveredToAllOrNone: a project that cannot take its changes keeps the others from theirs, by its name.

@@ -45,8 +45,3 @@ func delivery(c callLine) string {
 	dir := filepath.Dir(c.Dir)
 	return filepath.Base(filepath.Dir(dir)) + ", delivery " + filepath.Base(dir)
 }
-
-func (s spent) plus(o spent) spent {
-	return spent{s.started + o.started, s.answered + o.answered, s.repeated + o.repeated, s.again + o.again,
-		append(s.repeats, o.repeats...)}
-}

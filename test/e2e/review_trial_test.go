@@ -19,7 +19,8 @@ import (
 
 // within is the same environment for a subtest.
 func (h *environment) within(t *testing.T) *environment {
-	return &environment{t: t, root: h.root, shared: h.shared, log: h.log, faults: h.faults, env: h.env, met: map[int]process.Identity{}}
+	return &environment{t: t, root: h.root, shared: h.shared, log: h.log, faults: h.faults, env: h.env,
+		met: map[int]process.Identity{}}
 }
 
 // trial is one run of plan, implement and review on a separate repository. Its agents are steered through a folder

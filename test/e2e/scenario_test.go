@@ -165,7 +165,8 @@ func TestScenarioByEveryClient(t *testing.T) {
 	start, send := h.byAPI(h.console(token))
 	runners := map[string]storyRunner{
 		"MCP": runner("MCP", func(tr *trial, definition string) {
-			tr.tool("start", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source, "task": "Add lines."})
+			tr.tool("start", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source,
+				"task": "Add lines."})
 		}, byMCP),
 		"HTTP API": runner("HTTP API", start, send),
 		"pages":    runner("pages", nil, byPages(h.logIn(t, h.console("")))),
@@ -243,8 +244,8 @@ func runner(client string, start storyRunner, send storyClient) storyRunner {
 	}
 }
 
-// journalOf returns the journal of a run that tell takes through the story, without names, authentication, times, and what
-// is another for each run: its id, its folder, and its commits, which contain the time.
+// journalOf returns the journal of a run that tell takes through the story, without names, authentication, times, and
+// what differs for each run: its id, its folder, and its commits.
 func (h *environment) journalOf(t *testing.T, client string, tell storyRunner) []byte {
 	t.Helper()
 	folder := h.dir(strings.NewReplacer(" ", "-", ",", "").Replace(client))
