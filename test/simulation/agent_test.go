@@ -151,28 +151,17 @@ func envelope(text string, failed bool, status int) string {
 	return string(raw)
 }
 
-// callLog counts what agents did, which no program under test can change.
+// callLog counts the usable answers of each delivery, which no program under test can change.
 type callLog struct {
-	mu      sync.Mutex
-	begun   map[string]int
-	usable  map[string]int
-	answers map[string]int
+	mu     sync.Mutex
+	usable map[string]int
 }
 
-func newCallLog() *callLog {
-	return &callLog{begun: map[string]int{}, usable: map[string]int{}, answers: map[string]int{}}
-}
-
-func (c *callLog) begin(call string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.begun[call]++
-}
+func newCallLog() *callLog { return &callLog{usable: map[string]int{}} }
 
 func (c *callLog) end(call string, usable bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.answers[call]++
 	if usable {
 		c.usable[call]++
 	}

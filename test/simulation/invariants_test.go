@@ -202,21 +202,15 @@ func (w *world) answeredOnce(events []run.Event) error {
 	return nil
 }
 
-// abandoned reports whether a reset abandoned an event: the next execution found its answer and journaled it again.
-func abandoned(events []run.Event, seq int64) bool {
-	return slices.ContainsFunc(events, func(e run.Event) bool {
+// goesBack reports whether a reset is between two events. The next execution found what it abandoned and journaled it
+// again.
+func goesBack(events []run.Event, from, to int64) bool {
+	return slices.ContainsFunc(events[min(from, int64(len(events))):max(from, to-1)], func(e run.Event) bool {
 		var p run.RunReverted
 		if e.Kind == run.KindRunReverted {
 			e.Decode(&p)
 		}
-		return p.Cause == "reset" && p.Abandoned.First <= seq && seq <= p.Abandoned.Last
-	})
-}
-
-// goesBack reports whether a reset is between two events.
-func goesBack(events []run.Event, from, to int64) bool {
-	return slices.ContainsFunc(events[min(from, int64(len(events))):max(from, to-1)], func(e run.Event) bool {
-		return e.Kind == run.KindRunReverted && abandoned([]run.Event{e}, e.Seq-1)
+		return p.Cause == "reset" && p.Abandoned.First < e.Seq && e.Seq-1 <= p.Abandoned.Last
 	})
 }
 

@@ -176,7 +176,6 @@ func (p *simulated) supervise() {
 		return
 	}
 	act := w.behave(name, string(prompt), len(call.Argv) > 1)
-	w.calls.begin(name)
 	time.Sleep(act.takes)
 	if !p.turn("print " + name) {
 		return

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,11 +78,9 @@ func poll(ctx context.Context) error {
 var realFaults = []string{"exit", "empty", "no output", "truncated", "binary", "no change", "wrong answer", "gone",
 	"login", "credit", "model", "too long"}
 
-// agentLine is one line of the log of agents.
+// agentLine is one line of the log of agents: an answer.
 type agentLine struct {
 	Call   string `json:"call"` // and delivery
-	PID    int    `json:"pid"`
-	Ended  bool   `json:"ended"`
 	Usable bool   `json:"usable"`
 }
 
@@ -114,11 +111,7 @@ func answer(home string) (code int, err error) {
 	w := newWorld(told.Seed, home, p, "")
 	w.faults = realFaults
 	call := w.callName(os.Getenv(agent.MarkEnv))
-	line := agentLine{Call: call, PID: os.Getpid()}
 	b := w.behave(withoutRun(w.name(call)), string(prompt), false)
-	if err := line.write(home); err != nil {
-		return 0, err
-	}
 	const faster = 100 // than in the simulated time
 	time.Sleep(b.takes / faster)
 	dir, err := os.Getwd()
@@ -128,8 +121,7 @@ func answer(home string) (code int, err error) {
 	w.leave(b, dir)
 	_, oerr := io.WriteString(os.Stdout, b.stdout)
 	_, eerr := io.WriteString(os.Stderr, b.stderr)
-	line.Ended, line.Usable = true, b.usable
-	return b.code, errors.Join(oerr, eerr, line.write(home), w.failure())
+	return b.code, errors.Join(oerr, eerr, agentLine{call, b.usable}.write(home), w.failure())
 }
 
 // withoutRun replaces the run in the name of a call, which no seed determines.
@@ -149,30 +141,16 @@ func (l agentLine) write(home string) error {
 	return errors.Join(err, f.Close())
 }
 
-// readAgents reads what the agents of a run have done into its log of calls, and returns the processes that are alive.
-func (w *world) readAgents() (alive []int) {
+// readAgents reads what the agents of a run have done into its log of calls.
+func (w *world) readAgents() {
 	raw, err := os.ReadFile(filepath.Join(w.root, agentLog))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		w.check(err)
 	}
 	w.calls = newCallLog()
-	for dec := json.NewDecoder(bytes.NewReader(raw)); ; {
+	for line := range bytes.Lines(raw) {
 		var l agentLine
-		if err := dec.Decode(&l); err != nil {
-			if !errors.Is(err, io.EOF) {
-				w.check(err)
-			}
-			return alive
-		}
-		if l.Ended {
-			w.calls.end(l.Call, l.Usable)
-			alive = slices.DeleteFunc(alive, func(pid int) bool { return pid == l.PID })
-			continue
-		}
-		w.calls.begin(l.Call)
-		if args, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", l.PID)); err == nil && len(args) > 0 &&
-			filepath.Dir(string(args)) == w.root {
-			alive = append(alive, l.PID)
-		}
+		w.check(json.Unmarshal(line, &l))
+		w.calls.end(l.Call, l.Usable)
 	}
 }

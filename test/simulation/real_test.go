@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
@@ -58,22 +57,18 @@ func (c *crew) playReal(ctx context.Context, seed uint64, p plan, name string) (
 	if err := r.start(def); err != nil {
 		return r, err
 	}
-	err = r.persist(func() error { return r.epochsOf(def) })
-	if err != nil {
+	if err := errors.Join(r.epochsOf(def), r.replaced(true)); err != nil {
 		return r, err
 	}
-	if err := r.replaced(true); err != nil {
-		return r, err
-	}
-	for range 300 {
-		if alive := r.readAgents(); len(alive) == 0 {
-			break
-		}
+	living, err := supervisor.Running(r.op.Settings.Scratch())
+	for n := 0; err == nil && len(living) > 0 && n < 300; n++ {
 		time.Sleep(50 * time.Millisecond)
+		living, err = supervisor.Running(r.op.Settings.Scratch())
 	}
-	if alive := r.readAgents(); len(alive) > 0 {
-		r.fail("invariant 8: agents survive: %v", alive)
+	if r.check(err); len(living) > 0 {
+		r.fail("invariant 8: supervisors survive: %v", living)
 	}
+	r.readAgents()
 	r.ended()
 	r.check(r.once())
 	r.check(r.replays())
@@ -104,33 +99,10 @@ func (r *realRun) prepare() (operations.Definition, error) {
 	return def, err
 }
 
-// persist repeats what fails while the server is away.
-func (r *realRun) persist(do func() error) (err error) {
-	for range 100 {
-		if err = do(); err == nil || r.ctx.Err() != nil || !away(err) {
-			return err
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	return err
-}
-
-// away reports whether an error may be that of a server that was killed.
-func away(err error) bool {
-	var unavailable *serviceerror.Unavailable
-	var late *serviceerror.DeadlineExceeded
-	return errors.As(err, &unavailable) || errors.As(err, &late) || errors.Is(err, context.DeadlineExceeded) ||
-		strings.Contains(err.Error(), "connect")
-}
-
 func (r *realRun) start(def operations.Definition) error {
-	return r.persist(func() error {
-		st, err := r.op.Start(r.ctx, def, r.dir)
-		if st.RunID != "" {
-			r.id = st.RunID
-		}
-		return err
-	})
+	st, err := r.op.Start(r.ctx, def, r.dir)
+	r.id = st.RunID
+	return err
 }
 
 // epochsOf executes the run to its end, with all its epochs.
@@ -186,13 +158,8 @@ func (r *realRun) reopen(s run.State) error {
 	if q, ok := s.Asks(); ok {
 		o.Decision = &workflows.Message{Action: q.Actions[0], ID: q.ID, By: "ada", Feedback: "more"}
 	}
-	return r.persist(func() error {
-		_, err := r.op.Reopen(r.ctx, r.dir, o)
-		if err != nil {
-			return fmt.Errorf("reopen: %w", err)
-		}
-		return nil
-	})
+	_, err := r.op.Reopen(r.ctx, r.dir, o)
+	return err
 }
 
 // epochOf disturbs the run, and answers what it asks, until its workflow has closed.
@@ -214,25 +181,14 @@ func (r *realRun) epochOf() error {
 		if n%5 > 0 {
 			continue
 		}
-		if closed, err := r.closedNow(); closed || err != nil {
+		d, err := r.op.Client.DescribeWorkflowExecution(r.ctx, r.id, "")
+		if err != nil || d.WorkflowExecutionInfo.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 			return err
 		}
 	}
 }
 
-// closedNow reports whether the workflow has no open execution.
-func (r *realRun) closedNow() (bool, error) {
-	d, err := r.op.Client.DescribeWorkflowExecution(r.ctx, r.id, "")
-	if err != nil {
-		if away(err) {
-			return false, nil
-		}
-		return false, err
-	}
-	return d.WorkflowExecutionInfo.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
-}
-
-// watch has the operator answer what the run waits for. An answer may be lost with the server.
+// watch has the operator answer what the run waits for.
 func (r *realRun) watch() {
 	now, err := r.dir.Now()
 	if err != nil {

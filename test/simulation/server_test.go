@@ -3,15 +3,11 @@ package simulation_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -30,11 +26,8 @@ import (
 // site is what real runs share: the embedded server, whose database is in memory.
 type site struct {
 	root, program string // program: this test binary
+	server        local.Server
 	client        client.Client
-
-	mu     sync.Mutex
-	server local.Server
-	kills  int // of the server
 }
 
 // newSite starts a server.
@@ -44,9 +37,11 @@ func newSite(t *testing.T) *site {
 	require.NoError(t, err)
 	s := &site{root: t.TempDir(), program: program}
 	t.Cleanup(testenv.HoldPorts())
-	require.NoError(t, s.start(t.Context()))
+	state := filepath.Join(s.root, "server")
+	s.server, err = local.Ensure(t.Context(), local.Options{StateDir: state, SourceDir: "../.."}, nil)
+	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := local.StopServer(context.Background(), s.state(), time.Second)
+		_, err := local.StopServer(context.Background(), state, time.Second)
 		require.NoError(t, err)
 	})
 	trust, err := s.server.TLS(certs.CLI)
@@ -57,44 +52,6 @@ func newSite(t *testing.T) *site {
 	require.NoError(t, err)
 	t.Cleanup(s.client.Close)
 	return s
-}
-
-func (s *site) state() string { return filepath.Join(s.root, "server") }
-
-// start starts the server, again on the same port. The kernel gives ports of its range also to connections.
-func (s *site) start(ctx context.Context) (err error) {
-	const belowRange, ports = 20_000, 10_000
-	last := s.server.Address
-	s.server, err = local.Ensure(ctx, local.Options{StateDir: s.state(), SourceDir: "../..",
-		Port: belowRange + rand.IntN(ports), UIPort: belowRange + rand.IntN(ports)}, nil)
-	if err == nil && last != "" && s.server.Address != last {
-		err = fmt.Errorf("another process has the port of the server, %s", last)
-	}
-	return err
-}
-
-// killServer kills the server at random moments, and starts it again, until the context ends.
-func (s *site) killServer(ctx context.Context, r *rand.Rand) error {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(5*time.Second + time.Duration(r.IntN(10_000))*time.Millisecond):
-		}
-		s.mu.Lock()
-		err := syscall.Kill(s.server.Process.PID, syscall.SIGKILL)
-		for s.server.Process.Alive() && err == nil {
-			time.Sleep(time.Millisecond)
-		}
-		if err == nil {
-			err = s.start(context.WithoutCancel(ctx))
-		}
-		s.kills++
-		s.mu.Unlock()
-		if err != nil {
-			return fmt.Errorf("start the server again: %w", err)
-		}
-	}
 }
 
 // crew is a host with two workers, whose runs follow one another.

@@ -220,22 +220,3 @@ func shrink(t *testing.T, s uint64, p plan, o outcome) ([]string, outcome) {
 	}
 	return least, o
 }
-
-// TestSameSeedSameRun executes runs twice: the seed decides all of it. The files of a working tree are stored at the
-// same time, in any order, so those runs are not compared.
-func TestSameSeedSameRun(t *testing.T) {
-	const most = 4
-	for s, n := *seed, 0; n < most; s++ {
-		p := draw(s)
-		if p.tree {
-			continue
-		}
-		n++
-		first, second := simulate(t, s, p, ""), simulate(t, s, p, "")
-		require.Equal(t, first.journal, second.journal, "seed %d", s)
-		require.Equal(t, len(first.log), len(second.log), "seed %d", s)
-		for i := range first.log {
-			require.Equal(t, first.log[i], second.log[i], "seed %d, line %d", s, i+1)
-		}
-	}
-}

@@ -81,9 +81,7 @@ func (k *worker) step(s activities.Step) error {
 	if k.dead {
 		runtime.Goexit()
 	}
-	if err := k.w.plant(s); err != nil {
-		return err
-	}
+	k.w.plant(s)
 	if s.Path == k.w.storeFolder() || s.Path == k.w.root { // the store is opened with a mutex held
 		return nil
 	}
