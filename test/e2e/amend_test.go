@@ -14,7 +14,7 @@ import (
 )
 
 // TestWalkAmendment kills the starter, the server or the worker at several moments of an amendment. The same
-// command adopts the change as soon as a worker polls; the journal has it once, whoever wrote it. It takes about 10 s
+// command adopts the change as soon as a worker polls; the journal has it once. It takes about 10 s
 // and runs in the exhaustive form only.
 func TestWalkAmendment(t *testing.T) {
 	if !*walkAll {

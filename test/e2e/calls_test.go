@@ -18,12 +18,10 @@ import (
 
 // callLine is one line of the agent's own call log: it counts what was really asked, outside every run directory.
 type callLine struct {
-	Event        string `json:"event"` // start, answered
-	At           string `json:"at"`
-	PID          int    `json:"pid"`
-	Dir          string `json:"dir"` // its working directory
-	PromptSHA256 string `json:"prompt_sha256"`
-	ReplySHA256  string `json:"reply_sha256"`
+	Event string `json:"event"` // start, answered
+	At    string `json:"at"`
+	PID   int    `json:"pid"`
+	Dir   string `json:"dir"` // its working directory
 }
 
 // calls reads the call log.
@@ -54,7 +52,7 @@ func readCalls(log string) ([]callLine, error) {
 	return out, nil
 }
 
-// count says how often a call was started or answered; at "" is any.
+// count returns how often a call was started or answered; at "" is any.
 func (h *environment) count(event, at string) int {
 	n := 0
 	for _, c := range h.calls() {
@@ -65,7 +63,7 @@ func (h *environment) count(event, at string) int {
 	return n
 }
 
-// mid waits until a call runs, and gives its process.
+// mid waits until a call runs, and returns its process.
 func (h *environment) mid(at string) process.Identity {
 	h.t.Helper()
 	var id process.Identity
@@ -80,7 +78,7 @@ func (h *environment) mid(at string) process.Identity {
 	return id
 }
 
-// oncePerAnswer wants every call answered exactly once, and started once more at most for each kill.
+// oncePerAnswer requires every call to be answered exactly once, and repeated at most once for each kill.
 func (h *environment) oncePerAnswer(calls, kills int) {
 	h.t.Helper()
 	starts, answers := counts(h.calls())
@@ -102,8 +100,8 @@ func (h *environment) noAgents() {
 	require.NoError(h.t, processes(instant{Calls: h.calls()}, nil))
 }
 
-// endAgents wants no agent alive, and ends those that are. The kernel signals an agent when its supervisor dies; it may
-// take its time to be gone.
+// endAgents requires that no agent is alive, and ends those that are. The kernel signals an agent when its supervisor
+// dies; the agent may end some time later.
 func endAgents(t *testing.T, calls []callLine) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()

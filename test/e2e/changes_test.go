@@ -71,7 +71,7 @@ func provenanceOfTree(dir string, want outcome, now instant) error {
 			return fmt.Errorf("%s was changed by call %s, which is not a turn of the journal", c.Path, c.Call)
 		}
 		if before, known := hash[c.Path]; known && c.Kind == "changed" && before != c.Before {
-			return fmt.Errorf("%s was %s, and call %s says that it was %s", c.Path, before, c.Call, c.Before)
+			return fmt.Errorf("%s was %s, and call %s records %s", c.Path, before, c.Call, c.Before)
 		}
 		delete(hash, c.Old)
 		if hash[c.Path] = c.After; c.Kind == "removed" {
@@ -99,7 +99,7 @@ func lastChanges(rows []change) map[string]string {
 	return out
 }
 
-// nobodyIn wants no process at work below a folder (8).
+// nobodyIn requires that no process works below a folder (8).
 func nobodyIn(root string) error {
 	all, err := os.ReadDir("/proc")
 	if err != nil {

@@ -143,7 +143,7 @@ func (l *subject) survives(name string) {
 	case err != nil:
 		require.True(t, given, "rebuild: %v", err)
 	default:
-		l.sound(copied)
+		l.valid(copied)
 	}
 
 	before := tree(t, l.dir.Root)
@@ -166,11 +166,11 @@ func (l *subject) survives(name string) {
 	opts := fsck.RepairOptions{Apply: true, Blobs: blobs.Of(s), Now: time.Now(), By: "tests", ReadTree: blobs.ReadTree}
 	_, err = fsck.Repair(t.Context(), l.dir, opts)
 	require.NoError(t, err)
-	l.sound(l.dir)
+	l.valid(l.dir)
 }
 
-// sound requires both checks of a directory to find nothing but the damage that its journal records.
-func (l *subject) sound(d projector.Dir) {
+// valid requires both checks of a directory to find nothing but the damage that its journal records.
+func (l *subject) valid(d projector.Dir) {
 	l.t.Helper()
 	s, err := store.Open(l.t.Context(), l.o.Settings.Store)
 	require.NoError(l.t, err)

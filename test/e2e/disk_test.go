@@ -52,7 +52,7 @@ func eventsOf(t *testing.T, dir string) []run.Event {
 	return out
 }
 
-// of gives the payloads of one kind of event.
+// of returns the payloads of one kind of event.
 func of[P any](events []run.Event, kind run.Kind) []P {
 	var out []P
 	for _, e := range events {
@@ -79,7 +79,7 @@ func stateOf(t *testing.T, dir string) rundir.PipelineState {
 	return s
 }
 
-// statusIs says whether the run on disk is of that status.
+// statusIs reports whether the run on disk is of that status.
 func statusIs(dir string, want run.Status) bool {
 	m, err := projector.At(dir).Meta()
 	return err == nil && m.Status == string(want)
@@ -94,8 +94,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return out
 }
 
-// digests is what [tree] is made of. Temporary files, which nobody reads, and a directory that is not there yet are
-// nothing.
+// digests returns what [tree] returns. It leaves out temporary files; a directory that does not exist yet has no files.
 func digests(dir string) (map[string]string, error) {
 	out := map[string]string{}
 	err := filepath.WalkDir(dir, func(file string, e fs.DirEntry, err error) error {

@@ -81,7 +81,7 @@ type outcome struct {
 	Changes []change // rows of provenance of a run that works on a tree
 }
 
-// outcomeOf reads it from a run that nobody disturbed.
+// outcomeOf reads it from an undisturbed run.
 func outcomeOf(dir string, i instant) (outcome, error) {
 	o := outcome{Artifact: i.Files["artifact.html"], Tree: treeOf(i), Files: works(i.Files)}
 	for _, c := range i.Calls {
@@ -133,7 +133,7 @@ func works(files map[string]string) map[string]string {
 	return out
 }
 
-// violation says which invariant of recovery does not hold.
+// violation is the error for an invariant of recovery that does not hold.
 type violation struct {
 	Invariant int
 	Err       error
@@ -191,7 +191,7 @@ func (s *site) prefixes(now instant) error {
 		_, rest := lines(d.Left.Journal)
 		kept := d.Left.Journal[:len(d.Left.Journal)-len(rest)]
 		if !bytes.HasPrefix(now.Journal, kept) {
-			return fmt.Errorf("what death %d left is not the beginning of the journal any more", i+1)
+			return fmt.Errorf("the journal no longer begins with what death %d left", i+1)
 		}
 	}
 	return nil
@@ -226,7 +226,7 @@ func callCounts(want outcome, deaths []death, now instant) error {
 	return nil
 }
 
-// counts says how often each call was started and answered.
+// counts returns how often each call was started and answered.
 func counts(calls []callLine) (starts, answers map[string]int) {
 	starts, answers = map[string]int{}, map[string]int{}
 	for _, c := range calls {
@@ -275,7 +275,7 @@ func (s *site) unchanged(now instant) error {
 	return nil
 }
 
-// isManifest says that a file is the manifest of a turn's tree: whenever it is there, it is settled.
+// isManifest reports whether a file is the manifest of a turn's tree: whenever it is there, it is settled.
 func isManifest(name string) bool {
 	return strings.HasPrefix(name, "snapshots/turn-") && strings.Count(name, "/") == 2 &&
 		strings.HasSuffix(name, "/manifest.json")
@@ -351,8 +351,8 @@ func processes(now instant, bystanders []process.Identity) error {
 	return nil
 }
 
-// provenance wants the last row about the artifact to name the call that last changed it, and every row to go on where
-// the one before ended (9).
+// provenance wants the last row about the artifact to name the call that last changed it, and every row to continue
+// where the one before ended (9).
 func provenance(dir string, now instant) error {
 	type row struct {
 		Turn   int    `json:"turn"`
@@ -376,7 +376,7 @@ func provenance(dir string, now instant) error {
 	}
 	last := rows[len(rows)-1]
 	if last.Call != changed || last.After != after || after != now.Files["artifact.html"] {
-		return fmt.Errorf("%s was last changed by call %s to %s; the last row says call %s, %s", last.Path, changed,
+		return fmt.Errorf("%s was last changed by call %s to %s; the last row has call %s, %s", last.Path, changed,
 			after, last.Call, last.After)
 	}
 	for i := range rows[1:] {

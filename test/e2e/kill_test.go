@@ -189,7 +189,7 @@ func TestFrozen(t *testing.T) {
 		}
 		after(2 * time.Second) // twice the heartbeat
 		h.signal(server, syscall.SIGCONT)
-		until(t, "the server gives the delivery up", func() bool { return timeouts(t, c, id) > n })
+		until(t, "the delivery times out", func() bool { return timeouts(t, c, id) > n })
 		if at == "5" {
 			h.signal(agent, syscall.SIGCONT)
 		}

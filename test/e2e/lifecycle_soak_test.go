@@ -91,7 +91,7 @@ func (l *life) run(ctx context.Context, k int, stranger process.Identity) error 
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(l.sound(s, now), violated(8, processes(now, []process.Identity{stranger}))); err != nil {
+	if err := errors.Join(l.valid(s, now), violated(8, processes(now, []process.Identity{stranger}))); err != nil {
 		return err
 	}
 	return errors.Join(l.branch(ctx, run.ModeFork), l.branch(ctx, run.ModeReplay))
@@ -105,7 +105,7 @@ func (l *life) finish(ctx context.Context) error {
 		return err
 	}
 	for closed := false; !closed && err == nil; {
-		if closed, err = s.rests(ctx); closed || err != nil {
+		if closed, err = s.settled(ctx); closed || err != nil {
 			break
 		}
 		var refused *operations.RefusedError
@@ -145,7 +145,7 @@ func (l *life) goBack(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = end(cmd) }()
-	if closed, err := s.rests(ctx); closed || err != nil {
+	if closed, err := s.settled(ctx); closed || err != nil {
 		return err
 	}
 	dir := projector.At(s.dir)
@@ -174,8 +174,8 @@ func (l *life) goBack(ctx context.Context) error {
 	return nil
 }
 
-// rests waits until the run is paused or closed.
-func (s *site) rests(ctx context.Context) (closed bool, err error) {
+// settled waits until the run is paused or closed.
+func (s *site) settled(ctx context.Context) (closed bool, err error) {
 	err = wait(ctx, "the run is paused or closed", func() (bool, error) {
 		now, err := projector.At(s.dir).Now()
 		st := now.State.Status
@@ -185,8 +185,8 @@ func (s *site) rests(ctx context.Context) (closed bool, err error) {
 	return closed, err
 }
 
-// sound checks what holds of every run that has ended after reverts.
-func (l *life) sound(s *site, now instant) error {
+// valid checks what holds of every run that has ended after reverts.
+func (l *life) valid(s *site, now instant) error {
 	reverts := 0
 	for _, r := range of[run.RunReverted](now.Events, run.KindRunReverted) {
 		if r.Cause == "revert" {

@@ -28,7 +28,6 @@ type oracle struct {
 	notes   map[string]string
 	replies map[string][]pass.Text // by step
 	score   float64
-	prompts map[string]string // sha-256 of the prompts of numbered passes, by their name in the call log
 }
 
 // foretell runs a definition as a plain loop.
@@ -38,7 +37,7 @@ func foretell(t *testing.T, definition string) *oracle {
 	def, problems := pipeline.Parse(name, read(t, definition), os.DirFS(folder))
 	require.Empty(t, problems)
 	o := &oracle{t: t, folder: folder, plan: pipeline.Expand(def), notes: map[string]string{},
-		replies: map[string][]pass.Text{}, prompts: map[string]string{}}
+		replies: map[string][]pass.Text{}}
 	o.page = []byte(strings.TrimRight(o.file(o.plan.Artifact.Seed), " \t\r\n") + "\n")
 	for _, stage := range o.plan.Stages {
 		o.stage(stage)
@@ -78,13 +77,9 @@ func (o *oracle) step(s pipeline.PlanStage, n int, step pipeline.PlanStep) {
 func (o *oracle) ask(s pipeline.PlanStage, n int, step pipeline.PlanStep, name, member string) string {
 	role, ok := o.plan.Role(name)
 	require.True(o.t, ok)
-	prompt := pass.Compose(o.request(s, n, step, role, member))
-	reply := o.agent(prompt)
+	reply := o.agent(pass.Compose(o.request(s, n, step, role, member)))
 	r := pass.Read(role, o.plan.Notes, reply, nil, o.page)
 	require.Equal(o.t, run.CategoryOK, r.Outcome, r.Message)
-	if step.Number > 0 {
-		o.prompts[fmt.Sprintf("%03d", step.Number)] = sum([]byte(prompt))
-	}
 	if r.Artifact != nil {
 		o.page = r.Artifact
 	}

@@ -94,7 +94,7 @@ func TestFullDisk(t *testing.T) {
 	h.undisturbed(dir, 0)
 }
 
-// TestDecisionOnFullDisk: the answer to a decision that the directory cannot record says so, and the run can be
+// TestDecisionOnFullDisk: the answer to a decision reports that the directory cannot record it, and the run can be
 // resumed over HTTP although its directory records that it asks.
 func TestDecisionOnFullDisk(t *testing.T) {
 	t.Parallel()

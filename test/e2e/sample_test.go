@@ -108,7 +108,7 @@ var fileKinds = []struct {
 
 // stages groups the steps of a write by what a process that dies before them leaves behind.
 var stages = map[string]string{
-	// nothing, or a file that nobody reads yet
+	// nothing, or a file that no program reads yet
 	"create": "write", "write": "write", "sync": "write", "read back": "write",
 	"middle of write": "half",
 	"rename":          "publish", "link": "publish", "remove": "publish",

@@ -25,11 +25,11 @@ import (
 )
 
 var (
-	sessionKills  = flag.Int("session.kills", 2, "how often TestKilledAgentsContinue kills a call of each program")
-	sessionRandom = flag.Int("session.random", 20, "how often TestSessionsSurviveRandomKills kills something")
+	sessionKills  = flag.Int("session.kills", 2, "kills of each program in TestKilledAgentsContinue")
+	sessionRandom = flag.Int("session.random", 8, "kills of TestSessionsSurviveRandomKills")
 )
 
-// realAgent is a real command line with a model API and a home of its own.
+// realAgent is a real command line with its own model API and home.
 type realAgent struct {
 	t    *testing.T
 	api  *modelapi.API
@@ -158,36 +158,24 @@ func realAgents() []realAgentRow {
 }
 
 // TestKilledAgentsContinue kills calls of the real command lines at random moments: the agent, or its supervisor with
-// it. Each call continues its session, so the model is asked again for at most one answer per kill. Without
-// sessions it is asked again for more.
+// it. Each call continues its session, so the model is asked again for at most one answer per kill.
 func TestKilledAgentsContinue(t *testing.T) {
 	t.Parallel()
 	for _, row := range realAgents() {
 		t.Run(row.cli.Name, func(t *testing.T) {
 			t.Parallel()
-			modes := []string{"continue", "restart"}
-			if row.cli.Name != "claude" && *sessionKills < 20 {
-				modes = modes[:1] // one control is enough where tests are to be quick
-			}
-			for _, onInterrupt := range modes {
-				a := newRealAgent(t, row.cli, row.tool, row.argument, row.flags...)
-				h := newEnv(t)
-				dir := h.dir("run")
-				h.starter("run", "--config", a.definition(h.root, row.reply, onInterrupt), "--output-dir", dir, "--detach")
-				kills := a.killAtRandom(h, *sessionKills)
-				untilDone(t, dir, a.answered)
-				require.Contains(t, string(read(t, dir+"/_orchestrator/passes/pass-001/raw-output.txt")), "All is done.")
-				t.Logf("%s, %s: %d kills, %d requests, %d sent again", row.cli.Name, onInterrupt, kills, len(a.api.Log()),
-					a.repeated())
-				a.requireNearlyCounted(dir, kills)
-				if onInterrupt == "continue" {
-					require.LessOrEqual(t, a.repeated(), kills)
-					require.NotEmpty(t, of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)[0].ResumedFrom)
-				} else {
-					require.Greater(t, a.repeated(), kills, "the control")
-				}
-				h.noAgents()
-			}
+			a := newRealAgent(t, row.cli, row.tool, row.argument, row.flags...)
+			h := newEnv(t)
+			dir := h.dir("run")
+			h.starter("run", "--config", a.definition(h.root, row.reply, "continue"), "--output-dir", dir, "--detach")
+			kills := a.killAtRandom(h, *sessionKills)
+			untilDone(t, dir, a.answered)
+			require.Contains(t, string(read(t, dir+"/_orchestrator/passes/pass-001/raw-output.txt")), "All is done.")
+			t.Logf("%s: %d kills, %d requests, %d sent again", row.cli.Name, kills, len(a.api.Log()), a.repeated())
+			a.requireNearlyCounted(dir, kills)
+			require.LessOrEqual(t, a.repeated(), kills)
+			require.NotEmpty(t, of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)[0].ResumedFrom)
+			h.noAgents()
 		})
 	}
 }
@@ -319,14 +307,13 @@ stages: [{name: work, steps: [%s]}]
 		}
 	}
 	untilDone(t, dir, func() int { return len(of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)) })
-	sum, seen, again := 0, map[string]bool{}, 0
-	sessions, done := map[string]bool{}, map[string]bool{}
+	sum, again := 0, 0
+	seen, sessions, done := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(string(read(t, filepath.Join(h.root, "asked")))) {
-		line = strings.TrimSpace(line)
-		session, n, _ := strings.Cut(line, " ")
+		session, n, _ := strings.Cut(strings.TrimSpace(line), " ")
 		switch {
 		case n == "done":
-			require.False(t, done[session], "an answered call was made again")
+			require.False(t, done[session], "an answered call was repeated")
 			done[session] = true
 		case seen[line]:
 			again++

@@ -25,7 +25,7 @@ import (
 	"github.com/passbook-run/passbook/test/e2e/point"
 )
 
-// site is one run on a machine of its own: host id, store, scratch and call log are the site's, the server is shared.
+// site is one run on a separate machine: host id, store, scratch and call log are the site's, the server is shared.
 // Its methods give errors, so that many sites can be at work in the goroutines of one test.
 type site struct {
 	root   string // of everything
@@ -98,14 +98,14 @@ func (s *site) spoil(faults string) error {
 	return os.WriteFile(name, []byte(faults), 0o600)
 }
 
-// start starts the run, or goes on where a starter has died.
+// start starts the run, or continues where a starter was killed.
 func (s *site) start(ctx context.Context) error {
 	st, err := s.op.Start(ctx, s.def, projector.At(s.dir))
 	s.runID = st.RunID
 	return err
 }
 
-// program starts a process of the site; what it says goes to a file beside the run.
+// program starts a process of the site; its output goes to a file beside the run.
 func (s *site) program(ctx context.Context, settings []string, name string, args ...string) (*exec.Cmd, error) {
 	return s.launch(ctx, settings, filepath.Join(programs, name), args...)
 }
@@ -129,7 +129,7 @@ func (s *site) killStarter(ctx context.Context, p point.Plan) (*point.Point, err
 	return s.kill(ctx, p, nil, "start", s.file, s.dir)
 }
 
-// killWorker has a worker die by a plan. nil: the run was through before.
+// killWorker has a worker die by a plan. nil: the run completed before.
 func (s *site) killWorker(ctx context.Context, p point.Plan) (*point.Point, error) {
 	return s.kill(ctx, p, s.ended, "worker")
 }
@@ -189,7 +189,7 @@ func (s *site) finish(ctx context.Context) error {
 	return errors.Join(err, end(cmd))
 }
 
-// end kills a process that is not needed any more.
+// end kills a process that is no longer needed.
 func end(cmd *exec.Cmd) error {
 	if err := cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -209,7 +209,7 @@ func (s *site) ended(ctx context.Context) error {
 	return nil
 }
 
-// story tells what is left of a site that failed.
+// story returns what is left of a site that failed.
 func (s *site) story() string {
 	var b strings.Builder
 	for _, d := range s.deaths {

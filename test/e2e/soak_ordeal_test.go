@@ -115,7 +115,7 @@ func (s *site) suffer(ctx context.Context, o ordeal, builds []string) (err error
 		if err != nil {
 			return err
 		}
-		if b.kind == upgraded { // the old one is told to stop when the new one polls
+		if b.kind == upgraded { // the old one gets SIGTERM when the new one polls
 			build++
 			if err := hire(); err != nil {
 				return err

@@ -20,7 +20,7 @@ import (
 // operator controls the runs of the environment as a program does that uses Passbook as a library.
 func (h *environment) operator(c client.Client) operations.Operator {
 	h.t.Helper()
-	release, err := local.Attach(h.t.Context(), h.state()) // as long as somebody is attached, the server stays
+	release, err := local.Attach(h.t.Context(), h.state()) // the server stays as long as a client is attached
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { require.NoError(h.t, release()) })
 	host, err := local.HostID(h.state())

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,8 +22,7 @@ func TestTurnsSurviveMachineCrash(t *testing.T) {
 	t.Parallel()
 	g := newGrounds(t, smallTurns())
 	for name, try := range map[string]func(*testing.T, *grounds){
-		"the turn is repeated on a clean tree":   testCleanRedo,
-		"torn files do not stop the run":         testTornFiles,
+		"the turn is repeated on a clean tree":   testCleanRedo, // and half lines are moved
 		"the directory suffices without a store": testOnlyDirectory,
 	} {
 		t.Run(name, func(t *testing.T) { try(t, g) })
@@ -61,12 +61,21 @@ func testCleanRedo(t *testing.T, g *grounds) {
 	before, err := os.Stat(name)
 	require.NoError(t, err)
 	require.NoFileExists(t, filepath.Join(s.dir, layout.SnapshotManifest(2)), "half a turn has no snapshot")
+	for _, log := range []string{layout.EventsFile, layout.TracesFile, layout.ProvenanceFile, layout.CostLog} {
+		f, err := os.OpenFile(filepath.Join(s.dir, log), os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = f.WriteString(`{"seq":99,"half`)
+		require.NoError(t, errors.Join(err, f.Close()))
+	}
 	require.NoError(t, s.finish(t.Context()))
 	require.NoError(t, s.invariants(g.want))
 	after, err := os.Stat(name)
 	require.NoError(t, err)
 	require.True(t, os.SameFile(before, after), "the snapshot of turn 1 was replaced")
 	require.Equal(t, before.ModTime(), after.ModTime())
+	torn, err := filepath.Glob(filepath.Join(s.dir, "_orchestrator", "torn", "*"))
+	require.NoError(t, err)
+	require.Len(t, torn, 4, "half lines are kept")
 
 	left, err := look(s.dir, s.log)
 	require.NoError(t, err)
@@ -122,29 +131,6 @@ func testRows(t *testing.T, s *site, left instant) {
 	}
 	require.Equal(t, []string{"draft.txt"}, deleted)
 	require.Equal(t, []string{"one.txt in/two.txt"}, renamed)
-}
-
-// testTornFiles leaves half a line at the end of everything that grows.
-func testTornFiles(t *testing.T, g *grounds) {
-	s := g.cutInTurn2(t, "torn")
-	for _, name := range []string{layout.EventsFile, layout.TracesFile, layout.ProvenanceFile, layout.CostLog} {
-		f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_APPEND|os.O_WRONLY, 0)
-		require.NoError(t, err)
-		_, err = f.WriteString(`{"seq":99,"half`)
-		require.NoError(t, err)
-		require.NoError(t, f.Close())
-	}
-	require.NoError(t, s.finish(t.Context()))
-	left, err := look(s.dir, s.log)
-	require.NoError(t, err)
-	require.Equal(t, string(run.Done), left.Meta.Status)
-	require.Equal(t, g.want.Tree, treeOf(left))
-	require.NoError(t, sameOutcome(outcome{Tree: g.want.Tree, Files: g.want.Files, Points: g.want.Points}, left))
-	aside, err := filepath.Glob(filepath.Join(s.dir, "_orchestrator", "torn", "*"))
-	require.NoError(t, err)
-	require.Len(t, aside, 4, "what was torn off is kept")
-	require.NoError(t, checked(s.dir))
-	require.NoError(t, s.watch.over())
 }
 
 // testOnlyDirectory takes the workflow and the store away in turn 2 of 3. The next start restores the store from the

@@ -52,7 +52,7 @@ func newGrounds(t *testing.T, file string) *grounds {
 	require.NoError(t, err)
 	require.NoError(t, s.invariants(g.want))
 	if g.def.Plan.Artifact != nil {
-		require.Equal(t, foretell(t, file).artifact(), g.want.Artifact, "the plain loop gives another page")
+		require.Equal(t, foretell(t, file).artifact(), g.want.Artifact, "the plain loop returns another page")
 	}
 	return g
 }
@@ -173,8 +173,8 @@ func (g *grounds) step(ctx context.Context, k int, kill dies, stranger process.I
 	return s, at, err
 }
 
-// each does the work for every number, for so many at once. Half of a kill is waiting (for a heartbeat that does not
-// come, for a workflow task that nobody answers), so a walk does more at once than there are processors.
+// each does the work for every number, for some at the same time. Half of a kill is waiting (for a heartbeat, for a
+// workflow task), so a walk does more at once than there are processors.
 func each(ctx context.Context, atOnce int, numbers []int, work func(ctx context.Context, k int)) {
 	var wg sync.WaitGroup
 	next := make(chan int)
@@ -192,7 +192,7 @@ func each(ctx context.Context, atOnce int, numbers []int, work func(ctx context.
 	wg.Wait()
 }
 
-// bystander is a process of the same program as the agents, in a group of its own, that nobody may touch.
+// bystander is a process of the same program as the agents, in a separate group, which must stay alive.
 func bystander(t *testing.T) process.Identity {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(programs, "victim"), "scripted-agent")
