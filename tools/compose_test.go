@@ -21,18 +21,9 @@ func project(t *testing.T) *types.Project {
 	return p
 }
 
-func TestEveryImageIsPinned(t *testing.T) {
-	exact := regexp.MustCompile(`:\d+\.\d+(\.\d+)?$`)
-	for name, s := range project(t).Services {
-		if s.Build != nil {
-			continue
-		}
-		require.Regexp(t, exact, s.Image, name)
-	}
-}
-
-// The cluster is the server that is embedded, so that a run sees no difference.
-func TestVersionsAreThoseEmbedded(t *testing.T) {
+// TestImagesArePinned: each image has an exact version, and those of Temporal are the versions of the embedded server, so
+// that a run sees no difference.
+func TestImagesArePinned(t *testing.T) {
 	mod, err := os.ReadFile("../devserver/go.mod")
 	require.NoError(t, err)
 	version := func(module string) string {
@@ -42,10 +33,16 @@ func TestVersionsAreThoseEmbedded(t *testing.T) {
 	}
 	p := project(t)
 	server := version("go.temporal.io/server")
-	require.Equal(t, "temporalio/server:"+server, p.Services["temporal"].Image)
-	require.Equal(t, "temporalio/admin-tools:"+server, p.Services["schema"].Image)
-	require.Equal(t, "temporalio/admin-tools:"+server, p.Services["namespace"].Image)
-	require.Equal(t, "temporalio/ui:"+version("github.com/temporalio/ui-server/v2"), p.Services["ui"].Image)
+	for name, image := range map[string]string{
+		"temporal": "temporalio/server:" + server, "schema": "temporalio/admin-tools:" + server,
+		"namespace": "temporalio/admin-tools:" + server,
+		"ui":        "temporalio/ui:" + version("github.com/temporalio/ui-server/v2"),
+	} {
+		require.Equal(t, image, p.Services[name].Image)
+	}
+	for name, s := range p.Services {
+		require.True(t, s.Build != nil || regexp.MustCompile(`:\d+\.\d+(\.\d+)?$`).MatchString(s.Image), name)
+	}
 }
 
 func TestPortsAreOnLoopback(t *testing.T) {
@@ -59,7 +56,8 @@ func TestPortsAreOnLoopback(t *testing.T) {
 	require.Equal(t, 2, open)
 }
 
-func TestStartOrder(t *testing.T) {
+func TestServicesWaitForEachOther(t *testing.T) {
+	p := project(t)
 	for name, row := range map[string]struct{ needs, condition string }{
 		"schema":    {"postgres", types.ServiceConditionHealthy},
 		"temporal":  {"schema", types.ServiceConditionCompletedSuccessfully},
@@ -67,18 +65,15 @@ func TestStartOrder(t *testing.T) {
 		"ui":        {"namespace", types.ServiceConditionCompletedSuccessfully},
 		"worker":    {"namespace", types.ServiceConditionCompletedSuccessfully},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := project(t)
-			require.Equal(t, row.condition, p.Services[name].DependsOn[row.needs].Condition)
-			if row.condition == types.ServiceConditionHealthy {
-				require.NotNil(t, p.Services[row.needs].HealthCheck, "nothing would ever find it healthy")
-			}
-		})
+		require.Equal(t, row.condition, p.Services[name].DependsOn[row.needs].Condition, name)
+		if row.condition == types.ServiceConditionHealthy {
+			require.NotNil(t, p.Services[row.needs].HealthCheck, row.needs)
+		}
 	}
 }
 
-// Docker makes an empty folder of a mounted file that is missing, and goes on.
-func TestMountedFilesAreThere(t *testing.T) {
+// Docker creates an empty folder in place of a mounted file that is missing.
+func TestMountedFilesExist(t *testing.T) {
 	root, err := filepath.Abs("..")
 	require.NoError(t, err)
 	files := 0

@@ -4,92 +4,124 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// clean is a module that every gate passes.
-var clean = map[string]string{
-	"go.mod": "module clean\n\ngo 1.26\n",
-	"clean.go": "// Package clean has no finding.\npackage clean\n\n// Sum adds.\nfunc Sum(a, b int) int { " +
-		"return a + b }\n",
-	"clean_test.go": "package clean\n\nimport \"testing\"\n\nfunc TestSum(t *testing.T) {\n\tif Sum(1, 2) != 3 " +
-		"{\n\t\tt.Fail()\n\t}\n}\n",
+// violations are one finding for each gate of scripts/lint, in one module: the gate, its file and its message.
+var violations = []struct{ gate, file, text, message string }{
+	{"gofmt", "format.go", "package clean\n\nvar  Format = 1\n", "run gofmt -w on: format.go"},
+	{"vet", "print.go", "package clean\n\nimport \"fmt\"\n\nfunc Print() { fmt.Printf(\"%d\", \"text\") }\n",
+		"wrong type string"},
+	{"darwin", "mac_darwin.go", "package clean\n\nvar Mac = missing\n", "undefined: missing"},
+	{"staticcheck", "unused.go", "package clean\n\nfunc unused() {}\n", "func unused is unused"},
+	{"errcheck", "drop.go", "package clean\n\nimport \"os\"\n\nfunc Drop(f *os.File) {\n\tdefer f.Close()\n" +
+		"\t_, _ = f.WriteString(\"\")\n}\n", "f.WriteString"},
+	{"errcheck", "drop.go", "", "defer f.Close()"},
+	{"vale", "docs/page.md", "# Page\n\nThe run g" + "oes\non.\n", "docs/page.md:3:9: Use 'continue' instead"},
+	{"vale", "docs/cell.md", "| a |\n|---|\n| 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 |\n",
+		"docs/cell.md:3:3: A cell has at most 15 words"},
+	{"vale", "message.go", "package clean\n\n// Message r" + "ests.\nconst Message = \"n" +
+		"obody answers\"\n",
+		"message.go:3:12: Use 'pause'"},
+	{"vale", "message.go", "", "message.go:4:18: Use 'no worker'"},
+	{"actionlint", ".github/workflows/x.yml", "on: push\njobs:\n  x:\n    runs-on: ubuntu-24.04\n    steps:\n" +
+		"      - run: echo ${{ github.nothing }}\n", "property \"nothing\" is not defined"},
+	{"tidy", "go.mod", "module clean\n\ngo 1.26\n\nrequire github.com/google/uuid v1.6.0\n",
+		"-require github.com/google/uuid"},
 }
 
-// TestEveryGateTurnsRed plants one violation for each gate of scripts/lint, and a data race for the tests' detector, in
-// a module of its own.
-func TestEveryGateTurnsRed(t *testing.T) {
-	root, err := filepath.Abs("..")
-	require.NoError(t, err)
-	lint := filepath.Join(root, "scripts", "lint")
-	rows := []struct {
-		gate    string
-		command []string
-		file    string
-		planted string
-		message string
-	}{
-		{"gofmt", []string{lint, "gofmt"}, "planted.go", "package clean\n\nvar  Planted = 1\n", "lint failed: gofmt"},
-		{"vet", []string{lint, "vet"}, "planted.go",
-			"package clean\n\nimport \"fmt\"\n\nfunc Planted() { fmt.Printf(\"%d\", \"text\") }\n",
-			"wrong type string"},
-		{"darwin", []string{lint, "darwin"}, "planted_darwin.go",
-			"package clean\n\nvar Planted = missing\n", "undefined: missing"},
-		{"staticcheck", []string{lint, "staticcheck"}, "planted.go", "package clean\n\nfunc planted() {}\n",
-			"func planted is unused"},
-		{"errcheck, a dropped close", []string{lint, "errcheck"}, "planted.go",
-			"package clean\n\nimport \"os\"\n\nfunc Planted(f *os.File) {\n\tdefer f.Close()\n}\n", "defer f.Close()"},
-		{"errcheck, a blank write", []string{lint, "errcheck"}, "planted.go",
-			"package clean\n\nimport \"os\"\n\nfunc Planted(f *os.File) {\n\t_, _ = f.WriteString(\"\")\n}\n",
-			"f.WriteString"},
-		{"tidy", []string{lint, "tidy"}, "go.mod", "module clean\n\ngo 1.26\n\nrequire github.com/google/uuid v1.6.0\n",
-			"-require github.com/google/uuid"},
-		{"vale, a page", []string{lint, "vale"}, "docs/planted.md", "# Page\n\nThe run goes\non.\n",
-			"docs/planted.md:3:9: Use 'continue' instead of 'goes on'"},
-		{"vale, a cell", []string{lint, "vale"}, "docs/planted.md",
-			"| a |\n|---|\n| 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 |\n",
-			"docs/planted.md:3:3: A cell has at most 15 words"},
-		{"vale, a message", []string{lint, "vale"}, "planted.go",
-			"package clean\n\n// Planted is a message.\nconst Planted = \"nobody answers\"\n",
-			"planted.go:4:18: Use 'no worker'"},
-		{"vale, a comment", []string{lint, "vale"}, "planted.go",
-			"package clean\n\n// Planted rests.\nconst Planted = 1\n", "planted.go:3:12: Use 'pause'"},
-		{"actionlint", []string{lint, "actionlint"}, ".github/workflows/planted.yml",
-			"on: push\njobs:\n  x:\n    runs-on: ubuntu-24.04\n    steps:\n      - run: echo ${{ github.nothing }}\n",
-			"property \"nothing\" is not defined"},
-		{"race", []string{"go", "test", "-race", "./..."}, "planted_test.go",
-			"package clean\n\nimport \"testing\"\n\nfunc TestPlanted(t *testing.T) {\n\tn, done := 0, make(chan " +
-				"bool)\n\tgo func() { n++; close(done) }()\n\tn++\n\t<-done\n}\n", "DATA RACE"},
+func TestGatesReportViolations(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
-	for _, row := range rows {
-		t.Run(row.gate, func(t *testing.T) {
-			if cgo, err := gated(t, root, []string{"go", "env", "CGO_ENABLED"}); row.gate == "race" &&
-				(err != nil || cgo != "1\n") {
-				t.Skip("the race detector needs a C compiler")
-			}
-			dir := t.TempDir()
-			for name, text := range clean {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-			}
-			output, err := gated(t, dir, row.command)
-			require.NoError(t, err, "before anything is planted: %s", output)
-			require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, row.file)), 0o700))
-			require.NoError(t, os.WriteFile(filepath.Join(dir, row.file), []byte(row.planted), 0o600))
-			output, err = gated(t, dir, row.command)
-			require.Error(t, err, output)
-			require.Contains(t, output, row.message)
-		})
+	write("go.mod", "module clean\n\ngo 1.26\n")
+	write("clean.go", "// Package clean has no finding.\npackage clean\n\n// Sum adds.\nfunc Sum(a, b int) int { "+
+		"return a + b }\n")
+	gates := []string{"gofmt", "vet", "darwin", "staticcheck", "errcheck", "vale", "actionlint"}
+	output, err := lint(t, dir, append(gates, "tidy")...)
+	require.NoError(t, err, "a clean module: %s", output)
+	for _, v := range violations {
+		if v.text != "" && v.gate != "tidy" {
+			write(v.file, v.text)
+		}
+	}
+	output, err = lint(t, dir, gates...)
+	require.Error(t, err)
+	write("go.mod", violations[len(violations)-1].text) // the other gates need a tidy module
+	tidy, err := lint(t, dir, "tidy")
+	require.Error(t, err)
+	for _, v := range violations {
+		require.Contains(t, output+tidy, v.message, v.gate)
 	}
 }
 
-// gated runs a gate over a folder.
-func gated(t *testing.T, dir string, command []string) (string, error) {
+// lint runs gates of scripts/lint over a folder.
+func lint(t *testing.T, dir string, gates ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
-	cmd.Dir = dir
+	cmd := exec.CommandContext(t.Context(), "../scripts/lint", gates...)
 	cmd.Env = append(os.Environ(), "LINT_DIR="+dir, "LINT_MODULES=.", "GOFLAGS=-buildvcs=false")
 	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// nondeterministic is one workflow function for each violation.
+const nondeterministic = `package workflows
+
+import (
+	"math/rand"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"go.temporal.io/sdk/workflow"
+)
+
+func PlantedEnvironment(workflow.Context) string      { return os.Getenv("HOME") }
+func PlantedFile(workflow.Context) ([]byte, error)    { return os.ReadFile("/etc/hostname") }
+func PlantedID(workflow.Context) string               { return uuid.New().String() }
+func PlantedClock(workflow.Context) time.Time         { return time.Now() }
+func PlantedChance(workflow.Context) int              { return rand.Int() }
+func PlantedGoroutine(workflow.Context)               { go func() {}() }
+func PlantedOrder(_ workflow.Context, m map[int]int) (last int) {
+	for k := range m {
+		last = k
+	}
+	return last
+}
+`
+
+// TestWorkflowcheckFindsNondeterminism uses the configuration of scripts/lint in a module with the same dependencies.
+func TestWorkflowcheckFindsNondeterminism(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "workflows"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "workflows", "planted.go"), []byte(nondeterministic), 0o600))
+	for _, name := range []string{"go.mod", "go.sum"} {
+		data, err := os.ReadFile(filepath.Join("..", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), data, 0o600))
+	}
+	here, err := os.Getwd()
+	require.NoError(t, err)
+	cmd := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+filepath.Join(here, "go.mod"), "workflowcheck",
+		"-config", filepath.Join(here, "workflowcheck.yaml"), "./workflows")
+	cmd.Dir = dir
+	output, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	for name, reason := range map[string]string{
+		"Environment": "calls non-deterministic function os.Getenv",
+		"File":        "calls non-deterministic function os.ReadFile",
+		"ID":          "calls non-deterministic function github.com/google/uuid.New",
+		"Clock":       "calls non-deterministic function time.Now",
+		"Chance":      "calls non-deterministic function math/rand.Int",
+		"Goroutine":   "starts goroutine",
+		"Order":       "iterates over map",
+	} {
+		require.Contains(t, strings.TrimSpace(string(output)), "Planted"+name+" is non-deterministic, reason: "+reason)
+	}
 }

@@ -60,58 +60,9 @@ func TestProcessIsStartedOnce(t *testing.T) {
 	require.NotEqual(t, all, again)
 }
 
-func TestOneShotIsNotRecorded(t *testing.T) {
-	h := newLauncher(t)
-	require.NoError(t, h.bring(t.Context(), process{Name: "job", Once: true,
-		Argv: []string{"sh", "-c", "echo $WHO >said"}, Env: map[string]string{"WHO": "me"}}))
-	output, err := os.ReadFile(filepath.Join(h.Dir, "said"))
-	require.NoError(t, err)
-	require.Equal(t, "me\n", string(output))
-	require.Empty(t, h.running)
-}
-
-func TestEarlyExitReportsOutput(t *testing.T) {
-	for name, p := range map[string]process{
-		"a job": {Name: "x", Once: true, Argv: []string{"sh", "-c", "echo no such host; exit 3"}},
-		"a server": {Name: "x", Argv: []string{"sh", "-c", "echo no such host; exit 3"},
-			Ready: probe{Command: []string{"false"}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := newLauncher(t).bring(t.Context(), p)
-			require.ErrorContains(t, err, "x: it ended: exit status 3")
-			require.ErrorContains(t, err, "no such host")
-		})
-	}
-}
-
-func TestProcessIsReadyWhenItsProbeSucceeds(t *testing.T) {
-	h := newLauncher(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.True(t, h.ready(t.Context(), process{Ready: probe{Dial: address}}))
-	require.NoError(t, l.Close())
-	require.False(t, h.ready(t.Context(), process{Ready: probe{Dial: address}}))
-	require.True(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"sh", "-c", "test $IS = so"}},
-		Env: map[string]string{"IS": "so"}}))
-	require.False(t, h.ready(t.Context(), process{Ready: probe{Command: []string{"false"}}}))
-}
-
-// Otherwise later jobs would use the server of another process.
-func TestOccupiedPortIsRefused(t *testing.T) {
-	h := newLauncher(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
-	err = h.bring(t.Context(), process{Name: "server", Argv: []string{"sleep", "600"},
-		Ready: probe{Dial: l.Addr().String()}})
-	require.ErrorContains(t, err, "start server: another process answers on its port")
-	require.Empty(t, h.running)
-}
-
-func TestSettingsOfTerminalAreNotInherited(t *testing.T) {
-	t.Setenv("TEMPORAL_ADDRESS", "example.org:7233")
-	t.Setenv("PASSBOOK_STORE", "s3://elsewhere")
+func TestJobIsNotRecorded(t *testing.T) {
+	t.Setenv("TEMPORAL_ADDRESS", "example.org:7233") // settings of the terminal are not inherited
+	t.Setenv("PASSBOOK_STORE", "s3://bucket")
 	t.Setenv("LANG", "C.UTF-8")
 	h := newLauncher(t)
 	require.NoError(t, h.bring(t.Context(), process{
@@ -121,6 +72,33 @@ func TestSettingsOfTerminalAreNotInherited(t *testing.T) {
 	output, err := os.ReadFile(filepath.Join(h.Dir, "said"))
 	require.NoError(t, err)
 	require.Equal(t, "here:1||C.UTF-8\n", string(output))
+	require.Empty(t, h.running)
+}
+
+func TestEarlyExitReportsOutput(t *testing.T) {
+	for _, p := range []process{{Once: true}, {Ready: probe{Command: []string{"false"}}}} {
+		p.Name, p.Argv = "x", []string{"sh", "-c", "echo no such host; exit 3"}
+		err := newLauncher(t).bring(t.Context(), p)
+		require.ErrorContains(t, err, "x: it ended: exit status 3")
+		require.ErrorContains(t, err, "no such host")
+	}
+}
+
+// Another process on the port of a server is refused, because later jobs would use it.
+func TestReadyProcessAnswersItsProbe(t *testing.T) {
+	h := newLauncher(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := process{Name: "server", Argv: []string{"sleep", "600"}, Ready: probe{Dial: l.Addr().String()}}
+	require.True(t, h.ready(t.Context(), p))
+	require.ErrorContains(t, h.bring(t.Context(), p), "start server: another process answers on its port")
+	require.Empty(t, h.running)
+	require.NoError(t, l.Close())
+	require.False(t, h.ready(t.Context(), p))
+	p = process{Ready: probe{Command: []string{"sh", "-c", "test $IS = so"}}, Env: map[string]string{"IS": "so"}}
+	require.True(t, h.ready(t.Context(), p))
+	p.Env = nil
+	require.False(t, h.ready(t.Context(), p))
 }
 
 func TestStopEndsOnlyRecordedProcesses(t *testing.T) {

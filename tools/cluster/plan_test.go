@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,85 +18,37 @@ func checkout(t *testing.T) string {
 	return root
 }
 
-// topology is what docker-compose.yml comes to on this machine, written by hand: who changes that file changes this
-// list.
-func topology(root string) []process {
-	worker := func(name string) process {
-		return process{
-			Name: name, Needs: []string{"namespace"}, Argv: []string{root + "/bin/worker"}, Grace: 10 * time.Minute,
-			Env: map[string]string{
-				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_NAMESPACE": "default",
-				"PASSBOOK_STATE_DIR": "/c/state", "PASSBOOK_RUN_ROOT": "/c/runs", "PASSBOOK_ENVIRONMENT": "cluster",
-			},
-		}
-	}
-	return []process{
-		{
-			Name: "postgres", Needs: nil, Grace: 20 * time.Second,
-			Argv: []string{"postgres", "-D", "/c/postgres/data", "-c", "listen_addresses=127.0.0.1", "-c", "port=15432",
-				"-c", "unix_socket_directories="},
-			Env: map[string]string{
-				"POSTGRES_USER": "temporal", "POSTGRES_PASSWORD": "temporal", "PGHOST": "127.0.0.1", "PGPORT": "15432",
-			},
-			Ready: probe{Command: []string{"sh", "-c", "pg_isready -U temporal"}},
-		},
-		{
-			Name: "schema", Needs: []string{"postgres"}, Once: true, Grace: 20 * time.Second,
-			Argv: []string{"/bin/sh", root + "/deploy/schema.sh"},
-			Env: map[string]string{
-				"SQL_PLUGIN": "postgres12", "SQL_HOST": "127.0.0.1", "SQL_PORT": "15432", "SQL_USER": "temporal",
-				"SQL_PASSWORD": "temporal",
-			},
-		},
-		{
-			Name: "temporal", Needs: []string{"schema"}, Argv: []string{"temporal-server", "start"},
-			Grace: 20 * time.Second,
-			Env: map[string]string{
-				"DB": "postgres12", "DB_PORT": "15432", "POSTGRES_SEEDS": "127.0.0.1", "POSTGRES_USER": "temporal",
-				"POSTGRES_PWD":  "temporal",
-				"SQL_MAX_CONNS": "10", "SQL_VIS_MAX_CONNS": "5", "NUM_HISTORY_SHARDS": "4", "BIND_ON_IP": "127.0.0.1",
-				"LOG_LEVEL": "warn", "DYNAMIC_CONFIG_FILE_PATH": root + "/deploy/dynamicconfig.yaml",
-				"FRONTEND_GRPC_PORT": "17233", "FRONTEND_HTTP_PORT": "17243", "FRONTEND_MEMBERSHIP_PORT": "16933",
-				"HISTORY_GRPC_PORT":       "17234",
-				"HISTORY_MEMBERSHIP_PORT": "16934", "MATCHING_GRPC_PORT": "17235", "MATCHING_MEMBERSHIP_PORT": "16935",
-				"WORKER_GRPC_PORT":       "17239",
-				"WORKER_MEMBERSHIP_PORT": "16939",
-			},
-			Ready: probe{Dial: "127.0.0.1:17233"},
-		},
-		{
-			Name: "namespace", Needs: []string{"temporal"}, Once: true, Grace: 20 * time.Second,
-			Argv: []string{"/bin/sh", root + "/deploy/namespace.sh"},
-			Env: map[string]string{
-				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_NAMESPACE": "default", "RETENTION": "90d",
-				"SEARCH_ATTRIBUTES": "PassbookPipeline=Keyword PassbookStatus=Keyword PassbookStage=Keyword " +
-					"PassbookThread=Keyword PassbookSource=Keyword " +
-					"PassbookCostUSD=Double PassbookScore=Double",
-			},
-		},
-		{
-			Name: "ui", Needs: []string{"namespace"}, Grace: 20 * time.Second,
-			Argv: []string{"temporal-ui-server", "--root", "/c/ui", "--env", "docker", "start"},
-			Env: map[string]string{
-				"TEMPORAL_ADDRESS": "127.0.0.1:17233", "TEMPORAL_CORS_ORIGINS": "http://127.0.0.1:18233",
-				"TEMPORAL_CSRF_COOKIE_INSECURE": "true",
-				"TEMPORAL_DISABLE_NEWS_FETCH":   "true", "TEMPORAL_HIDE_LOGS": "true", "TEMPORAL_UI_PORT": "18233",
-			},
-			Ready: probe{Dial: "127.0.0.1:18233"},
-		},
-		worker("worker-1"), worker("worker-2"),
-	}
-}
-
+// TestPlanMatchesComposeFile compares the processes with docker-compose.yml: a change of that file changes this test.
 func TestPlanMatchesComposeFile(t *testing.T) {
 	root := checkout(t)
-	got, err := plan(t.Context(), settings{Root: root, Dir: "/c", Offset: 10000, Workers: 2})
+	all, err := plan(t.Context(), settings{Root: root, Dir: "/c", Offset: 10000, Workers: 2})
 	require.NoError(t, err)
-	want := topology(root)
-	require.Len(t, got, len(want))
-	for i := range want {
-		require.Equal(t, want[i], got[i], want[i].Name)
+	type service struct {
+		needs, program, env string // the last one a variable of its environment
+		once                bool
+		ready               probe
 	}
+	want := map[string]service{
+		"postgres": {"", "postgres", "PGPORT=15432", false, probe{Command: []string{"sh", "-c", "pg_isready -U temporal"}}},
+		"schema":   {"postgres", "/bin/sh", "SQL_PORT=15432", true, probe{}},
+		"temporal": {"schema", "temporal-server", "DYNAMIC_CONFIG_FILE_PATH=" + root + "/deploy/dynamicconfig.yaml", false,
+			probe{Dial: "127.0.0.1:17233"}},
+		"namespace": {"temporal", "/bin/sh", "TEMPORAL_ADDRESS=127.0.0.1:17233", true, probe{}},
+		"ui": {"namespace", "temporal-ui-server", "TEMPORAL_CORS_ORIGINS=http://127.0.0.1:18233", false,
+			probe{Dial: "127.0.0.1:18233"}},
+		"worker-1": {"namespace", root + "/bin/worker", "PASSBOOK_STATE_DIR=/c/state", false, probe{}},
+		"worker-2": {"namespace", root + "/bin/worker", "PASSBOOK_RUN_ROOT=/c/runs", false, probe{}},
+	}
+	var order []string
+	for _, p := range all {
+		order = append(order, p.Name)
+		w := want[p.Name]
+		key, _, _ := strings.Cut(w.env, "=")
+		require.Equal(t, w, service{strings.Join(p.Needs, " "), p.Argv[0], key + "=" + p.Env[key], p.Once, p.Ready}, p.Name)
+	}
+	require.Equal(t, []string{"postgres", "schema", "temporal", "namespace", "ui", "worker-1", "worker-2"}, order)
+	require.Equal(t, 10*time.Minute, all[5].Grace)
+	require.Subset(t, all[0].Argv, []string{"/c/postgres/data", "listen_addresses=127.0.0.1", "port=15432"})
 }
 
 func TestUnknownServiceIsRefused(t *testing.T) {
