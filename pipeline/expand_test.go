@@ -119,7 +119,7 @@ func TestExpandGivesEachOfTheLoopWhatItNeeds(t *testing.T) {
 func TestExpandStagesWithoutSets(t *testing.T) {
 	p := Expand(parsed(t, read(t, "plan-implement-review.yaml")))
 	require.Equal(t, 2, p.Total)
-	require.Equal(t, 1, p.Builders, "the implementer gives changes")
+	require.Equal(t, 1, p.Builders, "the implementer returns changes")
 	plan, implement, review := p.Stages[0], p.Stages[1], p.Stages[2]
 	require.Equal(t, StageOnce, plan.Kind)
 	require.Equal(t, "001", plan.Rounds[0].Steps[0].Key)
@@ -156,7 +156,7 @@ func TestExpandTheRestOfTheGrammar(t *testing.T) {
 	require.Equal(t, "judge/1", judge[0].Key)
 	require.Equal(t, "003", judge[1].Key)
 	require.Equal(t, []string{PartContext, PartPictures, PartTask}, judge[1].Gets,
-		"nobody has spoken since the pictures were taken")
+		"no call since the screenshots")
 	require.Equal(t, "write", judge[3].SeesStage, "see overrules the reply before")
 	require.Empty(t, judge[3].Sees)
 	require.Equal(t, 7, p.RoleLimits(write.Rounds[0].Steps[0], "writer").Attempts)

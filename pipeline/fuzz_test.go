@@ -14,7 +14,7 @@ func FuzzParse(f *testing.F) {
 		"? [a]\n: b", "{<<: [3]}", "\xff", "--- a\n--- b"} {
 		f.Add([]byte(src))
 	}
-	for _, c := range injuries {
+	for _, c := range mistakes {
 		f.Add([]byte(strings.Replace(healthy, c.old, c.new, 1)))
 	}
 	folder := folderFor([]byte(healthy + rich))

@@ -129,7 +129,7 @@ func TestParseReadsTheRestOfTheGrammar(t *testing.T) {
 func TestParseKnowsWhatATemplatePlaces(t *testing.T) {
 	src := read(t, "turn-loop.yaml")
 	folder := folderFor(src)
-	folder["prompts/turn.md"].Data = []byte("Go on.\n{{replies}}\n\n{{content}} {{n}}\n")
+	folder["prompts/turn.md"].Data = []byte("Continue.\n{{replies}}\n\n{{content}} {{n}}\n")
 	d, problems := Parse("x.yaml", src, folder)
 	require.Empty(t, problems)
 	require.Equal(t, []string{PartReplies, PartContent}, d.Roles[0].Places)

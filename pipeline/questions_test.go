@@ -54,7 +54,7 @@ func TestParseReadsWhatConcernsPeople(t *testing.T) {
 
 	steps := Expand(d).Stages[0].Rounds[0].Steps
 	require.Equal(t, &Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, steps[1].Questions,
-		"a gate waits as the pipeline says")
+		"a gate waits as the pipeline sets")
 	require.Nil(t, steps[2].Questions, "what does not ask does not wait")
 	require.Equal(t, "continue", steps[3].Questions.OnExpiry)
 	require.Equal(t, 72*time.Hour, steps[4].Questions.Expires)
@@ -93,9 +93,9 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 		"snapshots of nothing": {"workspace: {", "kind: planning #",
 			`x.yaml:17: snapshots are of a workspace, and the pipeline has none; write workspace: {git: worktree} or {dir: ` +
 				`FOLDER}, or leave snapshots out`},
-		"told in no way": {"run: [bell, -l], env: [DISPLAY], ", "",
+		"without a way": {"run: [bell, -l], env: [DISPLAY], ", "",
 			`x.yaml:18: notify has none of run, webhook, webhook_env; write one, such as run: [notify-send]`},
-		"told in two ways": {"webhook_env: HOOK", "webhook_env: HOOK, run: [bell]",
+		"two ways": {"webhook_env: HOOK", "webhook_env: HOOK, run: [bell]",
 			`x.yaml:18: notify has run and webhook_env; keep one`},
 		"an address as a name": {"webhook_env: HOOK", "webhook_env: 'https://x'",
 			`x.yaml:18: notify.webhook_env: "https://x" is not the name of an environment variable; write its name only, such ` +
@@ -107,7 +107,7 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 			`x.yaml:18: notify.secret_env goes with webhook; leave it out`},
 		"an environment for the web": {"secret_env: KEY", "env: [KEY]",
 			`x.yaml:18: notify.env goes with run; leave it out`},
-		"told of no such thing": {"[question, failure]", "[questions]",
+		"an unknown event": {"[question, failure]", "[questions]",
 			`x.yaml:18: notify.on is "questions"; did you mean "question"?`},
 		"an unknown effect": {"if_failing: ask}\n      - {run: make test", "effect: extern}\n      - {run: make test",
 			`x.yaml:12: stage "work" step 1.effect is "extern"; write one of: none, read, write, external_action`},
@@ -126,13 +126,13 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// A definition that says nothing of all this keeps the hash that runs of it are known by.
+// A definition without these keys keeps its hash, which identifies its runs.
 func TestHashCoversGatesAndDeliveries(t *testing.T) {
 	of := func(old, new string) string {
 		return ConfigHash(parsed(t, []byte(strings.Replace(asking, old, new, 1))))
 	}
 	same := of("", "")
-	require.Equal(t, same, of("remind: 8h", "remind: 9h"), "how long somebody is waited for")
+	require.Equal(t, same, of("remind: 8h", "remind: 9h"), "the time until a reminder")
 	require.NotEqual(t, same, of("to: checkout, commit: false", "to: branch"))
 	require.NotEqual(t, same, of("as: tests, if_failing: ask", "as: tests"))
 	require.NotEqual(t, same, of("human_feedback_on_reject", "human_bypass"))

@@ -83,14 +83,14 @@ func TestEveryExampleNamesTheSchema(t *testing.T) {
 	}
 }
 
-// unreadable are the injuries that an editor refuses as YAML, before any schema.
+// unreadable are the mistakes that an editor refuses as YAML, before any schema.
 var unreadable = []string{
 	"duplicate key", "duplicate role", "duplicate set", "nothing to repeat a merge of", "a second document", "not YAML",
 	"not YAML for the scanner",
 	"an alias of nothing", "a key that is a list", "not a number",
 }
 
-// unsaid are the injuries that a schema has no words for: what is there twice, names that refer to one another, files,
+// unsaid are the mistakes that a schema has no words for: what is there twice, names that refer to one another, files,
 // and tags.
 var unsaid = []string{
 	"duplicate label", "duplicate stage", "duplicate step name", "duplicate check", "duplicate marker",
@@ -100,15 +100,15 @@ var unsaid = []string{
 	"an unknown placeholder", "no such role in a step", "no such role together", "no such order", "no such note",
 	"no such agent",
 	"no such step to see", "nothing before to see", "a later stage to see", "a later step to see",
-	"no such name in until", "no verdict for until", "a gate on what nothing gives",
+	"no such name in until", "no verdict for until", "a gate on an unknown value",
 	"a step called like a stage", "bad regexp", "bad range", "a whole turn as order", "a first wait above the last",
-	"an idle time that the timeout precedes", "a tag of one's own", "roles that nothing is protected from",
+	"an idle time that the timeout precedes", "a custom tag", "roles that nothing is protected from",
 }
 
 func TestSchemaRefusesInvalidShapes(t *testing.T) {
 	s := compiled(t)
 	seen := 0
-	for _, c := range injuries {
+	for _, c := range mistakes {
 		if slices.Contains(unreadable, c.name) {
 			seen++
 			continue
@@ -119,18 +119,18 @@ func TestSchemaRefusesInvalidShapes(t *testing.T) {
 				src = strings.Replace(healthy, c.old, c.new, 1)
 			}
 			if slices.Contains(unsaid, c.name) {
-				require.NoError(t, s.Validate(asJSON(t, []byte(src))), "the schema says it now: drop it from unsaid")
+				require.NoError(t, s.Validate(asJSON(t, []byte(src))), "the schema rejects it now: remove it from unsaid")
 				seen++
 				return
 			}
 			require.Error(t, s.Validate(asJSON(t, []byte(src))))
 		})
 	}
-	require.Equal(t, len(unreadable)+len(unsaid), seen, "a name that is not an injury")
+	require.Equal(t, len(unreadable)+len(unsaid), seen, "a name that is not a mistake")
 }
 
-// objects are mappings with a closed set of keys: where the schema says so, and a definition in which KEY stands in
-// one.
+// objects are mappings with a closed set of keys: their place in the schema, and a definition with
+// KEY in one.
 var objects = []struct{ at, src string }{
 	{"", "KEY: 1"},
 	{"/$defs/agent", "agent: {KEY: 1}"},
@@ -182,7 +182,7 @@ func TestSchemaHasTheKeysOfTheParser(t *testing.T) {
 	}
 }
 
-// The rows of objects are all closed mappings that there are, and each of their keys says what it means.
+// The rows of objects are all closed mappings, and each of their keys has a description.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	found := map[string]bool{}
 	walkSchema(schemaAt(t, ""), "", func(at string, s map[string]any) {
@@ -200,7 +200,7 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	for _, key := range []string{"backoff", "wait", "unknown_reset", "after_reset", "tree"} {
 		delete(found, "/properties/limits/properties/"+key) // the same as in /$defs/limits
 	}
-	require.Empty(t, found, "closed mappings that no row of objects looks at")
+	require.Empty(t, found, "closed mappings without a row of objects")
 }
 
 // The guide's tables of keys, by heading, are the schema's.
@@ -217,7 +217,7 @@ func TestGuideDocumentsEveryKey(t *testing.T) {
 			received = append(received, m[1])
 		}
 		known := slices.Collect(maps.Keys(schemaAt(t, at)["properties"].(map[string]any)))
-		if heading == "### Stages" { // these two are told of in the next section
+		if heading == "### Stages" { // the next section documents these two
 			known = slices.DeleteFunc(known, func(key string) bool { return key == "steps" || key == "passes" })
 		}
 		require.ElementsMatch(t, known, received, heading)
@@ -253,7 +253,7 @@ func walkSchema(v any, at string, visit func(at string, s map[string]any)) {
 	}
 }
 
-// Nobody's editor underlines what runs.
+// No editor underlines a valid definition.
 func FuzzSchemaAcceptsWhatParseAccepts(f *testing.F) {
 	for _, name := range []string{"corpus-integration.yaml", "plan-implement-review.yaml", "turn-loop.yaml"} {
 		f.Add(read(f, name))

@@ -13,7 +13,7 @@ import (
 // wrong is a mistake: an edit of a definition, and where an editor must underline it.
 type wrong struct{ name, at, old, new string }
 
-// wrongs are mistakes in every part of the format, beside the injuries, done to the rich definition.
+// wrongs are mistakes in every part of the format, beside the mistakes, done to the rich definition.
 var wrongs = []wrong{
 	{"agents: not a mapping", "/agents/other", "other: {run", "other: [run]\n  third: {run"},
 	{"agents: a name that is none", "/", "  other: {run", "  'a b': {run"},
@@ -46,7 +46,7 @@ var wrongs = []wrong{
 	{"budget: a share above one", "/budget/warn_at", "artifact:", "budget: {usd: 1, warn_at: 80}\nartifact:"},
 	{"budget: an amount in words", "/budget/usd", "artifact:", "budget: {usd: ten}\nartifact:"},
 	{"notify: one that is not a list", "/notify", "artifact:", "notify: {run: [bell]}\nartifact:"},
-	{"notify: nobody", "/notify", "artifact:", "notify: []\nartifact:"},
+	{"notify: empty", "/notify", "artifact:", "notify: []\nartifact:"},
 	{"notify: two ways", "/notify/0", "artifact:", "notify: [{run: [bell], webhook: 'https://x.org'}]\nartifact:"},
 	{"notify: no address", "/notify/0/webhook", "artifact:", "notify: [{webhook: hook}]\nartifact:"},
 	{"notify: a secret in the file", "/notify/0/secret_env", "artifact:",
@@ -92,7 +92,7 @@ var wrongs = []wrong{
 		"checks: [{name: container-width, between: [940]}]"},
 	{"checks: over of a width", "/roles/writer/checks/0/over", "agent: other",
 		"checks: [{name: container-width, between: [1, 2], over: 3}]"},
-	{"checks: over of one's own", "/roles/writer/checks/0/over", "agent: other",
+	{"checks: over of a custom check", "/roles/writer/checks/0/over", "agent: other",
 		"checks: [{name: mine, any: [a], over: 3}]"},
 	{"checks: an unknown key", "/roles/writer/checks/0", "agent: other", "checks: [{name: mine, all: [a]}]"},
 	{"with: a word that is empty", "/roles/writer/with/list/1", "list: [a, 1]", "list: [a, null]"},
@@ -147,7 +147,7 @@ var wrongs = []wrong{
 		"delay: 1s"},
 }
 
-// small is a definition with as little as possible; `more: here` gives way to what a mistake adds at the top, or to
+// small is a definition with as little as possible; `more: here` is replaced by what a mistake adds at the top, or to
 // nothing.
 const small = `
 pipeline: small
@@ -160,7 +160,7 @@ stages: [{name: s, steps: [{role: r}]}]
 // wrongsOfSmall are mistakes that need a definition without artifact, corpus and agents, or would be lost in a bigger
 // one.
 var wrongsOfSmall = []wrong{
-	{"top: nobody answers", "/", "agent: {run: [a], reply: text}\n", ""},
+	{"top: no stage", "/", "agent: {run: [a], reply: text}\n", ""},
 	{"top: no roles", "/", "roles: {r: {prompt: p.md, gives: report, with: {a: b}}}\n", ""},
 	{"top: no stages", "/", "stages: [{name: s, steps: [{role: r}]}]\n", ""},
 	{"top: an artifact and a workspace", "/workspace", "more: here",
@@ -172,7 +172,7 @@ var wrongsOfSmall = []wrong{
 	{"agent: no variables", "/agent/env", "reply: text", "reply: text, env: []"},
 	{"agent: a price that is a number", "/agent/price", "reply: text", "reply: text, price: 3"},
 	{"agent: a price too high", "/agent/price/input", "reply: text", "reply: text, price: {input: 1000001, output: 1}"},
-	{"agent: a price in words", "/agent/price/output", "reply: text", "reply: text, price: {input: 1, output: dear}"},
+	{"agent: a price in words", "/agent/price/output", "reply: text", "reply: text, price: {input: 1, output: expensive}"},
 	{"limits: no attempt", "/limits/attempts", "more: here", "limits: {attempts: 0}"},
 	{"limits: no attempt at a structure", "/limits/structural", "more: here", "limits: {structural: 0}"},
 	{"limits: waits that become shorter", "/limits/backoff/factor", "more: here", "limits: {backoff: {factor: 0.5}}"},
@@ -235,7 +235,7 @@ var wrongsOfSmall = []wrong{
 		"checks: [{name: non-empty, between: [1, 2]}]"},
 	{"checks: words of a length", "/roles/r/checks/0/any", "with: {a: b}",
 		"checks: [{name: minimum-length, over: 1, any: [a]}]"},
-	{"checks: a width of one's own", "/roles/r/checks/0/between", "with: {a: b}",
+	{"checks: a width of a custom check", "/roles/r/checks/0/between", "with: {a: b}",
 		"checks: [{name: mine, any: [a], between: [1, 2]}]"},
 	{"checks: a length below zero", "/roles/r/checks/0/over", "with: {a: b}",
 		"checks: [{name: minimum-length, over: -1}]"},

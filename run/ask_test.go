@@ -98,7 +98,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 		{name: "undecided in a pause: the pause stays", kind: run.KindHandoffDecided, payload: answer("h1", "continue"),
 			before: closed(run.Paused),
 			want:   as("continue", func(s *run.State) { s.Questions = nil })},
-		{name: "the decision says where to go on", kind: run.KindHandoffDecided, payload: run.QuestionDecided{
+		{name: "the decision names where to continue", kind: run.KindHandoffDecided, payload: run.QuestionDecided{
 			Kind: run.QuestionHandoff,
 			ID:   "h1", Action: "continue", Feedback: "shorter", Note: "n", Next: &run.Place{Stage: 2, Round: 1},
 		}, before: waiting, want: as("continue", func(s *run.State) {

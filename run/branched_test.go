@@ -38,7 +38,7 @@ func TestBranchedTakesOverTheWork(t *testing.T) {
 	require.Equal(t, own, lost)
 }
 
-// fill gives a value that is not zero.
+// fill returns a value that is not zero.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

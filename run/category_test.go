@@ -26,7 +26,7 @@ func TestEveryCategoryHasAWholeRow(t *testing.T) {
 			require.True(t, strings.HasSuffix(row.Meaning, "."), "the meaning is a sentence")
 			require.LessOrEqual(t, len(strings.Fields(row.Meaning)), 15)
 			require.NotEmpty(t, row.Advice)
-			require.False(t, strings.HasSuffix(row.Advice, "."), "the advice goes on in a sentence")
+			require.False(t, strings.HasSuffix(row.Advice, "."), "the advice is part of a sentence")
 			require.LessOrEqual(t, len(strings.Fields(row.Advice)), 15)
 			if row.Nature == run.NoError {
 				require.Zero(t, row.Exit, "no run pauses for it")

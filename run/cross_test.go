@@ -183,7 +183,7 @@ func TestOpenWorkAcrossProjects(t *testing.T) {
 
 	note(run.KindPhaseStart, `{"phase_key":"deliver"}`)
 	note(run.KindRunEnd, `{"status":"done","projects":2}`)
-	require.True(t, w.Working(""), "a parent that says done has nothing open")
+	require.True(t, w.Working(""), "a completed parent has nothing open")
 	note(run.KindRunEnd, `{"status":"failed","projects":2}`)
 	require.False(t, w.Working(""), "a failure ends what was open")
 }

@@ -74,7 +74,7 @@ func TestCents(t *testing.T) {
 	require.NoError(t, err, "a sum must stay what JSON can carry")
 }
 
-// FuzzParseEvent holds every short cut to encoding/json: what a line says, and what folding it comes to.
+// FuzzParseEvent compares each fast path with encoding/json: the event of a line, and its fold.
 func FuzzParseEvent(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, line []byte) {

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Each field of a time is tried below, at and above its limits: the quick way reads what time.Parse reads.
+// TestMillisecondsReadsWhatTimeParseReads below, at and above the limits of each field.
 func TestMillisecondsReadsWhatTimeParseReads(t *testing.T) {
 	fields := [][]string{
 		{"0000", "1969", "1970", "2026", "9999", "20a6"}, {"00", "01", "02", "04", "12", "13", "1x"},
@@ -43,12 +43,13 @@ func TestMillisecondsReadsWhatTimeParseReads(t *testing.T) {
 		}
 	}
 	for _, ts := range []string{"", "2026-02-28T23:59:58Z", "2024-02-29T00:00:00.000Z", "2023-02-29T00:00:00.000Z",
-		"2026-02-28T23:59:58.123+00:00"} {
+		"2026-02-28T23:59:58.123+00:00", "0001-01-01T00:00:00.001Z", "2026-01-01T00:00:00,000Z", "not a time",
+		"2026-01-01T00:00:00.000z", "2026-01-01 00:00:00.000Z", "-026-01-01T00:00:00.000Z"} {
 		check(ts)
 	}
 }
 
-// A name is local by the quick way only if it is by the rule.
+// TestUsualNamesAreLocal: the fast check accepts only local names.
 func TestUsualNamesAreLocal(t *testing.T) {
 	const alphabet = "az09AZ-_./ `{@[:^\x00é"
 	var names []string

@@ -398,7 +398,7 @@ func TestMembersOfAGroup(t *testing.T) {
 	require.Equal(t, run.Place{Round: 1, Step: 1}, s.Next)
 }
 
-// TestStreamsOfAnotherProgram end as that program's own snapshot says, whatever it leaves out: epochs, decisions, ends
+// TestStreamsOfAnotherProgram end as that program's snapshot records, whatever it leaves out: epochs, decisions, ends
 // of interrupted runs.
 func TestStreamsOfAnotherProgram(t *testing.T) {
 	all := excerpts(t)

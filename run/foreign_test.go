@@ -127,8 +127,8 @@ func TestForeignStreams(t *testing.T) {
 		{"the parent ends while a child waits", []string{parent, api, ask1,
 			`phase.handoff_requested {"handoff_id":"project:api:h-1"}`, halted},
 			run.Halted, "", nil},
-		{"a child in a stream of its own", []string{api, done}, run.Done, "", nil},
-		{"a child in a stream of its own, resumed", []string{api, ask1, api, done}, run.Done, "", nil},
+		{"a child in a separate stream", []string{api, done}, run.Done, "", nil},
+		{"a child in a separate stream, resumed", []string{api, ask1, api, done}, run.Done, "", nil},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			fold := foreignFold(t, r.lines...)

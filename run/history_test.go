@@ -77,7 +77,7 @@ func TestHistory(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c"}, held.SeenPhases(), "a history that was given out stays as it is")
 }
 
-// TestSnapshotKeys: every key is there, whatever the stream says.
+// TestSnapshotKeys: every key is there, whatever the stream contains.
 func TestSnapshotKeys(t *testing.T) {
 	raw, err := json.Marshal(run.NewFold(run.State{}, run.History{}).Snapshot())
 	require.NoError(t, err)
@@ -146,7 +146,7 @@ func throughJSON(t testing.TB, h run.History) run.History {
 	return back
 }
 
-// TestStateGivenOutStays: what State gave out does not change when the fold goes on over the very slices.
+// TestStateGivenOutStays: the returned State does not change when the fold continues with the same slices.
 func TestStateGivenOutStays(t *testing.T) {
 	for name, events := range journals(t) {
 		f := run.NewFold(run.State{}, run.History{})

@@ -150,7 +150,7 @@ func owners() map[string]func(run.State) (run.State, error) {
 	}
 }
 
-// TestOwnersMove: from a run that works with a hand-off left undecided, each owner goes where its name says, and keeps
+// TestOwnersMove: from a run that works with a hand-off left undecided, each owner moves as its name implies, and keeps
 // the hand-off or not.
 func TestOwnersMove(t *testing.T) {
 	want := map[string]struct {
@@ -172,7 +172,7 @@ func TestOwnersMove(t *testing.T) {
 	}
 }
 
-// TestWords: each status has a sentence of its own for what it means and what to do, each reason of a pause too.
+// TestWords: each status has a separate sentence for what it means and what to do, each reason of a pause too.
 func TestWords(t *testing.T) {
 	means := map[string]run.Status{}
 	for _, s := range statuses() {

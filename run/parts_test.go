@@ -298,7 +298,16 @@ func TestNamesOfFiles(t *testing.T) {
 	require.EqualError(t, &NameError{What: "dir", Name: "/x"}, `dir "/x" is not a name of a file in a run directory`)
 }
 
-// What another program's stream says about the run itself.
+// pick is a state with these fields only.
+func pick(s State, fields ...string) (out State) {
+	from, to := reflect.ValueOf(s), reflect.ValueOf(&out).Elem()
+	for _, name := range fields {
+		to.FieldByName(name).Set(from.FieldByName(name))
+	}
+	return out
+}
+
+// TestFactsOfForeignStreams: what the stream of another program contains about the run itself.
 func TestFactsOfForeignStreams(t *testing.T) {
 	read := func(lines ...string) *Fold {
 		f := NewFold(ForeignState(), History{})
@@ -315,40 +324,47 @@ func TestFactsOfForeignStreams(t *testing.T) {
 	start := `run.start {"run_id":"r","thread_id":"t","run_kind":"single","pipeline":"p","task":"x","epoch":2,` +
 		`"created_at":"c","budget":{"cap_usd":4},"total_passes":3}`
 	s := read(start).State()
-	require.Equal(t, []any{"r", "t", "single", "p", "x", 2, "c", at + "0.000Z", 4.0, 3, 1, Place{Round: 1}},
-		[]any{s.RunID, s.ThreadID, s.RunKind, s.Pipeline, s.Task, s.Epoch, s.CreatedAt, s.StartedAt, s.Budget.CapUSD,
-			s.Passes.Total, s.Starts, s.Next})
+	want := State{RunID: "r", ThreadID: "t", RunKind: "single", Pipeline: "p", Task: "x", Epoch: 2, CreatedAt: "c",
+		StartedAt: at + "0.000Z", Budget: Budget{CapUSD: 4}, Passes: PassCount{Total: 3}, Starts: 1, Next: Place{Round: 1}}
+	of := []string{"RunID", "ThreadID", "RunKind", "Pipeline", "Task", "Epoch", "CreatedAt", "StartedAt", "Budget",
+		"Passes", "Starts", "Next", "FinishedAt"}
+	require.Equal(t, want, pick(s, of...))
 	require.EqualValues(t, 1, s.Checkpoint.Seq)
 	s = read(start, `run.interrupted {"reason":"gone","interrupted_at":"then"}`,
 		`run.start {"epoch":3,"budget":{"cap_usd":9},"total_passes":8}`).State()
-	require.Equal(t, []any{"r", "t", "single", "p", "x", 3, "c", at + "0.000Z", 4.0, 3, 2, ""},
-		[]any{s.RunID, s.ThreadID, s.RunKind, s.Pipeline, s.Task, s.Epoch, s.CreatedAt, s.StartedAt, s.Budget.CapUSD,
-			s.Passes.Total, s.Starts, s.FinishedAt})
+	want.Epoch, want.Starts = 3, 2
+	require.Equal(t, want, pick(s, of...))
 	require.Equal(t, Interrupted, s.LastEnd())
 	s = read(start, `run.interrupted {"reason":"gone","interrupted_at":"then"}`).State()
-	require.Equal(t, []any{Interrupted, "gone", "then"}, []any{s.Status, s.Reason, s.FinishedAt})
+	require.Equal(t, State{Status: Interrupted, Reason: "gone", FinishedAt: "then"},
+		pick(s, "Status", "Reason", "FinishedAt"))
 	s = read(start, `run.interrupted {"reason":"gone"}`).State()
 	require.Equal(t, at+"1.000Z", s.FinishedAt)
 	s = read(start, `pass.start {"step":"1"}`, `run.paused {"reason":"why","detail":"d"}`).State()
-	require.Equal(t, []any{Paused, "why", 0}, []any{s.Status, s.Reason, len(s.InFlight)})
+	require.Equal(t, State{Status: Paused, Reason: "why"}, pick(s, "Status", "Reason"))
+	require.Empty(t, s.InFlight)
 	require.EqualValues(t, 3, s.Checkpoint.Seq)
 	s = read(start, `run.paused {"reason":"why"}`, `run.resumed {"epoch":4}`).State()
-	require.Equal(t, []any{Running, "", 4, 2}, []any{s.Status, s.Reason, s.Epoch, s.Starts})
+	require.Equal(t, State{Status: Running, Epoch: 4, Starts: 2}, pick(s, "Status", "Reason", "Epoch", "Starts"))
 	s = read(start, `run.resumed {"epoch":1}`).State()
 	require.Equal(t, 2, s.Epoch)
 	s = read(start, `run.resumed {"epoch":5,"state":{"task":"carried"}}`).State()
-	require.Equal(t, []any{"carried", 5}, []any{s.Task, s.Epoch})
+	require.Equal(t, State{Task: "carried", Epoch: 5}, pick(s, "Task", "Epoch"))
 	s = read(start, `run.end {"status":"done"}`, `run.resumed {"epoch":5,"state":{"task":"carried"}}`).State()
-	require.Equal(t, []any{"x", 2, Done, Done}, []any{s.Task, s.Epoch, s.Status, s.LastEnd()})
+	require.Equal(t, State{Task: "x", Epoch: 2, Status: Done}, pick(s, "Task", "Epoch", "Status"))
+	require.Equal(t, Done, s.LastEnd())
 	s = read(start, `run.end {"status":"failed"}`, `run.resumed {"epoch":5,"state":{"task":"carried"}}`).State()
-	require.Equal(t, []any{"carried", Running, Failed}, []any{s.Task, s.Status, s.LastEnd()})
+	require.Equal(t, State{Task: "carried", Status: Running}, pick(s, "Task", "Status"))
+	require.Equal(t, Failed, s.LastEnd())
 	s = read(start, `run.halted {"halt_reason":"policy"}`).State()
-	require.Equal(t, []any{Halted, "policy", Halted}, []any{s.Status, s.Reason, s.LastEnd()})
+	require.Equal(t, State{Status: Halted, Reason: "policy"}, pick(s, "Status", "Reason"))
+	require.Equal(t, Halted, s.LastEnd())
 	require.EqualValues(t, 2, s.Checkpoint.Seq)
 	s = read(start, `run.end {"status":"halted","reason":"r","halt_reason":"policy"}`).State()
 	require.Equal(t, "r", s.Reason)
 	s = read(start, `run.end {"status":"unknown"}`).State()
-	require.Equal(t, []any{Running, Status("")}, []any{s.Status, s.LastEnd()})
+	require.Equal(t, Running, s.Status)
+	require.Empty(t, s.LastEnd())
 }
 
 // The starts of children, by name or kind, and their ends: none of them is about the parent.

@@ -113,7 +113,8 @@ func TestHaltOfARunAcrossProjects(t *testing.T) {
 				s = run.Apply(s, e)
 				require.Empty(t, s.InvalidTransition)
 			}
-			require.Equal(t, []any{row.status, row.reason}, []any{s.Status, s.Reason})
+			require.Equal(t, row.status, s.Status)
+			require.Equal(t, row.reason, s.Reason)
 			end := event(t, run.KindRunEnd, "", run.RunEnd{Status: row.status, Reason: row.reason})
 			end.Seq, end.TS = s.Seq+1, s.TS
 			s = run.Apply(s, end)
@@ -144,14 +145,17 @@ func TestCostOfProjects(t *testing.T) {
 	s := run.State{Spent: run.Totals{USD: 1}, Budget: run.Budget{CapUSD: 4}, Projects: []run.ProjectState{
 		{Outcome: run.ProjectDone, USD: 0.5}, {Outcome: run.ProjectFailed, USD: 1, Unknown: 2}, {},
 	}}
-	require.Equal(t, []any{2.5, 1.5, 2}, []any{s.Total(), s.Remaining(), s.UnknownCalls()})
+	require.InDelta(t, 2.5, s.Total(), 0)
+	require.InDelta(t, 1.5, s.Remaining(), 0)
+	require.Equal(t, 2, s.UnknownCalls())
 	require.Equal(t, "1 of 3 done", s.ProjectsDone())
 
 	ref := run.ProjectRef{Alias: "a"}
 	before := run.State{Projects: []run.ProjectState{{ProjectRef: ref}}}
 	now := run.State{Spent: run.Totals{USD: 1}, Projects: []run.ProjectState{{ProjectRef: ref, USD: 2}}}
 	got := run.Checkpoint{State: before}.Reverted(now)
-	require.Equal(t, []any{1.0, 3.0}, []any{got.SunkUSD, got.Total()}, "a revert changes no cost")
+	require.InDelta(t, 1, got.SunkUSD, 0)
+	require.InDelta(t, 3, got.Total(), 0, "a revert changes no cost")
 }
 
 // TestNextCommandsOfProjects has a row for each outcome of a project: what lets the run continue.
@@ -183,7 +187,7 @@ func TestNextCommandsOfProjects(t *testing.T) {
 	golden(t, "next-commands-of-projects.txt", table.String())
 }
 
-// A run across projects offers no replay of itself, and its acceptance says what a yes does. Verdicts and changes are
+// A run across projects offers no replay of itself, and its acceptance names the effect of a yes. Verdicts and changes are
 // those of its projects.
 func TestAcceptanceOfARunAcrossProjects(t *testing.T) {
 	s := run.State{Status: run.AwaitingPhaseHandoff, Projects: []run.ProjectState{{}}}

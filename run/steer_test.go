@@ -99,7 +99,7 @@ func TestInstructionsAreBounded(t *testing.T) {
 	}
 	require.True(t, s.SteeringFull())
 	s = steps(t, s, run.PassEnd{Pass: run.Pass{Role: "builder"}, Outcome: run.CategoryOK, Instructions: []int64{4}})
-	require.False(t, s.SteeringFull(), "a used one makes room")
+	require.False(t, s.SteeringFull(), "a used one no longer counts")
 	require.Equal(t, "for every role, used by builder", s.Instructions[2].Words())
 	s = steps(t, s, run.RunSteered{Text: "new", Role: "reviewer", By: "ann"})
 	require.Len(t, s.Instructions, run.MaxInstructions)

@@ -43,7 +43,7 @@ func TestFailuresOverPausesAndResumes(t *testing.T) {
 	require.Equal(t, "type", s.Markers.Failure.Type)
 	kept := s.State
 	resume(RunResumed{Epoch: 2})
-	require.Equal(t, []any{Running, "", 2, ""}, []any{s.Status, s.Reason, s.Epoch, s.FinishedAt})
+	require.Equal(t, State{Status: Running, Epoch: 2}, pick(s.State, "Status", "Reason", "Epoch", "FinishedAt"))
 	require.NotNil(t, s.State.Failure)
 	require.Nil(t, s.Need)
 	s.State = kept
@@ -51,7 +51,8 @@ func TestFailuresOverPausesAndResumes(t *testing.T) {
 	require.Nil(t, s.State.Failure)
 	s.State = kept
 	resume(RunResumed{Epoch: 3, State: &State{Failure: kept.Failure, Task: "carried", Status: Failed}})
-	require.Equal(t, []any{Running, 3, "carried", 1}, []any{s.Status, s.Epoch, s.Task, s.Starts})
+	require.Equal(t, State{Status: Running, Epoch: 3, Task: "carried", Starts: 1},
+		pick(s.State, "Status", "Epoch", "Task", "Starts"))
 
 	s = newStream(t, State{})
 	s.add(KindRunReplaying, "", Source{})
@@ -102,10 +103,12 @@ func TestStartTakesWhatItIsGiven(t *testing.T) {
 		Found: []ErrorNoted{{Context: "ctx", Category: CategoryFileIO, Message: "m", Attempt: 2}}}
 	s := &stream{t, State{TS: "2026-01-02T03:00:00.000Z"}}
 	s.add(KindRunStart, "", start)
-	require.Equal(t, []any{"r", "th", "k", "p", "x", 1, "c", s.TS, 1, Running, 4, Place{Stage: 1, Round: 2}, "base", "t",
-		"seed"},
-		[]any{s.RunID, s.ThreadID, s.RunKind, s.Pipeline, s.Task, s.Epoch, s.CreatedAt, s.StartedAt, s.Starts, s.Status,
-			s.Passes.Total, s.Next, s.Commit, s.Tree.Digest, s.Artifact.Digest})
+	require.Equal(t, State{RunID: "r", ThreadID: "th", RunKind: "k", Pipeline: "p", Task: "x", Epoch: 1, CreatedAt: "c",
+		StartedAt: s.TS, Starts: 1, Status: Running, Passes: PassCount{Total: 4}, Next: Place{Stage: 1, Round: 2},
+		Commit: "base"}, pick(s.State, "RunID", "ThreadID", "RunKind", "Pipeline", "Task", "Epoch", "CreatedAt", "StartedAt",
+		"Starts", "Status", "Passes", "Next", "Commit"))
+	require.Equal(t, "t", s.Tree.Digest)
+	require.Equal(t, "seed", s.Artifact.Digest)
 	require.Nil(t, s.Stages, "a run of corpus wording that names none has none")
 	require.Equal(t, &CurrentPlan{PlanRef: start.PlanRef()}, s.Plan)
 	require.Equal(t, []Notes{{Name: "n", File: "n.md"}}, s.Notes)
@@ -119,9 +122,9 @@ func TestStartTakesWhatItIsGiven(t *testing.T) {
 		Next:      Place{Step: 7}}, ""
 	s = &stream{t, State{TS: "2026-01-02T03:00:00.000Z"}}
 	s.add(KindRunStart, "", start)
-	require.Equal(t, []any{"commit", "then", PassCount{Total: 4, Invalid: 2}, Place{Step: 7}, start.Stages,
-		(*CurrentPlan)(nil)},
-		[]any{s.Commit, s.StartedAt, s.Passes, s.Next, s.Stages, s.Plan})
+	require.Equal(t, State{Commit: "commit", StartedAt: "then", Passes: PassCount{Total: 4, Invalid: 2},
+		Next: Place{Step: 7}, Stages: start.Stages},
+		pick(s.State, "Commit", "StartedAt", "Passes", "Next", "Stages", "Plan"))
 	ended := s.State
 	ended.Status = Failed
 	require.NotEmpty(t, Apply(ended, Event{Seq: 9, Kind: KindRunStart, Payload: []byte(`{"epoch":1}`)}).InvalidTransition)
@@ -169,7 +172,9 @@ func TestTotalsOfCalls(t *testing.T) {
 	require.Equal(t, Totals{Calls: 3, Tokens: Tokens{Input: 11, Output: 2, CacheRead: 3, CacheWrite: 4}, USD: 1.5,
 		EstimatedUSD: 0.5, Unknown: 2, Known: CostAtLeast}, sum)
 	sum.Add(Spend{USD: 1, Covers: 5})
-	require.Equal(t, []any{0, CostExact, 4}, []any{sum.Unknown, sum.Known, sum.Calls})
+	require.Zero(t, sum.Unknown)
+	require.Equal(t, CostExact, sum.Known)
+	require.Equal(t, 4, sum.Calls)
 	line := Line{Bytes: []byte("one")}
 	require.Equal(t, Chain("a").Then("one"), line.Chain("a"))
 	require.Equal(t, Chain("b").Then("one"), line.Chain("b"), "the buffer is used again")

@@ -13,7 +13,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// story writes a journal as the workflow does: numbered, with times that go on.
+// story writes a journal as the workflow does: numbered, with increasing times.
 type story struct {
 	t      testing.TB
 	events []run.Event

@@ -222,7 +222,7 @@ func TestEndsOfLoops(t *testing.T) {
 	s.add(KindPhaseEnd, "work", PhaseEnd{Key: "work", Round: 3, Repeats: true, Next: &Place{Stage: 1, Round: 4}})
 	require.Equal(t, "shorter", s.Feedback, "the next round of the stage needs it")
 	s.add(KindPhaseStart, "work", PhaseStart{Key: "work", Title: "Work", Round: 4})
-	require.Equal(t, []any{"work", 4, true}, []any{s.Phase, s.Round, s.PhaseOpen})
+	require.Equal(t, State{Phase: "work", Round: 4, PhaseOpen: true}, pick(s.State, "Phase", "Round", "PhaseOpen"))
 	s.add(KindPhaseStart, "line", PhaseStart{Title: "title", Round: 1, Dir: "d"})
 	require.Equal(t, "title", s.Phase)
 	s.add(KindPhaseStart, "line", PhaseStart{})
@@ -368,7 +368,7 @@ func TestFactsOfQuestions(t *testing.T) {
 	require.Equal(t, []Fact{{"Verdict", "none on the work as it is"}}, State{}.Facts(Question{LastOutput: "x", Round: 3}))
 }
 
-// Kept names of files and decisions are bounded, and the state says that there are more.
+// Kept names of files and decisions are bounded, and the state records that there are more.
 func TestKeptFilesAndDecisions(t *testing.T) {
 	f := folder{}
 	change := func(paths ...string) {

@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// healthy is the definition that the injuries are done to.
+// healthy is the definition that the mistakes are done to.
 const healthy = `pipeline: demo
 agent: {run: [claude, -p], reply: text}
 limits: {timeout: 10m}
@@ -38,15 +38,15 @@ stages:
       - {role: writer, see: last}
 `
 
-// injury is one edit of the healthy definition and everything that Parse then says.
-type injury struct {
+// mistake is one edit of the healthy definition and every problem that Parse then reports.
+type mistake struct {
 	name string
 	old  string // "" appends new
 	new  string
 	want string // lines
 }
 
-var injuries = []injury{
+var mistakes = []mistake{
 	{"unknown key at the top", "limits: {", "limit: {",
 		`x.yaml:3: unknown key "limit" in the pipeline; did you mean "limits"?`},
 	{"unknown key in a role", "gives: report,", "gives: report, promt: x,",
@@ -145,7 +145,7 @@ var injuries = []injury{
 	{"a gate that cannot be read", "    checkpoint: cp-{n}\n", "    checkpoint: cp-{n}\n    quality_gate: score >>\n",
 		`x.yaml:25: stage "polish".quality_gate: ">" is not a value in "score >>"; write a number, a word, or a text in ` +
 			`quotes`},
-	{"a gate on what nothing gives", "    checkpoint: cp-{n}\n",
+	{"a gate on an unknown value", "    checkpoint: cp-{n}\n",
 		"    checkpoint: cp-{n}\n    quality_gate: verdict == done\n",
 		`x.yaml:25: stage "polish".quality_gate asks for verdict, and no role step of the stage has one; write verdict: ` +
 			`{find: ...} in the role that does`},
@@ -280,7 +280,7 @@ var injuries = []injury{
 		`x.yaml:10: roles.writer.checks.over does not go with a check of this name; leave it out`},
 	{"a check without its argument", "{name: non-empty}", "{name: minimum-length}",
 		`x.yaml:10: over is missing in roles.writer.checks; write over: 500`},
-	{"a check of one's own without words", "{name: non-empty}", "{name: non-emtpy}",
+	{"a custom check without words", "{name: non-empty}", "{name: non-emtpy}",
 		`x.yaml:10: roles.writer.checks.name is "non-emtpy"; did you mean "non-empty"? (a check of another name needs any: ` +
 			`[...] or none: [...])`},
 	{"steps in a stage of sets", "passes:", "steps:",
@@ -323,7 +323,7 @@ var injuries = []injury{
 	{"no words at all", "gives: report,", "gives: report, with: {},",
 		`x.yaml:11: roles.judge.with is empty; put something in it or leave the key out`},
 	{"a key that is a list", "limits: {timeout: 10m}", "limits: {[a]: 10m}", `x.yaml:3: a key is a list; write a word`},
-	{"a tag of one's own", "pipeline: demo", "pipeline: !name demo",
+	{"a custom tag", "pipeline: demo", "pipeline: !name demo",
 		`x.yaml:1: pipeline is "demo" with the tag !name, not a text; put it in quotes: "demo"`},
 	{"a check without a name", "{name: non-empty}", "{over: 3}",
 		`x.yaml:10: name is missing in roles.writer.checks; write name: non-empty`},
@@ -358,7 +358,7 @@ var injuries = []injury{
 }
 
 func TestParseNamesEveryInjury(t *testing.T) {
-	for _, c := range injuries {
+	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) {
 			src := healthy + c.new
 			if c.old != "" {
