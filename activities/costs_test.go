@@ -91,3 +91,19 @@ func TestCallOverTheBudgetOfTheDayIsNotMade(t *testing.T) {
 	res = h.result()
 	require.Nil(t, res.Limit, "an answer that exists costs nothing")
 }
+
+// TestSecondCallOfARoleWaitsForTheFirst: until that ends, it is not known what a call of the role needs.
+func TestSecondCallOfARoleWaitsForTheFirst(t *testing.T) {
+	h := counting(t, "wait")
+	h.acts.cfg.PerDay = config.PerDay{USD: 0.25}
+	first, other := h.begin(t.Context(), h.acts), *h
+	h.awaitStart(1)
+	other.in.Call = "run-2/g0.002.1.-.1"
+	second := other.begin(t.Context(), h.acts)
+	h.letGo()
+	require.Nil(t, (<-first).Limit)
+	res := <-second
+	require.NoError(t, res.err)
+	require.NotNil(t, res.Limit, "the first one cost all")
+	require.Equal(t, 1, h.started())
+}

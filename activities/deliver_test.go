@@ -264,6 +264,7 @@ func TestReasonAndDirtyFilesAreLimited(t *testing.T) {
 	require.Equal(t, strings.Repeat("x", 2048), d.res.Reason)
 }
 
+// TestDeliverToMovedSourceAsks: only the .git of the checkout leads to the source, whose filters do not run.
 func TestDeliverToMovedSourceAsks(t *testing.T) {
 	h := toDeliver(t, theCheckout)
 	in, moved := h.delivery("", false), h.source+"-moved"
@@ -274,6 +275,14 @@ func TestDeliverToMovedSourceAsks(t *testing.T) {
 	require.False(t, res.Delivered)
 	require.Contains(t, res.Reason, h.source)
 	require.NotNil(t, res.Diff)
+
+	mark := filepath.Join(t.TempDir(), "ran")
+	gitIn(t, moved, "config", "filter.evil.clean", "touch "+mark+"; cat")
+	h.edit(map[string]string{".gitattributes": "* filter=evil\n"})
+	_, err = do(t, h.acts.Deliver, in)
+	require.ErrorContains(t, err, "evil.clean")
+	failed(t, err, contract.ErrBadInput)
+	require.NoFileExists(t, mark)
 }
 
 func TestDeliverWithoutSourceFails(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -85,7 +86,7 @@ func TestContinuedTotalCoversEarlierCalls(t *testing.T) {
 	require.Equal(t, run.CostUnknown, total.Known)
 
 	h.again()
-	h.in.SupersededSeen = len(failed.Superseded)
+	h.in.SupersededSeen, h.in.TimeoutMS = len(failed.Superseded), time.Minute.Milliseconds()
 	res := h.accepted()
 	require.Equal(t, "s-1", res.ResumedFrom)
 	require.Equal(t, run.CostExact, res.Spend.Known)

@@ -61,7 +61,7 @@ func (h *harness) startTime() time.Duration {
 	cmd.Env = append(os.Environ(), "ACTIVITIES_TEST_FOLDER="+dir)
 	begun := time.Now()
 	require.NoError(h.t, cmd.Run())
-	return max(300*time.Millisecond, 20*time.Since(begun)).Round(time.Millisecond)
+	return max(500*time.Millisecond, 40*time.Since(begun)).Round(time.Millisecond)
 }
 
 // given is what a start was given: args, prompt or pwd.
@@ -132,6 +132,7 @@ func TestNextTryContinuesTheSession(t *testing.T) {
 			res := h.result()
 			require.Equal(t, row.outcome, res.Outcome, res.Message)
 			h.again()
+			h.in.TimeoutMS = time.Minute.Milliseconds()
 			res = h.accepted()
 			require.Equal(t, "s-1", res.ResumedFrom)
 			h.continued(len(row.plays), 1, row.prompt)

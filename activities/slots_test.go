@@ -46,7 +46,7 @@ func TestActivitiesWaitForSlot(t *testing.T) {
 				row.kind(a.slots) <- struct{}{}
 			}
 			_, err := e.ExecuteActivity(row.activity, row.in)
-			require.ErrorContains(t, err, "wait for one of 2 slots")
+			failed(t, err, contract.ErrNoSlot)
 		})
 	}
 }

@@ -127,6 +127,8 @@ func TestLongOutputIsReadInBoundedMemory(t *testing.T) {
 			}
 			require.LessOrEqual(t, cap(p.split.buf), 2*len(unit), name)
 		}
+		last := p.End()
+		require.Equal(t, name == "lines", len(last) == 1, "warnings are limited")
 	}
 }
 

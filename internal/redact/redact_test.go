@@ -78,6 +78,7 @@ var secrets = []struct{ kind, before, secret, after string }{
 			"OPENSSH PRIVATE KEY-----", `\n"}`,
 	},
 	{"private-key", "cut off: ", "-----BEGIN " + "PRIVATE KEY-----\nMIIEow+/=\nabcd", ""},
+	{"private-key", "cut off: ", "-----BEGIN " + "PRIVATE KEY-----\nMIIEow+/=\n-----END ", "PRIV"},
 	{"authorization", "Authorization: Basic ", "dXNlcjpwYXNz", "\r\n"},
 	{"authorization", `-H "authorization: Bearer `, "short-but-so-named", `"`},
 	{"bearer-token", "Bearer ", strings.Repeat("aB3.", 8), "\n"},
