@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/certs"
@@ -284,13 +286,20 @@ func (h *environment) dial() client.Client {
 	h.t.Helper()
 	st := h.running()
 	require.NotNil(h.t, st.Server, "no server runs")
-	trust, err := st.Server.TLS(certs.CLI)
-	require.NoError(h.t, err)
-	c, err := client.Dial(client.Options{HostPort: st.Server.Address, Namespace: st.Server.Namespace,
-		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
+	c, err := dialServer(h.t.Context(), *st.Server)
 	require.NoError(h.t, err)
 	h.t.Cleanup(c.Close)
 	return c
+}
+
+func dialServer(ctx context.Context, s local.Server) (client.Client, error) {
+	trust, err := s.TLS(certs.CLI)
+	if err != nil {
+		return nil, err
+	}
+	return client.DialContext(ctx, client.Options{HostPort: s.Address, Namespace: s.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust},
+		Logger:            log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 }
 
 // clear ends all processes of the environment, or of a shared one all runs. A frozen process is ended too: SIGKILL does

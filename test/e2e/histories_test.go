@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/test/histories"
 )
@@ -87,14 +86,9 @@ func (h *environment) dialAtTheEnd() client.Client {
 	if st.Server == nil {
 		return nil
 	}
-	trust, err := st.Server.TLS(certs.CLI)
-	if err != nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	c, err := client.DialContext(ctx, client.Options{HostPort: st.Server.Address, Namespace: st.Server.Namespace,
-		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
+	c, err := dialServer(ctx, *st.Server)
 	if err != nil { // the test has frozen it
 		return nil
 	}

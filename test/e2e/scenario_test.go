@@ -171,7 +171,7 @@ func TestScenarioByEveryClient(t *testing.T) {
 		"HTTP API": runner("HTTP API", start, send),
 		"pages":    runner("pages", nil, byPages(h.logIn(t, h.console("")))),
 	}
-	if *allClients {
+	if *allClients || *tctl != "" {
 		for name, client := range temporalClients() {
 			runners[name] = runner(name, nil, client)
 		}
