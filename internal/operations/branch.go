@@ -187,11 +187,12 @@ func sameBranch(ctx context.Context, s *store.Store, dir projector.Dir, claim ru
 // sameWork checks that a replay changes nothing.
 func (b Branching) sameWork() error {
 	if wants := b.changes(); len(wants) > 0 {
-		return fmt.Errorf("a replay repeats the same work: to change the %s, fork the run", strings.Join(wants, ", "))
+		return &RefusedError{Verb: "replay", Why: "a replay repeats the same work: to change the " +
+			strings.Join(wants, ", ") + ", fork the run"}
 	}
 	if b.Policy != "" && !slices.Contains([]string{run.UseRecorded, run.Reexecute, run.RequireHuman}, b.Policy) {
-		return fmt.Errorf("%q is not a policy of a replay: use %s, %s or %s", b.Policy, run.UseRecorded, run.Reexecute,
-			run.RequireHuman)
+		return &RefusedError{Verb: "replay", Why: fmt.Sprintf("%q is not a policy of a replay: use %s, %s or %s", b.Policy,
+			run.UseRecorded, run.Reexecute, run.RequireHuman)}
 	}
 	return nil
 }
