@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -26,13 +25,13 @@ import (
 )
 
 // inStatus are the events after the start of a run, by the status in which they leave it.
-func inStatus() map[run.Status][]step {
-	asked := func(kind run.Kind, question run.QuestionKind, actions ...string) []step {
-		return []step{{kind, run.QuestionRequested{Kind: question, ID: "q-1", Round: 1, Question: "Is it right?",
+func inStatus() map[run.Status][]event {
+	asked := func(kind run.Kind, question run.QuestionKind, actions ...string) []event {
+		return []event{{kind, run.QuestionRequested{Kind: question, ID: "q-1", Round: 1, Question: "Is it right?",
 			Actions: actions}}}
 	}
-	ended := func(s run.Status) []step { return []step{{run.KindRunEnd, run.RunEnd{Status: s}}} }
-	return map[run.Status][]step{
+	ended := func(s run.Status) []event { return []event{{run.KindRunEnd, run.RunEnd{Status: s}}} }
+	return map[run.Status][]event{
 		run.Running:   nil,
 		run.Replaying: {{run.KindRunReplaying, run.Source{}}},
 		run.Paused:    {{run.KindRunPaused, run.RunPaused{Reason: run.UserRequested}}},
@@ -52,7 +51,7 @@ func inStatus() map[run.Status][]step {
 // TestEveryClientListsTheSameActions compares the actions that the command line, the HTTP API, MCP and Temporal's Web
 // UI offer for the same run, in every status that events record.
 func TestEveryClientListsTheSameActions(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	h := (&app{settings: config.Settings{StateDir: w.state, RunRoot: filepath.Join(w.root, "runs")}}).host()
 	get, call := overHTTP(t, h), overMCP(t, h)
@@ -102,7 +101,7 @@ func operationNames() (names []string) {
 
 // TestClientsNameTheirOwnOperations: what is next, and a refusal, in the form of each client.
 func TestClientsNameTheirOwnOperations(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	w.journaledRun(t, "run-1", run.WordingStages, inStatus()[run.Paused]...)
 	h := (&app{settings: config.Settings{StateDir: w.state, RunRoot: filepath.Join(w.root, "runs")}}).host()
@@ -112,20 +111,6 @@ func TestClientsNameTheirOwnOperations(t *testing.T) {
 		`"next":["passbook_resume {\"run\":\"`+w.root+`/runs/run-1\"}"]`)
 	require.Contains(t, string(call("passbook_promote", map[string]any{"run": "run-1", "to": "x"})),
 		"(allowed: passbook_status, passbook_diagnose, passbook_resume, passbook_cancel, ")
-}
-
-// TestRunsOfTheListAreFound: a run in the folder for runs, which this machine has not recorded, has the name that the
-// list shows.
-func TestRunsOfTheListAreFound(t *testing.T) {
-	w := newTargetWorld(t)
-	t.Setenv("TEMPORAL_ADDRESS", "")
-	w.journaledRun(t, "aaaa-copied", run.WordingStages)
-	require.NoError(t, os.Remove(filepath.Join(w.state, "runs", "aaaa-copied")))
-	output, code := w.here("status", "aaaa-cop", "--json")
-	require.Equal(t, 0, code, output)
-	output, code = w.here("status", "aaaa-copy")
-	require.Equal(t, 2, code, output)
-	require.Contains(t, output, "did you mean")
 }
 
 // TestEveryVerbIsACommandInMessages: the packages below know which words begin a command.

@@ -63,7 +63,7 @@ func TestEveryReadingVerbHasJSON(t *testing.T) {
 			require.NotNil(t, c.Flags().Lookup("json"), "%s reads and has no --json", name)
 			_, there := documented[name]
 			_, withShow := documented[name+" --show"]
-			require.True(t, there || withShow, "docs/json.md does not tell of %s", name)
+			require.True(t, there || withShow, "docs/json.md does not document %s", name)
 		}
 	}
 	walk(a.root(), "")
@@ -116,7 +116,7 @@ func TestJSONShapes(t *testing.T) {
 func keysOf(t *testing.T, verb string, out []byte, output string) []string {
 	dec := json.NewDecoder(bytes.NewReader(out))
 	start, err := dec.Token()
-	require.NoError(t, err, "%s says %q", verb, output)
+	require.NoError(t, err, "%s prints %q", verb, output)
 	require.Equal(t, json.Delim('{'), start)
 	var keys []string
 	for dec.More() {

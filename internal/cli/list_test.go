@@ -88,7 +88,7 @@ func TestNarrowTerminalCutsNamesAndMovesDirectories(t *testing.T) {
 	dirs := directories(some())
 	require.False(t, fits(rows, dirs, 80))
 	require.True(t, fits(rows, dirs, 120))
-	require.True(t, fits(rows, dirs, 0), "what is not a terminal has room")
+	require.True(t, fits(rows, dirs, 0), "the width of a file is unlimited")
 }
 
 func TestListShowsStatusOfWorkflow(t *testing.T) {

@@ -22,9 +22,9 @@ import (
 
 // TestOutputOfRunningCallIsShown shows what an agent prints in status and, as it grows, in the log that is followed.
 func TestOutputOfRunningCallIsShown(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	const call = "talks/g0.001.1.-.1"
-	d := w.journaledRun(t, "talks", "", step{run.KindPassStart, run.PassStart{Pass: writing, Call: call, Attempt: 2,
+	d := w.journaledRun(t, "talks", "", event{run.KindPassStart, run.PassStart{Pass: writing, Call: call, Attempt: 2,
 		Attempts: 3}})
 	file := filepath.Join(w.state, "scratch", calls.FolderName(call)+".abc", "1", calls.StdoutFile)
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
@@ -69,8 +69,8 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 
 // TestMissingLogIsAwaited: a run that has just been started has no log for a moment.
 func TestMissingLogIsAwaited(t *testing.T) {
-	w := newTargetWorld(t)
-	d := w.journaledRun(t, "starts", "", step{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1, Attempts: 3}})
+	w := newHost(t)
+	d := w.journaledRun(t, "starts", "", event{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1, Attempts: 3}})
 	log := d.Path(layout.TextLog)
 	require.NoError(t, os.Rename(log, log+".later"))
 	a := &app{}

@@ -14,7 +14,7 @@ import (
 
 // TestOperationsAreVerbs: an operation needs no code of this package. Its keys are flags, its run an argument.
 func TestOperationsAreVerbs(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	var out strings.Builder
 	a := &app{settings: config.Settings{StateDir: w.state, RunRoot: filepath.Join(w.root, "runs")}, out: &out}
@@ -44,7 +44,7 @@ func TestOperationsAreVerbs(t *testing.T) {
 	}
 }
 
-// TestVerbsOfOperationsHaveAllKeys: a key of a type that is not a flag needs a verb of its own.
+// TestVerbsOfOperationsHaveAllKeys: a key of a type that is not a flag needs a separate verb.
 func TestVerbsOfOperationsHaveAllKeys(t *testing.T) {
 	own := map[string]bool{}
 	for _, v := range written() {

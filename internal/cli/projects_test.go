@@ -10,10 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -22,7 +18,7 @@ import (
 func TestStatusOfRunAcrossProjects(t *testing.T) {
 	golden, err := filepath.Abs(filepath.Join("testdata", "status-across-projects.txt"))
 	require.NoError(t, err)
-	w := newTargetWorld(t)
+	w := newHost(t)
 	t.Setenv("TEMPORAL_ADDRESS", "127.0.0.1:1")
 	var table strings.Builder
 	for _, rule := range run.ProjectRules() {
@@ -63,7 +59,7 @@ func aboutProjects(output, root string) string {
 }
 
 // acrossProjects creates a run with a library of that outcome and a service that needs it.
-func (w *targetWorld) acrossProjects(t *testing.T, dir string, rule run.ProjectRule) {
+func (w *host) acrossProjects(t *testing.T, dir string, rule run.ProjectRule) {
 	t.Helper()
 	id := "across-" + string(rule.Outcome)
 	start := run.RunStart{
@@ -91,36 +87,8 @@ func (w *targetWorld) acrossProjects(t *testing.T, dir string, rule run.ProjectR
 			Phase: run.PhaseOfProject("library"), Actions: []string{run.ActionRetry, run.ActionHalt},
 			Project: &run.AskedBy{Alias: "library", ID: "gate:1:9:", Kind: run.QuestionGate}})
 	}
-	write(t, w.state, dir, run.Claim{Version: 1, RunID: id, ThreadID: id, Pipeline: "shop",
-		Projects: []string{"library", "service"}}, events)
+	w.record(t, dir, run.Claim{RunID: id, Pipeline: "shop", Projects: []string{"library", "service"}}, events...)
 	if rule.Outcome == run.ProjectPaused {
-		pausedRun(func(err error) { require.NoError(t, err) }, filepath.Join(w.root, "small.yaml"),
-			filepath.Join(dir, "library"), w.state, id+"-library", run.UserRequested)
+		w.run(t, "small.yaml", filepath.Join(dir, "library"), id+"-library", run.UserRequested)
 	}
-}
-
-type event struct {
-	kind    run.Kind
-	payload any
-}
-
-// write creates the directory of a run with these events.
-func write(t *testing.T, state, dir string, claim run.Claim, events []event) {
-	t.Helper()
-	s, err := store.Open(t.Context(), "file://"+filepath.Join(state, "store"))
-	require.NoError(t, err)
-	defer s.Close()
-	claim.CreatedAt, claim.Store = "2026-01-02T03:04:05.000Z", s.URL()
-	d := projector.At(dir)
-	require.NoError(t, d.Take(claim))
-	require.NoError(t, operations.Index(state, claim.RunID, dir))
-	var lines []string
-	for i, e := range events {
-		text, err := line(int64(i+1), e.kind, e.payload)
-		require.NoError(t, err)
-		lines = append(lines, text)
-	}
-	p, err := d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
-	require.NoError(t, err)
-	require.Equal(t, run.ProjectionWritten, p.Outcome)
 }

@@ -17,7 +17,7 @@ import (
 // TestReceivedPlansNeedTrust executes the plan of a directory only if its run is known on this machine: recorded, or
 // started on the server with the key of this host.
 func TestReceivedPlansNeedTrust(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	ours, err := grants.Load(config.Settings{StateDir: w.state})
 	require.NoError(t, err)
 	theirs, err := grants.Load(config.Settings{StateDir: t.TempDir()})
@@ -37,7 +37,7 @@ func TestReceivedPlansNeedTrust(t *testing.T) {
 			require.NotZero(t, code)
 			require.NoFileExists(t, filepath.Join(w.state, "runs", id), "a message does not make it known")
 			w.refusesUnknown(t, id, dir, call)
-			w.temporal.rememberGranted(id, d, theirs)
+			w.temporal.remember(id, d, theirs)
 			w.refusesUnknown(t, id, dir, call)
 			if verb == "revert" {
 				continue // this server reverts nothing
@@ -45,7 +45,7 @@ func TestReceivedPlansNeedTrust(t *testing.T) {
 			if trusted {
 				call = append(call, "--trust")
 			} else {
-				w.temporal.rememberGranted(id, d, ours)
+				w.temporal.remember(id, d, ours)
 			}
 			started := w.temporal.count()
 			output, code := w.here(call...)
@@ -56,13 +56,13 @@ func TestReceivedPlansNeedTrust(t *testing.T) {
 }
 
 // refusesUnknown requires that a verb refuses a directory and changes nothing.
-func (w *targetWorld) refusesUnknown(t *testing.T, id, dir string, call []string) {
+func (w *host) refusesUnknown(t *testing.T, id, dir string, call []string) {
 	t.Helper()
-	before, started := everything(t, w.root), w.temporal.count()
+	before, started := w.files(t, w.root), w.temporal.count()
 	output, code := w.here(call...)
 	require.Equal(t, 2, code, output)
 	require.Contains(t, output, "this machine has recorded no run "+id)
 	require.Contains(t, output, "add --trust. To see the commands: cat "+filepath.Join(dir, "_orchestrator/plan.json"))
-	require.Equal(t, before, everything(t, w.root))
+	require.Equal(t, before, w.files(t, w.root))
 	require.Equal(t, started, w.temporal.count())
 }

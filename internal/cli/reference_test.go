@@ -14,9 +14,9 @@ import (
 
 //go:generate go test . -run ^TestReferenceMatchesHelp$ -update
 
-var update = flag.Bool("update", false, "write the reference of the command line, docs/cli")
+var update = flag.Bool("update", false, "write docs/cli, and the texts that scripts compare")
 
-// TestReferenceMatchesHelp compares docs/cli with the help of the verbs.
+// TestReferenceMatchesHelp compares docs/cli with the help of the commands.
 func TestReferenceMatchesHelp(t *testing.T) {
 	pages := filepath.Join("..", "..", "docs", "cli")
 	fresh := t.TempDir()
@@ -30,12 +30,12 @@ func TestReferenceMatchesHelp(t *testing.T) {
 	root.Version = ""
 	require.NoError(t, doc.GenMarkdownTree(root, fresh))
 	want, got := pagesOf(t, fresh), pagesOf(t, pages)
-	require.Greater(t, len(want), 20, "there are verbs")
+	require.Greater(t, len(want), 20, "there are commands")
 	for name, page := range want {
-		require.Equal(t, page, got[name], "docs/cli/%s is not what the verb says: go generate ./internal/cli", name)
+		require.Equal(t, page, got[name], "docs/cli/%s is not the help of the command: go generate ./internal/cli", name)
 	}
 	for name := range got {
-		require.Contains(t, want, name, "docs/cli/%s is of a verb that is gone: go generate ./internal/cli", name)
+		require.Contains(t, want, name, "docs/cli/%s is of a command that does not exist: go generate ./internal/cli", name)
 	}
 }
 

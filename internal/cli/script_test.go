@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,14 +14,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/rogpeppe/go-internal/testscript"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/passbook-run/passbook/examples"
-	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -41,7 +43,8 @@ func TestScripts(t *testing.T) {
 		ok = false
 	}
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
 		Setup: func(e *testscript.Env) error {
 			state := filepath.Join(e.WorkDir, "state")
 			e.Setenv("PASSBOOK_STATE_DIR", state)
@@ -51,6 +54,7 @@ func TestScripts(t *testing.T) {
 			if ok {
 				e.Setenv("PASSBOOK_SERVER", server)
 			}
+			e.Values["temporal"], e.Values["files"] = new(*fakeTemporal), map[string]string{}
 			e.Defer(func() {
 				_, _ = local.Stop(context.Background(), state, 20*time.Second)
 				_, _ = supervisor.StopAll(context.Background(), filepath.Join(state, "scratch"), "end of the test")
@@ -64,9 +68,9 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", c)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "rests": rests,
-			"overwrite": overwrite, "reference": reference, "turns": turns,
-			"refused": refused,
+			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "stored": stored,
+			"overwrite": overwrite, "reference": reference, "turns": turns, "refused": refused,
+			"journal": journal, "temporal": temporal, "files": filesCommand,
 		},
 	})
 }
@@ -75,11 +79,10 @@ func TestScripts(t *testing.T) {
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
-	err = ts.Exec("starter", args[1:]...)
 	got := 0
-	var exit interface{ ExitCode() int }
-	if err != nil {
-		if !asExit(err, &exit) {
+	if err := ts.Exec("starter", args[1:]...); err != nil {
+		exit, ok := err.(interface{ ExitCode() int })
+		if !ok {
 			ts.Fatalf("starter: %v", err)
 		}
 		got = exit.ExitCode()
@@ -87,14 +90,6 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if got != want {
 		ts.Fatalf("exit code %d, want %d", got, want)
 	}
-}
-
-func asExit(err error, exit *interface{ ExitCode() int }) bool {
-	e, ok := err.(interface{ ExitCode() int })
-	if ok {
-		*exit = e
-	}
-	return ok
 }
 
 // definitionOf implements `pipeline NAME`: it compares the table of a definition.
@@ -146,58 +141,10 @@ func overwrite(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(args[1]), 0o644))
 }
 
-// rests FILE DIR ID REASON creates a run that paused before its first pass, or, with the reason done, a finished run,
+// stored FILE DIR ID REASON creates a run that paused before its first pass, or, with the reason done, a finished run,
 // or with waiting_limit one that waits for its provider.
-func rests(ts *testscript.TestScript, _ bool, args []string) {
+func stored(ts *testscript.TestScript, _ bool, args []string) {
 	pausedRun(ts.Check, ts.MkAbs(args[0]), ts.MkAbs(args[1]), ts.MkAbs("state"), args[2], args[3])
-}
-
-// pausedRun creates a run that paused before its first pass, or, with the reason done or failed, a closed run.
-func pausedRun(check func(error), path, dir, state, id, reason string) {
-	ctx := context.Background()
-	def, err := operations.Load(os.DirFS(filepath.Dir(path)), filepath.Base(path), path)
-	check(err)
-	s, err := store.Open(ctx, "file://"+filepath.Join(state, "store"))
-	check(err)
-	stored, err := def.Upload(ctx, s)
-	check(err)
-	claim := run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z",
-		Pipeline: def.Plan.Pipeline, ConfigHash: def.Plan.ConfigHash, Store: s.URL()}
-	d := projector.At(dir)
-	check(d.Take(claim))
-	check(operations.Index(state, id, dir))
-	start := run.RunStart{
-		Pipeline: claim.Pipeline, RunID: id, ThreadID: id, Epoch: 1, CreatedAt: claim.CreatedAt,
-		Definition: stored.Definition, Plan: stored.Plan,
-		Inputs: stored.Inputs, Policy: stored.Policy, ConfigHash: claim.ConfigHash, TotalPasses: def.Plan.Total,
-		Budget:   run.Budget{CapUSD: 5, WarnUSD: 4},
-		Artifact: &run.ArtifactRef{File: def.Plan.Artifact.File, Seed: *stored.Seed},
-		Stages:   []run.StageRef{{Name: "build", Kind: "once"}},
-	}
-	last := event{run.KindRunPaused, run.RunPaused{Reason: reason}}
-	if ended := run.Status(reason); ended.Closed() {
-		last = event{run.KindRunEnd, run.RunEnd{Status: ended}}
-	} else if ended == run.WaitingLimit {
-		last = event{run.KindRunLimited, run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{{
-			Limit: run.Limit{Kind: run.LimitPlan, Account: "claude-max", Agent: "claude -p"},
-			Until: "2099-01-02T13:30:00.000Z", N: 1,
-		}})}}
-	}
-	var lines []string
-	for i, e := range []event{{run.KindRunStart, start}, last} {
-		text, err := line(int64(i+1), e.kind, e.payload)
-		check(err)
-		lines = append(lines, text)
-	}
-	p, err := d.Project(ctx, blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
-	check(err)
-	if p.Outcome != run.ProjectionWritten {
-		check(fmt.Errorf("projection: %s", p.Outcome))
-	}
-	if reason == string(run.Done) {
-		_, err = d.Seal(ctx, blobs.Of(s), projector.Sealing{RunID: id, First: 1, Tail: p.Tail})
-		check(err)
-	}
 }
 
 // refused DIR ID tries every verb that writes to a run of a newer release.
@@ -216,26 +163,99 @@ func refused(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// journal DIR ID FILE creates a run with the events of a file, a JSON object with kind and payload in each line.
+func journal(ts *testscript.TestScript, _ bool, args []string) {
+	var events []event
+	for text := range strings.Lines(ts.ReadFile(args[2])) {
+		var e struct {
+			Kind    run.Kind
+			Payload json.RawMessage
+		}
+		ts.Check(json.Unmarshal([]byte(text), &e))
+		events = append(events, event{e.Kind, e.Payload})
+	}
+	writeRun(ts.Check, ts.MkAbs("state"), ts.MkAbs(args[0]), run.Claim{RunID: args[1], Pipeline: "recorded"}, events...)
+}
+
+// temporal starts a server that starts no run. `temporal remember ID DIR` adds the history of a run, `temporal open DIR`
+// the open workflow of a run, `temporal refuse CODE` refuses starts, and `temporal starts N` requires N starts so far.
+func temporal(ts *testscript.TestScript, _ bool, args []string) {
+	f := ts.Value("temporal").(**fakeTemporal)
+	if *f == nil {
+		*f = newTemporal(ts.Check)
+		ts.Defer((*f).server.Stop)
+		ts.Setenv("TEMPORAL_ADDRESS", (*f).address)
+	}
+	if len(args) == 0 {
+		return
+	}
+	switch args[0] {
+	case "remember":
+		(*f).remember(args[1], projector.At(ts.MkAbs(args[2])), nil)
+	case "open":
+		claim, err := projector.At(ts.MkAbs(args[1])).Claim()
+		ts.Check(err)
+		(*f).open = []string{claim.RunID}
+	case "refuse":
+		n, err := strconv.Atoi(args[1])
+		ts.Check(err)
+		(*f).refuse = status.Error(codes.Code(n), "refused by the server")
+	case "starts":
+		if n := strconv.Itoa((*f).count()); n != args[1] {
+			ts.Fatalf("%s starts, want %s", n, args[1])
+		}
+	}
+}
+
+// files record records all files and folders, and files same requires that they are unchanged. Blobs of the store, and
+// what a host or repository has once, may have been added.
+func filesCommand(ts *testscript.TestScript, _ bool, args []string) {
+	now, before := map[string]string{}, ts.Value("files").(map[string]string)
+	for name, text := range everything(ts.Check, ts.MkAbs(".")) {
+		if !onceOnly.MatchString(name) {
+			now[name] = layout.Digest([]byte(text))
+		}
+	}
+	ts.Check(filepath.WalkDir(ts.MkAbs("."), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.IsDir() {
+			return err
+		}
+		if e.Name() == "state" || e.Name() == ".git" || e.Name() == ".tmp" {
+			return fs.SkipDir
+		}
+		fi, err := e.Info()
+		now[path] = fi.Mode().String()
+		return err
+	}))
+	if args[0] == "same" {
+		for name := range now {
+			if before[name] != now[name] {
+				ts.Fatalf("%s is new or changed", name)
+			}
+			delete(before, name)
+		}
+		for name := range before {
+			ts.Fatalf("%s is gone", name)
+		}
+	}
+	maps.Copy(before, now)
+}
+
+var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|grant\.key|identity\.key)|/\.git/passbook-worktrees-lock$`)
+
 // turns DIR ID FOLDER... creates a run whose workspace is the first folder at the start, and the next at the end of
-// each turn. A folder with "hand" in its name is a manual edit, and back-1 reverts to turn 1.
+// each turn. A folder with "hand" in its name is a manual edit, back-1 reverts to turn 1, and done
+// ends the run.
 func turns(ts *testscript.TestScript, _ bool, args []string) {
-	ctx := context.Background()
 	dir, id := ts.MkAbs(args[0]), args[1]
-	s, err := store.Open(ctx, "file://"+ts.MkAbs("state/store"))
+	s, err := store.Open(context.Background(), "file://"+ts.MkAbs("state/store"))
 	ts.Check(err)
-	d := projector.At(dir)
-	ts.Check(d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z",
-		Pipeline: "turns", Store: s.URL()}))
-	ts.Check(operations.Index(ts.MkAbs("state"), id, dir))
-	tale := workspaceStory{ts: ts, store: s, states: map[string]run.State{}}
+	defer s.Close()
+	w := workspaceStory{ts: ts, store: s, states: map[string]run.State{}}
 	for _, folder := range args[2:] {
-		tale.addTurn(id, folder)
+		w.addTurn(id, folder)
 	}
-	p, err := d.Project(ctx, blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: tale.lines})
-	ts.Check(err)
-	if p.Outcome != run.ProjectionWritten {
-		ts.Fatalf("projection: %s", p.Outcome)
-	}
+	writeRun(ts.Check, ts.MkAbs("state"), dir, run.Claim{RunID: id, Pipeline: "turns"}, w.events...)
 }
 
 // workspaceStory writes the journal of a run that works on a tree.
@@ -244,17 +264,17 @@ type workspaceStory struct {
 	store  *store.Store
 	state  run.State
 	states map[string]run.State // at the end of each turn
-	lines  []string
+	events []event
 	turns  int
 }
 
 func (w *workspaceStory) add(kind run.Kind, payload any) {
 	text, err := line(w.state.Seq+1, kind, payload)
 	w.ts.Check(err)
-	w.lines = append(w.lines, text)
 	e, err := run.ParseEvent([]byte(text))
 	w.ts.Check(err)
 	w.state = run.Apply(w.state, e)
+	w.events = append(w.events, event{kind, payload})
 }
 
 func (w *workspaceStory) addTurn(id, folder string) {
@@ -264,12 +284,16 @@ func (w *workspaceStory) addTurn(id, folder string) {
 			Abandoned: run.Range{First: then.Seq + 1, Last: w.state.Seq}, State: &then})
 		return
 	}
+	if folder == "done" {
+		w.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+		return
+	}
 	saved, err := tree.Save(context.Background(), w.store, w.ts.MkAbs(folder), tree.Rules{}, nil)
 	w.ts.Check(err)
 	b := workspace.Blob(saved)
-	if len(w.lines) == 0 {
+	if len(w.events) == 0 {
 		w.add(run.KindRunStart, run.RunStart{Pipeline: "turns", RunID: id, ThreadID: id, Epoch: 1,
-			Workspace: &run.Workspace{Kind: "dir", Source: "/gone", Tree: b}})
+			Workspace: &run.Workspace{Kind: "dir", Source: w.ts.MkAbs(folder), Tree: b}})
 		return
 	}
 	if strings.Contains(folder, "hand") {
@@ -285,22 +309,4 @@ func (w *workspaceStory) addTurn(id, folder string) {
 	})
 	w.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Call: call, Tree: b, Changed: w.turns})
 	w.states[strconv.Itoa(w.turns)] = w.state
-}
-
-func line(seq int64, kind run.Kind, payload any) (string, error) {
-	raw, err := run.Payload(payload)
-	if err != nil {
-		return "", err
-	}
-	return run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line()
-}
-
-// subOf returns one of the examples.
-func subOf(t testing.TB, name string) fs.FS {
-	t.Helper()
-	sub, err := fs.Sub(examples.Files, name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sub
 }

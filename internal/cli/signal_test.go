@@ -11,11 +11,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/run"
 )
 
 // output is what a command has printed so far.
@@ -45,7 +40,7 @@ func (o *output) awaits(t *testing.T, text string) {
 
 // TestRunEndedBySignalPrintsOneLine ends an attached `run` with a signal. The run itself continues.
 func TestRunEndedBySignalPrintsOneLine(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	program, err := exec.LookPath("starter")
 	require.NoError(t, err)
 	for signal, row := range map[syscall.Signal]struct {
@@ -58,8 +53,6 @@ func TestRunEndedBySignalPrintsOneLine(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), program, "run", "small.yaml", "--output-dir", dir)
 			cmd.Stdout, cmd.Stderr = &out, &errs
 			require.NoError(t, cmd.Start())
-			out.awaits(t, "Started run")
-			w.begin(t, dir)
 			out.awaits(t, "The first stage") // it is attached
 			require.NoError(t, cmd.Process.Signal(signal))
 			require.Error(t, cmd.Wait())
@@ -70,21 +63,4 @@ func TestRunEndedBySignalPrintsOneLine(t *testing.T) {
 			require.NotContains(t, errs.String(), "signal")
 		})
 	}
-}
-
-// begin projects the first events of a run that was started.
-func (w *targetWorld) begin(t *testing.T, dir string) {
-	t.Helper()
-	d := projector.At(dir)
-	claim, err := d.Claim()
-	require.NoError(t, err)
-	start, err := line(1, run.KindRunStart, w.temporal.input().Start)
-	require.NoError(t, err)
-	stage, err := line(2, run.KindPhaseStart, run.PhaseStart{Title: "The first stage"})
-	require.NoError(t, err)
-	s, err := store.Open(t.Context(), claim.Store)
-	require.NoError(t, err)
-	defer s.Close()
-	_, err = d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: []string{start, stage}})
-	require.NoError(t, err)
 }

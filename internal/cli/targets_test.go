@@ -3,27 +3,20 @@ package cli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
-	historypb "go.temporal.io/api/history/v1"
 
-	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/internal/store/tree"
-	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -92,10 +85,15 @@ var targetVerbs = [8]struct {
 // TestTargets runs every cell of the table. A refusal exits with 2 and changes no byte below the folder of the test,
 // the state directory included. Otherwise every existing file stays.
 func TestTargets(t *testing.T) {
-	w := newTargetWorld(t)
-	for _, row := range targetTable {
+	w := newHost(t)
+	for n, row := range targetTable {
 		for i, want := range row.does {
-			t.Run(row.target+"/"+targetVerbs[i].name, func(t *testing.T) { w.cell(t, row.target, i, want) })
+			t.Run(row.target+"/"+targetVerbs[i].name, func(t *testing.T) {
+				folder := filepath.Join(w.root, fmt.Sprintf("cell-%d-%d", n, i))
+				require.NoError(t, os.Mkdir(folder, 0o755))
+				w.cell(t, row.target, folder, i, want)
+				require.NoError(t, os.RemoveAll(folder))
+			})
 		}
 	}
 }
@@ -103,10 +101,10 @@ func TestTargets(t *testing.T) {
 // TestResumeOfARunThatIsEnding: a run whose workflow ends between the question for its status and the message is
 // resumed in a new epoch.
 func TestResumeOfARunThatIsEnding(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	dir := filepath.Join(w.root, "cancelled")
 	w.run(t, "small.yaml", dir, "9012-cancelled", run.Cancelled)
-	w.temporal.remember("9012-cancelled", projector.At(dir))
+	w.temporal.remember("9012-cancelled", projector.At(dir), nil)
 	w.temporal.open = []string{"9012-cancelled"}
 	var out bytes.Buffer
 	require.Zero(t, Main([]string{"resume", dir, "--trust"}, nil, &out, &out), out.String())
@@ -114,148 +112,69 @@ func TestResumeOfARunThatIsEnding(t *testing.T) {
 	require.Contains(t, out.String(), "was cancelled and continues in epoch 2")
 }
 
-// targetWorld has two finished runs, a definition, and a Temporal server that starts nothing.
-type targetWorld struct {
-	root, state string
-	temporal    *fakeTemporal
-	cells       int
-}
-
-const smallPipeline = `pipeline: small
-agent: {run: [scripted], reply: claude-json}
-artifact: {file: page.html, seed: seed.html}
-roles:
-  builder: {prompt: prompt.md, gives: artifact}
-stages:
-  - name: build
-    steps: [{role: builder}]
-`
-
-func newTargetWorld(t *testing.T) *targetWorld {
-	t.Helper()
-	w := &targetWorld{root: t.TempDir()}
-	w.state = filepath.Join(w.root, "state")
-	for _, dir := range []string{w.root, filepath.Dir(w.root)} {
-		require.NoError(t, os.Chmod(dir, 0o755)) // so that another user can enter
-	}
-	for name, text := range map[string]string{
-		"small.yaml": smallPipeline, "other.yaml": strings.Replace(smallPipeline, "steps: [",
-			"steps: [{role: builder}, ", 1), "prompt.md": "Build it.\n", "seed.html": "<!DOCTYPE html>\n",
-	} {
-		require.NoError(t, os.WriteFile(filepath.Join(w.root, name), []byte(text), 0o644))
-	}
-	require.NoError(t, local.OpenState(t.Context(), w.state)) // as an earlier command did
-	w.temporal = &fakeTemporal{t: t, histories: map[string][]*historypb.HistoryEvent{}}
-	for name, value := range map[string]string{
-		"PASSBOOK_STATE_DIR": w.state, "PASSBOOK_KEEPER": "false", "PASSBOOK_KEEP_AWAKE": "false",
-		"PASSBOOK_RUN_ROOT": filepath.Join(w.root, "runs"),
-		"XDG_CONFIG_HOME":   filepath.Join(w.root, "config"), "HOME": w.root,
-		"TEMPORAL_ADDRESS": w.temporal.serve(),
-	} {
-		t.Setenv(name, value)
-	}
-	t.Chdir(w.root)
-	w.run(t, "small.yaml", filepath.Join(w.root, "page"), "1234-page", run.Done)
-	w.temporal.remember("1234-page", projector.At(filepath.Join(w.root, "page")))
-	w.treeRun(t)
-	return w
-}
-
-// run creates a finished run of a definition.
-func (w *targetWorld) run(t *testing.T, file, dir, id string, ended run.Status) {
-	t.Helper()
-	check := func(err error) { require.NoError(t, err) }
-	pausedRun(check, filepath.Join(w.root, file), dir, w.state, id, string(ended))
-}
-
-// treeRun creates a finished run with a workspace.
-func (w *targetWorld) treeRun(t *testing.T) {
-	t.Helper()
-	ctx, id, d := t.Context(), "5678-tree", projector.At(filepath.Join(w.root, "tree"))
-	from := filepath.Join(w.root, "files")
-	require.NoError(t, os.MkdirAll(from, 0o755))
-	require.NoError(t, os.WriteFile(filepath.Join(from, "made.txt"), []byte("made\n"), 0o644))
-	s, err := store.Open(ctx, "file://"+filepath.Join(w.state, "store"))
-	require.NoError(t, err)
-	defer s.Close()
-	saved, err := tree.Save(ctx, s, from, tree.Rules{}, nil)
-	require.NoError(t, err)
-	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z",
-		Pipeline: "tree", Store: s.URL()}))
-	require.NoError(t, operations.Index(w.state, id, d.Root))
-	var lines []string
-	for i, e := range []struct {
-		kind    run.Kind
-		payload any
-	}{
-		{run.KindRunStart, run.RunStart{Pipeline: "tree", RunID: id, ThreadID: id, Epoch: 1,
-			Workspace: &run.Workspace{Kind: "dir", Source: from, Tree: workspace.Blob(saved)}}},
-		{run.KindRunEnd, run.RunEnd{Status: run.Done}},
-	} {
-		text, err := line(int64(i+1), e.kind, e.payload)
-		require.NoError(t, err)
-		lines = append(lines, text)
-	}
-	p, err := d.Project(ctx, blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
-	require.NoError(t, err)
-	require.Equal(t, run.ProjectionWritten, p.Outcome)
-	_, err = d.Seal(ctx, blobs.Of(s), projector.Sealing{RunID: id, First: 1, Tail: p.Tail})
-	require.NoError(t, err)
-}
-
 // cell is one verb at one target.
-func (w *targetWorld) cell(t *testing.T, kind string, verb int, want deed) {
+func (w *host) cell(t *testing.T, kind, folder string, verb int, want deed) {
 	t.Helper()
-	w.cells++
-	folder := filepath.Join(w.root, "cell-"+strconv.Itoa(w.cells))
-	require.NoError(t, os.Mkdir(folder, 0o755))
 	moved := targetVerbs[verb].name == "resume"
 	path, inTheWay := w.target(t, kind, folder, moved)
 	call := w.here
-	if kind == "not writable" || kind == "another user's, not writable" {
+	if strings.Contains(kind, "not writable") {
 		call = w.asNobody(t, kind, path)
 	}
-	before, started := everything(t, w.root), w.temporal.count()
+	before, started := w.files(t, w.root), w.temporal.count()
 	args := targetVerbs[verb].args(path)
 	output, code := call(args...)
+	unchanged := func() {
+		t.Helper()
+		require.Equal(t, exitUsage, code, output)
+		require.Equal(t, before, w.files(t, w.root))
+		require.Equal(t, started, w.temporal.count())
+	}
 	switch want {
 	case refuses, orDeletes, orKeeps:
-		require.Equal(t, 2, code, output)
-		require.Equal(t, before, everything(t, w.root), "nothing is written")
-		require.Equal(t, started, w.temporal.count(), "nothing is started")
+		unchanged()
 		if !moved {
-			for _, name := range inTheWay {
-				require.Contains(t, output, name)
-			}
-			require.Regexp(t, "Name (a|another) |choose another|Name ", output, "it says what to do")
+			require.Contains(t, output, inTheWay)
+			require.Regexp(t, "Name |choose another", output, "it names the next step")
 		}
 	case archives:
-		require.Equal(t, 2, code, output)
+		unchanged()
 		require.Contains(t, output, "has another definition; nothing was changed")
-		require.Equal(t, before, everything(t, w.root), "nothing is written")
-		output, code := call(append(args, "--fresh")...)
-		require.Equal(t, 0, code, output)
+		output, code = call(append(args, "--fresh")...)
+		require.Zero(t, code, output)
 		old, err := filepath.Glob(filepath.Join(path, "_orchestrator", "archives", "*", "events.jsonl"))
 		require.NoError(t, err)
 		require.Len(t, old, 1)
 		raw, err := os.ReadFile(old[0])
 		require.NoError(t, err)
-		require.Equal(t, before[relative(t, w.root, filepath.Join(path, "events.jsonl"))], string(raw))
+		require.Equal(t, before[filepath.Base(folder)+"/target/events.jsonl"], string(raw))
 	default:
-		require.Equal(t, 0, code, output)
-		w.kept(t, before, want)
+		require.Zero(t, code, output)
+		now := w.files(t, w.root)
+		for name, text := range before { // but for records of the runs
+			if top, _, _ := strings.Cut(name, "/"); !slices.Contains([]string{"state", "page", "tree"}, top) &&
+				want != resumes {
+				require.Equal(t, text, now[name], name)
+			}
+		}
 	}
-	if want == refuses && (verb >= 4 && verb <= 6) {
-		output, code := call(append(args, "--force")...)
-		require.Equal(t, 2, code, output)
-		require.Equal(t, before, everything(t, w.root), "force changes nothing")
-	}
-	if want == orDeletes || want == orKeeps {
-		output, code := call(append(args, "--force")...)
-		require.Equal(t, 0, code, output)
+	switch forced := append(args, "--force"); {
+	case want == refuses && verb >= 4 && verb <= 6:
+		output, code = call(forced...)
+		unchanged()
+	case want == orDeletes || want == orKeeps:
+		output, code = call(forced...)
+		require.Zero(t, code, output)
 	}
 	if want == orKeeps {
-		require.Len(t, besides(t, folder, "."), 1, "it is kept")
+		kept := map[string]bool{}
+		for name := range w.files(t, folder) {
+			if of, rest, is := strings.Cut(name, ".before-"); is {
+				moment, _, _ := strings.Cut(rest, "/")
+				kept[of+moment] = true
+			}
+		}
+		require.Len(t, kept, 1)
 	}
 	if want != refuses {
 		w.made(t, path, targetVerbs[verb].name, started)
@@ -263,81 +182,74 @@ func (w *targetWorld) cell(t *testing.T, kind string, verb int, want deed) {
 }
 
 // target creates the content of a path, and names the obstacle. For resume, the path holds a run that was moved there.
-func (w *targetWorld) target(t *testing.T, kind, folder string, moved bool) (path string, inTheWay []string) {
+func (w *host) target(t *testing.T, kind, folder string, moved bool) (path, inTheWay string) {
 	t.Helper()
 	path = filepath.Join(folder, "target")
-	lay := func(dir string, files map[string]string) {
-		for name, text := range files {
-			file := filepath.Join(dir, filepath.FromSlash(name))
-			require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
-			require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	elsewhere := filepath.Join(folder, "elsewhere")
+	id := "9999-" + filepath.Base(folder)
+	write := func(dir, name, text string) {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	others := func(dir string) {
+		for _, name := range []string{"page.html", "workspace/precious.txt", "events.jsonl", ".git/HEAD"} {
+			write(dir, name, "{\"mine\":1}\n")
 		}
 	}
+	movedRun := func() {
+		w.run(t, "other.yaml", filepath.Join(folder, "old"), id, run.Failed)
+		require.NoError(t, os.Rename(filepath.Join(folder, "old"), path))
+	}
 	mkdir := func(dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }
-	others := map[string]string{"page.html": "mine\n", "workspace/precious.txt": "precious\n",
-		"events.jsonl": "{\"mine\":1}\n", ".git/HEAD": "ref\n"}
-	elsewhere := filepath.Join(folder, "elsewhere")
-	id := "9999-" + strconv.Itoa(w.cells)
 	switch kind {
 	case "missing":
 	case "empty":
 		mkdir(path)
 	case "other files":
-		lay(path, others)
-		inTheWay = []string{"page.html"}
+		others(path)
+		return path, "page.html"
 	case "hidden files only":
-		lay(path, map[string]string{".env": "SECRET=1\n"})
-		inTheWay = []string{".env"}
+		write(path, ".env", "SECRET=1\n")
+		return path, ".env"
 	case "another program's `run.json`":
-		lay(path, map[string]string{"run.json": `{"version": "2.0", "name": "mine"}`})
-		inTheWay = []string{"run.json"}
+		write(path, "run.json", `{"version": "2.0", "name": "mine"}`)
+		return path, "run.json"
 	case "a journal without `run.json`":
 		raw, err := os.ReadFile(filepath.Join(w.root, "page", "events.jsonl"))
 		require.NoError(t, err)
-		lay(path, map[string]string{"events.jsonl": string(raw)})
-		inTheWay = []string{"events.jsonl"}
-	case "another run", "within another run's directory":
-		old := filepath.Join(folder, "old")
-		w.run(t, "other.yaml", old, id, run.Failed)
-		require.NoError(t, os.Rename(old, path))
-		if kind != "another run" {
-			path = filepath.Join(path, "within")
+		write(path, "events.jsonl", string(raw))
+		return path, "events.jsonl"
+	case "another run":
+		movedRun()
+		return path, id
+	case "within another run's directory":
+		movedRun()
+		return filepath.Join(path, "within"), id
+	case "a link to an empty directory", "a link to other files", "a link to nothing":
+		require.NoError(t, os.Symlink(elsewhere, path))
+		if kind == "a link to an empty directory" {
+			mkdir(elsewhere)
+		} else if kind == "a link to other files" {
+			others(elsewhere)
+			return path, "page.html"
 		}
-		inTheWay = []string{id}
-	case "a link to an empty directory":
-		mkdir(elsewhere)
-		require.NoError(t, os.Symlink(elsewhere, path))
-	case "a link to other files":
-		lay(elsewhere, others)
-		require.NoError(t, os.Symlink(elsewhere, path))
-		inTheWay = []string{"page.html"}
-	case "a link to nothing":
-		require.NoError(t, os.Symlink(elsewhere, path))
 	case "a file":
-		lay(folder, map[string]string{"target": "mine\n"})
+		write(folder, "target", "mine\n")
 	case "not writable", "another user's, not writable":
 		if moved {
-			old := filepath.Join(folder, "old")
-			w.run(t, "other.yaml", old, id, run.Failed)
-			require.NoError(t, os.Rename(old, path))
+			movedRun()
 		} else {
 			mkdir(path)
 		}
 	default:
 		require.Fail(t, "no such target", kind)
 	}
-	return path, inTheWay
-}
-
-// here calls the starter in this process.
-func (w *targetWorld) here(args ...string) (output string, code int) {
-	var out bytes.Buffer
-	code = Main(args, strings.NewReader(""), &out, &out)
-	return out.String(), code
+	return path, ""
 }
 
 // asNobody calls the starter as a user who is not root and must not write to the target.
-func (w *targetWorld) asNobody(t *testing.T, kind, path string) func(...string) (string, int) {
+func (w *host) asNobody(t *testing.T, kind, path string) func(...string) (string, int) {
 	t.Helper()
 	const nobody = 65534
 	another := strings.HasPrefix(kind, "another")
@@ -373,21 +285,8 @@ func (w *targetWorld) asNobody(t *testing.T, kind, path string) func(...string) 
 	}
 }
 
-// kept requires every existing file below the root, except records of the runs.
-func (w *targetWorld) kept(t *testing.T, before map[string]string, want deed) {
-	t.Helper()
-	now := everything(t, w.root)
-	for name, text := range before {
-		noted := strings.HasPrefix(name, "state/") || strings.HasPrefix(name, "page/") ||
-			strings.HasPrefix(name, "tree/") || want == resumes
-		if !noted {
-			require.Equal(t, text, now[name], name)
-		}
-	}
-}
-
 // made checks what a verb creates at its target.
-func (w *targetWorld) made(t *testing.T, path, verb string, started int) {
+func (w *host) made(t *testing.T, path, verb string, started int) {
 	t.Helper()
 	switch verb {
 	case "run", "fork", "replay":
@@ -405,8 +304,7 @@ func (w *targetWorld) made(t *testing.T, path, verb string, started int) {
 		raw, err := os.ReadFile(filepath.Join(path, "made.txt"))
 		require.NoError(t, err)
 		require.Equal(t, "made\n", string(raw))
-		for name := range everything(t, path) {
-			// a checkout never deletes those
+		for name := range w.files(t, path) { // a checkout never deletes .git and .env
 			left := verb == "snapshot checkout" && (name == ".git/HEAD" || name == ".env")
 			require.True(t, name == "made.txt" || left, name)
 		}
@@ -420,48 +318,4 @@ func (w *targetWorld) made(t *testing.T, path, verb string, started int) {
 	case "resume":
 		require.Equal(t, started+1, w.temporal.count())
 	}
-}
-
-// everything returns each file and link below a folder, by relative path.
-func everything(t *testing.T, root string) map[string]string {
-	t.Helper()
-	root, err := filepath.EvalSymlinks(root)
-	require.NoError(t, err)
-	all := map[string]string{}
-	require.NoError(t, filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		name := relative(t, root, path)
-		if e.Type() == fs.ModeSymlink {
-			to, err := os.Readlink(path)
-			all[name] = "-> " + to
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		all[name] = string(raw)
-		return err
-	}))
-	return all
-}
-
-func relative(t *testing.T, root, path string) string {
-	t.Helper()
-	rel, err := filepath.Rel(root, path)
-	require.NoError(t, err)
-	return filepath.ToSlash(rel)
-}
-
-// besides returns the copies of files that a promotion replaced.
-func besides(t *testing.T, folder, within string) []string {
-	t.Helper()
-	var out []string
-	require.NoError(t, filepath.WalkDir(filepath.Join(folder, within),
-		func(path string, _ fs.DirEntry, err error) error {
-			if strings.Contains(filepath.Base(path), ".before-") {
-				out = append(out, path)
-			}
-			return err
-		}))
-	return out
 }

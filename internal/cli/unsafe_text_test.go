@@ -13,14 +13,14 @@ import (
 // TestPrintedTextControlsNoTerminal prints a run whose texts try to write to the clipboard and to reorder characters.
 func TestPrintedTextControlsNoTerminal(t *testing.T) {
 	const attack = "\x1b]52;c;aGk=\x07\u009b31m\x9b31m\u202etxt.exe\r"
-	w := newTargetWorld(t)
+	w := newHost(t)
 	p := writing
 	p.Title, p.Description = attack, attack
 	d := w.journaledRun(t, "hostile", "",
-		step{run.KindPassStart, run.PassStart{Pass: p, Attempt: 1, Attempts: 1}},
-		step{run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryOutputTruncated, Message: attack,
+		event{run.KindPassStart, run.PassStart{Pass: p, Attempt: 1, Attempts: 1}},
+		event{run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryOutputTruncated, Message: attack,
 			Diagnostics: attack, Attempt: 1}},
-		step{run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOutputTruncated}})
+		event{run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOutputTruncated}})
 	for _, args := range []string{"status", "status --json", "evidence", "evidence --json", "logs", "logs --json",
 		"diagnose", "check", "cost-report", "list", "list --json", "plan"} {
 		t.Run(args, func(t *testing.T) {

@@ -2,11 +2,45 @@ package cli
 
 import (
 	"io"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 )
+
+// TestEveryCommandHasAScript names each command that no script of this package or of the conformance suite executes.
+func TestEveryCommandHasAScript(t *testing.T) {
+	calls := regexp.MustCompile(`(?m)^(?:exits \d+|.*\bstarter) (.+)$`)
+	root, executed := (&app{}).root(), map[string]bool{}
+	for _, folder := range []string{"testdata/script", "../../test/conformance/testdata/script"} {
+		scripts, err := filepath.Glob(filepath.Join(folder, "*.txtar"))
+		require.NoError(t, err)
+		require.NotEmpty(t, scripts)
+		for _, script := range scripts {
+			raw, err := os.ReadFile(script)
+			require.NoError(t, err)
+			for _, call := range calls.FindAllStringSubmatch(string(raw), -1) {
+				if cmd, _, err := root.Find(shellWord.FindAllString(call[1], -1)); err == nil {
+					executed[cmd.CommandPath()] = true
+				}
+			}
+		}
+	}
+	var visit func(cmd *cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		if cmd.Runnable() && !cmd.Hidden && !executed[cmd.CommandPath()] {
+			t.Errorf("no script executes %s: add testdata/script/%s.txtar", cmd.CommandPath(), cmd.Name())
+		}
+		for _, sub := range cmd.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
+}
 
 func TestEveryVerbHasAGroup(t *testing.T) {
 	a := &app{in: strings.NewReader(""), out: io.Discard, err: &outlet{to: io.Discard}}

@@ -7,12 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
-	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -26,32 +21,36 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/grants"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// fakeTemporal has the histories of some runs, and records starts. A resumed run gets its first event at once.
+// fakeTemporal has the histories of some runs, and records starts. A started run gets its first events at once.
 type fakeTemporal struct {
 	workflowservice.UnimplementedWorkflowServiceServer
-	t         *testing.T
+	check     func(error)
+	server    *grpc.Server
+	address   string
 	histories map[string][]*historypb.HistoryEvent
 	mu        sync.Mutex
 	started   int
 	last      workflows.Input // of a start
 	open      []string        // runs with an open workflow
 	refuse    error           // the error of a start
-	answer    *workflows.Ack  // to updates; nil: no run is open any more
+	answer    *workflows.Ack  // to updates; nil: no run is open
 }
 
-func (f *fakeTemporal) serve() string {
-	s := grpc.NewServer()
-	workflowservice.RegisterWorkflowServiceServer(s, f)
+func newTemporal(check func(error)) *fakeTemporal {
+	f := &fakeTemporal{check: check, server: grpc.NewServer(), histories: map[string][]*historypb.HistoryEvent{}}
+	workflowservice.RegisterWorkflowServiceServer(f.server, f)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(f.t, err)
-	go s.Serve(l)
-	f.t.Cleanup(s.Stop)
-	return l.Addr().String()
+	check(err)
+	f.address = l.Addr().String()
+	go f.server.Serve(l)
+	return f
 }
 
 func (f *fakeTemporal) count() int {
@@ -67,18 +66,15 @@ func (f *fakeTemporal) input() workflows.Input {
 	return f.last
 }
 
-// remember adds the history of a run directory.
-func (f *fakeTemporal) remember(id string, d projector.Dir) { f.rememberGranted(id, d, nil) }
-
-// rememberGranted adds the history of a run that was started with a key.
-func (f *fakeTemporal) rememberGranted(id string, d projector.Dir, key *grants.Key) {
+// remember adds the history of a run that was started with a key; nil: without one.
+func (f *fakeTemporal) remember(id string, d projector.Dir, key *grants.Key) {
 	claim, err := d.Claim()
-	require.NoError(f.t, err)
+	f.check(err)
 	raw, err := os.ReadFile(d.Path(layout.EventsFile))
-	require.NoError(f.t, err)
+	f.check(err)
 	payloads := func(v any) *commonpb.Payloads {
 		p, err := converter.GetDefaultDataConverter().ToPayloads(v)
-		require.NoError(f.t, err)
+		f.check(err)
 		return p
 	}
 	in := workflows.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
@@ -128,12 +124,12 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
 }
 
-// UpdateWorkflowExecution answers, or finds no open run any more: each has ended since it was described.
+// UpdateWorkflowExecution answers, or finds no open run: each has ended since it was described.
 func (f *fakeTemporal) UpdateWorkflowExecution(context.Context,
 	*workflowservice.UpdateWorkflowExecutionRequest) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
 	if f.answer != nil {
 		out, err := converter.GetDefaultDataConverter().ToPayloads(f.answer)
-		require.NoError(f.t, err)
+		f.check(err)
 		return &workflowservice.UpdateWorkflowExecutionResponse{
 			UpdateRef: &updatepb.UpdateRef{WorkflowExecution: &commonpb.WorkflowExecution{}, UpdateId: "id"},
 			Stage:     enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED,
@@ -161,27 +157,37 @@ func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
 	f.started++
 	var in workflows.Input
 	err := converter.GetDefaultDataConverter().FromPayloads(r.Input, &in)
-	if f.last = in; err == nil && in.Reopen != nil {
-		err = f.reopen(ctx, in)
+	if f.last = in; err == nil {
+		err = begin(ctx, in)
 	}
 	return &workflowservice.StartWorkflowExecutionResponse{RunId: "1"}, err
 }
 
-func (f *fakeTemporal) reopen(ctx context.Context, in workflows.Input) error {
-	state := in.Snapshot.State
-	state.Status = run.Running
-	text, err := line(in.Snapshot.Tail.Seq+1, run.KindRunResumed,
-		run.RunResumed{Epoch: in.Reopen.Epoch, From: in.Reopen.From, State: &state})
-	if err != nil {
-		return err
+// begin projects the first events of a run.
+func begin(ctx context.Context, in workflows.Input) error {
+	if in.Target.Dir == "" {
+		return nil // of a schedule
+	}
+	batch := projector.Batch{Epoch: 1, First: 1}
+	events := []event{{run.KindRunStart, in.Start}, {run.KindPhaseStart, run.PhaseStart{Title: "The first stage"}}}
+	if in.Reopen != nil {
+		state := in.Snapshot.State
+		state.Status = run.Running
+		batch = projector.Batch{Epoch: in.Reopen.Epoch, First: in.Snapshot.Tail.Seq + 1, Prev: in.Snapshot.Tail.Chain}
+		events = []event{{run.KindRunResumed, run.RunResumed{Epoch: in.Reopen.Epoch, From: in.Reopen.From, State: &state}}}
+	}
+	for i, e := range events {
+		text, err := line(batch.First+int64(i), e.kind, e.payload)
+		if err != nil {
+			return err
+		}
+		batch.Lines = append(batch.Lines, text)
 	}
 	s, err := store.Open(ctx, in.Target.Store)
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	batch := projector.Batch{Epoch: in.Reopen.Epoch, First: in.Snapshot.Tail.Seq + 1, Prev: in.Snapshot.Tail.Chain,
-		Lines: []string{text}}
 	_, err = projector.At(in.Target.Dir).Project(ctx, blobs.Of(s), batch)
 	return err
 }

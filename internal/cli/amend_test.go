@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,11 +11,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 const threeSteps = `pipeline: three
@@ -27,7 +29,7 @@ stages:
 
 // TestReplayAmendsAtTheSamePlace replays a run that was amended between two checkpoints, from before and from after.
 func TestReplayAmendsAtTheSamePlace(t *testing.T) {
-	w := newTargetWorld(t)
+	w := newHost(t)
 	s, err := store.Open(t.Context(), "file://"+filepath.Join(w.state, "store"))
 	require.NoError(t, err)
 	defer s.Close()
@@ -42,35 +44,23 @@ func TestReplayAmendsAtTheSamePlace(t *testing.T) {
 	}
 	first, next := stored(threeSteps), stored(strings.Replace(threeSteps, "usd: 5", "usd: 9", 1))
 	id, dir := "cccc-amended", filepath.Join(w.root, "runs", "amended")
-	d := projector.At(dir)
-	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, CreatedAt: "2026-01-02T03:04:05.000Z",
-		Pipeline: "three", Store: s.URL()}))
-	require.NoError(t, operations.Index(w.state, id, dir))
 	terms := run.PlanTerms{TotalPasses: 3, Stages: []run.StageRef{{Name: "write", Kind: "once"}}}
 	start := run.RunStart{Pipeline: "three", RunID: id, ThreadID: id, Epoch: 1, Wording: run.WordingStages}
-	var lines []string
-	add := func(kind run.Kind, payload any) {
-		text, err := line(int64(len(lines)+1), kind, payload)
-		require.NoError(t, err)
-		lines = append(lines, text)
-	}
-	step := func(n int) {
+	begun := func(n int) event {
 		p := writing
 		p.Number = n
-		add(run.KindPassStart, run.PassStart{Pass: p, Attempt: 1})
-		add(run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOK, Attempts: 1,
-			Next: &run.Place{Round: 1, Step: n}})
+		return event{run.KindPassStart, run.PassStart{Pass: p, Attempt: 1}}
 	}
-	add(run.KindRunStart, start.Under(first, terms))
-	step(1)
-	add(run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1})
-	add(run.KindRunAmended, run.RunAmended{Old: first, New: next, Terms: terms, Running: true})
-	step(2)
-	step(3)
-	add(run.KindRunEnd, run.RunEnd{Status: run.Done})
-	p, err := d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
-	require.NoError(t, err)
-	require.Equal(t, run.ProjectionWritten, p.Outcome)
+	ended := func(n int) event {
+		p := writing
+		p.Number = n
+		return event{run.KindPassEnd, run.PassEnd{Pass: p, Outcome: run.CategoryOK, Attempts: 1,
+			Next: &run.Place{Round: 1, Step: n}}}
+	}
+	w.record(t, dir, run.Claim{RunID: id, Pipeline: "three"}, event{run.KindRunStart, start.Under(first, terms)},
+		begun(1), ended(1), begun(1),
+		event{run.KindRunAmended, run.RunAmended{Old: first, New: next, Terms: terms, Running: true}},
+		begun(2), ended(2), begun(3), ended(3), event{run.KindRunEnd, run.RunEnd{Status: run.Done}})
 
 	for from, at := range map[string]*run.Place{"cp-1": {Round: 1, Step: 2}, "pass-2": {Round: 1, Step: 2},
 		"pass-3": nil} {
@@ -89,4 +79,29 @@ func TestReplayAmendsAtTheSamePlace(t *testing.T) {
 		require.Equal(t, next, start.Amendments[0].New, from)
 		require.Equal(t, []run.Amendable{{Name: "budget.usd", Old: "5", New: "9"}}, start.Amendments[0].Differences, from)
 	}
+}
+
+// TestRunPrintsAmendment amends a run that waits for a usage limit.
+func TestRunPrintsAmendment(t *testing.T) {
+	w := newHost(t)
+	dir := filepath.Join(w.root, "waits")
+	w.run(t, "small.yaml", dir, "waits-1", run.WaitingLimit)
+	w.temporal.open = []string{"waits-1"}
+	w.temporal.answer = &workflows.Ack{Status: run.WaitingLimit, Message: "amended; in force for the next call"}
+	file := filepath.Join(w.root, "small.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(smallPipeline+"budget: {usd: 7}\n"), 0o644))
+	output, code := w.here("run", "small.yaml", "--output-dir", dir, "--amend", "--detach")
+	require.Equal(t, 0, code, output)
+	require.Contains(t, output, "Run waits-1: amended; in force for the next call.\n  small.yaml:")
+	require.Contains(t, output, "budget.usd is \"7\"")
+
+	var out bytes.Buffer
+	Main([]string{"run", "small.yaml", "--output-dir", dir, "--amend", "--detach", "--json"}, strings.NewReader(""), &out,
+		io.Discard)
+	var printed Started
+	require.NoError(t, json.Unmarshal(out.Bytes(), &printed), out.String())
+	require.Equal(t, "waits-1", printed.RunID)
+	require.NotNil(t, printed.Amended)
+	require.Equal(t, "amended; in force for the next call", printed.Amended.Message)
+	require.Equal(t, "budget.usd", printed.Amended.Differences[0].Name)
 }
