@@ -115,20 +115,27 @@ func TestText(t *testing.T) {
 	require.Equal(t, "a\uFFFDb", s.Text())
 }
 
-// TestLongOutputIsReadInBoundedMemory: the buffer holds one event or line.
+// TestLongOutputIsReadInBoundedMemory: the buffer holds one event, or the beginning of a line.
 func TestLongOutputIsReadInBoundedMemory(t *testing.T) {
 	event := `{"type":"user","message":{"content":[{"type":"tool_result","content":"` + strings.Repeat("x", 1<<18) +
 		`"}]}}` + "\n"
-	for name, unit := range map[string]string{"events": event, "lines": strings.Repeat("no JSON\n", 1<<15)} {
+	for name, row := range map[string]struct {
+		unit     string
+		bound    int
+		warnings int // at the end
+	}{
+		"events": {event, 2 * len(event), 0},
+		"lines":  {strings.Repeat("no JSON\n", 1<<15), 2 * maxLine, 1},
+		"a line": {strings.Repeat("no JSON ", 1<<15), 2 * maxLine, 1},
+	} {
 		p := newClaudeStream().(*lines)
 		for range 8 {
-			for _, f := range p.Parse([]byte(unit)) {
+			for _, f := range p.Parse([]byte(row.unit)) {
 				require.Less(t, len(f.Text), 2*maxLine, name)
 			}
-			require.LessOrEqual(t, cap(p.split.buf), 2*len(unit), name)
+			require.LessOrEqual(t, cap(p.split.buf), row.bound, name)
 		}
-		last := p.End()
-		require.Equal(t, name == "lines", len(last) == 1, "warnings are limited")
+		require.Len(t, p.End(), row.warnings, name)
 	}
 }
 
