@@ -357,7 +357,7 @@ var mistakes = []mistake{
 		`x.yaml:26: *judge is not defined; write &judge in front of its value, further up`},
 }
 
-func TestParseNamesEveryInjury(t *testing.T) {
+func TestParseNamesEveryMistake(t *testing.T) {
 	for _, c := range mistakes {
 		t.Run(c.name, func(t *testing.T) {
 			src := healthy + c.new

@@ -6,34 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func folded(t *testing.T, s State, events ...any) State {
-	t.Helper()
-	for _, p := range events {
-		raw, err := Payload(p)
-		require.NoError(t, err)
-		s = Apply(s, Event{Seq: s.Seq + 1, TS: "2026-01-02T03:04:05.000Z", Kind: kindOfPayload(p), Payload: raw})
-	}
-	return s
-}
-
-func kindOfPayload(p any) Kind {
-	switch p.(type) {
-	case RunStart:
-		return KindRunStart
-	case RunAmended:
-		return KindRunAmended
-	case PassStart:
-		return KindPassStart
-	case PassEnd:
-		return KindPassEnd
-	case RunPaused:
-		return KindRunPaused
-	case RunResumed:
-		return KindRunResumed
-	}
-	return ""
-}
-
 // TestPlanIsInForceWhenAStepBegins follows from which step an amendment counts: a running step keeps its plan until it
 // begins again.
 func TestPlanIsInForceWhenAStepBegins(t *testing.T) {
@@ -62,7 +34,7 @@ func TestPlanIsInForceWhenAStepBegins(t *testing.T) {
 		"while the run is paused": {[]any{start, begin, RunPaused{Reason: PassFailed}, amended}, "second", first},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := folded(t, State{}, row.events...)
+			s := Folded(t, State{}, row.events...)
 			require.Equal(t, row.plan, s.PlanInForce(start).Plan)
 			require.Equal(t, row.from, s.Plan.From)
 		})
@@ -71,11 +43,11 @@ func TestPlanIsInForceWhenAStepBegins(t *testing.T) {
 
 // TestAmendedBudgetCounts: only a definition with another budget replaces the one that an operator has set.
 func TestAmendedBudgetCounts(t *testing.T) {
-	s := folded(t, State{}, RunStart{RunID: "r", Epoch: 1, Plan: "first", Budget: Budget{CapUSD: 1, WarnUSD: 0.8}})
+	s := Folded(t, State{}, RunStart{RunID: "r", Epoch: 1, Plan: "first", Budget: Budget{CapUSD: 1, WarnUSD: 0.8}})
 	s.Spent.USD, s.Warned = 0.9, true
-	s = folded(t, s, RunAmended{New: PlanRef{Plan: "second"}})
+	s = Folded(t, s, RunAmended{New: PlanRef{Plan: "second"}})
 	require.Equal(t, Budget{CapUSD: 1, WarnUSD: 0.8}, s.Budget)
-	s = folded(t, s, RunAmended{New: PlanRef{Plan: "third"}, Budget: &Budget{CapUSD: 5, WarnUSD: 4}})
+	s = Folded(t, s, RunAmended{New: PlanRef{Plan: "third"}, Budget: &Budget{CapUSD: 5, WarnUSD: 4}})
 	require.Equal(t, Budget{CapUSD: 5, WarnUSD: 4}, s.Budget)
 	require.False(t, s.Warned)
 }
@@ -83,8 +55,8 @@ func TestAmendedBudgetCounts(t *testing.T) {
 // TestRevertKeepsAmendments: a fork begins with its checkpoint's plan, a revert keeps the newest one.
 func TestRevertKeepsAmendments(t *testing.T) {
 	start := RunStart{RunID: "r", Epoch: 1, Plan: "first"}
-	then := folded(t, State{}, start)
-	now := folded(t, then, PassEnd{Pass: Pass{Step: "001"}, Outcome: CategoryOK, Next: &Place{Round: 1, Step: 1}},
+	then := Folded(t, State{}, start)
+	now := Folded(t, then, PassEnd{Pass: Pass{Step: "001"}, Outcome: CategoryOK, Next: &Place{Round: 1, Step: 1}},
 		RunAmended{New: PlanRef{Plan: "second"}})
 	back := Checkpoint{State: then}.Reverted(now)
 	require.Equal(t, "second", back.Plan.Plan)
@@ -96,10 +68,10 @@ func TestRevertKeepsAmendments(t *testing.T) {
 // TestAmendedRoundsAreShown: the maximum of a loop is that of the plan in force, also after a revert.
 func TestAmendedRoundsAreShown(t *testing.T) {
 	stages := func(rounds int) []StageRef { return []StageRef{{Name: "review", Kind: "repeat", Rounds: rounds}} }
-	then := folded(t, State{}, RunStart{RunID: "r", Epoch: 1, Plan: "first", Wording: WordingStages, Stages: stages(2)})
-	now := folded(t, then, RunAmended{New: PlanRef{Plan: "second"}, Terms: PlanTerms{Stages: stages(5)}})
+	then := Folded(t, State{}, RunStart{RunID: "r", Epoch: 1, Plan: "first", Wording: WordingStages, Stages: stages(2)})
+	now := Folded(t, then, RunAmended{New: PlanRef{Plan: "second"}, Terms: PlanTerms{Stages: stages(5)}})
 	require.Equal(t, stages(5), now.Stages)
 	require.Equal(t, stages(5), Checkpoint{State: then}.Reverted(now).Stages)
-	older := folded(t, now, RunAmended{New: PlanRef{Plan: "third"}})
+	older := Folded(t, now, RunAmended{New: PlanRef{Plan: "third"}})
 	require.Equal(t, stages(5), older.Stages, "an amendment of an earlier release has no stages")
 }

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -11,40 +10,14 @@ import (
 )
 
 // limitEvents folds events, one second after another, and returns the state.
-func limitEvents(t *testing.T, events ...any) run.State {
+func limitEvents(t *testing.T, events ...any) (s run.State) {
 	t.Helper()
-	var s run.State
 	at := time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
 	for i, payload := range events {
-		raw, err := json.Marshal(payload)
-		require.NoError(t, err)
-		s = run.Apply(s, run.Event{Seq: int64(i + 1), TS: run.Time(at.Add(time.Duration(i) * time.Second)),
-			Kind: kindOf(payload), Payload: raw})
-		require.Empty(t, s.InvalidTransition, "event %d", i+1)
+		s.TS = run.Time(at.Add(time.Duration(i) * time.Second))
+		s = run.Folded(t, s, payload)
 	}
 	return s
-}
-
-func kindOf(payload any) run.Kind {
-	switch payload.(type) {
-	case run.RunStart:
-		return run.KindRunStart
-	case run.RunLimited:
-		return run.KindRunLimited
-	case run.RunUnlimited:
-		return run.KindRunUnlimited
-	case run.RunPaused:
-		return run.KindRunPaused
-	case run.RunResumed:
-		return run.KindRunResumed
-	case run.RunEnd:
-		return run.KindRunEnd
-	case run.PassAttempt:
-		return run.KindPassAttempt
-	case run.PassEnd:
-		return run.KindPassEnd
-	}
-	return run.KindPassStart
 }
 
 func limitedUntil(member, until string) run.LimitedCall {

@@ -10,23 +10,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// steps folds events into a running state.
-func steps(t *testing.T, s run.State, events ...any) run.State {
-	t.Helper()
-	kinds := map[string]run.Kind{
-		"run.PassStart": run.KindPassStart, "run.PassAttempt": run.KindPassAttempt, "run.PassEnd": run.KindPassEnd,
-		"run.RunSteered": run.KindRunSteered, "run.RunPaused": run.KindRunPaused, "run.RunResumed": run.KindRunResumed,
-	}
-	for _, payload := range events {
-		raw, err := run.Payload(payload)
-		require.NoError(t, err)
-		s = run.Apply(s, run.Event{Seq: s.Seq + 1, TS: "2026-01-02T03:00:00.000Z", Kind: kinds[fmt.Sprintf("%T", payload)],
-			Payload: raw})
-		require.Empty(t, s.InvalidTransition)
-	}
-	return s
-}
-
 func texts(all []run.Instruction) []string {
 	var out []string
 	for _, i := range all {
@@ -75,7 +58,7 @@ func TestInstructionsReachNextPrompts(t *testing.T) {
 			"builder", []string{"be brief"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Equal(t, row.want, texts(steps(t, begun, row.events...).InstructionsFor(row.role, row.call)))
+			require.Equal(t, row.want, texts(run.Folded(t, begun, row.events...).InstructionsFor(row.role, row.call)))
 		})
 	}
 }
@@ -83,7 +66,7 @@ func TestInstructionsReachNextPrompts(t *testing.T) {
 // TestPendingInstructionsOfEndedRun: a run that has ended shows only the instructions that no prompt contained.
 func TestPendingInstructionsOfEndedRun(t *testing.T) {
 	s := run.State{Status: run.Running, TS: "2026-01-02T03:00:00.000Z", Seq: 1, RunID: "r", Epoch: 1}
-	s = steps(t, s, run.RunSteered{Text: "used"}, run.RunSteered{Text: "by role", Role: "builder"},
+	s = run.Folded(t, s, run.RunSteered{Text: "used"}, run.RunSteered{Text: "by role", Role: "builder"},
 		run.PassEnd{Pass: run.Pass{Role: "builder"}, Outcome: run.CategoryOK, Instructions: []int64{2, 3}},
 		run.RunSteered{Text: "late", Role: "reviewer"})
 	require.Equal(t, []string{"used", "late"}, texts(s.Pending()), "another role may come")
@@ -95,13 +78,13 @@ func TestInstructionsAreBounded(t *testing.T) {
 	s := run.State{Status: run.Running, TS: "2026-01-02T03:00:00.000Z", Seq: 1, RunID: "r", Epoch: 1}
 	for n := range run.MaxInstructions {
 		require.False(t, s.SteeringFull())
-		s = steps(t, s, run.RunSteered{Text: fmt.Sprint(n)})
+		s = run.Folded(t, s, run.RunSteered{Text: fmt.Sprint(n)})
 	}
 	require.True(t, s.SteeringFull())
-	s = steps(t, s, run.PassEnd{Pass: run.Pass{Role: "builder"}, Outcome: run.CategoryOK, Instructions: []int64{4}})
+	s = run.Folded(t, s, run.PassEnd{Pass: run.Pass{Role: "builder"}, Outcome: run.CategoryOK, Instructions: []int64{4}})
 	require.False(t, s.SteeringFull(), "a used one no longer counts")
 	require.Equal(t, "for every role, used by builder", s.Instructions[2].Words())
-	s = steps(t, s, run.RunSteered{Text: "new", Role: "reviewer", By: "ann"})
+	s = run.Folded(t, s, run.RunSteered{Text: "new", Role: "reviewer", By: "ann"})
 	require.Len(t, s.Instructions, run.MaxInstructions)
 	require.Equal(t, []string{"0", "1", "3", "4", "5", "6", "7", "new"}, texts(s.Instructions))
 	require.Len(t, s.Pending(), run.MaxInstructions)
