@@ -47,6 +47,39 @@ func TestCheckDuringProjectionFindsNothing(t *testing.T) {
 	require.Greater(t, checks, 200)
 }
 
+// TestChecksBesideAWriterFindNothing lets both run at the same time, each as fast as it can.
+func TestChecksBesideAWriterFindNothing(t *testing.T) {
+	s, d := whole(t), claimed(t)
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	over := make(chan struct{})
+	writer.Go(func() {
+		defer close(over)
+		for _, b := range s.batches {
+			p, err := d.Project(context.Background(), s.blobs, b)
+			if err != nil || p.Outcome != run.ProjectionWritten {
+				t.Errorf("projection: %s, %v", p.Outcome, err)
+			}
+		}
+	})
+	var seq int64
+	for done := false; !done; {
+		select {
+		case <-over:
+			done = true
+		default:
+		}
+		r := check(t, d)
+		require.Empty(t, r.Issues)
+		if r.MetaStatus == "" {
+			continue // there is no meta.json yet: all lines count
+		}
+		require.GreaterOrEqual(t, r.Snapshot.Seq, seq, "a later check sees no less")
+		seq = r.Snapshot.Seq
+	}
+	require.EqualValues(t, len(s.lines), seq)
+}
+
 // meanwhile is a context that does something when it is first asked for its error: a check asks between two events.
 type meanwhile struct {
 	context.Context
