@@ -192,9 +192,7 @@ func TestAccountWakesRun(t *testing.T) {
 				require.LessOrEqual(t, waited, row.after+time.Minute)
 			}
 			require.Equal(t, []int64{0, row.probe, 0}, w.probes())
-			for _, start := range payloads[run.PassStart](w, run.KindPassStart) {
-				require.Equal(t, 1, start.Attempt)
-			}
+			w.requireFirstAttempts()
 		})
 	}
 }
@@ -274,9 +272,7 @@ func TestCallWaitsForItsTurn(t *testing.T) {
 			for i, wait := range row.waits {
 				require.Equal(t, wait, w.waits[i].Round(time.Second))
 			}
-			for _, start := range payloads[run.PassStart](w, run.KindPassStart) {
-				require.Equal(t, 1, start.Attempt, "waiting uses no attempt")
-			}
+			w.requireFirstAttempts()
 			require.Nil(t, w.dir.state(t).Problem, "waiting is no error")
 		})
 	}

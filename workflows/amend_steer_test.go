@@ -106,7 +106,7 @@ func TestInvalidInstructionsAreRefused(t *testing.T) {
 		for text, m := range map[string]message{
 			"the instruction is empty":                                    {"text": " \n"},
 			"the instruction has 4099 bytes as JSON; the maximum is 4096": {"text": strings.Repeat("x", 4097)},
-			`the pipeline has no role "nobody" from here on`:              {"text": "x", "role": "nobody"},
+			`the pipeline has no role "dancer" from here on`:              {"text": "x", "role": "dancer"},
 		} {
 			refused[text] = w.update("steer", m)
 		}

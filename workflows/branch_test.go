@@ -35,7 +35,7 @@ func TestReplayUsesRecordedResults(t *testing.T) {
 	branched(w, run.ModeReplay, run.UseRecorded)
 	w.agent.will(call(2, 1), reuse)
 	w.done()
-	require.Equal(t, []string{"g0.002.1.-.1"}, w.agent.ids, "it begins behind the checkpoint, with calls of its own")
+	require.Equal(t, []string{"g0.002.1.-.1"}, w.agent.ids, "it begins behind the checkpoint, with its own calls")
 	in := w.agent.inputs[0]
 	require.Equal(t, "their-run", in.RecordedRun)
 	require.Equal(t, 2, in.Generations)

@@ -144,14 +144,14 @@ func TestBudgetOfAProject(t *testing.T) {
 	}{
 		"no budget of the run": {run.Budget{}, run.Budget{CapUSD: 50, WarnUSD: 40}, run.Budget{CapUSD: 50,
 			WarnUSD: 40}},
-		"no budget of its own": {run.Budget{CapUSD: 12}, run.Budget{}, run.Budget{CapUSD: 10, WarnUSD: 8}},
+		"without its own budget": {run.Budget{CapUSD: 12}, run.Budget{}, run.Budget{CapUSD: 10, WarnUSD: 8}},
 		"more than the run has": {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 50, WarnUSD: 25},
 			run.Budget{CapUSD: 10, WarnUSD: 5}},
 		"less than the run has": {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 4, WarnUSD: 1, Calls: 3},
 			run.Budget{CapUSD: 4, WarnUSD: 1, Calls: 3}},
 		"less than a dollar": {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 0.5, WarnUSD: 0.25},
 			run.Budget{CapUSD: 0.5, WarnUSD: 0.25}},
-		"no warning of its own":     {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 4}, run.Budget{CapUSD: 4}},
+		"without its own warning":   {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 4}, run.Budget{CapUSD: 4}},
 		"a budget that is not left": {run.Budget{CapUSD: 1}, run.Budget{CapUSD: 4, WarnUSD: 1}, run.Budget{}},
 	} {
 		e := engineOf(run.State{Budget: row.run, Spent: run.Totals{USD: 2}})

@@ -17,7 +17,7 @@ import (
 
 func call(pass, try int) string { return fmt.Sprintf("g0.%03d.1.-.%d", pass, try) }
 
-// failing gives the first n calls of pass 1 a failure each.
+// failing is a harness in which the first n calls of pass 1 fail.
 func failing(t *testing.T, n int, how contract.PassResult) *harness {
 	w := newHarness(t, twoPasses)
 	for i := range n {
@@ -26,8 +26,8 @@ func failing(t *testing.T, n int, how contract.PassResult) *harness {
 	return w
 }
 
-// awaitFor says that every wait lies between its delay without and with the whole jitter, and under the cap.
-func awaitFor(t *testing.T, waits []time.Duration, most time.Duration, bare ...time.Duration) {
+// requireWaits wants every wait between its delay without and with the whole jitter, and under the maximum.
+func requireWaits(t *testing.T, waits []time.Duration, most time.Duration, bare ...time.Duration) {
 	t.Helper()
 	require.Len(t, waits, len(bare))
 	for i, d := range bare {
@@ -40,7 +40,7 @@ func TestTransientFailureIsRetried(t *testing.T) {
 	w := failing(t, 2, transient)
 	w.done()
 	require.Equal(t, []string{call(1, 1), call(1, 2), call(1, 3), call(2, 1)}, w.agent.ids)
-	awaitFor(t, w.waits, 2*time.Minute, 5*time.Second, 10*time.Second)
+	requireWaits(t, w.waits, 2*time.Minute, 5*time.Second, 10*time.Second)
 	require.Equal(t, []time.Duration{10 * time.Minute, 10 * time.Minute, 15 * time.Minute, 10 * time.Minute},
 		w.agent.times)
 	attempts := payloads[run.PassAttempt](w, run.KindPassAttempt)
@@ -62,7 +62,7 @@ func TestThirdTransientFailurePauses(t *testing.T) {
 	require.Len(t, paused, 1)
 	require.Equal(t, run.PassFailed, paused[0].Reason)
 	require.Contains(t, paused[0].Detail, "exit 1")
-	require.Len(t, w.waits, 2, "nobody waits for an attempt that is not made")
+	require.Len(t, w.waits, 2, "there is no wait for an attempt that is not made")
 	require.Equal(t, []string{call(1, 4), call(2, 1)}, w.agent.ids[3:], "attempts begin anew, call ids do not")
 }
 
@@ -238,7 +238,7 @@ func TestTurnWithoutWriteMakesNoCall(t *testing.T) {
 		trace   []string // after the first call
 	}{
 		"full disk": {func(w *harness) { w.dir.full = 1 }, []string{
-			"Project: no room", "Project 4-6 written", "RunPass g0.002.1.-.1",
+			"Project: disk full", "Project 4-6 written", "RunPass g0.002.1.-.1",
 		}},
 		"lost directory": {func(w *harness) { w.dir.lose() }, []string{
 			"Project 4-6 gap", "Project 4-6 gap", "Rebuild", "Project 4-7 written", "RunPass g0.002.1.-.1",
@@ -275,7 +275,7 @@ func otherLine(w *harness) string {
 	return line
 }
 
-// A lost turn may have written its events: they are written again, then the same call is delivered without them.
+// A lost turn may have written its events: they are written once more, then the same call is delivered without them.
 func TestLostTurn(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.agent.will(call(1, 1), breaks(temporal.NewHeartbeatTimeoutError()))
@@ -303,7 +303,7 @@ func TestGroupsTakeNoTurn(t *testing.T) {
 	require.EqualValues(t, 1, w.turns.Load(), "the reader")
 }
 
-// A receiver of notices hears of an event before the call that follows it, which may take hours.
+// A notice of an event is sent before the call that follows it, which may take hours.
 func TestNoticesDoNotWaitForATurn(t *testing.T) {
 	w := newHarness(t, strings.Replace(fourPasses, "usd: 3", "usd: 6", 1)+"notify: [{run: [bell], on: [budget]}]\n")
 	told := make(chan struct{})

@@ -17,7 +17,7 @@ import (
 // crowd lets the execution have enough history.
 func (w *harness) crowd() {
 	w.env.SetContinueAsNewSuggested(true)
-	w.env.SignalWorkflow("nudge", nil) // Temporal says so with the next workflow task
+	w.env.SignalWorkflow("nudge", nil) // the next workflow task has the suggestion
 }
 
 func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {

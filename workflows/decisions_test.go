@@ -68,8 +68,8 @@ var allActions = []string{"continue", "retry_feedback", "continue_with_waiver", 
 // TestDecisionTable compares testdata/decisions.txt with what each action that is offered does at each place, and what
 // an expiry does: the calls before and after the answer (i implementer, r reviewer, b builder, p reader, t tests; in
 // upper case with the feedback; D delivery attempted), the end, and the number of questions. Later questions are
-// answered with halt. Actions that are not offered are refused. Each trigger of each kind of question has a place; those
-// of runs across projects are in TestRunAcrossProjectsByOutcome.
+// answered with halt. Actions that are not offered are refused. Each trigger of each kind of question has a place, and
+// those of runs across projects are in TestRunAcrossProjectsByOutcome.
 func TestDecisionTable(t *testing.T) {
 	var got strings.Builder
 	placed := map[string]bool{}
@@ -122,9 +122,7 @@ func (d decisionPlace) first(t *testing.T) (first run.Question) {
 		}
 		w.env.RegisterDelayedCallback(func() { w.signal("decide", message{"action": "halt"}) }, time.Minute)
 	})
-	r, err := w.execute()
-	require.NoError(t, err)
-	require.Equal(t, run.Halted, r.Status)
+	w.executeHalted()
 	require.Len(t, refused, len(allActions)-len(first.Actions))
 	for action, r := range refused {
 		require.ErrorContains(t, r.refused, action+" is not offered here: use one of "+strings.Join(first.Actions, ", "))

@@ -15,10 +15,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// judged is work that somebody judges before it is delivered.
+// judged is work that is reviewed before it is delivered.
 const judged = reviewed + "      - role: reviewer\n"
 
-// deliveries are what the journal says of them.
+// deliveries are the journaled deliveries.
 func (w *harness) deliveries() []run.DeliveryCompleted {
 	return payloads[run.DeliveryCompleted](w, run.KindDeliveryCompleted)
 }
@@ -41,7 +41,7 @@ func TestDelivery(t *testing.T) {
 	require.Equal(t, []run.WorkspaceUpdated{{Step: "001", Call: "run-1/" + call(1, 1), Changed: 1,
 		Tree:   run.Blob{Digest: "tree of run-1/" + call(1, 1)},
 		Commit: "commit of tree of run-1/" + call(1, 1)}}, payloads[run.WorkspaceUpdated](w, run.KindWorkspaceUpdated))
-	require.Len(t, w.trees.carries, 1, "who gives no changes leaves the tree alone")
+	require.Len(t, w.trees.carries, 1, "a review changes no tree")
 	synced := w.trees.carries[0]
 	require.Equal(t, "tree of run-1/"+call(1, 1), synced.Tree.Tree.Digest)
 	require.Equal(t, *w.in.Start.Workspace, synced.Tree.Workspace)
@@ -171,7 +171,7 @@ func TestDirtyTargetAsks(t *testing.T) {
 			asked := w.asked(run.KindDeliveryRequested)
 			require.Len(t, asked, 2)
 			require.Equal(t, []string{"retry", "skip", "halt"}, asked[0].Actions)
-			require.Equal(t, "the target has changes of its own in a.txt", asked[0].Question)
+			require.Equal(t, "the target has other changes in a.txt", asked[0].Question)
 			require.False(t, s.Markers.RejectedOutcome || s.Markers.NoOpOutcome || s.Markers.NoChangeOutcome)
 			require.Equal(t, name == "cleaned", s.Delivery != nil && s.Delivery.Delivered)
 		})
@@ -237,13 +237,13 @@ func TestFullDiskDuringDelivery(t *testing.T) {
 // fakeTrees are the run's own checkout and the target of its delivery.
 type fakeTrees struct {
 	mu       sync.Mutex
-	broken   int                    // so many attempts of Carry fail
-	busy     int                    // so many find no slot
+	broken   int                    // number of syncs that fail
+	busy     int                    // number of syncs that find no slot
 	away     int                    // number of checkouts that find no store
 	changes  *run.WorkspaceUpdated  // that Carry reports
-	found    contract.DeliverResult // what a look finds
-	dirty    int                    // so many deliveries find the target changed
-	full     int                    // so many calls of Deliver find the disk full
+	found    contract.DeliverResult // what a dry run finds
+	dirty    int                    // number of deliveries that find the target changed
+	full     int                    // number of deliveries that find the disk full
 	looks    []contract.DeliverInput
 	delivers []contract.DeliverInput
 	carries  []contract.SyncWorkspaceInput
@@ -291,7 +291,7 @@ func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contra
 	f.delivers = append(f.delivers, in)
 	if f.dirty > 0 {
 		f.dirty--
-		res.Reason, res.Dirty = "the target has changes of its own in a.txt", []string{"a.txt"}
+		res.Reason, res.Dirty = "the target has other changes in a.txt", []string{"a.txt"}
 		return res, nil
 	}
 	res.Delivered, res.To, res.Location, res.Commit = true, "branch", "result", "delivered"
@@ -318,7 +318,7 @@ func TestFailedCheckoutPausesAndRetries(t *testing.T) {
 	require.Contains(t, paused[0].Detail, "the branch is checked out elsewhere")
 	require.Len(t, w.trees.carries, 1)
 	require.Len(t, payloads[run.PassEnd](w, run.KindPassEnd), 2)
-	require.Len(t, w.agent.ids, 2, "nobody is asked twice")
+	require.Len(t, w.agent.ids, 2, "no call is repeated")
 }
 
 // A revert while the changes of a pass wait for the checkout abandons the pass: its call is made again.

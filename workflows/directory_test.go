@@ -24,7 +24,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 	w.env.RegisterDelayedCallback(func() {
 		asked = true
 		s := w.status()
-		require.Equal(t, run.Paused, s.Status, "everybody who asks is told at once")
+		require.Equal(t, run.Paused, s.Status, "queries answer at once")
 		require.Equal(t, run.DiskFull, s.Reason)
 		require.Equal(t, workflows.HeldAnswer{
 			Held: true, Message: "no space left on device", RetryAt: run.Time(startTime.Add(45 * time.Second)),
@@ -37,7 +37,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 	require.True(t, asked)
 	require.True(t, during.Held, "it is held up while it retries, too")
 	require.Zero(t, query[workflows.HeldAnswer](w, workflows.QueryHeld))
-	require.Equal(t, append(slices.Repeat([]string{"Project: no room"}, 4), "Project 4-7 written"), w.trace[3:8])
+	require.Equal(t, append(slices.Repeat([]string{"Project: disk full"}, 4), "Project 4-7 written"), w.trace[3:8])
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, paused, 1)
 	require.Equal(t, run.DiskFull, paused[0].Reason)

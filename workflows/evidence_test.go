@@ -111,8 +111,8 @@ func TestCleanPassEndsTheReportOfTampering(t *testing.T) {
 	require.Equal(t, 3, commands)
 }
 
-// alone wants every answered call to have an id of its own, and gives the folders that its evidence goes to by step.
-func (w *harness) alone() map[string][]int {
+// evidenceByStep wants every answered call to have its own id, and returns the folders of its evidence by step.
+func (w *harness) evidenceByStep() map[string][]int {
 	w.t.Helper()
 	ids, redo := map[string]bool{}, map[string][]int{}
 	for _, e := range w.dir.events(w.t) {
@@ -134,7 +134,7 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 		w.agent.scores = []float64{3}
 		w.answers(retry, retry, retry, message{"action": "continue"})
 		w.done()
-		require.Equal(t, []int{0, 1, 2, 3}, w.alone()["001"])
+		require.Equal(t, []int{0, 1, 2, 3}, w.evidenceByStep()["001"])
 		require.Equal(t, []string{"g0.001.1.-.1", "g0.001.1.-.r1-1", "g0.001.1.-.r2-1", "g0.001.1.-.r3-1"},
 			w.agent.ids[:4])
 		require.NotContains(t, strings.Join(w.agent.ids[4:], " "), ".r",
@@ -145,14 +145,14 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 		w.agent.will("g0.002.1.-.1", unsound)
 		w.answers(message{"action": "retry"})
 		w.ends(run.Done, "")
-		require.Equal(t, map[string][]int{"001": {0}, "work/2": {0}, "002": {0, 1}}, w.alone())
+		require.Equal(t, map[string][]int{"001": {0}, "work/2": {0}, "002": {0, 1}}, w.evidenceByStep())
 	})
 	t.Run("a rejected delivery, over two stages", func(t *testing.T) {
 		w := newHarness(t, reviewed+"  - name: judge\n    steps:\n      - {role: reviewer}\n")
 		w.agent.words = []string{"rejected", "approved"}
 		w.answers(message{"action": "fix", "feedback": "say why"})
 		w.ends(run.Done, "")
-		require.Equal(t, map[string][]int{"001": {0, 1}, "002": {0, 1}}, w.alone())
+		require.Equal(t, map[string][]int{"001": {0, 1}, "002": {0, 1}}, w.evidenceByStep())
 	})
 	t.Run("a loop that is sent back gets a new round", func(t *testing.T) {
 		w := newHarness(
@@ -163,7 +163,7 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 		w.agent.words = []string{"rejected", "approved"}
 		w.answers(message{"action": "fix", "feedback": "say why"})
 		w.ends(run.Done, "")
-		require.Equal(t, map[string][]int{"work/1": {0, 0}, "work/2": {0, 0}}, w.alone())
+		require.Equal(t, map[string][]int{"work/1": {0, 0}, "work/2": {0, 0}}, w.evidenceByStep())
 	})
 }
 

@@ -35,7 +35,7 @@ type fakeAgent struct {
 	note    func(string)
 }
 
-// will gives the next deliveries of a call their scripts.
+// will sets the scripts of the next deliveries of a call.
 func (a *fakeAgent) will(call string, s ...script) { a.scripts[call] = append(a.scripts[call], s...) }
 
 func (a *fakeAgent) RunPass(ctx context.Context, in contract.PassInput) (contract.PassResult, error) {
@@ -138,7 +138,7 @@ var (
 	}
 )
 
-// fakeCamera fails as often as it is told.
+// fakeCamera fails a number of times.
 type fakeCamera struct {
 	mu        sync.Mutex
 	fails     int

@@ -22,7 +22,7 @@ type fakeDirectory struct {
 	mu       sync.Mutex
 	epoch    int
 	lines    []string
-	written  []string // what history and segments hold: a rebuild gives it back
+	written  []string // what history and segments hold: a rebuild restores it
 	batches  []contract.ProjectInput
 	seals    []contract.ArchiveSegmentInput
 	before   map[int]func()        // the nth batch, from 1
@@ -35,7 +35,7 @@ type fakeDirectory struct {
 	opens    []contract.OpenInput
 	restored bool                   // the artifact was restored while the run was paused
 	taken    error                  // by another start
-	moves    []contract.RehomeInput // that were looked at
+	moves    []contract.RehomeInput // that were checked
 	key      *grants.Key
 	looked   func() // while a move is
 	notHere  error  // what a move finds
@@ -46,7 +46,7 @@ type fakeDirectory struct {
 	troubles []contract.RecoveredError // what the next projection had to get over
 
 	damage  []run.JournalDamage // what is found where a batch is verified
-	missing []run.JournalDamage // what a rebuild has to put right
+	missing []run.JournalDamage // what a rebuild repairs
 	unkept  []run.JournalDamage // what keeps a segment from being stored
 }
 
@@ -117,7 +117,7 @@ func (d *fakeDirectory) Project(_ context.Context, in contract.ProjectInput) (co
 		hook()
 	}
 	if d.noRoom() {
-		d.note("Project: no room")
+		d.note("Project: disk full")
 		return contract.ProjectResult{}, errFull
 	}
 	res := d.project(in)
@@ -140,7 +140,7 @@ func (d *fakeDirectory) noRoom() bool {
 	return d.full >= 0
 }
 
-// resumedOrEnded says that a batch is one for which the whole journal is verified.
+// resumedOrEnded reports whether a batch is one for which the whole journal is verified.
 func resumedOrEnded(lines []string) bool {
 	return slices.ContainsFunc(lines, func(l string) bool {
 		return strings.Contains(l, string(run.KindRunEnd)) || strings.Contains(l, string(run.KindRunResumed))
@@ -178,7 +178,7 @@ func (d *fakeDirectory) project(in contract.ProjectInput) contract.ProjectResult
 	return contract.ProjectResult{Outcome: "written", Tail: d.tail()}
 }
 
-// holds says that a batch reaches the end of the lines on its own.
+// holds reports whether a batch reaches the end of the lines alone.
 func (d *fakeDirectory) holds(in contract.ProjectInput) bool {
 	n := len(d.lines) - int(in.First) + 1
 	if n < 0 || n > len(in.Lines) ||
@@ -199,7 +199,7 @@ func (d *fakeDirectory) folded() (s run.State) {
 	return s
 }
 
-// become gives the directory other lines.
+// become replaces the lines of the directory.
 func (d *fakeDirectory) become(lines []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -107,7 +107,7 @@ func (w *harness) registerProjects() {
 	}
 }
 
-// child is the run of a project. It reports what it leaves, and ends when its record says so.
+// child is the run of a project. It reports what it leaves, and ends when its record is closed.
 func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Result, error) {
 	alias, f := in.Start.MemberOf.Alias, w.projects
 	f.mu.Lock()
@@ -180,7 +180,7 @@ func (f *fakeProjects) deliver(_ context.Context, in contract.DeliverProjectInpu
 	return res, nil
 }
 
-// projectStory is what the journal says of projects and of questions about them: one line for each event, in order.
+// projectStory lists the events of projects and of questions about them: one line for each event, in order.
 // Projects of the same batch are in the order of their names.
 func (w *harness) projectStory() (story []string) {
 	w.t.Helper()

@@ -17,8 +17,8 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// afterReset makes the execution one that came of a reset; since says when the history that the reset has left is
-// behind it.
+// afterReset makes the execution one that came of a reset; since reports whether the history that the reset has left is
+// replayed.
 func (w *harness) afterReset(since func() bool) {
 	workflows.SetInterceptors(w.env, &resetWorker{})
 	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion,
@@ -57,8 +57,8 @@ func (o *resetOutbound) GetInfo(ctx workflow.Context) *workflow.Info {
 	return &info
 }
 
-// doneOnce runs a pipeline to its end, and makes another execution, an hour later, on the directory. It gives what
-// the first came to, and its lines.
+// doneOnce runs a pipeline to its end, and makes another execution, an hour later, on the directory. It returns
+// the result of the first, and its lines.
 func doneOnce(t *testing.T, definition string) (*harness, workflows.Result, []string) {
 	t.Helper()
 	w := newHarness(t, definition)

@@ -105,11 +105,8 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 		w.agent.will(call(1, try), goes(permanent))
 	}
 	var refused, unexplained error
-	pauses := 0
-	var paused func()
-	paused = func() {
-		if pauses++; pauses < 3 {
-			w.onPause(paused)
+	w.onEachPause(func(n int) {
+		if n < 3 {
 			w.signal("resume", message{})
 			return
 		}
@@ -121,8 +118,7 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 			w.signal("resume", message{"force": true})
 			w.signal("resume", message{"force": true, "reason": "the cause is fixed"})
 		}, time.Second)
-	}
-	w.onPause(paused)
+	})
 	w.done()
 	reasons := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, reasons, 3)

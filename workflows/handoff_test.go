@@ -54,7 +54,7 @@ func TestRetryFeedbackRepeatsStep(t *testing.T) {
 	w.answers(message{"action": "retry_feedback", "feedback": "shorter"}, message{"action": "continue"})
 	w.done()
 	require.Equal(t, []string{"retry_feedback", "continue"}, w.decisions())
-	require.Equal(t, []string{"", "shorter"}, received[:2], "the words are for the step that is done again")
+	require.Equal(t, []string{"", "shorter"}, received[:2], "the feedback is for the step that is repeated")
 	for _, words := range received[2:] {
 		require.Empty(t, words, "and for no other")
 	}

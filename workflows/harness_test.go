@@ -283,7 +283,7 @@ func (w *harness) story(kinds ...run.Kind) []string {
 	return out
 }
 
-// about says which pass or round an event speaks of.
+// about names the pass or checkpoint of an event.
 func about(e run.Event) string {
 	var p run.Pass
 	e.Decode(&p)
@@ -331,7 +331,7 @@ stages:
     steps: [{role: builder}, {role: builder}]
 `
 
-// aGroup is three critics at the same time, and somebody who reads them.
+// aGroup is three critics at the same time, and a reader of their replies.
 const aGroup = head + `
 stages:
   - name: look

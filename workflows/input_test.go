@@ -100,24 +100,19 @@ func TestQueriesAnswerTheState(t *testing.T) {
 	w.in.Start.ConfigHash, w.in.Start.MaxRounds = "hash", 7
 	var plan workflows.PlanAnswer
 	var cost workflows.CostAnswer
-	var handoff, closed workflows.HandoffAnswer
+	var handoff workflows.HandoffAnswer
 	var dir workflows.DirectoryAnswer
-	query := func(name string, to any) {
-		v, err := w.env.QueryWorkflow(name)
-		require.NoError(t, err)
-		require.NoError(t, v.Get(to))
-	}
 	asked := run.Question{}
 	w.answering(func(_ int, q run.Question) {
 		asked = q
-		query(workflows.QueryPlan, &plan)
-		query(workflows.QueryCost, &cost)
-		query(workflows.QueryHandoff, &handoff)
-		query(workflows.QueryDirectory, &dir)
+		plan = query[workflows.PlanAnswer](w, workflows.QueryPlan)
+		cost = query[workflows.CostAnswer](w, workflows.QueryCost)
+		handoff = query[workflows.HandoffAnswer](w, workflows.QueryHandoff)
+		dir = query[workflows.DirectoryAnswer](w, workflows.QueryDirectory)
 		w.signal("decide", message{"action": "continue", "note": "fine"})
 	})
 	w.done()
-	query(workflows.QueryHandoff, &closed)
+	closed := query[workflows.HandoffAnswer](w, workflows.QueryHandoff)
 	require.Equal(t, workflows.PlanAnswer{Pipeline: "small", Plan: w.in.Start.Plan, ConfigHash: "hash", TotalPasses: 2,
 		MaxRounds: 7, Stages: w.in.Start.Stages, Next: run.Place{Round: 1, Step: 1}}, plan)
 	require.Equal(t, workflows.DirectoryAnswer{Dir: "/runs/1", Queue: "passbook-dir-here"}, dir)
@@ -140,7 +135,7 @@ func TestQueriesAnswerTheState(t *testing.T) {
 	require.Nil(t, closed.Question)
 }
 
-// TestNoticeDescribesTheRun: what a receiver is told of a pause.
+// TestNoticeDescribesTheRun: what a receiver gets about a pause.
 func TestNoticeDescribesTheRun(t *testing.T) {
 	w := newHarness(t, aLoop+twoReceivers)
 	w.agent.scores = []float64{1, 4}

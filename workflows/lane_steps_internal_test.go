@@ -172,11 +172,11 @@ func TestEndsOfALane(t *testing.T) {
 		kind      run.Kind
 		outcome   string
 	}{
-		"no verdict":       {nil, false, "", run.KindLaneEnded, run.LaneOutcomeDone},
-		"rejected":         {&no, false, "", run.KindLaneWaiting, ""},
-		"accepted":         {&no, true, "", run.KindLaneEnded, run.LaneOutcomeDone},
-		"rejected, go on":  {&no, false, "continue", run.KindLaneEnded, run.LaneOutcomeFailed},
-		"no verdict, then": {nil, false, "continue", run.KindLaneEnded, run.LaneOutcomeDone},
+		"no verdict":         {nil, false, "", run.KindLaneEnded, run.LaneOutcomeDone},
+		"rejected":           {&no, false, "", run.KindLaneWaiting, ""},
+		"accepted":           {&no, true, "", run.KindLaneEnded, run.LaneOutcomeDone},
+		"rejected, continue": {&no, false, "continue", run.KindLaneEnded, run.LaneOutcomeFailed},
+		"no verdict, then":   {nil, false, "continue", run.KindLaneEnded, run.LaneOutcomeDone},
 	} {
 		e := waiting(run.LaneFailed, 1)
 		e.j.state.Lanes.Active[2].Waived, e.j.state.Lanes.Active[2].Tree = row.waived, &run.Blob{Digest: "work"}

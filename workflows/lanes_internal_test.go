@@ -14,7 +14,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestQuestionAboutALane: the text says what the answers do.
+// TestQuestionAboutALane: the text contains what the answers do.
 func TestQuestionAboutALane(t *testing.T) {
 	for name, row := range map[string]struct {
 		wait run.LaneWait

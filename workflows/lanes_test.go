@@ -71,9 +71,7 @@ func TestLanesWaitForLimit(t *testing.T) {
 	require.Len(t, payloads[run.RunLimited](w, run.KindRunLimited), 1)
 	require.GreaterOrEqual(t, w.env.Now().Sub(startTime), 3*time.Hour)
 	require.Len(t, w.agent.ids, 6)
-	for _, start := range payloads[run.PassStart](w, run.KindPassStart) {
-		require.Equal(t, 1, start.Attempt, "a limit uses no attempt")
-	}
+	w.requireFirstAttempts()
 	require.Nil(t, w.dir.state(t).Limited)
 }
 
@@ -204,9 +202,7 @@ func TestHaltEndsRunWithLanes(t *testing.T) {
 	w.agent.will(laneCall("b", "1"), goes(transient))
 	w.dir.when(run.KindQuestionAwaited, func() { w.signal("decide", message{"action": "halt"}) })
 	w.dir.when(run.KindGateRequested, func() { w.signal("decide", message{"action": "halt"}) })
-	r, err := w.execute()
-	require.NoError(t, err)
-	require.Equal(t, run.Halted, r.Status)
+	w.executeHalted()
 	require.LessOrEqual(t, len(w.itemsCalled()), 6)
 	require.NotContains(t, w.ended(), "b done")
 }

@@ -40,7 +40,7 @@ func TestLimitSuspendsRun(t *testing.T) {
 			[]time.Duration{15 * m, 30 * m, h, h, h}, 0},
 		"a rate limit":             {run.LimitRate, make([]time.Duration, 3), []time.Duration{m / 2, m, 2 * m}, 0},
 		"a rate limit with a time": {run.LimitRate, []time.Duration{20 * m}, []time.Duration{20 * m}, 0},
-		"an overload all night": {run.LimitOverload, make([]time.Duration, 7),
+		"an overload of hours": {run.LimitOverload, make([]time.Duration, 7),
 			[]time.Duration{m / 2, m, 2 * m, 4 * m, 8 * m, 15 * m, 15 * m}, 0},
 		"no connection":                     {run.LimitUnreachable, make([]time.Duration, 2), []time.Duration{m / 2, m}, 0},
 		"a reset that has passed meanwhile": {run.LimitPlan, []time.Duration{-h}, []time.Duration{10 * time.Second}, m},
@@ -63,9 +63,7 @@ func TestLimitSuspendsRun(t *testing.T) {
 				require.LessOrEqual(t, w.waits[i], want+row.jitter)
 			}
 			require.Equal(t, []string{call(1, len(row.waits)+1), call(2, 1)}, w.agent.ids[len(row.waits):])
-			for _, start := range payloads[run.PassStart](w, run.KindPassStart) {
-				require.Equal(t, 1, start.Attempt, "a limit uses no attempt")
-			}
+			w.requireFirstAttempts()
 			ends := payloads[run.PassEnd](w, run.KindPassEnd)
 			require.Equal(t, 1, ends[0].Attempts)
 			s := w.dir.state(t)
@@ -102,7 +100,7 @@ func TestLimitKeepsAttempts(t *testing.T) {
 	require.Equal(t, []string{"30s", "1m30s", "30s"}, waits, "the provider answered in between")
 }
 
-// TestLimitWaitsAtMostMaxWait pauses for an operator after that, and not after a night with a closed lid.
+// TestLimitWaitsAtMostMaxWait pauses for an operator after that.
 func TestLimitWaitsAtMostMaxWait(t *testing.T) {
 	for name, row := range map[string]struct {
 		limits string
@@ -144,14 +142,7 @@ func TestBlockedAccountPausesAtOnce(t *testing.T) {
 				w.agent.will(groupCall("critic-B", string(rune('1'+try))), goes(blocked))
 			}
 			pauses := 0
-			var again func()
-			again = func() {
-				if pauses++; pauses < 5 {
-					w.onPause(again)
-				}
-				w.signal("resume", nil)
-			}
-			w.onPause(again)
+			w.onEachPause(func(n int) { pauses = n; w.signal("resume", nil) })
 			w.done()
 			require.Empty(t, w.waits)
 			require.Equal(t, 4, pauses, "the group does not continue without the member, and no resume needs force")
@@ -329,7 +320,7 @@ func TestNoticeOfLimitIsSentOnce(t *testing.T) {
 	}{
 		"a usage limit, met again":    {run.LimitPlan, []time.Duration{time.Hour, 2 * time.Hour, 0}, 1},
 		"a rate limit for a minute":   {run.LimitRate, night[:2], 0},
-		"an overload for all night":   {run.LimitOverload, night, 1},
+		"an overload of hours":        {run.LimitOverload, night, 1},
 		"a long time to wait at once": {run.LimitRate, []time.Duration{20 * time.Minute}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

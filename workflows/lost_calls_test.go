@@ -125,9 +125,7 @@ func TestUnreachableStoreDelaysRun(t *testing.T) {
 			}
 			var held workflows.HeldAnswer
 			w.env.RegisterDelayedCallback(func() {
-				v, err := w.env.QueryWorkflow(workflows.QueryHeld)
-				require.NoError(t, err)
-				require.NoError(t, v.Get(&held))
+				held = query[workflows.HeldAnswer](w, workflows.QueryHeld)
 			}, 100*time.Second)
 			w.done()
 			require.Empty(t, w.away)
@@ -207,7 +205,7 @@ func TestNothingIsJournaledAfterEnd(t *testing.T) {
 		},
 	}
 	w.done()
-	require.Empty(t, w.dir.troubles, "it was told")
+	require.Empty(t, w.dir.troubles, "it was reported")
 	events := w.dir.events(t)
 	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
 }

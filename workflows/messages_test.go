@@ -239,16 +239,9 @@ func TestPauseDuringComposeMakesNoCall(t *testing.T) {
 func TestRequestedPauseIsReported(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	var before, requested, cancelled, now string
-	query := func() string {
-		v, err := w.env.QueryWorkflow(workflows.QueryStatus)
-		require.NoError(t, err)
-		var s workflows.StatusAnswer
-		require.NoError(t, v.Get(&s))
-		return s.Pausing
-	}
 	pausing := func() string { // after the signals before it
 		answer := make(chan string, 1)
-		w.env.RegisterDelayedCallback(func() { answer <- query() }, 0)
+		w.env.RegisterDelayedCallback(func() { answer <- query[workflows.StatusAnswer](w, workflows.QueryStatus).Pausing }, 0)
 		return <-answer
 	}
 	w.onPause(func() { now = pausing(); w.signal("resume", nil) })
@@ -292,4 +285,40 @@ func TestResumeDoesNotWaitForTheLastMessage(t *testing.T) {
 	}
 	require.Equal(t, most, sent)
 	require.NotContains(t, last, string(run.KindPassStart), "it would wait for all of them")
+}
+
+// onEachPause runs f with the number of each pause that is on disk.
+func (w *harness) onEachPause(f func(n int)) {
+	n := 0
+	var next func()
+	next = func() {
+		w.onPause(next)
+		n++
+		f(n)
+	}
+	w.onPause(next)
+}
+
+// executeCancelled runs the workflow, which must end as cancelled.
+func (w *harness) executeCancelled() {
+	w.t.Helper()
+	_, err := w.execute()
+	require.ErrorAs(w.t, err, new(*temporal.CanceledError))
+	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
+}
+
+// executeHalted runs the workflow, which must end as halted.
+func (w *harness) executeHalted() {
+	w.t.Helper()
+	r, err := w.execute()
+	require.NoError(w.t, err)
+	require.Equal(w.t, run.Halted, r.Status)
+}
+
+// requireFirstAttempts wants each call to be a first attempt: waits use none.
+func (w *harness) requireFirstAttempts() {
+	w.t.Helper()
+	for _, start := range payloads[run.PassStart](w, run.KindPassStart) {
+		require.Equal(w.t, 1, start.Attempt)
+	}
 }

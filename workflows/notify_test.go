@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// fakeReceivers take messages, after as many failures as they are told to have.
+// fakeReceivers receive notices, after a number of failures.
 type fakeReceivers struct {
 	mu    sync.Mutex
 	fails map[int]int // by receiver
@@ -38,7 +38,7 @@ func (f *fakeReceivers) Notify(_ context.Context, in contract.NotifyInput) error
 	return nil
 }
 
-// events are what one receiver was told of.
+// events are those that one receiver has notices of.
 func (f *fakeReceivers) events(receiver int) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -70,7 +70,7 @@ func TestNoticesGoToSubscribedReceivers(t *testing.T) {
 	w.dir.when(run.KindHandoffRequested, func() { w.signal("decide", message{"action": "continue"}) })
 	w.done()
 	require.ElementsMatch(t, []string{"question awaiting_phase_handoff", "end done"}, w.received.events(0),
-		"each is a workflow of its own: no order is promised")
+		"each is a separate workflow: no order is promised")
 	require.Empty(t, w.received.events(1), "it did not ask for these")
 
 	n := w.received.got[slices.IndexFunc(w.received.got,

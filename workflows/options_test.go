@@ -226,7 +226,7 @@ func TestTimersHaveSummaries(t *testing.T) {
 	}
 }
 
-// TestNoticesAreChildren: a notice has a workflow of its own, which outlives the run.
+// TestNoticesAreChildren: a notice has its own workflow, which outlives the run.
 func TestNoticesAreChildren(t *testing.T) {
 	w := newHarness(t, twoPasses+twoReceivers).observed()
 	w.done()

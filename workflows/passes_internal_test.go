@@ -39,7 +39,7 @@ func TestCallsOfAPass(t *testing.T) {
 	require.Empty(t, p.evidenceDir(), "only loops have folders")
 	for _, of := range []run.RunStart{{Parent: &run.Parent{}}, {Source: &run.Source{}}} {
 		e.in.Start = of
-		require.Equal(t, "run-1/g3.work/2.2.a.2", p.nextCallID(), "a call of its own")
+		require.Equal(t, "run-1/g3.work/2.2.a.2", p.nextCallID(), "its own call")
 	}
 	e.j.state.Redone = []run.Redone{{Stage: 1, Times: 4, Until: run.Place{Stage: 1, Round: 2, Step: 9}}}
 	require.Equal(t, "run-1/g3.work/2.2.a.r4-2", p.nextCallID())

@@ -58,7 +58,7 @@ func TestRehome(t *testing.T) {
 		From: "/runs/1", To: "/new", FromQueue: "passbook-dir-here", ToQueue: "passbook-dir-there", By: "ada", Auth: "none",
 	}},
 		payloads[run.RunRehomed](w, run.KindRunRehomed))
-	require.Len(t, w.dir.moves, 1, "where it is already, nobody looks")
+	require.Len(t, w.dir.moves, 1, "a move to the same directory checks nothing")
 	require.Empty(t, w.dir.moves[0].From, "another host's folders are not compared with it")
 
 	w = newHarness(t, twoPasses)

@@ -35,17 +35,14 @@ func (w *harness) cutOff() {
 	w.in.Options.Turns = false
 	defer func() { w.in.Options.Turns = true }()
 	w.dir.when(run.KindPassEnd, func() { w.env.CancelWorkflow() })
-	_, err := w.execute()
-	var cancelled *temporal.CanceledError
-	require.ErrorAs(w.t, err, &cancelled)
-	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
+	w.executeCancelled()
 }
 
 func TestReopenCancelledRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
 	before := len(w.dir.lines)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "go on", Force: true,
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "continue", Force: true,
 		Reason: "fixed", Host: "there", Build: "v2", Cluster: "cluster", Embedded: true, Address: "localhost:1",
 		Overruled: []string{"agents"}})
 	w.done()
@@ -64,7 +61,7 @@ func TestReopenCancelledRun(t *testing.T) {
 	require.Len(t, resumed, 1)
 	got := resumed[0]
 	require.Equal(t, "key ada", got.Auth)
-	require.Equal(t, "go on", got.Note)
+	require.Equal(t, "continue", got.Note)
 	require.True(t, got.Force)
 	require.Equal(t, "fixed", got.Why)
 	require.Equal(t, "there", got.Host)
@@ -73,7 +70,7 @@ func TestReopenCancelledRun(t *testing.T) {
 	require.Equal(t, "ada", resumed[0].By)
 	require.Equal(t, run.Cancelled, resumed[0].From)
 	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted),
-		"a run that closed by itself was not interrupted")
+		"a run that closed was not interrupted")
 	require.Equal(t, run.KindRunResumed, w.dir.events(t)[before].Kind)
 	require.Equal(t, 1, w.agent.calls[call(1, 1)], "a settled pass was called again")
 	require.Len(t, payloads[run.RunEnd](w, run.KindRunEnd), 2, "one end for each epoch")
@@ -121,9 +118,7 @@ func TestReopenCancelsInterruptedRun(t *testing.T) {
 	w.reopened(workflows.Reopen{
 		Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated", Cancel: true,
 	})
-	_, err := w.execute()
-	var cancelled *temporal.CanceledError
-	require.ErrorAs(t, err, &cancelled)
+	w.executeCancelled()
 	require.Equal(t, []run.Kind{run.KindRunInterrupted, run.KindRunResumed, run.KindRunEnd},
 		fields(w.dir.events(t)[torn:], func(e run.Event) run.Kind { return e.Kind }))
 	require.Equal(t, run.Cancelled, w.dir.state(t).Status)
@@ -240,10 +235,7 @@ func TestCancellationWhileAnEpochOpens(t *testing.T) {
 					once()
 				}
 			})
-			_, err := w.execute()
-			var cancelled *temporal.CanceledError
-			require.ErrorAs(t, err, &cancelled)
-			require.Equal(t, run.Cancelled, w.dir.state(t).Status)
+			w.executeCancelled()
 			require.Equal(t, calls, w.agent.calls, "an agent was called")
 		})
 	}
@@ -258,8 +250,7 @@ func TestReopenAsksAtTheGateAgain(t *testing.T) {
 		},
 		run.Cancelled: func(w *harness) {
 			w.dir.when(run.KindGateRequested, func() { w.env.CancelWorkflow() })
-			_, err := w.execute()
-			require.ErrorAs(w.t, err, new(*temporal.CanceledError))
+			w.executeCancelled()
 		},
 	} {
 		for action, called := range map[string]string{"continue_with_waiver": "implementer run reviewer",
@@ -303,7 +294,7 @@ func TestCancelledRunProjectsEnd(t *testing.T) {
 		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 3*time.Second)
 		w.cancelled()
 	})
-	t.Run("while it rests", func(t *testing.T) {
+	t.Run("while it is paused", func(t *testing.T) {
 		w := newHarness(t, twoPasses)
 		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 		w.onPause(func() { w.env.CancelWorkflow() })
@@ -313,9 +304,7 @@ func TestCancelledRunProjectsEnd(t *testing.T) {
 
 func (w *harness) cancelled() {
 	w.t.Helper()
-	_, err := w.execute()
-	var cancelled *temporal.CanceledError
-	require.ErrorAs(w.t, err, &cancelled)
+	w.executeCancelled()
 	require.Equal(w.t, []run.RunEnd{{Status: run.Cancelled}}, payloads[run.RunEnd](w, run.KindRunEnd))
 	require.Equal(w.t, run.Cancelled, w.dir.state(w.t).Status)
 	require.Equal(w.t, w.dir.tail(), w.dir.seals[len(w.dir.seals)-1].Tail, "all of it is in the store")

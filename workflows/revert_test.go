@@ -11,7 +11,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// pausedBehind rests the run when its first pass has settled, and then does something.
+// pausedBehind pauses the run when its first pass has settled, and then does something.
 func pausedBehind(t *testing.T, then func(w *harness)) *harness {
 	t.Helper()
 	w := newHarness(t, twoPasses)
@@ -49,7 +49,7 @@ func TestRevertContinuesFromCheckpoint(t *testing.T) {
 			require.InDelta(t, 3.0, s.Total(), 1e-9, "what was spent before the revert is spent")
 			require.Equal(t, 2, s.Passes.LastSettled)
 			require.Contains(t, w.story(run.KindCheckpointCreated)[1], "cp-REVERT-20260102T",
-				"and it can be taken back")
+				"the revert can be reverted")
 		})
 	}
 }
@@ -90,13 +90,13 @@ func TestRevertToBoundaryKeepsPass(t *testing.T) {
 	w.done()
 	require.Equal(t, []string{"g0.001.1.-.1", "g0.002.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
 	require.Equal(t, "page of run-1/g0.001.1.-.1", w.agent.inputs[2].Artifact.Digest,
-		"it goes on from what the first pass gave")
+		"it continues from the artifact of the first pass")
 }
 
 func TestRevertStaysPaused(t *testing.T) {
 	w := pausedBehind(t, func(w *harness) {
 		w.onPause(func() {
-			require.Equal(t, []string{"g0.001.1.-.1"}, w.agent.ids, "nothing is called before somebody resumes")
+			require.Equal(t, []string{"g0.001.1.-.1"}, w.agent.ids, "nothing is called before a resume")
 			require.Zero(t, w.dir.state(t).Passes.LastSettled)
 			w.signal("revert", message{"to": "cp-1", "rest": true}) // uniqueActivityID more: nothing has happened since
 			w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 1e9)

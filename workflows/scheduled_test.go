@@ -87,7 +87,7 @@ func TestScheduledFailsWithItsRun(t *testing.T) {
 			require.ErrorContains(t, err, "run run-1 in /runs/nightly-20260102-030405 failed: the plan is gone")
 		})
 	}
-	for _, status := range []string{"halted", "cancelled"} { // as somebody wanted it
+	for _, status := range []string{"halted", "cancelled"} { // on request
 		s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
 			return contract.RunEnd{Status: status}, nil
 		})
