@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/local"
@@ -101,11 +99,10 @@ func (h *hosts) begin(name string) string {
 func (h *hosts) done(dir string) {
 	h.t.Helper()
 	until(h.t, dir+" is done", func() bool { return statusIs(dir, run.Done) })
-	events, _, err := projector.At(dir).Events()
-	require.NoError(h.t, err)
-	for _, e := range events {
-		require.NotContains(h.t, []run.Kind{run.KindRunPaused, run.KindPassAttempt}, e.Kind,
-			"nothing failed, and nothing was resumed")
+	events := eventsOf(h.t, dir)
+	require.Empty(h.t, of[run.RunPaused](events, run.KindRunPaused))
+	for _, at := range of[run.PassAttempt](events, run.KindPassAttempt) {
+		require.Equal(h.t, run.CategoryLost, at.Category, "a missing program or store is no attempt")
 	}
 }
 

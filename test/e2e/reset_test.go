@@ -15,11 +15,11 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// resets resets the workflow of a run to a task, and returns the id of the new execution.
-func (h *environment) resets(runID string, task int64, exclude ...enumspb.ResetReapplyExcludeType) string {
+// resets resets an execution of a run, or the current one, to a task, and returns the id of the new execution.
+func (h *environment) resets(runID, of string, task int64, exclude ...enumspb.ResetReapplyExcludeType) string {
 	h.t.Helper()
 	r, err := h.dial().ResetWorkflowExecution(h.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: runID},
+		Namespace: client.DefaultNamespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: runID, RunId: of},
 		Reason: "test", RequestId: uuid.NewString(), WorkflowTaskFinishEventId: task, ResetReapplyExcludeTypes: exclude,
 	})
 	require.NoError(h.t, err)
@@ -42,7 +42,7 @@ func TestReset(t *testing.T) {
 	before := read(t, dir+"/events.jsonl")
 	c, id := h.dial(), metaOf(t, dir).RunID
 	done := tasks(t, c, id)
-	h.resets(id, done[len(done)/2], withoutMessages...)
+	h.resets(id, "", done[len(done)/2], withoutMessages...)
 	until(t, "the journal continues", func() bool { return len(read(t, dir+"/events.jsonl")) > len(before) })
 	until(t, "only a closed execution of the run is paused", func() bool {
 		return counted(t, c, `PassbookStatus = "paused"`) == 1 && counted(t, c, pausedQuery) == 0
@@ -71,10 +71,11 @@ func TestResetOfADoneRun(t *testing.T) {
 	open := tasks(t, c, id)
 	h.starter("decide", dir, "--action", "continue")
 	var first workflows.Result
-	require.NoError(t, c.GetWorkflow(t.Context(), id, "").Get(t.Context(), &first))
+	original := c.GetWorkflow(t.Context(), id, "")
+	require.NoError(t, original.Get(t.Context(), &first))
 	before := tree(t, dir)
 	for _, task := range []int64{open[0], open[len(open)-1]} {
-		execution := h.resets(id, task, withoutMessages...)
+		execution := h.resets(id, original.GetRunID(), task, withoutMessages...)
 		var again workflows.Result
 		require.NoError(t, c.GetWorkflow(t.Context(), id, execution).Get(t.Context(), &again), "reset to event %d", task)
 		require.Equal(t, first, again, "reset to event %d", task)
@@ -109,7 +110,7 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 			require.NoError(t, send(c, id, q))
 			until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
 			_ = c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil) // it has ended
-			h.resets(id, task)
+			h.resets(id, "", task)
 			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
 			q, _ = metaOf(t, dir).State.Asks()
 		}
