@@ -101,7 +101,7 @@ func wrongImport(layers []layer, name, imported string) string {
 	case layer == "pure" && !known:
 		return fmt.Sprintf("%s imports %s; the layer is pure", name, imported)
 	case folder(name) == "workflows" && !known:
-		return fmt.Sprintf("%s imports %s; workflow code does no IO of its own", name, imported)
+		return fmt.Sprintf("%s imports %s; workflow code does no IO", name, imported)
 	case slices.Contains([]string{"storage", "views"}, layer) && strings.HasPrefix(imported, "go.temporal.io/"):
 		return fmt.Sprintf("%s imports %s; only the engine and the layers above it use Temporal", name, imported)
 	}
