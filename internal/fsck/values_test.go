@@ -173,7 +173,9 @@ func cyclesMatch(t *testing.T, d projector.Dir, state rundir.PipelineState, b *b
 	for n := 1; n <= 3; n++ {
 		c := state.PACycleRecords[strconv.Itoa(n)]
 		of := func(member, role string) used { return b.used(run.Pass{Step: role, Member: member, Round: n}) }
-		in := func(tokens rundir.CallTokens, ms int64) used { return used{tokens.InputTokens, tokens.OutputTokens, ms} }
+		in := func(tokens rundir.CallTokens, ms int64) used {
+			return used{tokens.InputTokens, tokens.OutputTokens, ms}
+		}
 		require.Equal(t, lasted[n], c.DurationMS)
 		require.Len(t, c.Auditors, 2)
 		for i, id := range []string{"auditor-A", "auditor-B"} {

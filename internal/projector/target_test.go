@@ -130,6 +130,7 @@ func TestTargetsOfRuns(t *testing.T) {
 			"in the way: run.json)", false},
 		"an unreadable claim, no run yet": {broken, "", "write to " + broken.Root + ": ", false},
 	} {
+		before := contents(t, row.d)
 		err := MayTake(row.d.Dir, row.run)
 		if row.err == "" {
 			require.NoError(t, err, name)
@@ -138,6 +139,7 @@ func TestTargetsOfRuns(t *testing.T) {
 			require.ErrorContains(t, row.d.Take(run.Claim{Version: run.ClaimVersion, RunID: row.run}), row.err, name)
 		}
 		require.Equal(t, row.usable, Usable(row.d.Dir) == nil, name)
+		require.Equal(t, before, contents(t, row.d), "%s: nothing is written", name)
 	}
 	var unreadable *rundir.UnreadableError
 	require.ErrorAs(t, MayTake(broken.Dir, "r"), &unreadable)
@@ -271,7 +273,9 @@ func TestMovedDirectories(t *testing.T) {
 		if row.m.RunID == "" {
 			row.m.RunID = "r"
 		}
+		before := contents(t, d)
 		err := MayMoveHere(context.Background(), d.Dir, row.m)
+		require.Equal(t, before, contents(t, d), "%s: nothing is written", what)
 		var refused *TargetError
 		switch {
 		case row.err != nil:
