@@ -4,79 +4,67 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// eachCheckpoint looks at the records of the demo's checkpoints.
-func eachCheckpoint(t *testing.T, look func(r result, c object)) {
+// eachCheckpoint calls a function with the record of each checkpoint of the demo.
+func eachCheckpoint(t *testing.T, check func(r result, c object)) {
 	t.Helper()
 	r := demoRun.get(t)
-	list := r.state(t).objects(t, "checkpoints")
-	require.Len(t, list, 10)
-	for _, c := range list {
-		look(r, c)
+	for _, c := range r.state(t).objects(t, "checkpoints") {
+		check(r, c)
 	}
 }
 
-// checkpointRows are named places in a run.
+// checkpointRows are the checkpoints of a run.
 func checkpointRows() rows {
 	return rows{
-		"CK-01": func(t *testing.T) {
-			list := demoRun.get(t).state(t).objects(t, "checkpoints")
-			for n := 1; n <= 7; n++ {
-				require.Equal(t, fmt.Sprintf("cp-S%d", n), list[n-1].text(t, "id"))
-				require.EqualValues(t, 8*n, list[n-1].number(t, "atPassNumber"))
-				require.DirExists(t, demoRun.get(t).path(fmt.Sprintf("_orchestrator/checkpoints/cp-S%d", n)))
+		"CK-01 CK-02": func(t *testing.T) {
+			type place struct {
+				ID          string
+				Pass, Cycle float64
 			}
-		},
-		"CK-02": func(t *testing.T) {
-			list := demoRun.get(t).state(t).objects(t, "checkpoints")
-			for n := 1; n <= 3; n++ {
-				require.Equal(t, fmt.Sprintf("cp-PA-%d", n), list[6+n].text(t, "id"))
-				require.EqualValues(t, n, list[6+n].number(t, "atPACycle"))
+			var want, got []place
+			for n := 1.0; n <= 7; n++ {
+				want = append(want, place{fmt.Sprintf("cp-S%v", n), 8 * n, 0})
 			}
+			for n := 1.0; n <= 3; n++ {
+				want = append(want, place{fmt.Sprintf("cp-PA-%v", n), 56, n})
+			}
+			eachCheckpoint(t, func(_ result, c object) {
+				got = append(got, place{c.text(t, "id"), c.number(t, "atPassNumber"), c.number(t, "atPACycle")})
+			})
+			require.Equal(t, want, got)
 		},
 		"CK-03": func(t *testing.T) {
-			r := restedRun.get(t)
-			list := rest.paused.objects(t, "checkpoints")
+			r := pausedRun.get(t)
+			list := atPause.state.objects(t, "checkpoints")
 			require.Len(t, list, 1)
 			require.Regexp(t, `^cp-PAUSE-\d{8}T\d{6}Z$`, list[0].text(t, "id"))
 			require.FileExists(t, r.path(list[0].text(t, "checkpointDir")+"/manifest.json"))
-		},
-		"CK-04": func(t *testing.T) {
-			eachCheckpoint(t, func(r result, c object) {
-				require.Equal(t, "_orchestrator/checkpoints/"+c.text(t, "id"), c.text(t, "checkpointDir"))
-				require.ElementsMatch(t, []string{"artifact.html", "conviction-layer.md", "discovery-log.md",
-					"manifest.json", "state-snapshot.json"},
-					names(t, r.path(c.text(t, "checkpointDir"))))
-			})
 		},
 		"CK-05": func(t *testing.T) {
 			r := claudeRun.get(t)
 			require.ElementsMatch(t, []string{"manifest.json", "state-snapshot.json"},
 				names(t, r.path("_orchestrator/checkpoints/cp-asked")))
 		},
-		"CK-06": func(t *testing.T) {
+		"CK-04 CK-06 CK-07": func(t *testing.T) {
 			eachCheckpoint(t, func(r result, c object) {
+				dir := "_orchestrator/checkpoints/" + c.text(t, "id")
+				require.Equal(t, dir, c.text(t, "checkpointDir"))
+				require.ElementsMatch(t, []string{"artifact.html", "conviction-layer.md", "discovery-log.md",
+					"manifest.json", "state-snapshot.json"}, names(t, r.path(dir)))
 				require.ElementsMatch(t, []string{
 					"id", "createdAt", "atPassNumber", "atPACycle", "checkpointDir", "artifactHash", "stateHash",
 					"costAtCheckpoint", "qualitySnapshot",
 				}, c.keys())
 				require.ElementsMatch(t, []string{"lastPAScore", "validationFailureCount", "convictionEntries",
 					"discoveryEntries"}, c.in(t, "qualitySnapshot").keys())
-				require.Equal(t, c, parse(t, r.file(t, c.text(t, "checkpointDir")+"/manifest.json")))
-				require.Equal(t, strings.HasPrefix(c.text(t, "id"), "cp-S"), c.number(t, "atPACycle") == 0)
-			})
-		},
-		"CK-07": func(t *testing.T) {
-			eachCheckpoint(t, func(r result, c object) {
-				require.Equal(t, digest(r.file(t, c.text(t, "checkpointDir")+"/artifact.html")),
-					c.text(t, "artifactHash"))
-				require.Equal(t, digest(r.file(t, c.text(t, "checkpointDir")+"/state-snapshot.json")),
-					c.text(t, "stateHash"))
+				require.Equal(t, c, parse(t, r.file(t, dir+"/manifest.json")))
+				require.Equal(t, digest(r.file(t, dir+"/artifact.html")), c.text(t, "artifactHash"))
+				require.Equal(t, digest(r.file(t, dir+"/state-snapshot.json")), c.text(t, "stateHash"))
 			})
 		},
 		"CK-08": func(t *testing.T) {
@@ -94,7 +82,7 @@ func checkpointRows() rows {
 	}
 }
 
-// testCheckpointList compares what the verb lists with what the state holds.
+// testCheckpointList compares the list of the command with the state.
 func testCheckpointList(t *testing.T) {
 	var listed []object
 	require.NoError(t, json.Unmarshal([]byte(starter(t, "checkpoints", "--json", demoRun.get(t).dir)), &listed))
@@ -117,7 +105,7 @@ func testCheckpointList(t *testing.T) {
 	})
 }
 
-// names lists a folder.
+// names returns the names in a folder.
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)

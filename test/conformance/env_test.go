@@ -39,11 +39,8 @@ func (e *env) create() error {
 		e.setFaults("[]\n"))
 }
 
-// blankPictures are settings with a browser that starts at once and takes blank pictures; realPictures are settings
-// with that of the machine.
+// blankPictures are settings with test/browser: it starts at once and takes blank pictures.
 func blankPictures() string { return "browser: " + filepath.Join(base, "bin", "browser") + "\n" }
-
-const realPictures = "{}\n"
 
 // vars is the environment of every program that is started here: that of a user inside an agent session, without
 // settings of the user's own.
@@ -62,9 +59,23 @@ func (e *env) vars() []string {
 		"PATH="+filepath.Join(base, "bin")+string(filepath.ListSeparator)+os.Getenv("PATH"))
 }
 
-// setFaults replaces the faults of the scripted agent and resets its attempt counts.
+// setFaults replaces the faults of the scripted agent, resets its attempt counts and holds calls again.
 func (e *env) setFaults(yaml string) error {
-	return errors.Join(os.WriteFile(e.faults(), []byte(yaml), 0o600), os.RemoveAll(e.faults()+".attempts"))
+	return errors.Join(os.WriteFile(e.faults(), []byte(yaml), 0o600), os.RemoveAll(e.faults()+".attempts"),
+		os.RemoveAll(filepath.Join(e.dir, "released")))
+}
+
+// held is a fault with which an attempt of a call ends only after release.
+func (e *env) held(at string, attempt int) string {
+	return fmt.Sprintf("- {at: %s, attempt: %d, do: slow, seconds: 600, until: %s}", at, attempt,
+		filepath.Join(e.dir, "released", at))
+}
+
+// release lets a held call end.
+func (e *env) release(t *testing.T, at string) {
+	t.Helper()
+	file := filepath.Join(e.dir, "released", at)
+	require.NoError(t, errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, nil, 0o600)))
 }
 
 // command prepares the starter, to be run in the checkout.
@@ -208,24 +219,26 @@ func (e *env) stop() error {
 }
 
 const (
-	// patience limits the wait for an event that normally happens within seconds.
-	patience = 3 * time.Minute
+	// waitLimit limits the wait for an event that normally happens within seconds.
+	waitLimit = 3 * time.Minute
 	// runLimit limits one command of the starter; the longest follows the whole demo.
 	runLimit = 6 * time.Minute
 )
 
-// waitFor polls a condition until it holds.
+// waitFor polls a condition until it holds. A condition that takes long, because it starts a program, is checked less
+// often.
 func waitFor(what string, holds func() bool) error {
-	tick, late := time.NewTicker(20*time.Millisecond), time.After(patience)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-late:
-			return fmt.Errorf("not within %s: %s", patience, what)
+	end := time.Now().Add(waitLimit)
+	for {
+		begin := time.Now()
+		if holds() {
+			return nil
 		}
+		if time.Now().After(end) {
+			return fmt.Errorf("not within %s: %s", waitLimit, what)
+		}
+		time.Sleep(min(max(20*time.Millisecond, 4*time.Since(begin)), time.Second))
 	}
-	return nil
 }
 
 // until is waitFor for tests.
@@ -237,7 +250,7 @@ func until(t *testing.T, what string, holds func() bool) {
 // example is a pipeline file of the corpus example in the checkout.
 func example(name string) string { return filepath.Join(project, "examples", "corpus", name) }
 
-// copyExample gives a copy of the corpus example with some words of its small pipeline replaced, in pairs.
+// copyExample copies the corpus example with some texts of its small pipeline replaced, in pairs.
 func copyExample(t *testing.T, name string, replace ...string) string {
 	t.Helper()
 	folder := filepath.Join(base, name)

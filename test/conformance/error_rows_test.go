@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// inTrouble are the runs in which something went wrong.
-func inTrouble(t *testing.T) []result {
+// runsWithErrors returns the runs with errors.
+func runsWithErrors(t *testing.T) []result {
 	t.Helper()
-	return []result{failingRun.get(t), slowRun.get(t), troubledRun.get(t), claudeRun.get(t), blindRun.get(t)}
+	return []result{failingRun.get(t), recoveredRun.get(t), claudeRun.get(t), screenshotRun.get(t)}
 }
 
 // categories are the fifteen of requirement 002 §1.5.
@@ -23,11 +23,11 @@ var categories = []string{
 	"config-mismatch", "unknown",
 }
 
-// errorRows are the records of what went wrong.
+// errorRows are the records of errors.
 func errorRows() rows {
 	return rows{
 		"ER-01": func(t *testing.T) {
-			for _, r := range inTrouble(t) {
+			for _, r := range runsWithErrors(t) {
 				logged, kept := r.log(t, "errors.jsonl"), r.state(t).objects(t, "errorHistory")
 				require.NotEmpty(t, kept, r.dir)
 				for _, e := range kept {
@@ -41,7 +41,7 @@ func errorRows() rows {
 					for _, key := range []string{"context", "category", "message", "recovered", "recoveredAtAttempt"} {
 						same = where(same, key, e[key])
 					}
-					require.NotEmpty(t, same, "the log does not tell of %v", e)
+					require.NotEmpty(t, same, "the log has no line of %v", e)
 				}
 				recovered := where(logged, "recovered", true)
 				require.Len(t, where(kept, "recovered", true), len(recovered),
@@ -50,10 +50,14 @@ func errorRows() rows {
 					"a start without success is one record, and a line for each attempt")
 			}
 		},
-		"ER-02": func(t *testing.T) {
-			seen := map[string]bool{}
-			for _, r := range inTrouble(t) {
+		"ER-02 ER-03": func(t *testing.T) {
+			r, seen := failingRun.get(t), map[string]bool{}
+			output := r.errorsOf(t, passOf(t, failing, "crash"))[0].text(t, "diagnostics") // of 10,000 characters
+			require.Greater(t, utf8.RuneCountInString(output), 500)
+			require.Contains(t, output, "Connection reset by peer", "the end has the cause")
+			for _, r := range runsWithErrors(t) {
 				for _, e := range r.log(t, "errors.jsonl") {
+					require.LessOrEqual(t, utf8.RuneCountInString(e.text(t, "diagnostics")), 2000)
 					require.Regexp(t, `^(pass-[1-9]\d*|pa-cycle-[1-9]\d*-(auditor-[A-C]|weaver|refine|screenshot))$`,
 						e.text(t, "context"))
 					seen[e.text(t, "context")] = true
@@ -66,7 +70,7 @@ func errorRows() rows {
 		},
 		"ER-04": func(t *testing.T) {
 			seen := map[string]bool{}
-			for _, r := range append(inTrouble(t), budgetRun.get(t), demoRun.get(t), archivedRun.get(t),
+			for _, r := range append(runsWithErrors(t), budgetRun.get(t), demoRun.get(t), archivedRun.get(t),
 				killedRun.get(t)) {
 				for _, e := range r.log(t, "errors.jsonl") {
 					require.Contains(t, categories, e.text(t, "category"))
@@ -77,18 +81,6 @@ func errorRows() rows {
 			require.Equal(t, []string{"output-no-modification", "file-io", "unknown"}, missing,
 				"the first is not an error; scripts show the others")
 			require.NotEmpty(t, where(demoRun.get(t).log(t, "quality.jsonl"), "type", "no-modification"))
-		},
-		"ER-03": func(t *testing.T) {
-			r := failingRun.get(t)
-			output := r.errorsOf(t, passOf(t, failing, "crash"))[0].text(t, "diagnostics")
-			require.LessOrEqual(t, utf8.RuneCountInString(output), 2000, "of ten thousand characters")
-			require.Greater(t, utf8.RuneCountInString(output), 500)
-			require.Contains(t, output, "Connection reset by peer", "the end says more than the beginning")
-			for _, r := range inTrouble(t) {
-				for _, e := range r.log(t, "errors.jsonl") {
-					require.LessOrEqual(t, utf8.RuneCountInString(e.text(t, "diagnostics")), 2000)
-				}
-			}
 		},
 	}
 }

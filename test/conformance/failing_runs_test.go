@@ -10,23 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var (
-	failingRun = &shared{make: makeFailing}
-	slowRun    = &shared{make: makeSlow}
-)
+var failingRun = &shared{make: makeFailing}
 
-// part is one pass of a pipeline that is made of plays.
+// part is one pass of a pipeline of plays.
 type part struct {
 	play  string
 	gives string // report, artifact
 	more  string // of the role, in YAML
 }
 
-// failing are the parts of the run in which most goes wrong.
+// failing are the parts of the failing run.
 var failing = []part{
 	{"crash", "report", ""},
 	{"counted", "report", ""},
 	{"limited", "report", ""},
+	{"slowpoke", "report", "limits: {timeout: 6s}"},
 	{"weary", "report", "limits: {attempts: 7}"},
 	{"cut", "artifact", ""},
 	{"rest", "artifact", ""},
@@ -43,7 +41,7 @@ var failing = []part{
 	{"next", "artifact", ""},
 }
 
-// passOf is the number of the pass with that play.
+// passOf returns the number of the pass with a play.
 func passOf(t *testing.T, parts []part, play string) int {
 	t.Helper()
 	for i, p := range parts {
@@ -55,7 +53,7 @@ func passOf(t *testing.T, parts []part, play string) int {
 	return 0
 }
 
-// stopped is a run that rests, as somebody sees it who started it.
+// stopped is a paused or completed run: the output and exit code of a command, and state.json after it.
 type stopped struct {
 	output, status string
 	code           int
@@ -64,25 +62,23 @@ type stopped struct {
 
 var (
 	stops   []stopped // of the failing run, in order
-	refused []stopped // what `resume` said to it that was not allowed
+	refused []stopped // resumes of it without force
 )
 
-// makeFailing meets every failure of an agent once. It rests where one lasts; the cause is mended each time.
+// makeFailing meets every failure of an agent once. It pauses where one lasts; the cause is fixed each time.
 func makeFailing(t *testing.T) result {
-	spoil(t, "[]")
-	aside, slow := slowPipeline(t)
-	starter(t, "run", "--config", aside, "--output-dir", slow.dir, "--detach")
+	setRowsFaults(t, "[]")
 	config := writePlays(t, "failing", failing, "")
 	r := result{dir: filepath.Join(base, "failing")}
 	attach := func() int {
 		output, code := try(t, "run", "--config", config, "--output-dir", r.dir)
-		stops = append(stops, stopped{output, lookAt(t, r.dir), code, r.state(t)})
+		stops = append(stops, stopped{output: output, code: code, state: r.state(t)})
 		return code
 	}
 	forced := func() {
 		output, code := try(t, "resume", r.dir)
 		refused = append(refused, stopped{output: output, code: code, state: r.state(t)})
-		starter(t, "resume", r.dir, "--force", "--reason", "the cause is mended")
+		starter(t, "resume", r.dir, "--force", "--reason", "the cause is fixed")
 	}
 	require.Equal(t, 3, attach(), "exhausted")
 	starter(t, "resume", r.dir)
@@ -96,27 +92,19 @@ func makeFailing(t *testing.T) result {
 	}
 	require.Equal(t, 3, attach(), "hopeless, for the third time")
 	forced()
-	require.Equal(t, 3, attach(), "three in a row that were given up")
+	require.Equal(t, 3, attach(), "three consecutive failures")
 	forced()
 	require.Zero(t, attach(), "the end")
 	r.output = stops[len(stops)-1].output
 	return r
 }
 
-// lookAt is what `status` says, whatever its code.
-func lookAt(t *testing.T, dir string) string {
-	t.Helper()
-	output, _ := try(t, "status", dir)
-	return output
-}
-
-// writePlays writes a pipeline whose passes are plays, with the default limits, and a stage after them, and gives its
-// file.
+// writePlays writes a pipeline whose passes are plays, with the default limits and another stage, and returns its file.
 func writePlays(t *testing.T, name string, parts []part, after string) string {
 	t.Helper()
 	folder := filepath.Join(base, name+"-pipeline")
 	require.NoError(t, os.MkdirAll(folder, 0o700))
-	files := map[string]string{"seed.html": pageSays("seed", 950)}
+	files := map[string]string{"seed.html": pageWith("seed", 950)}
 	var roles, steps strings.Builder
 	for _, p := range parts {
 		files[p.play+".md"] = "PLAY: " + p.play + "\n"
@@ -148,35 +136,4 @@ roles:
 		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte(text), 0o600))
 	}
 	return filepath.Join(folder, name+".yaml")
-}
-
-// slowTimeout is how long an attempt of the slow run may take, in seconds. Measured times are compared with multiples
-// of it, so it is much longer than what a busy machine adds to an attempt.
-const slowTimeout = 6.0
-
-// slowly are the parts of the run that meets its timeouts.
-var slowly = []part{
-	{"slowpoke", "report", fmt.Sprintf("limits: {timeout: %vs}", slowTimeout)},
-	{"stubborn", "report", fmt.Sprintf("limits: {timeout: %vs}", slowTimeout)},
-}
-
-// exhaustedByTime is how the slow run rested.
-var exhaustedByTime stopped
-
-// slowPipeline is the file of the slow run, and the run. It is begun beside the failing one, which does not wait for
-// anything.
-func slowPipeline(t *testing.T) (config string, r result) {
-	return writePlays(t, "slow", slowly, ""), result{dir: filepath.Join(base, "slow")}
-}
-
-// makeSlow asks two agents who take longer than they may.
-func makeSlow(t *testing.T) result {
-	failingRun.get(t)
-	config, r := slowPipeline(t)
-	output, code := try(t, "run", "--config", config, "--output-dir", r.dir)
-	require.Equal(t, 3, code, output)
-	exhaustedByTime = stopped{output, lookAt(t, r.dir), code, r.state(t)}
-	starter(t, "resume", r.dir)
-	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
-	return r
 }

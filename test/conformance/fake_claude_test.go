@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// playClaude is a claude that does what the last line `PLAY: …` of its prompt says. It speaks the envelope of `claude
-// -p --output-format json`, and keeps a record of each call and of each answer in FAKE_CLAUDE_DIR.
+// playClaude is a claude that follows the last line `PLAY: …` of its prompt. It prints the envelope of `claude -p
+// --output-format json`, and records each call and each answer in FAKE_CLAUDE_DIR.
 func playClaude(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	prompt, err := io.ReadAll(stdin)
 	if err != nil {
@@ -47,7 +47,7 @@ type actor struct {
 	text    string // of the answer
 }
 
-// record notes the call: what it was started with, where it is, and what it sees.
+// record writes the call to the log: arguments, working directory, environment and prompt.
 func (a *actor) record(args []string, prompt []byte) error {
 	name := filepath.Join(a.folder, "calls.jsonl")
 	past, _ := os.ReadFile(name)
@@ -73,7 +73,7 @@ func (a *actor) record(args []string, prompt []byte) error {
 	return err
 }
 
-// answer goes wrong on the first attempt of the plays that are about going wrong.
+// answer fails in the first attempts of plays that fail.
 func (a *actor) answer() int {
 	if f, ok := failures[a.name]; ok && a.attempt <= f.attempts {
 		return f.do(a)
@@ -110,9 +110,6 @@ func (a *actor) succeed() int {
 			}
 		}
 	}
-	if err := os.WriteFile(filepath.Join(a.folder, "reply-"+a.name), []byte(text), 0o600); err != nil {
-		return 1
-	}
 	e := map[string]any{
 		"type": "result", "subtype": "success", "is_error": false, "result": text, "session_id": "0", "num_turns": 1,
 		"duration_ms":     5,
@@ -139,11 +136,11 @@ func usage(in, out, read, write int) map[string]int {
 		"cache_creation_input_tokens": write}
 }
 
-// long is a text of so many bytes that is nowhere the same for long.
+// long returns a text of many bytes without repeated lines.
 func long(bytes int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < bytes; i++ {
-		fmt.Fprintf(&b, "line %d — what was said here counts\n", i)
+		fmt.Fprintf(&b, "line %d — every line differs\n", i)
 	}
 	return strings.ToValidUTF8(b.String()[:bytes], "")
 }
@@ -159,7 +156,7 @@ func (a *actor) print(e map[string]any) int {
 	return a.write(raw)
 }
 
-// write prints bytes, and keeps a copy of them, or of the text in them, under a number.
+// write prints bytes, and keeps a copy of them, or of the text in them, by play and attempt.
 func (a *actor) write(raw []byte) int {
 	if _, err := a.out.Write(raw); err != nil {
 		return 1

@@ -2,38 +2,32 @@ package conformance
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
-// pageSays is a whole page with some words in it.
-func pageSays(words string, width int) string {
+// pageWith returns a whole page with a text.
+func pageWith(text string, width int) string {
 	return fmt.Sprintf(doctype+
-		"<html><head><style>main { max-width: %dpx }</style></head><body><main>%s</main></body></html>", width, words)
+		"<html><head><style>main { max-width: %dpx }</style></head><body><main>%s</main></body></html>", width, text)
 }
 
 const (
 	// halfPage is a page that breaks off.
 	halfPage = doctype + "<html><head><title>x</title></head><body><main>It breaks off in the middle of"
-	// observations are those of a verifier who has all sections.
+	// observations is a report with all sections.
 	observations = "## WHAT IS DEEPLY INTEGRATED\n- R1\n\n## WHAT IS SURFACE-LEVEL\n(none)\n\n## WHAT IS ABSENT\n- R2\n"
 )
 
-// texts are the plays that have a text of their own.
+// texts are the replies of plays.
 var texts = map[string]func(a *actor) string{
-	"cut":      func(*actor) string { return pageSays("cut", 950) },
-	"rest":     func(*actor) string { return pageSays("rest", 950) },
-	"next":     func(*actor) string { return pageSays("next", 950) },
-	"last":     func(*actor) string { return pageSays("last", 950) },
-	"wide":     func(*actor) string { return pageSays("wide", 800) },
+	"cut":      func(*actor) string { return pageWith("cut", 950) },
+	"rest":     func(*actor) string { return pageWith("rest", 950) },
+	"next":     func(*actor) string { return pageWith("next", 950) },
+	"last":     func(*actor) string { return pageWith("last", 950) },
+	"wide":     func(*actor) string { return pageWith("wide", 800) },
 	"same":     func(a *actor) string { return fenced(a.prompt) },
-	"ellipsis": func(*actor) string { return pageSays("ellipsis", 950) + "\n\nAnd so it went on..." },
+	"ellipsis": func(*actor) string { return pageWith("ellipsis", 950) + "\n\nAnd so on..." },
 	"quoting": func(*actor) string {
 		return observations + "\nThe page begins with <html and ends nowhere, and so on..."
 	},
@@ -50,14 +44,14 @@ var texts = map[string]func(a *actor) string{
 	},
 }
 
-// fenced is the page in a prompt.
+// fenced returns the page in a prompt or reply.
 func fenced(prompt string) string {
 	_, page, _ := strings.Cut(prompt, "```html\n")
 	page, _, _ = strings.Cut(page, "\n```")
 	return page
 }
 
-// failures are the plays that go wrong in so many attempts.
+// failures are the plays that fail in their first attempts.
 var failures = map[string]struct {
 	attempts int
 	do       func(a *actor) int
@@ -75,13 +69,12 @@ var failures = map[string]struct {
 			"I changed all of it, and then..."}[a.attempt-1])
 	}},
 	"rest":     {1, func(a *actor) int { return a.say("I changed the head. <!-- rest") }},
-	"slowpoke": {3, (*actor).tarry},
-	"stubborn": {1, (*actor).defy},
+	"slowpoke": {1, (*actor).tarry},
 }
 
-// exit ends with a code after a word on stderr.
-func (a *actor) exit(code int, words string) int {
-	fmt.Fprintln(a.err, words)
+// exit ends with a code after a text on stderr.
+func (a *actor) exit(code int, text string) int {
+	fmt.Fprintln(a.err, text)
 	return code
 }
 
@@ -93,7 +86,7 @@ func (a *actor) say(text string) int {
 	})
 }
 
-// refuse is what a provider does that is overloaded, each time in another way.
+// refuse replies as an overloaded provider, each time in another form.
 func (a *actor) refuse() int {
 	complain := func(text string) int {
 		return a.print(map[string]any{"type": "result", "is_error": true, "result": text, "total_cost_usd": 0,
@@ -110,31 +103,11 @@ func (a *actor) refuse() int {
 	return complain("We are at capacity.")
 }
 
-// tarry says half of its answer and takes a minute over the other half.
+// tarry prints half of its answer, and the rest only after a minute.
 func (a *actor) tarry() int {
 	if code := a.write([]byte(`{"type":"result","result":"This is as far as`)); code != 0 {
 		return code
 	}
 	time.Sleep(time.Minute)
-	return 1
-}
-
-// defy does not end when it is asked to, and neither does its child.
-func (a *actor) defy() int {
-	signal.Ignore(syscall.SIGTERM)
-	if code := a.write([]byte(`{"type":"result","result":"You will have to`)); code != 0 {
-		return code
-	}
-	child := exec.Command("sleep", "600")
-	if err := child.Start(); err != nil {
-		return 1
-	}
-	for name, pid := range map[string]int{"pid": os.Getpid(), "child": child.Process.Pid} {
-		if err := os.WriteFile(filepath.Join(a.folder, "stubborn-"+name), []byte(strconv.Itoa(pid)),
-			0o600); err != nil {
-			return 1
-		}
-	}
-	_ = child.Wait()
 	return 1
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// object is a JSON object as somebody sees it who knows nothing of the code.
+// object is a JSON object, read without the types of the code.
 type object map[string]any
 
 // at follows a path of keys; a key that is missing fails the test, null does not.
@@ -101,11 +101,11 @@ func parse(t *testing.T, raw []byte) object {
 	return o
 }
 
-// result is a run that rests or is over: its directory and what was seen meanwhile.
+// result is a paused or completed run: its directory and what was observed.
 type result struct {
 	dir    string
 	output string
-	seen   *observer // what a watcher saw, if one watched
+	seen   *observer // nil if the run was not observed
 	calls  []object
 }
 
@@ -137,6 +137,16 @@ func (r result) decisions(t *testing.T, word string) []object {
 	return where(r.log(t, "decisions.jsonl"), "decision", word)
 }
 
+// logFiles returns the contents of the logs by their names.
+func (r result) logFiles(t *testing.T) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	for _, name := range names(t, r.path(logs)) {
+		files[name] = string(r.file(t, logs+name))
+	}
+	return files
+}
+
 const (
 	logs        = "_orchestrator/logs/"
 	statePathIn = "_orchestrator/state.json"
@@ -164,7 +174,7 @@ func where(rows []object, key string, value any) []object {
 	return slices.DeleteFunc(slices.Clone(rows), func(o object) bool { return o[key] != value })
 }
 
-// count says how often a pattern matches, line by line.
+// count returns how often a pattern matches, line by line.
 func count(text, pattern string) int {
 	return len(regexp.MustCompile("(?m)"+pattern).FindAllString(text, -1))
 }
@@ -176,21 +186,26 @@ func when(t *testing.T, ts string) time.Time {
 	return at
 }
 
-// tree is every file below a folder by its digest. The lock, which is not a record, and temporary files, which come and
-// go, are left out.
+// tree is digests for tests.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	out := map[string]string{}
-	require.NoError(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	files, err := digests(dir)
+	require.NoError(t, err)
+	return files
+}
+
+// digests returns the digests of all files in a folder, without the lock of a run and temporary files.
+func digests(dir string) (map[string]string, error) {
+	files := map[string]string{}
+	return files, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || e.Name() == "run.lock" || temporary(path) {
 			return err
 		}
 		raw, err := os.ReadFile(path)
 		name, _ := filepath.Rel(dir, path)
-		out[name] = digest(raw)
+		files[name] = digest(raw)
 		return err
-	}))
-	return out
+	})
 }
 
 // settled reports whether nothing is being written: meta.json, which is written last, has seen the newest event.
@@ -204,7 +219,7 @@ func (r result) settled(t *testing.T) bool {
 	return len(all) > 0 && all[len(all)-1]["seq"] == meta.at(t, "events.seq")
 }
 
-// costs gives the cost log's lines.
+// costs returns the rows of the cost log, of which the last may be torn.
 func (r result) costs(t *testing.T) []object {
 	t.Helper()
 	var out []object

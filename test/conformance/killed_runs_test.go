@@ -19,19 +19,19 @@ var (
 	lostRun   = &shared{make: makeLost}
 )
 
-// fallen is a run whose worker was killed, before anybody brings a new one.
-type fallen struct {
+// afterKill is a run directory whose worker was killed, before another one starts.
+type afterKill struct {
 	state           object
 	files           map[string]string
 	artifact        string
 	decisions       []object
-	saved, backedUp time.Time // state.json, and the page as it was before
+	saved, backedUp time.Time // when state.json and the backup were written
 }
 
-// lying is a run whose worker was killed in the call of that name.
-func lying(t *testing.T, r result, at string) fallen {
+// inspectKilled returns a run directory whose worker was killed in the call of that name.
+func inspectKilled(t *testing.T, r result, at string) afterKill {
 	t.Helper()
-	f := fallen{state: r.state(t), files: tree(t, r.dir), artifact: string(r.file(t, "artifact.html")),
+	f := afterKill{state: r.state(t), files: tree(t, r.dir), artifact: string(r.file(t, "artifact.html")),
 		decisions: r.log(t, "decisions.jsonl")}
 	f.saved = changed(t, r.path(statePathIn))
 	if backup := "_orchestrator/passes/pass-" + at + "/artifact-backup.html"; f.files[backup] != "" {
@@ -48,32 +48,34 @@ func changed(t *testing.T, file string) time.Time {
 }
 
 var (
-	fell    map[string]fallen // by the call in which the worker was killed
-	redone  string            // the artifact while pass 9 is done again
-	garbage = "<html>somebody wrote this while nobody looked</html>"
+	killedAt     map[string]afterKill // by the call in which the worker was killed
+	repeatedPage string               // the artifact while pass 9 is repeated
 )
 
-// makeKilled loses its worker five times, each time in another kind of call, and comes to its end. The third time
-// artifact and newest backup are overwritten while nobody works, the fourth time state.json.
+// garbage overwrites files while no worker runs.
+const garbage = "<html>overwritten</html>"
+
+// makeKilled is a run whose worker is killed five times, each time in another kind of call. The third time artifact and
+// newest backup are overwritten before the next start, the fourth time state.json.
 func makeKilled(t *testing.T) result {
 	starter(t, "server", "start")
-	spoil(t, strings.Join([]string{
+	setRowsFaults(t, strings.Join([]string{
 		"- {at: 5, do: kill_engine}",
 		"- {at: 6, do: kill_engine}",
-		"- {at: 9, do: kill_engine}", "- {at: 9, attempt: 2, do: slow, seconds: 3}",
+		"- {at: 9, do: kill_engine}",
 		"- {at: 12, do: kill_engine, when: after}",
 		"- {at: weaver-2, do: kill_engine}",
+		rowsEnv.held("9", 2),
 	}, "\n"))
 	r := result{dir: filepath.Join(base, "killed")}
 	from := len(calls(t, 0))
-	fell = map[string]fallen{}
-	starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir, "--detach")
+	killedAt = map[string]afterKill{}
+	runTiny(t, r.dir, "--detach")
 	for _, at := range []string{"005", "006", "009", "012", "weaver-2"} {
 		until(t, "call "+at+" kills the worker", func() bool {
-			return started(calls(t, from), at) == 1 &&
-				workerPID(t) == 0
+			return started(calls(t, from), at) == 1 && workerPID(t) == 0
 		})
-		fell[at] = lying(t, r, at)
+		killedAt[at] = inspectKilled(t, r, at)
 		switch at {
 		case "009":
 			for _, name := range []string{"artifact.html", passDir(9) + "artifact-backup.html"} {
@@ -84,32 +86,33 @@ func makeKilled(t *testing.T) result {
 		}
 		starter(t, "server", "start")
 		if at == "009" {
-			until(t, "pass 9 is done again", func() bool { return started(calls(t, from), at) == 2 })
-			redone = string(r.file(t, "artifact.html"))
+			until(t, "pass 9 is repeated", func() bool { return started(calls(t, from), at) == 2 })
+			repeatedPage = string(r.file(t, "artifact.html"))
+			rowsEnv.release(t, "9")
 		}
 	}
-	r.output = starter(t, "run", "--config", example("corpus-tiny.yaml"), "--output-dir", r.dir)
+	r.output = runTiny(t, r.dir)
 	r.calls = calls(t, from)
 	return r
 }
 
-// started says how often a call was started, and answered how often it was answered.
+// started returns how often a call was started, and answered how often it was answered.
 func started(all []object, at string) int { return len(where(where(all, "event", "start"), "at", at)) }
 func answered(all []object, at string) int {
 	return len(where(where(all, "event", "answered"), "at", at))
 }
 
-// lost is what was seen of the run that lost everything but its directory.
+// lost is what was seen of the run of which only the directory was left.
 var lost struct {
-	before, during  object // state.json when it was lost, and when the call was made again
-	status, refused string // meanwhile, and what `run` says
-	wreck           stopped
-	wreckBefore     map[string]string
-	wreckAfter      map[string]string
-	asked           int // calls for the wreck
+	before, during object // state.json at the loss, and when the call was repeated
+	refused        string // the output of run
+	wreck          stopped
+	wreckBefore    map[string]string
+	wreckAfter     map[string]string
+	asked          int // calls of the wreck
 }
 
-// TestLostRun makes a run in its own environment beside the rows that look at it.
+// TestLostRun makes a run in its own environment beside the rows that check it.
 func TestLostRun(t *testing.T) {
 	t.Parallel()
 	lostRun.get(t)
@@ -120,14 +123,13 @@ func TestLostRun(t *testing.T) {
 func makeLost(t *testing.T) result {
 	e := lostEnv
 	defer func() { require.NoError(t, e.stop()) }()
-	require.NoError(t, e.setFaults("- {at: 6, do: slow, seconds: 600}\n- {at: 6, attempt: 2, do: slow, seconds: 3}"))
+	require.NoError(t, e.setFaults("- {at: 6, do: slow, seconds: 600}\n"+e.held("6", 2)))
 	r, config := result{dir: filepath.Join(base, "lost")}, example("corpus-tiny.yaml")
 	e.starter(t, "run", "--config", config, "--output-dir", r.dir, "--detach")
 	begun(t, r, 6)
 	until(t, "call 6 runs", func() bool { return started(e.callsFrom(t, 0), "006") == 1 })
 	lost.before = r.state(t)
 	loseEverything(t, e)
-	lost.status = e.starter(t, "status", r.dir)
 
 	wreck := result{dir: filepath.Join(base, "wreck")}
 	require.NoError(t, os.CopyFS(wreck.dir, os.DirFS(r.dir)))
@@ -143,12 +145,13 @@ func makeLost(t *testing.T) result {
 
 	code := 0
 	_, code = e.try(t, "run", "--config", config, "--output-dir", r.dir)
-	require.Equal(t, 2, code, "its record is lost, too: it may be of another user")
+	require.Equal(t, 2, code, "its owner is unknown: its record is lost, too")
 	lost.refused, code = e.try(t, "run", "--trust", "--config", config, "--output-dir", r.dir)
 	require.Equal(t, 5, code, lost.refused)
 	r.output = e.starter(t, "resume", r.dir, "--trust", "--force", "--reason", "the old server is gone for good")
-	until(t, "call 6 is made again", func() bool { return started(e.callsFrom(t, 0), "006") == 2 })
+	until(t, "call 6 is repeated", func() bool { return started(e.callsFrom(t, 0), "006") == 2 })
 	lost.during = r.state(t)
+	e.release(t, "6")
 	r.output += e.starter(t, "run", "--config", config, "--output-dir", r.dir)
 	r.calls = e.callsFrom(t, 0)
 	return r
@@ -165,7 +168,7 @@ func loseEverything(t *testing.T, e *env) {
 	for _, pid := range []int{worker, server, calls[0].Process.PID} {
 		require.Positive(t, pid)
 		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
-		until(t, "it is gone", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+		until(t, "the process has ended", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
 	}
 	require.NoError(t, os.RemoveAll(e.state()))
 }

@@ -18,62 +18,48 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// observer records what a watcher sees of a run directory while the run continues.
+// observer records what a reader sees of a run directory while the run continues.
 type observer struct {
-	dir     string
-	states  []object          // state.json as often as it was another one, in order
-	ages    []time.Duration   // of each: the file's time less lastSavedAt
-	partial []string          // readings of state.json that were not whole JSON object
-	records map[string]string // pass records as they were first seen
-	rewrote []string          // pass records that changed later
-	sizes   map[string]int64  // of the logs
-	heads   map[string]string // their first kilobyte
-	shrunk  []string          // logs that got shorter, or began otherwise
-	files   map[string]bool   // every file that ever was there, temporary ones aside
-	kernel  kernelEvents
-	looked  atomic.Int64
-	reading sync.Mutex             // held by whoever looks
-	known   map[string]os.FileInfo // state.json and the logs as they were last read
-	free    func()                 // ends the holding of calls
-	stop    chan struct{}
-	done    sync.WaitGroup
+	dir      string
+	states   []object          // each content of state.json, in order
+	partial  []string          // readings of state.json that were not whole JSON objects
+	records  map[string]string // pass records as they were first seen
+	rewrote  []string          // pass records that changed later
+	sizes    map[string]int64  // of the logs
+	heads    map[string]string // their first kilobyte
+	shrunk   []string          // logs that got shorter, or began otherwise
+	files    map[string]bool   // every file that existed at some time, without temporary ones
+	readings atomic.Int64
+	reading  sync.Mutex
+	known    map[string]os.FileInfo // state.json and the logs as they were last read
+	free     func()                 // ends the holding of calls
+	stop     chan struct{}
+	done     sync.WaitGroup
 }
 
-// kernelEvents counts the events of the kernel.
-type kernelEvents struct {
-	works    bool
-	renamed  int      // times that a file was renamed into state.json
-	replaced int      // by a state.json.tmp.* of the same folder
-	whole    int      // of these, heard of from their beginning: what is older than the watch on its folder is not
-	unread   []string // of the latter, those that were not read before
-	removed  []string // files that were unlinked or renamed away, temporary ones aside
-}
+const (
+	// readEvery is the time between two readings. Each reads only what has changed since the previous one, because the
+	// observed programs need the processor.
+	readEvery = 4 * time.Millisecond
+	// walkEvery is the number of readings for each walk through the whole directory, which takes far longer.
+	walkEvery = 50
+)
 
-// walkEvery is the number of looks for each walk through the whole directory, which takes far longer than the rest of a
-// look.
-const walkEvery = 100
-
-// watch looks at a directory every millisecond until end is called. A look reads only what has changed since the last
-// one: the processor is needed by what is watched.
-func watch(t *testing.T, dir string) *observer {
+// observe reads a directory until end is called.
+func observe(t *testing.T, dir string) *observer {
 	t.Helper()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
 	s := &observer{dir: dir, records: map[string]string{}, sizes: map[string]int64{}, heads: map[string]string{},
 		files: map[string]bool{}, known: map[string]os.FileInfo{}, free: func() {}, stop: make(chan struct{})}
-	listen(t, s)
 	s.done.Go(func() {
-		tick := time.NewTicker(time.Millisecond)
+		tick := time.NewTicker(readEvery)
 		defer tick.Stop()
 		for n := 0; ; n++ {
-			if n%walkEvery == 0 {
-				s.lookAtFiles()
-			}
-			s.read()
-			s.looked.Add(1)
+			s.read(n%walkEvery == 0)
+			s.readings.Add(1)
 			select {
 			case <-s.stop:
-				s.lookAtFiles()
-				s.read()
+				s.read(true)
 				return
 			case <-tick.C:
 			}
@@ -82,11 +68,11 @@ func watch(t *testing.T, dir string) *observer {
 	return s
 }
 
-// await waits until the watcher has looked at a file as it is now.
-func (s *observer) await(t *testing.T, file string) {
+// await waits until everything has been read as it is now.
+func (s *observer) await(t *testing.T) {
 	t.Helper()
-	s.looked.Store(0)
-	until(t, "the watcher has seen "+file, func() bool { return s.looked.Load() > 1 })
+	s.readings.Store(0)
+	until(t, "the directory is read", func() bool { return s.readings.Load() > walkEvery+1 })
 }
 
 func (s *observer) end() *observer {
@@ -96,9 +82,9 @@ func (s *observer) end() *observer {
 	return s
 }
 
-// holdCalls makes each call of the scripted agent wait until the watcher has looked, so what is on disk when a call
-// begins is seen however slow the machine is. The agent reads a named pipe in the place of its fault file: it gets no
-// faults, after the look.
+// holdCalls makes each call of the scripted agent wait until the observer has read the directory, so it sees what is on
+// disk when a call begins, however slow the machine is. The agent reads a named pipe instead of its fault file: it gets
+// no faults, after the reading.
 func (s *observer) holdCalls(t *testing.T, faults string) {
 	t.Helper()
 	require.NoError(t, os.Remove(faults))
@@ -111,7 +97,7 @@ func (s *observer) holdCalls(t *testing.T, faults string) {
 			if err != nil {
 				return // it was removed
 			}
-			s.read()
+			s.read(true)
 			_ = pipe.Close()
 		}
 	}()
@@ -125,10 +111,13 @@ func (s *observer) holdCalls(t *testing.T, faults string) {
 	t.Cleanup(s.free)
 }
 
-func (s *observer) read() {
+func (s *observer) read(walk bool) {
 	s.reading.Lock()
 	defer s.reading.Unlock()
-	s.lookAtLogs()
+	if walk {
+		s.readFiles()
+	}
+	s.readLogs()
 	path := filepath.Join(s.dir, statePathIn)
 	fi, err := os.Stat(path)
 	if err == nil && !s.changed(path, fi) {
@@ -150,11 +139,7 @@ func (s *observer) read() {
 		return
 	}
 	s.states = append(s.states, o)
-	if fi, err := os.Stat(path); err == nil {
-		saved, _ := time.Parse(time.RFC3339, o["lastSavedAt"].(string))
-		s.ages = append(s.ages, fi.ModTime().Sub(saved))
-	}
-	s.lookAtRecords(o)
+	s.readRecords(o)
 }
 
 // changed reports whether a file is another one than at the last call, and remembers it.
@@ -164,7 +149,7 @@ func (s *observer) changed(path string, now os.FileInfo) bool {
 	return !ok || !os.SameFile(last, now) || last.Size() != now.Size() || !last.ModTime().Equal(now.ModTime())
 }
 
-func (s *observer) lookAtRecords(o object) {
+func (s *observer) readRecords(o object) {
 	records, _ := o["passRecords"].(map[string]any)
 	for n, r := range records {
 		raw, _ := json.Marshal(r)
@@ -175,7 +160,7 @@ func (s *observer) lookAtRecords(o object) {
 	}
 }
 
-func (s *observer) lookAtLogs() {
+func (s *observer) readLogs() {
 	entries, _ := os.ReadDir(filepath.Join(s.dir, logs))
 	for _, e := range entries {
 		path := filepath.Join(s.dir, logs, e.Name())
@@ -206,7 +191,7 @@ func headOf(path string) (string, error) {
 	return string(raw), err
 }
 
-func (s *observer) lookAtFiles() {
+func (s *observer) readFiles() {
 	_ = filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && !temporary(path) {
 			s.files[path] = true
@@ -215,7 +200,7 @@ func (s *observer) lookAtFiles() {
 	})
 }
 
-// gone lists the files that were there once and are not any more.
+// gone returns the files that existed and no longer do.
 func (s *observer) gone() []string {
 	var out []string
 	for path := range s.files {
@@ -228,7 +213,7 @@ func (s *observer) gone() []string {
 
 func temporary(path string) bool { return strings.Contains(filepath.Base(path), ".tmp.") }
 
-// values lists what a key had, in order, without repetitions.
+// values returns the values of a key of state.json, in order, without repetitions.
 func (s *observer) values(key string) []any {
 	var out []any
 	for _, o := range s.states {

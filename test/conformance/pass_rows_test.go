@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The corpus pipeline as the checklist tells it: sets with the labels of their files, and the eight passes of a set.
+// The corpus pipeline by the checklist: sets with the labels of their files, and the eight passes of a set.
 var (
 	setLabels = [][]string{
 		{"R1", "R2", "R3", "R4", "R5"},
@@ -40,7 +39,7 @@ func roleOf(n int) string {
 	return "builder"
 }
 
-// labelsOf are the files of a pass in reading order.
+// labelsOf returns the labels of the files of a pass, in reading order.
 func labelsOf(n int) []any {
 	set, shift := setLabels[(n-1)/8], shifts[rotations[(n-1)%8]]
 	var out []any
@@ -50,31 +49,50 @@ func labelsOf(n int) []any {
 	return out
 }
 
-// eachRecord looks at all 56 records of the demo.
-func eachRecord(t *testing.T, look func(n int, rec object)) {
+// eachRecord calls a function with each record of the demo.
+func eachRecord(t *testing.T, check func(n int, rec object)) {
 	t.Helper()
 	s := demoRun.get(t).state(t)
 	for n := 1; n <= 56; n++ {
-		look(n, s.in(t, "passRecords."+strconv.Itoa(n)))
+		check(n, s.in(t, "passRecords."+strconv.Itoa(n)))
 	}
 }
 
-// recordRows are the records of the passes.
-func recordRows() rows {
+func titleOf(n int) string { return map[bool]string{true: "Verifier", false: "Builder"}[verifies(n)] }
+
+// recordOf returns what the checklist prescribes for the record of a pass of the demo.
+func recordOf(n int) object {
+	set, in := (n-1)/8, (n-1)%8
+	rec := object{
+		"globalPassNumber": float64(n), "subsetPassNumber": float64(in + 1), "subsetId": fmt.Sprintf("S%d", set+1),
+		"rotation": rotations[in], "agentRole": roleOf(n), "retryCount": 0.0, "validationPassed": true,
+		"description": fmt.Sprintf("[S%d] Pass %d/8 — Rotation %s (%s) — %s — %s", set+1, in+1, rotations[in],
+			rotationLabels[rotations[in]], titleOf(n), themes[set]),
+		"promptPath": passDir(n) + "prompt.md", "rawOutputPath": passDir(n) + "raw-output.txt",
+		"backupPath": passDir(n) + "artifact-backup.html", "artifactPath": "artifact.html",
+		"hasConvictionAddition": true, "hasDiscoveryAddition": n != 35, "corpusFilesLoaded": labelsOf(n),
+		"referenceFilesLoaded": []any{"World Description", "Conviction Brief", "Mechanism Catalog", "Components CSS",
+			"Design Tokens"},
+	}
+	if verifies(n) {
+		rec["backupPath"], rec["artifactPath"], rec["artifactHash"] = nil, nil, nil
+	}
+	return rec
+}
+
+// passRows are the records of the passes.
+func passRows() rows {
 	return rows{
-		"PR-01": func(t *testing.T) {
+		"PR-01 PR-03 PR-04 PR-05 PR-09 PR-10 PR-11": func(t *testing.T) {
 			eachRecord(t, func(n int, rec object) {
-				set, in := (n-1)/8, (n-1)%8
-				require.EqualValues(t, n, rec.number(t, "globalPassNumber"))
-				require.EqualValues(t, in+1, rec.number(t, "subsetPassNumber"))
-				require.Equal(t, fmt.Sprintf("S%d", set+1), rec.text(t, "subsetId"))
-				require.Equal(t, rotations[in], rec.text(t, "rotation"))
-				require.Equal(t, roleOf(n), rec.text(t, "agentRole"))
-				title := map[bool]string{true: "Verifier", false: "Builder"}[verifies(n)]
-				require.Equal(t, fmt.Sprintf("[S%d] Pass %d/8 — Rotation %s (%s) — %s — %s", set+1, in+1, rotations[in],
-					rotationLabels[rotations[in]], title, themes[set]),
-					rec.text(t, "description"))
+				for key, want := range recordOf(n) {
+					require.Equal(t, want, rec.at(t, key), "%s of pass %d", key, n)
+				}
 			})
+			for n := 1; n <= 16; n++ {
+				want := map[int]int{3: 1, 9: 1, 10: 1, 11: 1}[n]
+				require.EqualValues(t, want, recoveredRun.get(t).record(t, n).number(t, "retryCount"), "pass %d", n)
+			}
 		},
 		"PR-02": func(t *testing.T) {
 			last := ""
@@ -85,82 +103,27 @@ func recordRows() rows {
 				last = rec.text(t, "completedAt")
 			})
 		},
-		"PR-03": func(t *testing.T) {
-			eachRecord(t, func(n int, rec object) { require.Zero(t, rec.number(t, "retryCount"), "pass %d", n) })
-			for n := 1; n <= 16; n++ {
-				want := map[int]int{3: 1, 9: 1, 10: 1, 11: 1}[n]
-				require.EqualValues(t, want, troubledRun.get(t).record(t, n).number(t, "retryCount"), "pass %d", n)
-			}
-		},
-		"PR-04": func(t *testing.T) {
-			r := demoRun.get(t)
+		"PR-06 BR-01": func(t *testing.T) {
+			last := digest(read(t, example("seed/page.html")))
 			eachRecord(t, func(n int, rec object) {
-				require.Equal(t, passDir(n)+"prompt.md", rec.text(t, "promptPath"))
-				require.Equal(t, passDir(n)+"raw-output.txt", rec.text(t, "rawOutputPath"))
-				require.NotEmpty(t, r.file(t, rec.text(t, "promptPath")))
-				require.NotEmpty(t, r.file(t, rec.text(t, "rawOutputPath")))
-			})
-			require.Empty(t, r.seen.gone())
-		},
-		"PR-05": func(t *testing.T) {
-			eachRecord(t, func(n int, rec object) {
-				if verifies(n) {
-					require.Nil(t, rec.at(t, "backupPath"), "pass %d", n)
-					return
+				if !verifies(n) {
+					require.Equal(t, last, digest(demoRun.get(t).file(t, rec.text(t, "backupPath"))), "pass %d", n)
+					last = rec.text(t, "artifactHash")
 				}
-				require.Equal(t, passDir(n)+"artifact-backup.html", rec.text(t, "backupPath"))
-				require.FileExists(t, demoRun.get(t).path(rec.text(t, "backupPath")))
-			})
-		},
-		"PR-06": func(t *testing.T) {
-			last := ""
-			eachRecord(t, func(n int, rec object) {
-				if verifies(n) {
-					require.Nil(t, rec.at(t, "artifactPath"))
-					require.Nil(t, rec.at(t, "artifactHash"))
-					return
-				}
-				require.Equal(t, "artifact.html", rec.text(t, "artifactPath"))
-				if last != "" {
-					require.Equal(t, last, digest(demoRun.get(t).file(t, rec.text(t, "backupPath"))),
-						"the backup of pass %d", n)
-				}
-				last = rec.text(t, "artifactHash")
-				require.Regexp(t, hash64, last)
 			})
 		},
 		"PR-07": testValidation,
 		"PR-08": testTokens,
-		"PR-09": func(t *testing.T) {
-			eachRecord(t, func(n int, rec object) {
-				require.Equal(t, true, rec.at(t, "hasConvictionAddition"), "pass %d", n)
-				require.Equal(t, n != 35, rec.at(t, "hasDiscoveryAddition"), "pass %d", n)
-			})
-		},
-		"PR-10": func(t *testing.T) {
-			eachRecord(t, func(n int, rec object) {
-				require.Equal(t, labelsOf(n), rec.list(t, "corpusFilesLoaded"),
-					"pass %d", n)
-			})
-			require.Equal(t, []any{"Combinations", "Borders", "SemanticRules", "Mechanisms", "Rules"},
-				demoRun.get(t).record(t, 36).list(t, "corpusFilesLoaded"))
-		},
-		"PR-11": func(t *testing.T) {
-			eachRecord(t, func(n int, rec object) {
-				require.Equal(t, []any{"World Description", "Conviction Brief", "Mechanism Catalog", "Components CSS",
-					"Design Tokens"}, rec.list(t, "referenceFilesLoaded"))
-			})
-		},
 	}
 }
 
+// testValidation compares the checks of all passes, and of one that fails a check.
 func testValidation(t *testing.T) {
 	names := map[string][]string{
 		"builder":  {"non-empty", "minimum-length", "html-present", "html-complete", "container-width"},
 		"verifier": {"non-empty", "minimum-length", "has-observations", "no-html-artifact"},
 	}
 	eachRecord(t, func(n int, rec object) {
-		require.Equal(t, true, rec.at(t, "validationPassed"))
 		require.Equal(t, true, rec.at(t, "validationDetails.passed"))
 		require.Len(t, rec.list(t, "validationDetails.warnings"), map[bool]int{true: 1, false: 0}[n == 35])
 		var found []string
@@ -170,7 +133,7 @@ func testValidation(t *testing.T) {
 		}
 		require.Equal(t, names[rec.text(t, "agentRole")], found)
 	})
-	wide := troubledRun.get(t).record(t, 7)
+	wide := recoveredRun.get(t).record(t, 7)
 	require.Equal(t, false, wide.at(t, "validationPassed"))
 	require.Equal(t, false, wide.at(t, "validationDetails.passed"))
 	failed := where(wide.objects(t, "validationDetails.checks"), "passed", false)
@@ -198,49 +161,31 @@ func quarter(text string) int { return (len([]rune(text)) + 2) / 4 }
 // cycleRows are the records of the cycles.
 func cycleRows() rows {
 	return rows{
-		"PC-01": func(t *testing.T) {
+		"PC-01 PC-02": func(t *testing.T) {
 			for n := 1; n <= 3; n++ {
 				c := demoRun.get(t).cycle(t, n)
 				require.EqualValues(t, n, c.number(t, "cycleNumber"))
 				require.EqualValues(t, elapsed(t, c.text(t, "startedAt"), c.text(t, "completedAt")).Milliseconds(),
 					c.number(t, "durationMs"))
-			}
-		},
-		"PC-02": func(t *testing.T) {
-			for n := 1; n <= 3; n++ {
-				c := demoRun.get(t).cycle(t, n)
 				require.Equal(t, fmt.Sprintf("_orchestrator/screenshots/cycle-%d", n), c.text(t, "screenshotDir"))
 				require.EqualValues(t, len(pictures(t, demoRun.get(t), n)), c.number(t, "screenshotCount"))
 			}
 		},
-		"PC-03": func(t *testing.T) {
+		"PC-03 PC-04": func(t *testing.T) {
 			for n := 1; n <= 3; n++ {
-				auditors := demoRun.get(t).cycle(t, n).objects(t, "auditors")
+				c := demoRun.get(t).cycle(t, n)
+				auditors := c.objects(t, "auditors")
 				require.Len(t, auditors, 3)
 				for i, a := range auditors {
 					require.Equal(t, "auditor-"+string(rune('A'+i)), a.text(t, "id"))
-					reported(t, demoRun.get(t), a)
+					requireReport(t, demoRun.get(t), a)
 				}
+				requireReport(t, demoRun.get(t), c.in(t, "weaver"))
 			}
 		},
-		"PC-04": func(t *testing.T) {
-			for n := 1; n <= 3; n++ {
-				reported(t, demoRun.get(t), demoRun.get(t).cycle(t, n).in(t, "weaver"))
-			}
-		},
-		"PC-05": testRefine,
-		"PC-06": func(t *testing.T) {
-			for n, want := range []float64{2.5, 3, 3.5} {
-				c := demoRun.get(t).cycle(t, n+1)
-				require.Equal(t, want, c.number(t, "paScore"))
-				require.Equal(t, want >= 3.5, c.at(t, "metThreshold"))
-			}
-			unknown := troubledRun.get(t).cycle(t, 1)
-			require.Nil(t, unknown.at(t, "paScore"))
-			require.Equal(t, false, unknown.at(t, "metThreshold"))
-		},
+		"PC-05 BR-02": testRefine,
 		"PC-07": func(t *testing.T) {
-			for _, r := range []result{demoRun.get(t), troubledRun.get(t)} {
+			for _, r := range []result{demoRun.get(t), recoveredRun.get(t)} {
 				for n, v := range r.state(t).in(t, "paCycleRecords") {
 					c, total := object(v.(map[string]any)), 0.0
 					for _, a := range c.objects(t, "auditors") {
@@ -256,7 +201,7 @@ func cycleRows() rows {
 			}
 		},
 		"PX-13": func(t *testing.T) {
-			r := troubledRun.get(t)
+			r := recoveredRun.get(t)
 			for _, a := range r.cycle(t, 2).objects(t, "auditors") {
 				require.GreaterOrEqual(t, a.number(t, "durationMs"), 1000*auditSeconds, "the time of the agent")
 			}
@@ -270,7 +215,7 @@ func cycleRows() rows {
 				"all three are asked before the first one answers")
 		},
 		"PX-14": func(t *testing.T) {
-			r := troubledRun.get(t)
+			r := recoveredRun.get(t)
 			folder := "_orchestrator/screenshots/cycle-1/"
 			for _, who := range []string{"auditor-A", "auditor-C"} {
 				require.NotEmpty(t, r.file(t, folder+who+"-report.md"))
@@ -279,25 +224,22 @@ func cycleRows() rows {
 			lost := where(r.state(t).objects(t, "errorHistory"), "context", "pa-cycle-1-auditor-B")
 			require.Len(t, lost, 1)
 			require.Equal(t, false, lost[0]["recovered"])
-			require.Equal(t, 1,
-				count(r.text(t),
-					`\[WARN\]    pa-cycle-1-auditor-B given up \(claude-p-exit-nonzero\); the run continues with the other reports$`))
+			require.Equal(t, "claude-p-exit-nonzero", lost[0]["category"])
 			score := where(where(r.log(t, "quality.jsonl"), "type", "pa-score"), "paCycle", 1.0)
 			require.EqualValues(t, 2, score[0].number(t, "auditorCount"))
-			require.NotRegexp(t, regexp.MustCompile(`auditor-B-report`), string(r.file(t, folder+"weaver-prompt.md")))
+			require.NotContains(t, string(r.file(t, folder+"weaver-prompt.md")), "auditor-B-report")
 		},
 	}
 }
 
-// reported wants a call of a cycle that is told in full, its report on disk.
-func reported(t *testing.T, r result, call object) {
+// requireReport requires a complete record of a call of a cycle, and its report on disk.
+func requireReport(t *testing.T, r result, call object) {
 	t.Helper()
 	require.NotEmpty(t, r.file(t, call.text(t, "reportPath")))
-	require.Subset(t, call.in(t, "tokens").keys(), []string{"estimatedCostUsd", "inputTokens", "outputTokens"})
-	require.Positive(t, call.number(t, "tokens.inputTokens"))
-	require.Positive(t, call.number(t, "tokens.outputTokens"))
-	require.Positive(t, call.number(t, "tokens.estimatedCostUsd"))
 	require.GreaterOrEqual(t, call.number(t, "durationMs"), 0.0)
+	for _, key := range []string{"inputTokens", "outputTokens", "estimatedCostUsd"} {
+		require.Positive(t, call.number(t, "tokens."+key), key)
+	}
 }
 
 func testRefine(t *testing.T) {
@@ -310,8 +252,13 @@ func testRefine(t *testing.T) {
 		require.Positive(t, refine.number(t, "tokens.estimatedCostUsd"))
 		require.GreaterOrEqual(t, refine.number(t, "durationMs"), 0.0)
 	}
-	require.Nil(t, demoRun.get(t).cycle(t, 3).at(t, "refine"))
-	failed := troubledRun.get(t).cycle(t, 1).in(t, "refine")
+	r := demoRun.get(t)
+	require.Equal(t, r.record(t, 55).text(t, "artifactHash"),
+		digest(r.file(t, "_orchestrator/screenshots/cycle-1/artifact-before-refine.html")))
+	require.FileExists(t, r.path("_orchestrator/screenshots/cycle-2/artifact-before-refine.html"))
+	require.NoFileExists(t, r.path("_orchestrator/screenshots/cycle-3/artifact-before-refine.html"))
+	require.Nil(t, r.cycle(t, 3).at(t, "refine"))
+	failed := recoveredRun.get(t).cycle(t, 1).in(t, "refine")
 	require.Nil(t, failed.at(t, "artifactPath"))
 	require.Equal(t, false, failed.at(t, "validationPassed"))
 }

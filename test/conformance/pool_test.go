@@ -11,7 +11,7 @@ import (
 const lanes = 4
 
 var (
-	rowsEnv *env      // TestRows and the other tests that look at its runs
+	rowsEnv *env      // of TestRows and the other tests of its runs
 	lostEnv *env      // loses its state directory
 	free    chan *env // environments that no script is using
 )

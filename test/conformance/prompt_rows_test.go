@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// promptRows are what an agent is asked.
+// promptRows are the prompts of agents.
 func promptRows() rows {
 	return rows{
 		"PX-01": func(t *testing.T) {
@@ -23,14 +23,14 @@ func promptRows() rows {
 		"PX-02": func(t *testing.T) {
 			seen := map[float64]bool{}
 			for _, c := range where(demoRun.get(t).calls, "event", "start") {
-				require.False(t, seen[c.number(t, "pid")], "a process was asked twice")
+				require.False(t, seen[c.number(t, "pid")], "a process was called twice")
 				seen[c.number(t, "pid")] = true
 			}
 			require.Len(t, seen, 70)
 			claudeRun.get(t)
 			for _, call := range claudeCalls(t) {
 				for _, arg := range call.list(t, "argv") {
-					require.NotRegexp(t, `resume|continue|session-id`, arg, "a session is carried on")
+					require.NotRegexp(t, `resume|continue|session-id`, arg, "a session is resumed")
 				}
 			}
 		},
@@ -62,7 +62,7 @@ func promptRows() rows {
 	}
 }
 
-// testPromptOrder looks where each part of a prompt begins.
+// testPromptOrder requires the parts of each prompt in their order.
 func testPromptOrder(t *testing.T) {
 	r := demoRun.get(t)
 	for n := 1; n <= 56; n++ {
@@ -91,7 +91,7 @@ func testPromptOrder(t *testing.T) {
 	}
 }
 
-// taskOf is the beginning of the role's own prompt file.
+// taskOf returns the first line of the prompt file of a pass's role.
 func taskOf(t *testing.T, n int) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(example("prompts"), roleOf(n)+".md"))

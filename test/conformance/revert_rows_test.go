@@ -13,70 +13,70 @@ import (
 
 var revertedRun = &shared{make: makeReverted}
 
-// refusal is what a verb of the starter said, and the code that it ended with.
+// refusal is a command that failed: its output and exit code, and the directory before and after it.
 type refusal struct {
 	output        string
 	code          int
-	before, after map[string]string // the directory
+	before, after map[string]string
 }
 
-// back is what was seen of the run that went back to cp-S3, before and after it did.
-var back struct {
-	live          refusal           // a revert while it runs
-	unknown, hurt refusal           // reverts that cannot be
-	before        object            // state.json at the pause in pass 32
-	files         map[string]string // the directory at that time
-	logs          map[string]string // its logs
-	there         object            // state.json where the run had gone back, before anything was called
-	artifact      string            // as they were then
-	notes         map[string]string
+// reverted is what was seen of the run that was reverted to cp-S1.
+var reverted struct {
+	live             refusal           // a revert of the running run
+	unknown, damaged refusal           // reverts to a checkpoint that does not exist or is damaged
+	before           object            // state.json during the pause in pass 12
+	files            map[string]string // the digests of the directory at that time
+	logs             map[string]string // its logs
+	after            object            // state.json after the revert, before any call
+	artifact         string            // and the artifact and notes at that time
+	notes            map[string]string
 }
 
-// makeReverted is the demo once more, paused in pass 32 and taken back to the end of the third set.
+// makeReverted is the small pipeline, paused in pass 12 and reverted to the end of the first set.
 func makeReverted(t *testing.T) result {
 	starter(t, "server", "start")
-	spoil(t, "- {at: 32, do: slow, seconds: 5}")
+	setRowsFaults(t, rowsEnv.held("12", 1))
 	r := result{dir: filepath.Join(base, "reverted")}
 	from := len(calls(t, 0))
-	starter(t, "run", "--config", example("pipeline.yaml"), "--output-dir", r.dir, "--detach")
-	begun(t, r, 32)
-	back.live.output, back.live.code = try(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
-	pause(t, r, 1)
-	starter(t, "budget", r.dir, "--usd", "10") // what is done twice is paid for twice
+	runTiny(t, r.dir, "--detach")
+	begun(t, r, 12)
+	reverted.live.output, reverted.live.code = try(t, "revert", "--checkpoint", "cp-S1", "--output-dir", r.dir)
+	pause(t, r, 1, "12")
+	starter(t, "budget", r.dir, "--usd", "10") // repeated passes are paid twice
 	until(t, "the budget is recorded", func() bool {
-		return count(r.text(t), `Budget set to \$10\.00`) == 1 &&
-			r.settled(t)
+		return count(r.text(t), `Budget set to \$10\.00`) == 1 && r.settled(t)
 	})
-	back.unknown = unmoved(t, r, "revert", "--checkpoint", "cp-S9", "--output-dir", r.dir)
-	back.hurt = unmovedWhileHurt(t, r)
-	back.before, back.files, back.logs = r.state(t), tree(t, r.dir), map[string]string{}
-	for _, name := range names(t, r.path(logs)) {
-		back.logs[name] = string(r.file(t, logs+name))
-	}
+	reverted.unknown = refuse(t, r, "revert", "--checkpoint", "cp-S9", "--output-dir", r.dir)
+	file := r.path("_orchestrator/checkpoints/cp-S1/artifact.html")
+	whole := read(t, file)
+	damaged := slices.Clone(whole)
+	damaged[len(damaged)/2] ^= 1
+	require.NoError(t, os.WriteFile(file, damaged, 0o600))
+	reverted.damaged = refuse(t, r, "revert", "--checkpoint", "cp-S1", "--output-dir", r.dir)
+	require.NoError(t, os.WriteFile(file, whole, 0o600))
+	reverted.before, reverted.files, reverted.logs = r.state(t), tree(t, r.dir), r.logFiles(t)
 
-	spoil(t, "- {at: 25, do: slow, seconds: 3}")
-	s := watch(t, r.dir)
-	starter(t, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
-	begun(t, r, 25)
-	back.artifact, back.notes = string(r.file(t, "artifact.html")), map[string]string{}
+	setRowsFaults(t, rowsEnv.held("9", 1))
+	s := observe(t, r.dir)
+	starter(t, "revert", "--checkpoint", "cp-S1", "--output-dir", r.dir)
+	begun(t, r, 9)
+	reverted.artifact, reverted.notes = string(r.file(t, "artifact.html")), map[string]string{}
 	for _, name := range notes {
-		back.notes[name] = string(r.file(t, "_orchestrator/"+name))
+		reverted.notes[name] = string(r.file(t, "_orchestrator/"+name))
 	}
-	r.output = starter(t, "run", "--config", example("pipeline.yaml"), "--output-dir", r.dir)
+	rowsEnv.release(t, "9")
+	r.output = runTiny(t, r.dir)
 	r.seen, r.calls = s.end(), calls(t, from)
-	at := slices.IndexFunc(r.seen.states, func(o object) bool {
-		return o["lastSeq"] != nil &&
-			o["generation"] == float64(1)
-	})
-	require.GreaterOrEqual(t, at, 0, "nobody has seen the run where it had gone back to")
-	back.there = r.seen.states[at]
+	at := slices.IndexFunc(r.seen.states, func(o object) bool { return o["lastSeq"] != nil && o["generation"] == 1.0 })
+	require.GreaterOrEqual(t, at, 0, "the observer missed the reverted state")
+	reverted.after = r.seen.states[at]
 	return r
 }
 
 var notes = []string{"conviction-layer.md", "discovery-log.md"}
 
-// unmoved runs a verb that must not change anything.
-func unmoved(t *testing.T, r result, args ...string) refusal {
+// refuse runs a command that must not change anything.
+func refuse(t *testing.T, r result, args ...string) refusal {
 	t.Helper()
 	f := refusal{before: tree(t, r.dir)}
 	f.output, f.code = try(t, args...)
@@ -84,111 +84,93 @@ func unmoved(t *testing.T, r result, args ...string) refusal {
 	return f
 }
 
-// unmovedWhileHurt flips a bit in the artifact of cp-S3, and mends it afterwards.
-func unmovedWhileHurt(t *testing.T, r result) refusal {
-	t.Helper()
-	file := r.path("_orchestrator/checkpoints/cp-S3/artifact.html")
-	whole := read(t, file)
-	hurt := slices.Clone(whole)
-	hurt[len(hurt)/2] ^= 1
-	require.NoError(t, os.WriteFile(file, hurt, 0o600))
-	f := unmoved(t, r, "revert", "--checkpoint", "cp-S3", "--output-dir", r.dir)
-	require.NoError(t, os.WriteFile(file, whole, 0o600))
-	return f
-}
-
-// revertRows are a run that was taken back to a checkpoint.
+// revertRows are a run that was reverted to a checkpoint.
 func revertRows() rows {
 	return rows{
 		"CK-11": func(t *testing.T) {
 			r := revertedRun.get(t)
-			c := back.before.objects(t, "checkpoints")[2]
-			require.Equal(t, "cp-S3", c.text(t, "id"))
-			require.Equal(t, c.text(t, "artifactHash"), digest([]byte(back.artifact)))
-			require.NotEqual(t, back.files["artifact.html"], digest([]byte(back.artifact)),
-				"it was another page before")
+			c := reverted.before.objects(t, "checkpoints")[0]
+			require.Equal(t, "cp-S1", c.text(t, "id"))
+			require.Equal(t, c.text(t, "artifactHash"), digest([]byte(reverted.artifact)))
+			require.NotEqual(t, reverted.files["artifact.html"], digest([]byte(reverted.artifact)))
 			for _, name := range notes {
-				require.Equal(t, string(r.file(t, "_orchestrator/checkpoints/cp-S3/"+name)), back.notes[name])
-				require.NotEqual(t, back.files["_orchestrator/"+name], digest([]byte(back.notes[name])))
+				require.Equal(t, string(r.file(t, "_orchestrator/checkpoints/cp-S1/"+name)), reverted.notes[name])
+				require.NotEqual(t, reverted.files["_orchestrator/"+name], digest([]byte(reverted.notes[name])))
 			}
-			require.EqualValues(t, 24, back.there.number(t, "lastCompletedCorpusPass"))
-			require.Len(t, back.there.in(t, "passRecords"), 24)
-			require.Equal(t, []int{2, 2}, []int{started(r.calls, "025"), started(r.calls, "032")},
-				"the next pass is 25")
-			require.Equal(t, 1, started(r.calls, "024"))
+			require.EqualValues(t, 8, reverted.after.number(t, "lastCompletedCorpusPass"))
+			require.Len(t, reverted.after.in(t, "passRecords"), 8)
+			for at, want := range map[string]int{"008": 1, "009": 2, "012": 2, "013": 1} {
+				require.Equal(t, want, started(r.calls, at), at)
+			}
 		},
-		"CK-12": func(t *testing.T) {
+		"CK-12 CK-18": func(t *testing.T) {
 			revertedRun.get(t)
-			require.Equal(t, 1, back.hurt.code, back.hurt.output)
-			require.Contains(t, back.hurt.output, "artifact integrity check failed")
-			require.Equal(t, back.hurt.before, back.hurt.after, "something was changed")
+			require.Equal(t, 1, reverted.damaged.code)
+			require.Contains(t, reverted.damaged.output, "artifact integrity check failed")
+			require.Equal(t, reverted.damaged.before, reverted.damaged.after)
+			require.Equal(t, 2, reverted.unknown.code)
+			require.Contains(t, reverted.unknown.output, "has no checkpoint cp-S9: there are cp-S1, ")
+			require.Equal(t, reverted.unknown.before, reverted.unknown.after)
 		},
 		"CK-13": func(t *testing.T) {
 			revertedRun.get(t)
-			require.Equal(t, "paused", back.before.text(t, "currentPhase"))
+			require.Equal(t, "paused", reverted.before.text(t, "currentPhase"))
 			// the first pass after the revert may have begun in the same write
-			if next := back.there.at(t, "inFlightPass"); next != nil {
-				require.EqualValues(t, 25, next.(map[string]any)["globalPassNumber"])
+			if next := reverted.after.at(t, "inFlightPass"); next != nil {
+				require.EqualValues(t, 9, next.(map[string]any)["globalPassNumber"])
 			}
-			require.Equal(t, "corpus-integration", back.there.text(t, "currentPhase"))
-			require.Nil(t, back.there.at(t, "phaseReason"))
-			require.EqualValues(t, 0, back.there.number(t, "completedPACycles"))
+			require.Equal(t, "corpus-integration", reverted.after.text(t, "currentPhase"))
+			require.Nil(t, reverted.after.at(t, "phaseReason"))
+			require.EqualValues(t, 0, reverted.after.number(t, "completedPACycles"))
 		},
 		"CK-14": func(t *testing.T) {
 			r := revertedRun.get(t)
-			found := where(r.state(t).objects(t, "errorHistory"), "context", "revert-to-cp-S3")
+			found := where(r.state(t).objects(t, "errorHistory"), "context", "revert-to-cp-S1")
 			require.Len(t, found, 1)
-			require.Equal(t, "Pipeline reverted to checkpoint cp-S3 (pass 24, PA cycle 0)", found[0].text(t, "message"))
+			require.Equal(t, "Pipeline reverted to checkpoint cp-S1 (pass 8, PA cycle 0)", found[0].text(t, "message"))
 			require.Equal(t, true, found[0].at(t, "recovered"))
-			require.Equal(t, fmt.Sprintf("Previous cost: $%.2f", back.before.number(t, "cost.totalEstimatedCostUsd")),
+			require.Equal(t, fmt.Sprintf("Previous cost: $%.2f", reverted.before.number(t, "cost.totalEstimatedCostUsd")),
 				found[0].text(t, "diagnostics"))
-			require.Equal(t, found, where(back.there.objects(t, "errorHistory"), "context", "revert-to-cp-S3"))
+			require.Equal(t, found, where(reverted.after.objects(t, "errorHistory"), "context", "revert-to-cp-S1"))
 		},
-		"CK-15": testNothingIsLost,
+		"CK-15": testWorkIsKept,
 		"CK-16": func(t *testing.T) {
 			r := revertedRun.get(t)
-			require.Equal(t, digest(demoRun.get(t).file(t, "artifact.html")), digest(r.file(t, "artifact.html")))
-			require.Equal(t, demoRun.get(t).state(t).text(t, "currentArtifactHash"),
+			require.Equal(t, digest(tinyRun.get(t).file(t, "artifact.html")), digest(r.file(t, "artifact.html")))
+			require.Equal(t, tinyRun.get(t).state(t).text(t, "currentArtifactHash"),
 				r.state(t).text(t, "currentArtifactHash"))
 			for _, name := range notes {
-				require.Equal(t, string(demoRun.get(t).file(t, "_orchestrator/"+name)),
+				require.Equal(t, string(tinyRun.get(t).file(t, "_orchestrator/"+name)),
 					string(r.file(t, "_orchestrator/"+name)))
 			}
-			require.Len(t, r.state(t).in(t, "passRecords"), 56)
-		},
-		"CK-18": func(t *testing.T) {
-			revertedRun.get(t)
-			require.Equal(t, 2, back.unknown.code, back.unknown.output)
-			require.Contains(t, back.unknown.output, "has no checkpoint cp-S9: there are cp-S1, cp-S2, cp-S3")
-			require.Equal(t, back.unknown.before, back.unknown.after, "something was changed")
+			require.Len(t, r.state(t).in(t, "passRecords"), 16)
 		},
 		"CL-10": func(t *testing.T) {
 			r := revertedRun.get(t)
-			require.Equal(t, 5, back.live.code, back.live.output)
-			require.Contains(t, back.live.output, "cannot revert a run that is running")
+			require.Equal(t, 5, reverted.live.code, reverted.live.output)
+			require.Contains(t, reverted.live.output, "cannot revert a run that is running")
 			require.Len(t, where(lines(t, r.file(t, "events.jsonl")), "kind", "run.reverted"), 1)
 		},
 	}
 }
 
-// testNothingIsLost: logs only grow, and what the passes behind the checkpoint left lies beside what they leave when
-// they are done again.
-func testNothingIsLost(t *testing.T) {
+// testWorkIsKept: logs only grow, and the files of the abandoned passes are kept beside those of their repetitions.
+func testWorkIsKept(t *testing.T) {
 	r := revertedRun.get(t)
-	for name, was := range back.logs {
-		require.True(t, strings.HasPrefix(string(r.file(t, logs+name)), was), "%s does not begin as it was", name)
+	for name, was := range reverted.logs {
+		require.True(t, strings.HasPrefix(string(r.file(t, logs+name)), was), name)
 	}
-	for n := 25; n <= 32; n++ {
+	for n := 9; n <= 12; n++ {
 		dir := strings.TrimSuffix(passDir(n), "/")
 		for _, file := range names(t, r.path(dir+"~1")) {
-			require.Equal(t, back.files[dir+"/"+file], digest(r.file(t, dir+"~1/"+file)), "%s of pass %d", file, n)
+			require.Equal(t, reverted.files[dir+"/"+file], digest(r.file(t, dir+"~1/"+file)), "%s of pass %d", file, n)
 		}
 		require.ElementsMatch(t, names(t, r.path(dir)), names(t, r.path(dir+"~1")))
 	}
-	require.NoDirExists(t, r.path(strings.TrimSuffix(passDir(24), "/")+"~1"))
-	require.Equal(t, back.files["_orchestrator/checkpoints/cp-S4/manifest.json"],
-		digest(r.file(t, "_orchestrator/checkpoints/cp-S4~1/manifest.json")))
-	require.InDelta(t, back.before.number(t, "cost.totalEstimatedCostUsd")-back.there.objects(t,
-		"checkpoints")[2].number(t, "costAtCheckpoint"),
-		r.state(t).number(t, "sunkCostUsd"), 1e-6)
+	require.NoDirExists(t, r.path(strings.TrimSuffix(passDir(8), "/")+"~1"))
+	paused := reverted.before.objects(t, "checkpoints")[1].text(t, "checkpointDir")
+	require.Equal(t, reverted.files[paused+"/manifest.json"], digest(r.file(t, paused+"/manifest.json")))
+	kept := reverted.after.objects(t, "checkpoints")[0].number(t, "costAtCheckpoint")
+	require.InDelta(t, reverted.before.number(t, "cost.totalEstimatedCostUsd")-kept, r.state(t).number(t, "sunkCostUsd"),
+		1e-6)
 }

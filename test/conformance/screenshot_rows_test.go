@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// blindRun has no browser, then one that fails twice and then does its work, and in the second cycle fails for good.
-var blindRun = &shared{make: makeBlind}
+// screenshotRun has no browser, then one that fails twice and then works, and in the second cycle always fails.
+var screenshotRun = &shared{make: makeScreenshots}
 
 var viewing = []part{
 	{"before", "report", ""},
@@ -21,13 +21,13 @@ var viewing = []part{
 	{"critic", "report", `score: {name: PA-05, find: 'PA-05: ([0-4])/4', range: [0, 4]}`},
 }
 
-func makeBlind(t *testing.T) result {
-	spoil(t, "[]")
+func makeScreenshots(t *testing.T) result {
+	setRowsFaults(t, "[]")
 	folder := filepath.Join(base, "planned")
-	program := filepath.Join(folder, "installed", "browser") // is not there before it is installed
+	program := filepath.Join(folder, "installed", "browser") // does not exist before it is installed
 	install := fmt.Sprintf("mkdir %s; ln -s %s %s; echo x >> %s", filepath.Dir(program),
 		filepath.Join(base, "bin", "browser"), program, installedMark())
-	config := writePlays(t, "blind", viewing, `  - name: look
+	config := writePlays(t, "screenshots", viewing, `  - name: look
     repeat: {max: 2, until: score >= 3.5}
     checkpoint: cp-PA-{n}
     dir: screenshots/cycle-{n}
@@ -43,9 +43,9 @@ func makeBlind(t *testing.T) result {
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "browser"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "browser", "plan"), []byte("die die show die die die\n"),
 		0o600))
-	settle(t, "browser: "+program+"\n")
-	defer settle(t, blankPictures())
-	r := result{dir: filepath.Join(base, "blind")}
+	restartWorker(t, "browser: "+program+"\n")
+	defer restartWorker(t, blankPictures())
+	r := result{dir: filepath.Join(base, "screenshots")}
 	r.output = starter(t, "run", "--config", config, "--output-dir", r.dir)
 	return r
 }
@@ -53,8 +53,8 @@ func makeBlind(t *testing.T) result {
 // installedMark is the file in which each installation of the browser leaves a line.
 func installedMark() string { return filepath.Join(base, "planned", "browser", "installations") }
 
-// settle changes the settings of the environment and starts a new worker, which reads them.
-func settle(t *testing.T, settings string) {
+// restartWorker changes the settings of the environment and starts a new worker, which reads them.
+func restartWorker(t *testing.T, settings string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(rowsEnv.settings(), []byte(settings), 0o600))
 	if workerPID(t) != 0 {
@@ -63,11 +63,11 @@ func settle(t *testing.T, settings string) {
 	require.NoError(t, rowsEnv.start())
 }
 
-// blindRows are pictures that cannot be had.
-func blindRows() rows {
+// screenshotRows are failures of screenshots.
+func screenshotRows() rows {
 	return rows{
 		"RX-17": func(t *testing.T) {
-			r := blindRun.get(t)
+			r := screenshotRun.get(t)
 			var starts []time.Time
 			for line := range strings.Lines(string(read(t, filepath.Join(base, "planned", "browser", "starts")))) {
 				starts = append(starts, when(t, strings.TrimSpace(line)))
@@ -87,16 +87,15 @@ func blindRows() rows {
 			require.Equal(t, []string{"full-100x100.png", "scroll-100x100-step1.png", "viewport-100x100.png"}, shown)
 			require.Equal(t, 1, count(r.text(t), `\[INFO\]    Screenshots captured \(3 pictures`))
 			failed := where(r.state(t).objects(t, "errorHistory"), "context", "pa-cycle-1-screenshot")
-			require.Len(t, failed, 3, "what was got over is recorded too")
+			require.Len(t, failed, 3, "one for each failed attempt")
 			require.Contains(t, failed[0].text(t, "message"), "browser not found")
 			require.Contains(t, failed[0].text(t, "diagnostics"), "installed one with: sh -c mkdir")
 			for i, at := range []float64{1, 3, 3} {
-				require.Equal(t, []any{"screenshot-failed", true, at},
-					[]any{failed[i]["category"], failed[i]["recovered"], failed[i]["recoveredAtAttempt"]})
+				requireError(t, failed[i], "screenshot-failed", at)
 			}
 		},
 		"RX-18": func(t *testing.T) {
-			r := blindRun.get(t)
+			r := screenshotRun.get(t)
 			require.EqualValues(t, 0, r.cycle(t, 2).number(t, "screenshotCount"))
 			require.Empty(t, pictures(t, r, 2))
 			require.Equal(t, "complete", r.state(t).text(t, "currentPhase"))
@@ -107,12 +106,11 @@ func blindRows() rows {
 			failed := where(r.log(t, "errors.jsonl"), "context", "pa-cycle-2-screenshot")
 			require.Len(t, failed, 3, "one for each attempt")
 			for _, e := range failed {
-				require.Equal(t, []any{"screenshot-failed", false, nil},
-					[]any{e["category"], e["recovered"], e["recoveredAtAttempt"]})
+				requireError(t, e, "screenshot-failed", nil)
 				require.Contains(t, e.text(t, "message"), "the browser fell over its own feet")
 			}
 			require.Len(t, where(r.state(t).objects(t, "errorHistory"), "context", "pa-cycle-2-screenshot"), 1)
-			page := pageSays("seed", 950)
+			page := pageWith("seed", 950)
 			require.NotContains(t, string(r.file(t, "_orchestrator/screenshots/cycle-1/viewer-A-prompt.md")), page,
 				"there were pictures")
 			require.Contains(t, string(r.file(t, "_orchestrator/screenshots/cycle-2/viewer-A-prompt.md")), page)

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,7 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// exits CODE ARG...: the starter ends with this code.
+// exits CODE ARG...: the starter exits with this code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -32,16 +34,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// faults [FILE]: what goes wrong from now on, counted afresh; without a file nothing does.
+// faults [FILE]: the faults from now on, none without a file; attempts are counted from 1. $WORK is the folder of the
+// script.
 func setFaults(ts *testscript.TestScript, _ bool, args []string) {
 	raw := "[]\n"
 	if len(args) > 0 {
-		raw = ts.ReadFile(args[0])
+		raw = strings.ReplaceAll(ts.ReadFile(args[0]), "$WORK", ts.Getenv("WORK"))
 	}
 	ts.Check(envOf(ts).setFaults(raw))
 }
 
-// change FILE OLD NEW: the text is there, and is another one now; \n in the new one begins a line.
+// change FILE OLD NEW: replaces a text that must occur; \n in the new one begins a line.
 func change(ts *testscript.TestScript, _ bool, args []string) {
 	text := ts.ReadFile(args[0])
 	if !strings.Contains(text, args[1]) {
@@ -51,12 +54,12 @@ func change(ts *testscript.TestScript, _ bool, args []string) {
 		strings.ReplaceAll(args[2], `\n`, "\n"), 1)), 0o600))
 }
 
-// damage FILE TEXT: the file holds only this text now.
+// damage FILE TEXT: replaces the content of the file.
 func damage(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(args[1]+"\n"), 0o600))
 }
 
-// awaits FILE PATTERN: some line of the file matches, soon.
+// awaits FILE PATTERN: a line of the file matches, soon.
 func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile("(?m)" + args[1])
 	ts.Check(err)
@@ -66,21 +69,19 @@ func awaits(ts *testscript.TestScript, _ bool, args []string) {
 	})
 }
 
-// mid CALL: the call of that name (002, weaver-1) has begun.
+// mid CALL: the call of that name (002, weaver-1) begins, soon.
 func mid(ts *testscript.TestScript, _ bool, args []string) {
-	soon(ts, "call "+args[0]+" has begun", func() bool { return begunCalls(ts, args[0]) > 0 })
+	soon(ts, "call "+args[0]+" has begun", func() bool { return started(callsOf(ts), args[0]) > 0 })
 }
 
-// calls CALL N: it was made so many times since the script began.
+// calls CALL N: the call was made N times since the script began.
 func countCalls(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[1])
 	ts.Check(err)
-	if got := begunCalls(ts, args[0]); got != want {
+	if got := started(callsOf(ts), args[0]); got != want {
 		ts.Fatalf("call %s was made %d times, not %d", args[0], got, want)
 	}
 }
-
-func begunCalls(ts *testscript.TestScript, at string) int { return started(callsOf(ts), at) }
 
 func callsOf(ts *testscript.TestScript) []object {
 	calls, err := envOf(ts).calls()
@@ -88,7 +89,7 @@ func callsOf(ts *testscript.TestScript) []object {
 	return calls
 }
 
-// noagents: nothing is left of any agent, nor of what it has started: each leads a process group of its own.
+// noagents: no agent runs, nor a process that it has started: each agent leads its own process group.
 func noAgents(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, c := range callsOf(ts) {
 		pid, ok := c["pid"].(float64)
@@ -106,13 +107,13 @@ func soon(ts *testscript.TestScript, what string, holds func() bool) {
 	ts.Check(waitFor(what, holds))
 }
 
-// killworker: the worker is killed.
+// killworker: kills the worker.
 func killWorkerOf(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(envOf(ts).killWorker()) }
 
-// noworker: the worker is gone, soon.
+// noworker: no worker runs, soon.
 func noWorker(ts *testscript.TestScript, _ bool, _ []string) { ts.Check(envOf(ts).awaitNoWorker()) }
 
-// disk DIR SIZE: the folder is a disk of that size until the script ends.
+// disk DIR SIZE: mounts a disk of that size until the script ends.
 func disk(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o755))
@@ -120,7 +121,7 @@ func disk(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Defer(func() { ts.Check(exec.Command("umount", "-l", dir).Run()) })
 }
 
-// fill FILE: it takes all the room that its disk has left.
+// fill FILE: the file takes all space of its disk.
 func fillDisk(ts *testscript.TestScript, _ bool, args []string) {
 	f, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -135,34 +136,34 @@ func fillDisk(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// readonly DIR on|off: nothing can be written to the disk, or it can again.
+// readonly DIR on|off: remounts the disk.
 func readonly(ts *testscript.TestScript, _ bool, args []string) {
 	mode := map[string]string{"on": "ro", "off": "rw"}[args[1]]
 	// a file may be open for a moment
 	soon(ts, args[0]+" is "+mode, func() bool { return mount("-o", "remount,"+mode, ts.MkAbs(args[0])) == nil })
 }
 
-// says PATTERN ARG...: what the starter prints matches, soon.
-func message(ts *testscript.TestScript, _ bool, args []string) {
+// prints PATTERN ARG...: the output of the starter matches, soon.
+func prints(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
-	soon(ts, "starter says "+args[0], func() bool {
-		_ = ts.Exec("starter", args[1:]...) // its code is another matter
+	soon(ts, "starter prints "+args[0], func() bool {
+		_ = ts.Exec("starter", args[1:]...) // with any code
 		return pattern.MatchString(ts.ReadFile("stdout"))
 	})
 }
 
-// workersays PATTERN: the worker has logged that since the script began.
-func workerSays(ts *testscript.TestScript, _ bool, args []string) {
+// workerlogs PATTERN: the worker has logged a matching line since the script began, soon.
+func workerLogs(ts *testscript.TestScript, _ bool, args []string) {
 	pattern, err := regexp.Compile(args[0])
 	ts.Check(err)
-	soon(ts, "the worker says "+args[0], func() bool {
+	soon(ts, "the worker logs "+args[0], func() bool {
 		raw, err := os.ReadFile(envOf(ts).workerLog())
 		return err == nil && pattern.Match(raw[min(envOf(ts).logSize, len(raw)):])
 	})
 }
 
-// loseblob DIR KEY: the store loses what the run's first event names under that key.
+// loseblob DIR KEY: removes the blob under that key of the run's first event from the store.
 func loseBlob(ts *testscript.TestScript, _ bool, args []string) {
 	first, _, _ := strings.Cut(ts.ReadFile(filepath.Join(args[0], "events.jsonl")), "\n")
 	_, digest, ok := strings.Cut(first, `"`+args[1]+`":"`)
@@ -183,29 +184,27 @@ func loseBlob(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// listing DIR FILE: the names and digests of all files of a folder are written to a file, to be compared.
+// listing DIR FILE: writes the names and digests of all files of a folder to a file.
 func listing(ts *testscript.TestScript, _ bool, args []string) {
+	files, err := digests(ts.MkAbs(args[0]))
+	ts.Check(err)
 	var text strings.Builder
-	root := ts.MkAbs(args[0])
-	ts.Check(filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		raw, err := os.ReadFile(path)
-		rel, _ := filepath.Rel(root, path)
-		fmt.Fprintf(&text, "%s %s\n", rel, digest(raw))
-		return err
-	}))
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		fmt.Fprintf(&text, "%s %s\n", name, files[name])
+	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text.String()), 0o600))
 }
 
-// undisturbed DIR: the run there is through, and its page is that of a run to which nothing happened.
+// undisturbed DIR: the run is complete, with the page of a run without faults.
 func undisturbed(ts *testscript.TestScript, _ bool, args []string) {
 	if ts.ReadFile(filepath.Join(args[0], "artifact.html")) != untouched {
 		ts.Fatalf("%s/artifact.html is not the page of an undisturbed run", args[0])
 	}
 	if !strings.Contains(ts.ReadFile(filepath.Join(args[0], "_orchestrator", "state.json")),
 		`"currentPhase": "complete"`) {
-		ts.Fatalf("the run in %s is not through", args[0])
+		ts.Fatalf("the run in %s is not complete", args[0])
 	}
 }
+
+// mount calls the system's mount.
+func mount(args ...string) error { return exec.Command("mount", args...).Run() }

@@ -2,13 +2,10 @@ package conformance
 
 import (
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -20,7 +17,7 @@ import (
 // first lines.
 const scriptsDir = "testdata/script"
 
-// TestScripts runs the scripts, up to four at a time, each in an environment that nothing else uses meanwhile. A script
+// TestScripts runs the scripts, up to four at a time, each in a separate environment. A script
 // begins in an empty folder with the corpus example and page.yaml; LOGS, STATE and PASSES are those of the run in the
 // folder run, STARTER is the program.
 func TestScripts(t *testing.T) {
@@ -33,7 +30,7 @@ func TestScripts(t *testing.T) {
 			"undisturbed": undisturbed,
 			"killworker":  killWorkerOf, "noworker": noWorker, "damage": damage, "listing": listing, "disk": disk,
 			"fill": fillDisk, "readonly": readonly,
-			"says": message, "workersays": workerSays, "loseblob": loseBlob, "noagents": noAgents,
+			"prints": prints, "workerlogs": workerLogs, "loseblob": loseBlob, "noagents": noAgents,
 		},
 	})
 }
@@ -63,7 +60,7 @@ func setUp(s *testscript.Env) error {
 // envOf returns the environment of a script.
 func envOf(ts *testscript.TestScript) *env { return ts.Value(envKey{}).(*env) }
 
-// condition: disk says that a script can have a disk of its own.
+// condition: with disk, a script can mount a separate disk.
 func condition(name string) (bool, error) {
 	if name != "disk" {
 		return false, fmt.Errorf("unknown condition %q", name)
@@ -100,10 +97,10 @@ func makeUntouched(t *testing.T) {
 
 var (
 	scriptHead = regexp.MustCompile(`(?m)\A((?:#.*\n)+)`)
-	rowName    = regexp.MustCompile(`\b(?:ER|RX|LC|IV|RS)-\d\d\b`)
+	rowName    = regexp.MustCompile(`\b(?:AT|ER|RX|LC|IV|RS)-\d\d\b`)
 )
 
-// scriptRows gives the scripts by the rows that their heads name.
+// scriptRows returns the names of the scripts by the rows that their heads name.
 func scriptRows(t *testing.T) map[string][]string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(scriptsDir, "*.txtar"))
@@ -118,34 +115,4 @@ func scriptRows(t *testing.T) map[string][]string {
 		}
 	}
 	return by
-}
-
-// manyScripts are rows with several cases, and the number of their scripts.
-var manyScripts = map[string]int{
-	"RS-18": 3, // what a start finds: a paused, a complete, or a failed run
-}
-
-// TestEveryFailureHasItsScript: a row about failures is named by one script or by those of its cases, or unscripted has
-// the reason why none does.
-func TestEveryFailureHasItsScript(t *testing.T) {
-	t.Parallel()
-	by := scriptRows(t)
-	for _, group := range []string{"ER", "RX", "LC", "IV", "RS"} {
-		for n := 1; n <= groupSizes[group]; n++ {
-			row := fmt.Sprintf("%s-%02d", group, n)
-			why, without := unscripted[row]
-			if without {
-				require.Empty(t, by[row], "%s: %s", row, why)
-				continue
-			}
-			require.Len(t, by[row], max(1, manyScripts[row]), "scripts of %s", row)
-		}
-	}
-	for row, scripts := range by {
-		_, size, _ := strings.Cut(row, "-")
-		n, err := strconv.Atoi(size)
-		require.NoError(t, err)
-		require.LessOrEqual(t, n, groupSizes[row[:2]], "%v name a row that there is not", scripts)
-	}
-	require.Empty(t, slices.DeleteFunc(slices.Collect(maps.Keys(unscripted)), rowName.MatchString))
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func openTerminal(t *testing.T, _ int) (ours, theirs *os.File) {
+func openTerminal(t *testing.T) (ours, theirs *os.File) {
 	t.Helper()
 	t.Skip("terminals are only made on Linux here; Ctrl+C as a signal is tested in e2e")
 	return nil, nil

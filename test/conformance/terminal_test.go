@@ -3,49 +3,44 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"image/color"
-	"io"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/charmbracelet/x/vt"
 	"github.com/stretchr/testify/require"
 )
 
-// screen is a starter that somebody watches in a terminal.
+// screen is a starter in a terminal.
 type screen struct {
-	cmd     *exec.Cmd
-	columns int
-	keys    *os.File
-	mu      sync.Mutex
-	out     bytes.Buffer
-	end     chan struct{}
+	cmd  *exec.Cmd
+	keys *os.File
+	mu   sync.Mutex
+	out  bytes.Buffer
+	end  chan struct{}
 }
 
-// screenRows is the height of every terminal.
-const screenRows = 50
-
-// open runs the starter in a terminal of 100 columns. It is killed if it does not end in time.
-func open(t *testing.T, args ...string) *screen { t.Helper(); return rowsEnv.open(t, 100, args...) }
+// The size of every terminal.
+const screenRows, screenColumns = 50, 100
 
 // open runs the starter in a terminal. It is killed if it does not end in time.
-func (e *env) open(t *testing.T, columns int, args ...string) *screen {
+func (e *env) open(t *testing.T, args ...string) *screen {
 	t.Helper()
-	ours, theirs := openTerminal(t, columns)
+	ours, theirs := openTerminal(t)
 	ctx, cancel := context.WithTimeout(context.Background(), runLimit)
 	cmd := e.command(ctx, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = theirs, theirs, theirs, inTerminal()
 	cmd.Env = append(cmd.Env, "TERM=xterm")
-	s := &screen{cmd: cmd, columns: columns, keys: ours, end: make(chan struct{})}
+	s := &screen{cmd: cmd, keys: ours, end: make(chan struct{})}
 	require.NoError(t, cmd.Start())
 	require.NoError(t, theirs.Close())
 	go func() {
 		defer cancel()
 		defer close(s.end)
-		s.read() // until nobody has the other end any more
+		s.read() // until the other end is closed
 		_ = cmd.Wait()
 	}()
 	return s
@@ -71,34 +66,13 @@ func (s *screen) text() string {
 	return s.out.String()
 }
 
-// emulate returns the terminal as it is.
-func (s *screen) emulate() *vt.Emulator {
-	emulator := vt.NewEmulator(s.columns, screenRows)
-	go func() { _, _ = io.Copy(io.Discard, emulator) }() // what it answers, such as its colours
-	_, _ = emulator.WriteString(s.text())
-	_ = emulator.Close()
-	return emulator
-}
+var colorCode = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// lines returns the rows of the screen as they are, without spaces at their ends.
-func (s *screen) lines() []string {
-	rows := strings.Split(s.emulate().String(), "\n")
-	for i, row := range rows {
-		rows[i] = strings.TrimRight(row, " ")
-	}
-	return rows
-}
-
-// ink returns the colour of a text on the screen; nil: the text is not there, or has the terminal's own colour.
-func (s *screen) ink(text string) color.Color {
-	emulator := s.emulate()
-	for y, row := range s.lines() {
-		before, _, found := strings.Cut(row, text)
-		if found {
-			return emulator.CellAt(len([]rune(before)), y).Style.Fg
-		}
-	}
-	return nil
+// color returns the escape code before a text.
+func (s *screen) color(text string) string {
+	before, _, _ := strings.Cut(s.text(), text)
+	codes := colorCode.FindAllString(before, -1)
+	return codes[len(codes)-1]
 }
 
 // shows waits until a text has been drawn.
@@ -107,11 +81,7 @@ func (s *screen) shows(t *testing.T, text string) {
 	until(t, "the screen shows "+text+" in\n"+s.text(), func() bool { return strings.Contains(s.text(), text) })
 }
 
-// interrupt presses Ctrl+C.
-func (s *screen) interrupt(t *testing.T) {
-	t.Helper()
-	s.press(t, "\x03")
-}
+func (s *screen) interrupt(t *testing.T) { t.Helper(); s.press(t, "\x03") }
 
 func (s *screen) press(t *testing.T, keys string) {
 	t.Helper()
@@ -119,17 +89,14 @@ func (s *screen) press(t *testing.T, keys string) {
 	require.NoError(t, err)
 }
 
-// ends waits for the end and gives the exit code.
+// ends waits for the end and returns the exit code.
 func (s *screen) ends(t *testing.T) int {
 	t.Helper()
-	until(t, "the starter ends", func() bool {
-		select {
-		case <-s.end:
-			return true
-		default:
-			return false
-		}
-	})
+	select {
+	case <-s.end:
+	case <-time.After(waitLimit):
+		require.FailNow(t, "the starter does not end", s.text())
+	}
 	require.NoError(t, s.keys.Close())
 	return s.cmd.ProcessState.ExitCode()
 }
