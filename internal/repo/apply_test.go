@@ -31,47 +31,39 @@ func TestApplyMatchesWorktree(t *testing.T) {
 		}},
 		{
 			"binary", files{"pic": "\x00\x01\x02"}, nil,
-			func(t *testing.T, dir string) { write(t, dir, files{"pic": "\x00\xff", "second": "\x00new"}) },
+			writes(files{"pic": "\x00\xff", "second": "\x00new"}),
 		},
 		{
 			"without a last newline", files{"a.txt": "1\n2"}, nil,
-			func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "1\n2\n", "b.txt": "3"}) },
+			writes(files{"a.txt": "1\n2\n", "b.txt": "3"}),
 		},
 		{"an empty file", files{"a.txt": "1\n"}, nil,
-			func(t *testing.T, dir string) { write(t, dir, files{"empty": ""}) }},
+			writes(files{"empty": ""})},
 		{"a symbolic link", files{"a.txt": "1\n", "to": "file\n"}, nil, func(t *testing.T, dir string) {
 			erase(t, dir, "to")
 			require.NoError(t, os.Symlink("a.txt", filepath.Join(dir, "to")))
 		}},
 		{"odd names", files{
 			"odd \"name\"\nline \xff ü.txt": "1\n", "[ab]*?.txt": "1\n", "-dash": "d\n",
-		}, nil, func(t *testing.T, dir string) {
-			write(t, dir, files{"odd \"name\"\nline \xff ü.txt": "2\n", "[ab]*?.txt": "2\n", "-dash": "d2\n",
-				" space ": "s\n"})
-		}},
+		}, nil, writes(files{"odd \"name\"\nline \xff ü.txt": "2\n", "[ab]*?.txt": "2\n", "-dash": "d2\n",
+			" space ": "s\n"})},
 		{"trailing white space", files{"a.txt": "1\n"}, map[string]string{
 			"apply.whitespace": "error", "core.whitespace": "trailing-space",
-		}, func(t *testing.T, dir string) {
-			write(t, dir, files{"a.txt": "1  \n\t \n\n\n"})
-		}},
+		}, writes(files{"a.txt": "1  \n\t \n\n\n"})},
 		{"diff settings of the user", files{
 			"a.txt": tenLines, ".gitattributes": "* diff=odd\n",
 		}, map[string]string{"diff.noprefix": "true", "diff.context": "0", "color.ui": "always",
 			"diff.external":    "false",
 			"diff.odd.command": "false", "diff.odd.textconv": "wc -c",
 			"core.abbrev": "4", "diff.mnemonicPrefix": "true", "core.quotePath": "false"},
-			func(t *testing.T, dir string) {
-				write(t, dir, files{"a.txt": tenLines + "11\n", "ü\xff.txt": "1\n"})
-			}},
+			writes(files{"a.txt": tenLines + "11\n", "ü\xff.txt": "1\n"})},
 		{"autocrlf", files{"a.txt": crlf, ".gitattributes": "* text=auto\r\n"}, map[string]string{
 			"core.autocrlf": "true", "core.safecrlf": "true",
-		}, func(t *testing.T, dir string) {
-			write(t, dir, files{"a.txt": crlf + "11\r\n", "new.txt": "x\r\ny\r\n"})
-		}},
+		}, writes(files{"a.txt": crlf + "11\r\n", "new.txt": "x\r\ny\r\n"})},
 		{"a filter", files{".gitattributes": "*.up filter=up\n", "a.up": "STORED\n"}, map[string]string{
 			"filter.up.clean": "tr a-z A-Z", "filter.up.smudge": "tr A-Z a-z", "filter.up.required": "true",
 		},
-			func(t *testing.T, dir string) { write(t, dir, files{"a.up": "stored\nmore\n", "b.up": "new\n"}) }},
+			writes(files{"a.up": "stored\nmore\n", "b.up": "new\n"})},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			ctx := t.Context()
@@ -159,17 +151,17 @@ func TestConflicts(t *testing.T) {
 		want   []string
 	}{
 		{
-			"changed in the same place", func(t *testing.T, dir string) { write(t, dir, files{"b.txt": "mine\n"}) },
+			"changed in the same place", writes(files{"b.txt": "mine\n"}),
 			[]string{"b.txt"},
 		},
-		{"deleted", func(t *testing.T, dir string) { erase(t, dir, "b.txt") }, []string{"b.txt"}},
+		{"deleted", erases("b.txt"), []string{"b.txt"}},
 		{
-			"there already, untracked", func(t *testing.T, dir string) { write(t, dir, files{"new.txt": "mine\n"}) },
+			"there already, untracked", writes(files{"new.txt": "mine\n"}),
 			[]string{"new.txt"},
 		},
-		{"a binary file", func(t *testing.T, dir string) { write(t, dir, files{"pic": "\x00mine"}) }, []string{"pic"}},
+		{"a binary file", writes(files{"pic": "\x00mine"}), []string{"pic"}},
 		{
-			"two with odd names", func(t *testing.T, dir string) { write(t, dir, files{odd: "mine\n", "b.txt": "mine\n"}) },
+			"two with odd names", writes(files{odd: "mine\n", "b.txt": "mine\n"}),
 			[]string{"b.txt", odd},
 		},
 	} {

@@ -73,12 +73,12 @@ func TestFastForwardRefuses(t *testing.T) {
 		}, isA[*BranchError], "branch other is checked out at"},
 		{
 			"uncommitted changes in its way", "main",
-			func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[*RefusedError],
+			writes(files{"a.txt": "mine\n"}), isA[*RefusedError],
 			"would be overwritten by merge",
 		},
 		{
 			"an untracked file in its way", "main",
-			func(t *testing.T, dir string) { write(t, dir, files{"new.txt": "mine\n"}) }, isA[*RefusedError],
+			writes(files{"new.txt": "mine\n"}), isA[*RefusedError],
 			"would be overwritten by merge",
 		},
 		{"no such branch", "nowhere", func(*testing.T, string) {}, isA[error], "no such branch"},
@@ -108,8 +108,7 @@ func TestReset(t *testing.T) {
 	r, _ := initial(t, files{"a.txt": "a\n", "gone.txt": "g\n", ".gitignore": "cache\n"})
 	w, base := worktree(t, r)
 	write(t, w.Root(), files{"a.txt": "a2\n", "cache": "c\n"})
-	_, err := w.Commit(ctx, "work", "a.txt")
-	require.NoError(t, err)
+	must(w.Commit(ctx, "work", "a.txt"))(t)
 	write(t, w.Root(), files{"a.txt": "a3\n", "new/x.txt": "n\n", "inner/i.txt": "i\n"})
 	run(t, filepath.Join(w.Root(), "inner"), "init", "-q")
 	erase(t, w.Root(), "gone.txt")

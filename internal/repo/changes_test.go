@@ -26,8 +26,7 @@ func TestChanges(t *testing.T) {
 	require.Empty(t, stat())
 
 	write(t, w.Root(), files{"committed.txt": "c\nd\n"})
-	_, err := w.Commit(ctx, "work", "committed.txt")
-	require.NoError(t, err)
+	must(w.Commit(ctx, "work", "committed.txt"))(t)
 	write(t, w.Root(), files{
 		"a.txt": "1\nx\n3\n4\n", "new.txt": "1\n2\n3\n", "pic": "\x00\x02", odd: "o\n", "ignored": "i\n",
 	})

@@ -47,8 +47,7 @@ func TestCommitFileFolderSwap(t *testing.T) {
 	write(t, w.Root(), files{"file/inside": "i\n", "folder": "now a file\n"})
 	require.NoError(t, os.Symlink("file", filepath.Join(w.Root(), "linked")))
 	changes := must(w.Changes(t.Context(), base))(t)
-	_, err := w.Commit(t.Context(), "swap", Paths(changes)...)
-	require.NoError(t, err)
+	must(w.Commit(t.Context(), "swap", Paths(changes)...))(t)
 	require.Equal(t, "file/inside folder linked", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
 	require.Empty(t, status(t, w.Root()))
 }
@@ -70,8 +69,7 @@ func TestCommitterIdentity(t *testing.T) {
 			}
 			w, _ := worktree(t, r)
 			write(t, w.Root(), files{"a.txt": "b\n"})
-			_, err := w.Commit(t.Context(), "work", "a.txt")
-			require.NoError(t, err)
+			must(w.Commit(t.Context(), "work", "a.txt"))(t)
 			require.Equal(t, row.want+" "+row.want, run(t, w.Root(), "log", "-1", "--format=%an <%ae> %cn <%ce>"))
 		})
 	}
@@ -100,8 +98,7 @@ func TestUserHooksDoNotRun(t *testing.T) {
 	id := must(w.Commit(ctx, "work", "c.txt"))(t)
 	patch := patchSince(t, w, base2)
 	require.NoError(t, r.Apply(ctx, patch))
-	_, err := r.CommitAll(ctx, "all")
-	require.NoError(t, err)
+	must(r.CommitAll(ctx, "all"))(t)
 	require.NoError(t, w.Reset(ctx, base))
 	require.NoError(t, r.CreateBranch(ctx, "delivered", id))
 	require.NoError(t, r.RemoveWorktree(ctx, w.Root(), false))
@@ -216,6 +213,5 @@ func TestLineEndingsAreAccepted(t *testing.T) {
 	write(t, w.Root(), files{"new.txt": "1\n2\n"})
 	changes := must(w.Changes(t.Context(), base))(t)
 	require.Equal(t, []Change{{Path: "new.txt", Kind: Added, Added: 2}}, changes)
-	_, err := w.Commit(t.Context(), "work", "new.txt")
-	require.NoError(t, err)
+	must(w.Commit(t.Context(), "work", "new.txt"))(t)
 }

@@ -171,11 +171,10 @@ func TestScratchOfOtherSources(t *testing.T) {
 	_, source := initial(t, files{"a.txt": "a\n"})
 	linked, dir := filepath.Join(folder(t), "linked"), folder(t)
 	run(t, source, "worktree", "add", "-q", "-b", "feature", linked)
-	_, err := Scratch(t.Context(), dir, linked, run(t, source, "rev-parse", "feature"))
-	require.NoError(t, err)
+	must(Scratch(t.Context(), dir, linked, run(t, source, "rev-parse", "feature")))(t)
 	require.Equal(t, "a", run(t, dir, "show", "HEAD:a.txt"))
 
-	_, err = Scratch(t.Context(), folder(t), filepath.Join(folder(t), "gone"), "0123")
+	_, err := Scratch(t.Context(), folder(t), filepath.Join(folder(t), "gone"), "0123")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	_, err = Scratch(t.Context(), folder(t), source, "0123456789012345678901234567890123456789")
 	require.ErrorContains(t, err, "at commit 0123456789012345678901234567890123456789 of "+source)
@@ -189,8 +188,7 @@ func TestScratchGarbageCollection(t *testing.T) {
 	refs, objects := run(t, source, "for-each-ref"), run(t, source, "count-objects", "-v")
 	dir, at := folder(t), head(t, source)
 	write(t, dir, files{"a.txt": "a2\n"})
-	_, err := Scratch(t.Context(), dir, source, at)
-	require.NoError(t, err)
+	must(Scratch(t.Context(), dir, source, at))(t)
 	run(t, dir, "commit", "-q", "-am", "mine")
 	run(t, dir, "reset", "-q", "--hard", at)
 	run(t, dir, "reflog", "expire", "--expire=now", "--all")
@@ -219,7 +217,7 @@ func TestCommitPatchRefuses(t *testing.T) {
 	}{
 		{
 			"uncommitted changes in its way", "main",
-			func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "mine\n"}) }, isA[*RefusedError],
+			writes(files{"a.txt": "mine\n"}), isA[*RefusedError],
 			`has uncommitted changes in files to deliver: commit or stash them and retry: ["a.txt"]`,
 		},
 		{"a branch that is checked out elsewhere", "other", func(t *testing.T, dir string) {

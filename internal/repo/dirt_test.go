@@ -17,7 +17,7 @@ func TestDirt(t *testing.T) {
 		want Dirt
 	}{
 		{"clean", func(*testing.T, string) {}, Dirt{}},
-		{"unstaged", func(t *testing.T, dir string) { write(t, dir, files{"a.txt": "x\n"}) }, Dirt{
+		{"unstaged", writes(files{"a.txt": "x\n"}), Dirt{
 			Unstaged: []string{"a.txt"},
 		}},
 		{"staged", func(t *testing.T, dir string) {
@@ -29,7 +29,7 @@ func TestDirt(t *testing.T) {
 			run(t, dir, "add", "a.txt")
 			write(t, dir, files{"a.txt": "y\n"})
 		}, Dirt{Staged: []string{"a.txt"}, Unstaged: []string{"a.txt"}}},
-		{"deleted", func(t *testing.T, dir string) { erase(t, dir, "a.txt") }, Dirt{Unstaged: []string{"a.txt"}}},
+		{"deleted", erases("a.txt"), Dirt{Unstaged: []string{"a.txt"}}},
 		{"renamed", func(t *testing.T, dir string) { run(t, dir, "mv", "a.txt", "z.txt") }, Dirt{
 			Staged: []string{"a.txt", "z.txt"},
 		}},
@@ -40,10 +40,8 @@ func TestDirt(t *testing.T) {
 			},
 			Dirt{Unstaged: []string{"a.txt"}},
 		},
-		{"untracked, not ignored, in a folder", func(t *testing.T, dir string) {
-			write(t, dir, files{"new/one.txt": "1\n", "new/two.txt": "2\n", "ignored/x": "x\n"})
-		}, Dirt{Untracked: []string{"new/one.txt", "new/two.txt"}}},
-		{"odd names", func(t *testing.T, dir string) { write(t, dir, files{odd: "o\n", "1 M. x": "o\n"}) }, Dirt{
+		{"untracked, not ignored, in a folder", writes(files{"new/one.txt": "1\n", "new/two.txt": "2\n", "ignored/x": "x\n"}), Dirt{Untracked: []string{"new/one.txt", "new/two.txt"}}},
+		{"odd names", writes(files{odd: "o\n", "1 M. x": "o\n"}), Dirt{
 			Untracked: []string{"1 M. x", odd},
 		}},
 		{"conflict", conflict, Dirt{Unmerged: []string{"a.txt"}, Operation: "merge"}},

@@ -67,6 +67,15 @@ func erase(t *testing.T, dir, path string) {
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, path)))
 }
 
+// writes and erases are changes of a folder.
+func writes(fs files) func(*testing.T, string) {
+	return func(t *testing.T, dir string) { t.Helper(); write(t, dir, fs) }
+}
+
+func erases(path string) func(*testing.T, string) {
+	return func(t *testing.T, dir string) { t.Helper(); erase(t, dir, path) }
+}
+
 // read returns all files below a folder, but git's own.
 func read(t *testing.T, dir string) files {
 	t.Helper()

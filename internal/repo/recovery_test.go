@@ -27,8 +27,7 @@ func cutOff(t *testing.T) (r *Repo, dir string, patch []byte, before, after file
 	after["a.txt"] = "mine\n" + tenLines + "11\n"
 	paths := must(r.touched(t.Context(), patch))(t)
 	made := must(r.contents(t.Context(), paths, patch))(t)
-	_, err := save(r.root, r.backupOf(patch), paths, made)
-	require.NoError(t, err)
+	must(save(r.root, r.backupOf(patch), paths, made))(t)
 	return r, dir, patch, before, after
 }
 

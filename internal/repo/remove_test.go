@@ -20,8 +20,7 @@ func TestBranchContent(t *testing.T) {
 	require.Equal(t, BranchContent{At: base}, own(), "a branch at its base has no commits")
 
 	write(t, w.Root(), files{"a.txt": "b\n"})
-	_, err := w.Commit(t.Context(), "Add b", "a.txt")
-	require.NoError(t, err)
+	must(w.Commit(t.Context(), "Add b", "a.txt"))(t)
 	at := head(t, w.Root())
 	short := run(t, w.Root(), "rev-parse", "--short", "HEAD")
 	require.Equal(t, BranchContent{At: at, Only: []string{short + " Add b"}}, own())

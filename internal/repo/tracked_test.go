@@ -30,8 +30,7 @@ func TestIgnored(t *testing.T) {
 
 func TestForceAddedFilesAreNotIgnored(t *testing.T) {
 	r, dir, at := ignoring(t)
-	_, err := Scratch(t.Context(), dir, r.Root(), at)
-	require.NoError(t, err)
+	must(Scratch(t.Context(), dir, r.Root(), at))(t)
 	run(t, dir, "add", "-f", "stray.log", "out/b/c")
 	run(t, dir, "rm", "-q", "--cached", "-f", "out/kept")
 	paths := must(r.Ignored(t.Context(), dir, at))(t)
@@ -42,8 +41,7 @@ func TestIgnoredWithBrokenRepository(t *testing.T) {
 	ignored := []string{"mine", "out/a", "out/b/", "sub/local"}
 	for name, want := range map[string][]string{"config": ignored, "index": append([]string{"stray.log"}, ignored...)} {
 		r, dir, at := ignoring(t)
-		_, err := Scratch(t.Context(), dir, r.Root(), at)
-		require.NoError(t, err)
+		must(Scratch(t.Context(), dir, r.Root(), at))(t)
 		run(t, dir, "add", "-f", "stray.log")
 		require.NoError(t, os.WriteFile(filepath.Join(dir, ".git", name), []byte("[broken"), 0o600))
 		paths, err := r.Ignored(t.Context(), dir, at)

@@ -27,8 +27,7 @@ func TestAddWorktree(t *testing.T) {
 	require.Equal(t, files{"a.txt": "committed\n", "sub/b.txt": "changed\n"}, read(t, path), "an existing one stays")
 
 	run(t, dir, "checkout", "-q", "--detach")
-	_, err := r.AddWorktree(t.Context(), filepath.Join(folder(t), "workspace"), "passbook/r2", "HEAD")
-	require.NoError(t, err)
+	must(r.AddWorktree(t.Context(), filepath.Join(folder(t), "workspace"), "passbook/r2", "HEAD"))(t)
 }
 
 func TestAddWorktreeRefuses(t *testing.T) {
@@ -83,11 +82,9 @@ func TestAddWorktreeAfterFolderRemoval(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n"})
 			parent := folder(t)
-			_, err := r.AddWorktree(t.Context(), filepath.Join(parent, "workspace"), "passbook/r1", "HEAD")
-			require.NoError(t, err)
+			must(r.AddWorktree(t.Context(), filepath.Join(parent, "workspace"), "passbook/r1", "HEAD"))(t)
 			other, _ := filepath.Abs(filepath.Join(parent, "other"))
-			_, err = r.AddWorktree(t.Context(), other, "passbook/r2", "HEAD")
-			require.NoError(t, err)
+			must(r.AddWorktree(t.Context(), other, "passbook/r2", "HEAD"))(t)
 			erase(t, parent, "workspace")
 			erase(t, parent, "other")
 
@@ -102,8 +99,7 @@ func TestAddWorktreeInMovedDirectory(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
 	parent := folder(t)
-	_, err := r.AddWorktree(t.Context(), filepath.Join(parent, "old", "workspace"), "passbook/r1", "HEAD")
-	require.NoError(t, err)
+	must(r.AddWorktree(t.Context(), filepath.Join(parent, "old", "workspace"), "passbook/r1", "HEAD"))(t)
 	write(t, filepath.Join(parent, "old", "workspace"), files{"a.txt": "kept\n"})
 	require.NoError(t, os.Rename(filepath.Join(parent, "old"), filepath.Join(parent, "new")))
 
@@ -187,8 +183,7 @@ func TestAddWorktreeFromMovedSource(t *testing.T) {
 	moved := filepath.Join(folder(t), "moved")
 	require.NoError(t, os.Rename(dir, moved))
 	r = must(Open(t.Context(), moved))(t)
-	_, err := r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base)
-	require.NoError(t, err)
+	must(r.AddWorktree(t.Context(), w.Root(), "passbook/r1", base))(t)
 	require.Equal(t, "M a.txt", status(t, w.Root()))
 }
 
@@ -206,8 +201,7 @@ func TestSubmodule(t *testing.T) {
 
 	write(t, w.Root(), files{"b.txt": "b\n"})
 	patch := patchSince(t, w, base)
-	_, err := w.Commit(ctx, "work", "b.txt")
-	require.NoError(t, err)
+	must(w.Commit(ctx, "work", "b.txt"))(t)
 	require.Equal(t, ".gitmodules a.txt b.txt lib", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
 	require.NoError(t, r.Apply(ctx, patch))
 	require.Equal(t, "l\n", read(t, dir)["lib/l.txt"])

@@ -165,8 +165,7 @@ func TestStoredContentIsNotWrittenAgain(t *testing.T) {
 			require.Equal(t, first.Digest, again.Digest)
 			require.Zero(t, writes+syncs)
 			write(t, dir+"/b", "B"+row.name)
-			_, err := Save(t.Context(), s, dir, Rules{}, again.Cache)
-			require.NoError(t, err)
+			must(Save(t.Context(), s, dir, Rules{}, again.Cache))(t)
 			require.Equal(t, 2, writes, "one file and the manifest")
 		})
 	}

@@ -62,8 +62,7 @@ func TestDamageIsNamedAndNeverCheckedOut(t *testing.T) {
 			require.ErrorContains(t, err, string(d))
 			require.NoError(t, bucket.WriteAll(t.Context(), key, valid, nil))
 		}
-		_, err := tree.Checkout(t.Context(), s, saved.Digest, t.TempDir(), tree.Rules{})
-		require.NoError(t, err)
+		must(tree.Checkout(t.Context(), s, saved.Digest, t.TempDir(), tree.Rules{}))(t)
 	})
 }
 
@@ -102,8 +101,7 @@ func TestLargeFilesAreNotHeldInMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	saved := save(t, s, from, nil)
-	_, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
-	require.NoError(t, err)
+	must(tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{}))(t)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(size/4))
 	info := must(os.Stat(filepath.Join(to, "large")))(t)

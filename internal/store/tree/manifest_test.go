@@ -55,8 +55,7 @@ func TestFormOfNodes(t *testing.T) {
 
 	s := openHooked(t, nil)
 	for _, node := range []string{inRoot, inA} {
-		_, err := s.Put(t.Context(), []byte(node))
-		require.NoError(t, err)
+		must(s.Put(t.Context(), []byte(node)))(t)
 	}
 	got := must(Load(t.Context(), s, rootNode))(t)
 	require.Equal(t, example(), got)
@@ -166,8 +165,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
 	for _, data := range []string{with(file("a")), "hello"} {
-		_, err := s.Put(t.Context(), []byte(data))
-		require.NoError(t, err)
+		must(s.Put(t.Context(), []byte(data)))(t)
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -185,8 +185,7 @@ func TestCheckoutReplacesWhatIsThere(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			to := t.TempDir()
 			lay(t, to, row.there...)
-			_, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
-			require.NoError(t, err)
+			must(tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{}))(t)
 			require.Equal(t, want, there(t, to))
 		})
 	}
@@ -198,8 +197,7 @@ func TestCheckoutStaysBelowItsFolder(t *testing.T) {
 	saved := save(t, s, from, nil)
 	lay(t, outside, file("x", "theirs"), file("y", "theirs"))
 	lay(t, to, link("a", outside), link("b", outside+"/y"))
-	_, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
-	require.NoError(t, err)
+	must(tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{}))(t)
 	require.Equal(t, []item{folder("a"), file("a/x", "ours")}, there(t, to))
 	require.Equal(t, []item{file("x", "theirs"), file("y", "theirs")}, there(t, outside))
 }
@@ -229,13 +227,11 @@ func TestOmittedParts(t *testing.T) {
 		paths(saved.Tree))
 
 	lay(t, dir, file("new/x", "x"), file("gone/.env", "K"), file("gone/x", "x"))
-	_, err := tree.Checkout(t.Context(), s, saved.Digest, dir, rules)
-	require.NoError(t, err)
+	must(tree.Checkout(t.Context(), s, saved.Digest, dir, rules))(t)
 	require.NoDirExists(t, dir+"/new")
 	require.Equal(t, []item{folder(""), file(".env", "K")}[1:], there(t, dir+"/gone"), "what is left out stays")
 	for _, left := range saved.Skipped {
-		_, err := os.Lstat(filepath.Join(dir, left.Path))
-		require.NoError(t, err)
+		must(os.Lstat(filepath.Join(dir, left.Path)))(t)
 	}
 
 	rules.IncludeSecrets = true
