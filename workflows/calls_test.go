@@ -296,13 +296,6 @@ func TestTurnWaitsOnlyBriefly(t *testing.T) {
 	require.Empty(t, w.story(run.KindPassAttempt), "nothing was lost")
 }
 
-// Members of a group begin together: one projection writes all their starts.
-func TestGroupsTakeNoTurn(t *testing.T) {
-	w := newHarness(t, aGroup)
-	w.done()
-	require.EqualValues(t, 1, w.turns.Load(), "the reader")
-}
-
 // A notice of an event is sent before the call that follows it, which may take hours.
 func TestNoticesDoNotWaitForATurn(t *testing.T) {
 	w := newHarness(t, strings.Replace(fourPasses, "usd: 3", "usd: 6", 1)+"notify: [{run: [bell], on: [budget]}]\n")

@@ -81,36 +81,33 @@ func TestEveryResumeRetriesFullDiskAtOnce(t *testing.T) {
 	}
 }
 
-func TestCallIsRepeatedAfterFullDisk(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), breaks(errFull))
-	w.onPause(func() { w.signal("resume", nil) })
-	w.done()
-	require.Equal(t, run.DiskFull, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
-	require.Equal(t, run.CategoryFileIO, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
-	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
-	require.Nil(t, w.dir.state(t).Failure, "a full disk is not the pass's failure")
-}
-
-func TestPausedActivityPausesRun(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity paused", contract.ErrPaused,
-		nil, run.Spend{Known: run.CostUnknown})))
-	w.onPause(func() { w.signal("resume", nil) })
-	w.done()
-	require.Equal(t, run.UserRequested, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
-	require.Equal(t, run.CategoryCancelled, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
-	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
-	require.Equal(t, 1, w.dir.state(t).UnknownCalls(), "the ended call cost something")
-}
-
-func TestResetActivityIsRepeated(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), breaks(temporal.NewNonRetryableApplicationError("activity reset", contract.ErrForced,
-		nil)))
-	w.done()
-	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
-	require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+// TestEndedCallIsRepeated: a call that a full disk, or an operator of the server, ends is not the pass's failure.
+func TestEndedCallIsRepeated(t *testing.T) {
+	for name, row := range map[string]struct {
+		err      error
+		reasons  []string // of the pause
+		category run.Category
+		unknown  int // calls of unknown cost
+	}{
+		"full disk": {errFull, []string{run.DiskFull}, run.CategoryFileIO, 0},
+		"paused activity": {temporal.NewNonRetryableApplicationError("activity paused", contract.ErrPaused, nil,
+			run.Spend{Known: run.CostUnknown}), []string{run.UserRequested}, run.CategoryCancelled, 1},
+		"reset activity": {temporal.NewNonRetryableApplicationError("activity reset", contract.ErrForced, nil), nil,
+			run.CategoryCancelled, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			w.agent.will(call(1, 1), breaks(row.err))
+			w.onPause(func() { w.signal("resume", nil) })
+			w.done()
+			require.Equal(t, row.reasons, fields(payloads[run.RunPaused](w, run.KindRunPaused),
+				func(p run.RunPaused) string { return p.Reason }))
+			require.Equal(t, row.category, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
+			require.Equal(t, []string{call(1, 1), call(1, 1), call(2, 1)}, w.agent.ids)
+			require.Nil(t, w.dir.state(t).Failure)
+			require.Equal(t, row.unknown, w.dir.state(t).UnknownCalls())
+		})
+	}
 }
 
 func TestRepeatedlyLostDirectoryFailsRun(t *testing.T) {
@@ -190,26 +187,29 @@ func TestLostDirectoryIsRebuiltBeforeArchiving(t *testing.T) {
 
 var changedLine = run.JournalDamage{File: "events.jsonl", Line: 3, Expected: "a", Found: "b"}
 
-func TestDamageIsJournaledBeforeTheEnd(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.dir.damage = []run.JournalDamage{changedLine}
-	w.done()
-	require.Equal(t, w.dir.damage, payloads[run.JournalDamage](w, run.KindJournalDamaged))
-	events := w.dir.events(t)
-	require.Equal(t, run.KindJournalDamaged, events[len(events)-2].Kind)
-	require.Equal(t, run.KindRunEnd, events[len(events)-1].Kind)
-	require.Equal(t, w.dir.damage, w.dir.state(t).Damage)
-	require.Equal(t, run.Done, w.dir.state(t).Status)
-}
-
-func TestDamageIsJournaledOnResume(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
-	w.onPause(func() { w.dir.damage = []run.JournalDamage{changedLine}; w.signal("resume", nil) })
-	w.done()
-	require.Len(t, payloads[run.JournalDamage](w, run.KindJournalDamaged), 1)
-	story := w.story(run.KindRunResumed, run.KindJournalDamaged, run.KindRunEnd)
-	require.Len(t, story, 3)
+// TestDamageIsJournaled where the whole journal is verified: on a resume, and before the end, which stays last.
+func TestDamageIsJournaled(t *testing.T) {
+	for where, want := range map[string][]string{"resume": {"run.resumed", "journal.damaged", "run.end"},
+		"end": {"run.resumed", "journal.damaged", "run.end"}} {
+		w := newHarness(t, twoPasses)
+		damaged := func() { w.dir.damage = []run.JournalDamage{changedLine} }
+		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+		w.onPause(func() {
+			if where == "resume" {
+				damaged()
+			}
+			w.signal("resume", nil)
+		})
+		if where == "end" {
+			w.agent.will(call(2, 1), after(damaged))
+		}
+		w.done()
+		require.Equal(t, w.dir.damage, payloads[run.JournalDamage](w, run.KindJournalDamaged))
+		events := w.bare()
+		require.Equal(t, want, w.story(run.KindRunResumed, run.KindJournalDamaged, run.KindRunEnd))
+		require.Equal(t, where == "end", events[len(events)-2] == "journal.damaged")
+		require.Equal(t, w.dir.damage, w.dir.state(t).Damage)
+	}
 }
 
 func TestRebuildRepairsDamage(t *testing.T) {

@@ -140,13 +140,6 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 		require.NotContains(t, strings.Join(w.agent.ids[4:], " "), ".r",
 			"what comes behind it is done for the first time")
 	})
-	t.Run("a gate", func(t *testing.T) {
-		w := newHarness(t, gated)
-		w.agent.will("g0.002.1.-.1", unsound)
-		w.answers(message{"action": "retry"})
-		w.ends(run.Done, "")
-		require.Equal(t, map[string][]int{"001": {0}, "work/2": {0}, "002": {0, 1}}, w.evidenceByStep())
-	})
 	t.Run("a rejected delivery, over two stages", func(t *testing.T) {
 		w := newHarness(t, reviewed+"  - name: judge\n    steps:\n      - {role: reviewer}\n")
 		w.agent.words = []string{"rejected", "approved"}

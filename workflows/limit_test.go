@@ -208,14 +208,6 @@ func TestAmendWhileWaitingForLimit(t *testing.T) {
 	require.Equal(t, []time.Duration{time.Hour, 20 * time.Second, 20 * time.Second}, w.waits)
 }
 
-func TestCancelWhileWaitingForLimit(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), meets(run.LimitPlan, 5*time.Hour))
-	w.onLimit(func() { w.env.CancelWorkflow() })
-	w.cancelled()
-	require.Len(t, w.agent.ids, 1)
-}
-
 // TestLimitOutlivesExecutions waits in one execution and in an epoch, and continues in the next.
 func TestLimitOutlivesExecutions(t *testing.T) {
 	w := newHarness(t, twoPasses)

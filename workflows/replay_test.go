@@ -330,19 +330,3 @@ func freezeHistories(t *testing.T, release string) {
 	}
 	require.NoError(t, f.Close())
 }
-
-func TestLostReleasedHistoryIsFound(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "a.json.gz")
-	require.NoError(t, os.WriteFile(path, []byte("history"), 0o600))
-	digest, err := digestOf(path)
-	require.NoError(t, err)
-	list := "# v0.1.0\n" + digest + "  a.json.gz\n"
-	require.NoError(t, kept(list, "## [0.1.0] - 2027-01-02\n", dir))
-	require.NoError(t, kept("", "## [0.1.0] - unreleased\n", dir))
-	require.ErrorContains(t, kept("", "## [0.1.0] - 2027-01-02\n", dir), "-freeze v0.1.0")
-	require.NoError(t, os.WriteFile(path, []byte("another"), 0o600))
-	require.ErrorContains(t, kept(list, "", dir), "a.json.gz, a history of v0.1.0, is missing or changed")
-	require.NoError(t, os.Remove(path))
-	require.ErrorContains(t, kept(list, "", dir), "is missing or changed")
-}
