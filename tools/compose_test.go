@@ -21,8 +21,8 @@ func project(t *testing.T) *types.Project {
 	return p
 }
 
-// TestImagesArePinned: each image has an exact version, and those of Temporal are the versions of the embedded server, so
-// that a run sees no difference.
+// TestImagesArePinned: each image has an exact version, and those of Temporal are the versions of the embedded server,
+// so that a run sees no difference.
 func TestImagesArePinned(t *testing.T) {
 	mod, err := os.ReadFile("../devserver/go.mod")
 	require.NoError(t, err)

@@ -36,8 +36,7 @@ func TestLoopIsMeasured(t *testing.T) {
 		t.Skip("no bash")
 	}
 	agent := filepath.Join(t.TempDir(), "agent")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", agent, "./agent").CombinedOutput()
-	require.NoError(t, err, string(out))
+	require.NoError(t, build(t.Context(), ".", filepath.Dir(agent), "./agent"))
 	m := trial{amounts: amounts{Latency: 1, Many: 2, Passes: 3, Steps: 8, Waiting: 2, Patience: time.Minute},
 		contender: contender{name: bashName, open: newBashLoop}, agent: agent, dir: t.TempDir(),
 		readings: map[figure]reading{}}
