@@ -219,9 +219,6 @@ func TestInvalidWorkspaceIsOutcome(t *testing.T) {
 			run.CategoryOK, ""},
 		"its configuration includes a named pipe": {"sh mkfifo pipe; git config include.path ../pipe; echo Done.",
 			run.CategoryOK, ""},
-		"its configuration is broken": {"sh echo '[broken' > .git/config; echo Done.", run.CategoryOK, ""},
-		"names that are too long": {"sh d=$(printf '%0200d' 0); for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 " +
-			"21; do mkdir $d; cd -P $d; done; echo Done.", run.CategoryFileIO, "longer than 4096 bytes"},
 		"a sparse file": {"sh truncate -s 3G sparse.bin; echo Done.", run.CategoryFileIO, "sparse.bin (3GiB)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -109,4 +110,10 @@ func TestOnlyIgnoredFilesAreReported(t *testing.T) {
 	res, _ := h.settled()
 	require.Nil(t, res.Changes)
 	require.Equal(t, []string{"left out of the tree: only.log (ignored)"}, res.Validation.Warnings)
+}
+
+func TestTreeFailureIsShort(t *testing.T) {
+	f := evaluation{ans: &calls.Answer{TreeError: strings.Repeat("d", 5000)}}.treeFailure()
+	require.Equal(t, run.CategoryFileIO, f.Category)
+	require.Less(t, len(f.Message), 1000)
 }
