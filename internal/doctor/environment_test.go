@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,42 +50,27 @@ func bound(t *testing.T, o doctor.Options, id string, variables ...string) proje
 func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 	const answers = "case \"$1\" in --version) echo 1.0; exit;; --help) echo auth; exit;; esac\n[ -n " +
 		"\"$ANTHROPIC_BASE_URL\" ] || exit 1\n"
+	var all string
 	for _, row := range []struct {
-		name    string
-		mine    bool     // this terminal finds claude
-		theirs  bool     // the calls of the run do
-		handed  bool     // an environment was handed over; else the worker's counts
-		values  []string // of the run
-		state   doctor.State
-		message []string
-		fix     bool
-		program doctor.State // the check of claude itself
+		name   string
+		mine   bool     // this terminal finds claude
+		theirs bool     // the calls of the run do
+		values []string // that were handed over to the run; nil: the worker's count
 	}{
-		{"the same", true, false, true, []string{"PATH=$MINE"}, doctor.OK,
-			[]string{"the environment of its start at ", "claude is $MINE/claude", "PATH=$MINE"}, false,
-			doctor.Problem},
-		{"logged in there only", true, false, true, []string{"PATH=$MINE", "ANTHROPIC_BASE_URL=x"}, doctor.OK, nil, false,
-			doctor.OK},
-		{"installed since", true, false, true, []string{"PATH=$THEIRS"}, doctor.Problem,
-			[]string{"claude is not found by them; this terminal finds $MINE/claude", "PATH=$THEIRS"}, true, doctor.Problem},
-		{"nowhere", false, false, true, []string{"PATH=$THEIRS"}, doctor.Problem,
-			[]string{"found neither by them nor in this terminal"}, true, doctor.Problem},
-		{"two of them", true, true, true, []string{"PATH=$THEIRS"}, doctor.Warning,
-			[]string{"claude is $THEIRS/claude, and $MINE/claude in this terminal"}, true, doctor.Problem},
-		{"only the run has it", false, true, true, []string{"PATH=$THEIRS"}, doctor.OK,
-			[]string{"(this terminal does not find it)"}, false, doctor.Problem},
-		{"another key", true, false, true, []string{"PATH=$MINE", "MY_VALUE=old"}, doctor.Warning,
-			[]string{"MY_VALUE different in this terminal"}, true, doctor.Problem},
-		{"none handed over", true, false, false, nil, doctor.Problem,
-			[]string{"the worker's environment (the run has none), with the PATH of this machine's worker at its start (pid ",
-				"PATH=$THEIRS"}, true, doctor.Problem},
+		{"the same", true, false, []string{"PATH=MINE"}},
+		{"logged in there only", true, false, []string{"PATH=MINE", "ANTHROPIC_BASE_URL=x"}},
+		{"installed since", true, false, []string{"PATH=THEIRS"}},
+		{"nowhere", false, false, []string{"PATH=THEIRS"}},
+		{"two of them", true, true, []string{"PATH=THEIRS"}},
+		{"only the run has it", false, true, []string{"PATH=THEIRS"}},
+		{"another key", true, false, []string{"PATH=MINE", "MY_VALUE=old"}},
+		{"none handed over", true, false, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			o := options(t)
 			o.Agents = nil
 			at(t, nil)
 			mine, theirs := os.Getenv("PATH"), t.TempDir()
-			places := strings.NewReplacer("$MINE", mine, "$THEIRS", theirs)
 			if row.name == "another key" {
 				t.Setenv("MY_VALUE", "new")
 			}
@@ -99,27 +85,21 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 				program(t, "claude", answers)
 			}
 			for i := range row.values {
-				row.values[i] = places.Replace(row.values[i])
+				row.values[i] = strings.NewReplacer("MINE", mine, "THEIRS", theirs).Replace(row.values[i])
 			}
 			d := bound(t, o, "alone", row.values...)
 			o.Run = &d.Dir
 			r := doctor.Examine(t.Context(), o)
 			c := find(t, r, "env alone")
-			require.Equal(t, row.state, c.State, c.Detail)
-			for _, text := range row.message {
-				require.Contains(t, c.Detail, places.Replace(text))
-			}
 			require.NotContains(t, c.Detail, "old", "no value is shown")
-			if row.fix {
-				require.Equal(t, "starter pause "+d.Root+", then starter resume "+d.Root+" in this terminal", c.Fix)
-			} else {
-				require.Empty(t, c.Fix)
-			}
-			if row.handed {
-				require.Equal(t, row.program, find(t, r, "claude").State, "%+v", r.Checks)
+			all += text(row.name, c, d.Root, "RUN", mine, "MINE", theirs, "THEIRS", fmt.Sprintf("pid %d,", os.Getpid()),
+				"pid PID,")
+			if row.values != nil {
+				all += "  claude " + string(find(t, r, "claude").State) + "\n"
 			}
 		})
 	}
+	golden(t, "environment", all)
 }
 
 func TestExamineNamesAnUnusedEnvironment(t *testing.T) {

@@ -35,7 +35,7 @@ type frontend struct {
 	keeps      time.Duration
 	attributes map[string]enumspb.IndexedValueType
 	polled     map[string]string // by queue: who polls it
-	late       atomic.Int32      // questions about queues that are answered with nobody
+	late       atomic.Int32      // questions about queues that are answered without a poller
 	runs       map[string]workflow
 	needs      []operations.Needs // of open runs
 }
