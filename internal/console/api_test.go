@@ -96,7 +96,7 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 		"/v1/runs/{id}/diagnosis":                 `"why":[`,
 		"/v1/runs/{id}/diff?paths=a,b&bytes=1000": `"truncated":false`,
 		"/v1/runs/{id}/passes":                    `"role":"writer"`,
-		"/v1/runs/{id}/passes/4":                  "Dear reader.",
+		"/v1/runs/{id}/passes/4":                  "A letter",
 		"/v1/runs/{id}/passes/1":                  "",
 		"/v1/runs/{id}/checkpoints?all=true":      "cp-5",
 		"/v1/runs/{id}/evidence":                  "Write a letter.",
@@ -136,7 +136,9 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 func TestFilesOfARun(t *testing.T) {
 	d := newDesk(t)
 	r, body := d.get("/v1/runs/" + letter + "/artifact")
-	require.Equal(t, "<!DOCTYPE html><html><title>A letter</title>Dear reader.</html>\n", body)
+	page, err := os.ReadFile("testdata/letter/letter.html")
+	require.NoError(t, err)
+	require.Equal(t, string(page), body)
 	require.Equal(t, "application/octet-stream", r.Header.Get("Content-Type"))
 	require.Equal(t, "attachment", r.Header.Get("Content-Disposition"))
 	require.Contains(t, r.Header.Get("Content-Security-Policy"), "sandbox")

@@ -222,7 +222,6 @@ func TestLogin(t *testing.T) {
 	require.Negative(t, r.Cookies()[0].MaxAge)
 }
 
-// TestFailedLoginsAreLimited: a client that guesses gets no more answers, and a valid token still works.
 // TestUnusableTokensAreNotDescribed: a client without access receives no path of this machine. The log has it.
 func TestUnusableTokensAreNotDescribed(t *testing.T) {
 	terminal, w := io.Pipe()
@@ -242,6 +241,7 @@ func TestUnusableTokensAreNotDescribed(t *testing.T) {
 	require.Contains(t, <-line, file+" can be read or written by other users (mode 0644)")
 }
 
+// TestFailedLoginsAreLimited: a client that guesses gets no more answers, and a valid token still works.
 func TestFailedLoginsAreLimited(t *testing.T) {
 	d := newDesk(t)
 	now := time.Now()

@@ -47,7 +47,7 @@ func anEvent(seq int, kind string) string {
 }
 
 // TestStreamsFollowARun: a stream begins behind the event that the client has, follows the journal, and ends with the
-// run. A browser that asks again is told not to.
+// run. A browser that asks again gets an empty answer.
 func TestStreamsFollowARun(t *testing.T) {
 	d := newDesk(t)
 	r, next, end := d.stream("Last-Event-ID: 5")
@@ -129,8 +129,10 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 	_, body := d.get("/v1/runs/" + letter + "/events?after=7")
 	var list eventList
 	require.NoError(t, json.Unmarshal([]byte(body), &list))
-	require.Equal(t, []any{1, maxEvents, int64(8), false},
-		[]any{len(list.Events), len(list.Damaged), list.Last, list.More})
+	require.Len(t, list.Events, 1)
+	require.Len(t, list.Damaged, maxEvents)
+	require.EqualValues(t, 8, list.Last)
+	require.False(t, list.More)
 	require.NoError(t, os.WriteFile(d.journal(), []byte(broken), 0o600))
 
 	run, err := d.s.host.Find(letter)

@@ -91,7 +91,7 @@ func TestMCPOffersWhatTheTokenAllows(t *testing.T) {
 	}
 	read, err := reader.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "passbook://runs/" + letter + "/artifact"})
 	require.NoError(t, err)
-	require.Contains(t, read.Contents[0].Text, "Dear reader.")
+	require.Contains(t, read.Contents[0].Text, "A letter")
 
 	require.NoError(t, d.s.tokens.Revoke(t.Context(), "to-read"))
 	_, err = reader.ListTools(t.Context(), nil)

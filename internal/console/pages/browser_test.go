@@ -23,10 +23,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-var (
-	everything = flag.Bool("pages.all", false, "every page at every width, in both themes and without scripts")
-	shots      = flag.String("pages.shots", "", "a folder for pictures of the pages")
-)
+var everything = flag.Bool("pages.all", false, "every page at every width, in both themes and without scripts")
 
 // tabOf is a tab with the pages of a server.
 type tabOf struct {
@@ -96,12 +93,6 @@ func (b *tabOf) tabTo(selector string) {
 		b.press(kb.Tab)
 	}
 	b.t.Fatalf("no Tab leads to %s", selector)
-}
-
-// keep takes a picture of the page with -pages.shots.
-func (b *tabOf) keep(name string) {
-	b.t.Helper()
-	b.Keep(b.t, *shots, name)
 }
 
 // axe is the version of the accessibility checker.
@@ -212,10 +203,10 @@ func (b *tabOf) readable(path string, width int) {
 // can be read, and every question and operation has a form that can be sent. With -pages.all also on wide screens and
 // in the dark.
 func TestPagesInBrowser(t *testing.T) {
-	script := accessibility(t)
 	d := newDesk(t)
-	paths := stored(t, d)
 	b := openTab(t, d)
+	script := accessibility(t)
+	paths := stored(t, d)
 	widths, schemes := []int{360}, []string{"light"}
 	if *everything {
 		widths, schemes = []int{360, 800, 1400}, []string{"light", "dark"}
@@ -223,9 +214,8 @@ func TestPagesInBrowser(t *testing.T) {
 	for _, scheme := range schemes {
 		for _, width := range widths {
 			b.look(width, scheme)
-			for name, path := range paths {
+			for _, path := range paths {
 				b.open(path)
-				b.keep(fmt.Sprintf("%s-%s-%d", name, scheme, width))
 				eval[int](b, `document.querySelectorAll("details:not(.shot details)").forEach(d => d.open = true);
 					document.querySelectorAll(".talks input").forEach(i => i.click()), 0`)
 				b.readable(path, width)
@@ -238,7 +228,6 @@ func TestPagesInBrowser(t *testing.T) {
 		b.look(width, "light")
 		for name, path := range paths {
 			b.open(path)
-			b.keep(fmt.Sprintf("%s-unscripted-%d", name, width))
 			require.False(t, eval[bool](b, `document.documentElement.classList.contains("scripts")`), path)
 			b.readable(path, width)
 			require.Empty(t, eval[[]string](b, `[...document.querySelectorAll("[data-scripted]")]
@@ -265,8 +254,8 @@ func formOf(name, path string) string {
 	return ""
 }
 
-// TestQuestionIsAnsweredByKeyboard follows the keys from the inbox to the decision, on a phone, also without scripts.
-func TestQuestionIsAnsweredByKeyboard(t *testing.T) {
+// TestQuestionIsAnsweredInBrowser follows the keys from the inbox to the decision, on a phone, also without scripts.
+func TestQuestionIsAnsweredInBrowser(t *testing.T) {
 	d := newDesk(t)
 	asking(t, first, morning).write(d.root)
 	b := openTab(t, d)

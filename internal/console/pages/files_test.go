@@ -3,7 +3,6 @@ package pages
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -92,22 +91,4 @@ func TestLiveEvents(t *testing.T) {
 	require.Contains(t, text.String(), "No output yet")
 
 	require.NoError(t, server.Config.Shutdown(ctx), "an open stream does not hold up the end of the server")
-}
-
-// The list of 1,000 runs and the inbox of 1,000 questions need no time per run once they are known.
-func BenchmarkThousandRuns(b *testing.B) {
-	d := newDesk(b)
-	for i := range 1000 {
-		s := begin(b, fmt.Sprintf("%08x-cccc-4ccc-8ccc-cccccccccccc", i+1), morning.Add(time.Duration(i)*time.Second))
-		s.ask("h-1")
-		s.write(d.root)
-	}
-	for _, path := range []string{"/runs", "/inbox"} {
-		b.Run(path, func(b *testing.B) {
-			for b.Loop() {
-				code, _ := d.get(path)
-				require.Equal(b, http.StatusOK, code)
-			}
-		})
-	}
 }

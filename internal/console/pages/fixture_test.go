@@ -3,14 +3,11 @@ package pages
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"image"
 	"image/png"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -20,12 +17,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	_ "gocloud.dev/blob/memblob"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -35,50 +35,22 @@ const evil = `</pre></title></textarea><script>alert(1)</script><img src=x onerr
 	"\u202emoc.live\u2066 \x1b[31mred\x1b]0;title\x07 javascript:alert(3) " +
 	"aVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaksAVeryLongWordThatNothingBreaks"
 
-// blobs are a store in memory.
-type blobs map[string][]byte
+// memory is a store in memory.
+type memory struct{ blobs.Store }
 
-func (b blobs) Get(_ context.Context, digest string) ([]byte, error) {
-	data, ok := b[digest]
-	if !ok {
-		return nil, fmt.Errorf("blob %s: %w", digest, fs.ErrNotExist)
-	}
-	return data, nil
-}
-
-func (b blobs) Put(_ context.Context, data []byte) (string, error) {
-	sum := sha256.Sum256(data)
-	name := hex.EncodeToString(sum[:])
-	b[name] = data
-	return name, nil
-}
-
-func (b blobs) Name(_ context.Context, name string, data []byte) error {
-	if _, there := b[name]; !there {
-		b[name] = data
-	}
-	return nil
-}
-
-func (b blobs) keep(data string) run.Blob {
-	name, err := b.Put(context.Background(), []byte(data))
+func (m memory) keep(data string) run.Blob {
+	digest, err := m.Put(context.Background(), []byte(data))
 	if err != nil {
 		panic(err)
 	}
-	return run.Blob{Digest: name, Size: int64(len(data)), Chars: len(data)}
-}
-
-// treeless is a store for runs without a workspace.
-type treeless struct {
-	projector.Trees
-	blobs
+	return run.Blob{Digest: digest, Size: int64(len(data)), Chars: len(data)}
 }
 
 // story writes the journal of a run.
 type story struct {
 	t        testing.TB
 	id       string
-	blobs    blobs
+	blobs    memory
 	state    run.State
 	lines    []string
 	phase    string
@@ -108,7 +80,10 @@ func (s *story) add(kind run.Kind, payload any) {
 
 // begin starts a run that revises a page.
 func begin(t testing.TB, id string, began time.Time) *story {
-	s := &story{t: t, id: id, blobs: blobs{}, began: began}
+	bucket, err := store.Open(t.Context(), "mem://")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, bucket.Close()) })
+	s := &story{t: t, id: id, blobs: memory{blobs.Of(bucket)}, began: began}
 	inputs, err := json.Marshal(rundir.Inputs{Version: 1})
 	require.NoError(t, err)
 	s.artifact = s.blobs.keep("<html>\n<script>alert(4)</script>\n</html>\n")
@@ -131,7 +106,9 @@ func (s *story) pass(n int, reply string) {
 	s.add(run.KindPassStart, run.PassStart{Pass: p, Agent: "agent", Call: p.Step, Attempt: 1, Attempts: 3,
 		Prompt: s.blobs.keep("Make it better. " + evil), Before: s.artifact.Digest})
 	answer := s.blobs.keep(reply)
-	now := s.blobs.keep(strings.Replace(string(s.blobs[s.artifact.Digest]), "</html>",
+	before, err := s.blobs.Get(s.t.Context(), s.artifact.Digest)
+	require.NoError(s.t, err)
+	now := s.blobs.keep(strings.Replace(string(before), "</html>",
 		fmt.Sprintf("<p>line %d %s</p>\n</html>", n, evil), 1))
 	end := run.PassEnd{Pass: p, Call: p.Step, Outcome: "ok", StartedAt: s.state.TS, CompletedAt: s.state.TS,
 		DurationMS: 1500, Attempts: 1, Reply: &answer, Before: s.artifact.Digest, Artifact: &now, Modified: true,
@@ -178,7 +155,7 @@ func (s *story) write(root string) projector.Dir {
 	d := projector.At(filepath.Join(root, s.id))
 	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: s.id, ThreadID: s.id, Pipeline: "weave",
 		CreatedAt: run.Time(s.began), Store: "file://" + filepath.Join(root, "no-store")}))
-	p, err := d.Project(s.t.Context(), treeless{blobs: s.blobs}, projector.Batch{Epoch: 1, First: 1, Lines: s.lines})
+	p, err := d.Project(s.t.Context(), s.blobs, projector.Batch{Epoch: 1, First: 1, Lines: s.lines})
 	require.NoError(s.t, err)
 	require.Equal(s.t, run.ProjectionWritten, p.Outcome)
 	return d
@@ -254,7 +231,7 @@ func (d *desk) post(path string, form url.Values) (int, string, string) {
 // extend writes further lines of the journal.
 func (s *story) extend(d projector.Dir, before int) {
 	s.t.Helper()
-	p, err := d.Project(s.t.Context(), treeless{blobs: s.blobs}, projector.Batch{Epoch: 1, First: int64(before + 1),
+	p, err := d.Project(s.t.Context(), s.blobs, projector.Batch{Epoch: 1, First: int64(before + 1),
 		Prev: run.Chain("").Over(s.lines[:before]), Lines: s.lines[before:]})
 	require.NoError(s.t, err)
 	require.Equal(s.t, run.ProjectionWritten, p.Outcome)

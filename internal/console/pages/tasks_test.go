@@ -12,7 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 )
 
-// TestResultsOfGatesSurviveTheConsole: another console shows them, and says if there is none because the first ended.
+// TestResultsOfGatesSurviveTheConsole: another console shows them, or that the first console ended before them.
 func TestResultsOfGatesSurviveTheConsole(t *testing.T) {
 	folder := t.TempDir()
 	console := func() *tasks { return &tasks{folder: folder, now: time.Now} }

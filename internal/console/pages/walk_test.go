@@ -80,9 +80,9 @@ func (b *tabOf) honest(path string, off bool) {
 // promises are words of pages about what only scripts do.
 var promises = []string{"updates itself", "results appear here"}
 
-// TestPagesByKeyboardAndWithoutScripts walks through every page with the Tab key, with and without scripts. Without
+// TestKeysReachEverythingInBrowser walks through every page with the Tab key, with and without scripts. Without
 // them no page promises what only scripts do, and each form has a button that sends it.
-func TestPagesByKeyboardAndWithoutScripts(t *testing.T) {
+func TestKeysReachEverythingInBrowser(t *testing.T) {
 	d := newDesk(t)
 	b := openTab(t, d)
 	b.look(360, "light")
@@ -100,8 +100,8 @@ func TestPagesByKeyboardAndWithoutScripts(t *testing.T) {
 	}
 }
 
-// TestKeysWork: Enter and Space act where they should, and the skip link leads past the navigation.
-func TestKeysWork(t *testing.T) {
+// TestKeysWorkInBrowser: Enter and Space act where they should, and the skip link leads past the navigation.
+func TestKeysWorkInBrowser(t *testing.T) {
 	d := newDesk(t)
 	paths := stored(t, d)
 	b := openTab(t, d)
@@ -132,8 +132,8 @@ func TestKeysWork(t *testing.T) {
 	b.until(fmt.Sprintf(`location.pathname === %q`, "/runs/"+second))
 }
 
-// TestPageReportsThatItIsOld: a page that cannot be updated says why, and continues when it can.
-func TestPageReportsThatItIsOld(t *testing.T) {
+// TestOldPageIsMarkedInBrowser: a page that cannot be updated shows why, and continues when it can.
+func TestOldPageIsMarkedInBrowser(t *testing.T) {
 	d := newDesk(t)
 	dir := asking(t, first, morning).write(d.root)
 	b := openTab(t, d)
@@ -150,8 +150,8 @@ func TestPageReportsThatItIsOld(t *testing.T) {
 	require.Contains(t, eval[string](b, `document.querySelector("h1").innerText`), "weave", "the last state stays")
 }
 
-// TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere: the inbox reports it, and keeps the text.
-func TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere(t *testing.T) {
+// TestTypedAnswerStaysInBrowser: the inbox reports that another client answered the question, and keeps the text.
+func TestTypedAnswerStaysInBrowser(t *testing.T) {
 	d := newDesk(t)
 	s := asking(t, first, morning)
 	dir := s.write(d.root)
@@ -172,9 +172,9 @@ func TestTypedAnswerStaysWhenTheQuestionIsAnsweredElsewhere(t *testing.T) {
 	require.Equal(t, "Name the source.", eval[string](b, `document.getElementById("feedback").value`))
 }
 
-// TestFormCoversNoFocus: what has the focus is not behind the form of a question, on a phone also if the form asks for
+// TestFormCoversNoFocusInBrowser: what has the focus is not behind the form of a question, on a phone also if the form asks for
 // feedback.
-func TestFormCoversNoFocus(t *testing.T) {
+func TestFormCoversNoFocusInBrowser(t *testing.T) {
 	d := newDesk(t)
 	asking(t, first, morning).write(d.root)
 	b := openTab(t, d)

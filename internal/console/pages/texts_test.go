@@ -9,7 +9,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-func TestWordsOfPages(t *testing.T) {
+func TestTextsOfPages(t *testing.T) {
 	yes, no := true, false
 	for want, all := range map[string][]run.Judged{
 		"good": {{Approved: &yes}, {Approved: &yes, Findings: &run.Findings{Blockers: 1}}},
