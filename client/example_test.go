@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/passbook-run/passbook/client"
 	"github.com/passbook-run/passbook/run"
@@ -16,8 +15,7 @@ import (
 
 // Start a run, answer its question, and wait for its end.
 func Example() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
+	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -58,8 +56,7 @@ func Example() {
 
 // Cancel a run, and continue it after an operation that its status does not allow.
 func ExampleClient_Resume() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
+	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{User: "ada"})
 	if err != nil {
 		log.Fatal(err)
@@ -67,8 +64,7 @@ func ExampleClient_Resume() {
 	defer c.Close()
 
 	started, err := c.Start(ctx, client.StartOptions{
-		Definition: "pipeline.yaml", Folder: os.DirFS("testdata/greet"),
-		Dir: filepath.Join(os.TempDir(), "cancelled"), Task: "Greet the reader.",
+		Definition: "pipeline.yaml", Folder: os.DirFS("testdata/greet"), Task: "Greet the reader.",
 	})
 	if err != nil {
 		log.Fatal(err)
@@ -76,7 +72,8 @@ func ExampleClient_Resume() {
 	if err := c.Cancel(ctx, started.Directory); err != nil {
 		log.Fatal(err)
 	}
-	if _, err := c.Wait(ctx, started.Directory, nil); err != nil {
+	closed := func(s client.Status) bool { return s.EffectiveStatus.Liveness == run.LiveClosed }
+	if _, err := c.Wait(ctx, started.Directory, closed); err != nil {
 		log.Fatal(err)
 	}
 
@@ -99,8 +96,7 @@ func ExampleClient_Resume() {
 
 // List the runs of one pipeline.
 func ExampleClient_List() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-	defer cancel()
+	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{})
 	if err != nil {
 		log.Fatal(err)
