@@ -210,7 +210,8 @@ func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worke
 	if o.Operator.Client != nil {
 		scheduled{o.Operator, acts}.register(dir)
 	}
-	host := worker.New(o.Client, q.HostCalls, o.gated(&gate{pool: calls}))
+	g := &gate{pool: calls}
+	host := polled{worker.New(o.Client, q.HostCalls, o.gated(g)), g}
 	acts.RegisterCalls(host)
 	return append(group, host)
 }
@@ -265,7 +266,7 @@ func (o Options) gated(g *gate) worker.Options {
 	}
 	opts := o.base()
 	opts.DisableWorkflowWorker = true
-	opts.WorkerStopTimeout = max(o.Settings.Drain, handOver)
+	opts.WorkerStopTimeout = max(o.Settings.Drain, stopFlows+handOver)
 	opts.Tuner = tuner{fixed, g}
 	return opts
 }

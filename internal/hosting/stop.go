@@ -2,6 +2,7 @@ package hosting
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -11,8 +12,11 @@ import (
 	"github.com/passbook-run/passbook/activities"
 )
 
-// handOver bounds how long a worker takes to stop that leaves its calls to the next one.
-const handOver = 1500 * time.Millisecond
+// A worker that leaves its calls to the next one stops within both times, even if the server does not answer.
+const (
+	stopFlows = 500 * time.Millisecond
+	handOver  = 1500 * time.Millisecond
+)
 
 // stop stops all workers at the same time, and returns when their activities have ended or timed out.
 func stop(group []worker.Worker) {
@@ -23,13 +27,23 @@ func stop(group []worker.Worker) {
 	all.Wait()
 }
 
+func makesCalls(w worker.Worker) bool {
+	p, ok := w.(polled)
+	return ok && p.gate != nil
+}
+
 // finish stops polling and leaves the running calls to the next worker. With the setting drain it waits for them first,
 // and then ends those that still run.
 func (o Options) finish(group []worker.Worker, acts *activities.Activities) {
-	stopped := make(chan struct{})
+	flows, stopped := make(chan struct{}), make(chan struct{})
+	go func() { defer close(flows); stop(slices.DeleteFunc(slices.Clone(group), makesCalls)) }()
 	go func() { defer close(stopped); stop(group) }()
 	if o.Settings.Drain > 0 {
 		o.drain(acts, stopped)
+	}
+	select { // a workflow task after the handover would send the call to this worker again, where it is lost
+	case <-flows:
+	case <-time.After(stopFlows):
 	}
 	acts.HandOver()
 	select { // a server that does not answer must not delay the stop

@@ -84,8 +84,7 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 			}
 		})
 		require.NoError(t, err)
-		_, err = local.StopServer(t.Context(), dir, 0)
-		require.NoError(t, err)
+		must(local.StopServer(t.Context(), dir, 0))(t)
 		return n
 	}
 	require.Equal(t, 1, builds())

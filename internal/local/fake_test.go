@@ -330,8 +330,7 @@ func stateDir(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	t.Cleanup(func() {
-		_, err := local.Stop(context.Background(), dir, time.Millisecond)
-		require.NoError(t, err)
+		must(local.Stop(context.Background(), dir, time.Millisecond))(t)
 	})
 	return dir
 }

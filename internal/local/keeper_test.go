@@ -103,8 +103,7 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 			require.True(t, before.Server.Process.Alive())
 
 			require.NoError(t, os.Remove(name))
-			_, err := local.EnsureWorker(t.Context(), workerIn(dir, "here"), nil) // as an operator does
-			require.NoError(t, err)
+			ensureWorker(t, workerIn(dir, "here")) // as an operator does
 			eventually(t, "the count is reset", func() bool { return !read(t, dir).Keeper.Worker.GaveUp })
 			kill(t, read(t, dir).Worker.Process)
 			eventually(t, "it is restarted again", func() bool { return read(t, dir).Worker != nil })

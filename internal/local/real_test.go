@@ -31,8 +31,7 @@ func TestRealServerKeepsAWorkflowThroughKill(t *testing.T) {
 	s := must(local.Ensure(t.Context(), o, func(line string) { t.Log(line) }))(t)
 	require.Equal(t, "temporal-1.32.db", filepath.Base(s.Database))
 	c := dial(t, s)
-	_, err = c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "w", TaskQueue: "no worker"}, "any")
-	require.NoError(t, err)
+	must(c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: "w", TaskQueue: "no worker"}, "any"))(t)
 	kill(t, s.Process)
 
 	o.SearchAttributes["Status"] = "Keyword"
