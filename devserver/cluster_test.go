@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/server/common/log"
 )
 
-// A run must behave on the cluster of docker-compose.yml as it does here; only what cleans up after many users differs.
+// A run behaves on the cluster of docker-compose.yml as on this server; only what cleans up after many users differs.
 func TestClusterHasSameDynamicConfig(t *testing.T) {
 	done := make(chan any)
 	defer close(done)
@@ -18,9 +18,8 @@ func TestClusterHasSameDynamicConfig(t *testing.T) {
 		Filepath: "../deploy/dynamicconfig.yaml", PollInterval: time.Minute,
 	}, log.NewNoopLogger(), done)
 	require.NoError(t, err)
-	cluster := dynamicconfig.NewCollection(file, log.NewNoopLogger())
-	embedded := dynamicconfig.NewCollection(dynamicConfig(nil), log.NewNoopLogger())
-	settings := func(c *dynamicconfig.Collection) map[string]any {
+	settings := func(client dynamicconfig.Client) map[string]any {
+		c := dynamicconfig.NewCollection(client, log.NewNoopLogger())
 		return map[string]any{
 			"transfer": dynamicconfig.TransferProcessorMaxPollRPS.Get(c)(),
 			"timer":    dynamicconfig.TimerProcessorMaxPollRPS.Get(c)(),
@@ -36,8 +35,14 @@ func TestClusterHasSameDynamicConfig(t *testing.T) {
 			"check": dynamicconfig.EnableServerVersionCheck.Get(c)(),
 		}
 	}
-	require.Equal(t, settings(embedded), settings(cluster))
-	require.Equal(t, 128*1024, settings(cluster)["error"])
-	require.Equal(t, time.Second, settings(embedded)["acks"], "a run that is removed at its end is gone at once")
-	require.Equal(t, time.Second, settings(embedded)["seen"])
+	want := map[string]any{
+		"transfer": 1000, "timer": 1000, "shift": 10 * time.Millisecond, "acks": time.Second, "seen": time.Second,
+		"read": 1, "write": 1, "error": 128 * 1024, "warn": 64 * 1024, "check": false,
+	}
+	require.Equal(t, want, settings(dynamicConfig(nil)))
+	require.Equal(t, want, settings(file))
+	own := dynamicconfig.NewCollection(dynamicConfig(map[string]any{"history.timerProcessorMaxPollRPS": 7}), nil)
+	require.Equal(t, 7, dynamicconfig.TimerProcessorMaxPollRPS.Get(own)(), "a setting of the user")
+	require.False(t, dynamicconfig.TaskQueueScannerEnabled.Get(own)())
+	require.False(t, dynamicconfig.HistoryScannerEnabled.Get(own)())
 }

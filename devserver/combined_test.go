@@ -100,7 +100,7 @@ func update(run string, version int64, e []*persistence.InternalAppendHistoryNod
 			ExecutionStateBlob: x.ExecutionStateBlob, NextEventID: 3, DBRecordVersion: version}}
 }
 
-// TestEventsAndStateAreOneTransaction: what fails after the events were inserted leaves no events.
+// TestEventsAndStateAreOneTransaction: a failure after the events were inserted leaves no events.
 func TestEventsAndStateAreOneTransaction(t *testing.T) {
 	s, run := newStored(t), uuid.NewString()
 	branch := &persistencespb.HistoryBranch{TreeId: run, BranchId: uuid.NewString()}
@@ -120,8 +120,8 @@ func TestEventsAndStateAreOneTransaction(t *testing.T) {
 	require.NoError(t, s.UpdateWorkflowExecution(t.Context(), update(run, 3, nil)))
 }
 
-// TestLostTransactionsAreErrors: a version of the store with another number of transactions writes nothing.
-func TestLostTransactionsAreErrors(t *testing.T) {
+// TestIncompleteTransactionsAreErrors: a version of the store with another number of transactions writes nothing.
+func TestIncompleteTransactionsAreErrors(t *testing.T) {
 	s, run := newStored(t), uuid.NewString()
 	branch := &persistencespb.HistoryBranch{TreeId: run, BranchId: uuid.NewString()}
 	first := events(branch, 1)
@@ -131,15 +131,11 @@ func TestLostTransactionsAreErrors(t *testing.T) {
 	require.ErrorContains(t, err, "this version of Temporal's store has other transactions")
 	require.Zero(t, s.nodes(branch))
 	require.NoError(t, s.combine(func(persistence.ExecutionStore) error { return nil }), "nothing to write")
-}
 
-// TestCanceledWriteEndsItsTransaction: the only connection is free again.
-func TestCanceledWriteEndsItsTransaction(t *testing.T) {
-	s, run := newStored(t), uuid.NewString()
-	branch := &persistencespb.HistoryBranch{TreeId: run, BranchId: uuid.NewString()}
+	// A cancelled write ends its transaction: the only connection is free again.
 	refused := errors.New("refused")
 	ctx, cancel := context.WithCancel(t.Context())
-	err := s.combine(func(one persistence.ExecutionStore) error {
+	err = s.combine(func(one persistence.ExecutionStore) error {
 		require.NoError(t, one.AppendHistoryNodes(ctx, events(branch, 2)[0]))
 		cancel()
 		return refused

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// waiting is a workflow that holds what it was told until it is told to end.
+// waiting is a workflow that returns the texts of two signals.
 func waiting(ctx workflow.Context) (string, error) {
 	var first, second string
 	workflow.GetSignalChannel(ctx, "say").Receive(ctx, &first)
@@ -21,105 +21,80 @@ func waiting(ctx workflow.Context) (string, error) {
 	return first + " " + second, nil
 }
 
-func startWorker(t *testing.T, c client.Client) worker.Worker {
-	t.Helper()
-	w := worker.New(c, "q", worker.Options{})
+// TestWorkflowSurvivesRestart stops the server after the first signal, and kills it after the second one.
+func TestWorkflowSurvivesRestart(t *testing.T) {
+	c, args := fresh(t, "--headless")
+	cl := c.dial(t)
+	_, err := cl.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "w", TaskQueue: "q"}, "waiting")
+	require.NoError(t, err)
+	require.NoError(t, cl.SignalWorkflow(testContext(t), "w", "", "say", "not"))
+	require.Zero(t, c.stop(syscall.SIGTERM))
+	c = launch(t, args...)
+	require.NoError(t, c.dial(t).SignalWorkflow(testContext(t), "w", "", "say", "lost"))
+	require.Equal(t, -1, c.stop(syscall.SIGKILL)) // nothing is between the answer and the end
+
+	c = launch(t, args...)
+	cl = c.dial(t)
+	w := worker.New(cl, "q", worker.Options{})
 	w.RegisterWorkflowWithOptions(waiting, workflow.RegisterOptions{Name: "waiting"})
 	require.NoError(t, w.Start())
-	return w
+	defer w.Stop()
+	var output string
+	require.NoError(t, cl.GetWorkflow(testContext(t), "w", "").Get(testContext(t), &output))
+	require.Equal(t, "not lost", output)
+	require.Zero(t, c.stop(syscall.SIGTERM))
 }
 
-func TestWorkflowSurvivesRestart(t *testing.T) {
-	for _, row := range []struct {
-		name string
-		sig  syscall.Signal
-		code int
-	}{{"a restart", syscall.SIGTERM, 0}, {"kill -9", syscall.SIGKILL, -1}} {
-		t.Run(row.name, func(t *testing.T) {
-			c, args := fresh(t, "--headless")
-			cl := c.dial(t)
-			_, err := cl.ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "w", TaskQueue: "q"},
-				"waiting")
-			require.NoError(t, err)
-			require.NoError(t, cl.SignalWorkflow(testContext(t), "w", "", "say", "not"))
-			require.Equal(t, row.code, c.stop(row.sig)) // nothing lies between the answer and the end
-
-			c = launch(t, args...)
-			cl = c.dial(t)
-			w := startWorker(t, cl)
-			defer w.Stop()
-			require.NoError(t, cl.SignalWorkflow(testContext(t), "w", "", "say", "lost"))
-			var output string
-			require.NoError(t, cl.GetWorkflow(testContext(t), "w", "").Get(testContext(t), &output))
-			require.Equal(t, "not lost", output)
-			require.Zero(t, c.stop(syscall.SIGTERM))
-		})
-	}
+// ownDatabase returns the options of a database in its own folder.
+func ownDatabase(t *testing.T) options {
+	return options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
 }
 
-func TestPragmasAreDurable(t *testing.T) {
-	opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
-	db, err := openDatabase(t.Context(), opts)
+// query opens a database without the server, and runs a statement that returns a number.
+func query(t *testing.T, file, statement string) (n int) {
+	t.Helper()
+	raw, err := sql.Open("sqlite", file)
 	require.NoError(t, err)
-	defer db.Close()
-	require.Equal(t, map[string]string{"mode": "rwc", "journal_mode": "wal", "synchronous": "full",
-		"busy_timeout": "10000"}, db.sql.ConnectAttributes)
-	header, err := os.ReadFile(opts.db)
-	require.NoError(t, err)
-	require.Equal(t, []byte{2, 2}, header[18:20], "the file's own mark of WAL")
-}
-
-func TestDatabaseIsRefused(t *testing.T) {
-	for _, row := range []struct {
-		name, sql, want string
-	}{
-		{"of another minor version", "PRAGMA user_version = 1029",
-			"made by server 1.29, this is 1.32, and nothing migrates it"},
-		{"of unknown origin", "PRAGMA user_version = 0", "not made by this server"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"},
-				retention: retention}
-			db, err := openDatabase(t.Context(), opts)
-			require.NoError(t, err)
-			db.Close()
-			raw, err := sql.Open("sqlite", opts.db)
-			require.NoError(t, err)
-			_, err = raw.Exec(row.sql)
-			require.NoError(t, err)
-			require.NoError(t, raw.Close())
-			_, err = openDatabase(t.Context(), opts)
-			require.ErrorContains(t, err, row.want)
-		})
+	defer raw.Close()
+	if err := raw.QueryRow(statement).Scan(&n); err != nil {
+		require.ErrorIs(t, err, sql.ErrNoRows)
 	}
-	t.Run("in use", func(t *testing.T) {
-		opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
-		db, err := openDatabase(t.Context(), opts)
-		require.NoError(t, err)
-		defer db.Close()
-		_, err = openDatabase(t.Context(), opts)
-		require.ErrorContains(t, err, "another server uses this database")
-	})
-	t.Run("in no folder", func(t *testing.T) {
-		opts := options{db: filepath.Join(t.TempDir(), "no", "t.db")}
-		_, err := openDatabase(t.Context(), opts)
-		require.ErrorContains(t, err, "create the folder first")
-	})
+	return n
 }
 
-// A file that exists keeps the size of its pages.
-func TestPageSizeOfANewDatabase(t *testing.T) {
-	opts := options{db: filepath.Join(t.TempDir(), "t.db"), namespaces: []string{"default"}, retention: retention}
-	for _, pageSize := range []string{"8192", "16384"} {
+func TestDatabaseIsDurable(t *testing.T) {
+	opts := ownDatabase(t)
+	for _, pageSize := range []string{"8192", "16384"} { // a file that exists keeps the size of its pages
 		opts.pragmas = map[string]string{"page_size": pageSize}
 		db, err := openDatabase(t.Context(), opts)
 		require.NoError(t, err)
+		for name, want := range map[string]string{"mode": "rwc", "journal_mode": "wal", "synchronous": "full",
+			"busy_timeout": "10000"} {
+			require.Equal(t, want, db.sql.ConnectAttributes[name], name)
+		}
 		require.NoError(t, db.Close())
-		raw, err := sql.Open("sqlite", opts.db)
+		header, err := os.ReadFile(opts.db)
 		require.NoError(t, err)
-		var size int
-		require.NoError(t, raw.QueryRow("PRAGMA page_size").Scan(&size))
-		require.NoError(t, raw.Close())
-		require.Equal(t, 8192, size)
+		require.Equal(t, []byte{2, 2}, header[18:20], "the mark of WAL in the file")
+		require.Equal(t, 8192, query(t, opts.db, "PRAGMA page_size"))
 	}
+}
+
+func TestDatabaseIsRefused(t *testing.T) {
+	opts := ownDatabase(t)
+	db, err := openDatabase(t.Context(), opts)
+	require.NoError(t, err)
+	_, err = openDatabase(t.Context(), opts)
+	require.ErrorContains(t, err, "another server uses this database")
+	require.NoError(t, db.Close())
+	for pragma, want := range map[string]string{
+		"PRAGMA user_version = 1029": "made by server 1.29, this is 1.32, and nothing migrates it",
+		"PRAGMA user_version = 0":    "not made by this server",
+	} {
+		query(t, opts.db, pragma)
+		_, err = openDatabase(t.Context(), opts)
+		require.ErrorContains(t, err, want)
+	}
+	_, err = openDatabase(t.Context(), options{db: filepath.Join(t.TempDir(), "no", "t.db")})
+	require.ErrorContains(t, err, "create the folder first")
 }

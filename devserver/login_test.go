@@ -28,125 +28,150 @@ func link(t *testing.T, dir, token string, life time.Duration) {
 		[]byte(time.Now().Add(life).UTC().Format(time.RFC3339)+"\n"), 0o600))
 }
 
-// loginDir is the folder of a server's login.
-func loginDir(args []string) string { return args[slices.Index(args, "--ui-login-dir")+1] }
+// visitor is a browser at the Web UI.
+type visitor struct {
+	t       *testing.T
+	ui      string
+	cookies []*http.Cookie
+}
 
-// ask sends a request; pairs are headers.
-func ask(t *testing.T, method, url string, cookies []*http.Cookie, pairs ...string) (*http.Response, string) {
-	t.Helper()
-	r, err := http.NewRequestWithContext(testContext(t), method, url, strings.NewReader("{}"))
-	require.NoError(t, err)
+// ask sends a request with headers, in pairs, and returns the status, the answer and its body.
+func (v visitor) ask(method, path string, pairs ...string) (int, *http.Response, string) {
+	v.t.Helper()
+	r, err := http.NewRequestWithContext(testContext(v.t), method, v.ui+path, strings.NewReader("{}"))
+	require.NoError(v.t, err)
 	for i := 0; i < len(pairs); i += 2 {
 		r.Header.Set(pairs[i], pairs[i+1])
 	}
 	r.Host = r.Header.Get("Host")
-	for _, c := range cookies {
+	for _, c := range v.cookies {
 		r.AddCookie(c)
 	}
 	resp, err := http.DefaultTransport.RoundTrip(r)
-	require.NoError(t, err)
+	require.NoError(v.t, err)
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp, string(body)
+	require.NoError(v.t, err)
+	return resp.StatusCode, resp, string(body)
 }
 
-// TestWebUINeedsALogin follows a browser: refused, let in by a link once, and still known after a restart.
+func (v visitor) get(path string, pairs ...string) int {
+	v.t.Helper()
+	status, _, _ := v.ask(http.MethodGet, path, pairs...)
+	return status
+}
+
+const apiPath, pagePath = "/api/v1/namespaces/book/workflows", "/namespaces/book/workflows"
+
+// TestWebUINeedsALogin follows a browser: refused, logged in by a link once, and still logged in after a restart.
 func TestWebUINeedsALogin(t *testing.T) {
-	c, args := fresh(t)
-	dir := loginDir(args)
-	list := c.UI + "/api/v1/namespaces/book/workflows"
-	for _, path := range []string{"/", "/namespaces/book/workflows", "/api/v1/settings", "/api/v1/namespaces", "/render",
-		"/api/v1/namespaces/book/workflows", "/favicon.ico"} {
-		resp, _ := ask(t, http.MethodGet, c.UI+path, nil)
-		require.Equal(t, http.StatusUnauthorized, resp.StatusCode, path)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer sesame" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, "plain "+r.URL.Path)
+	}))
+	t.Cleanup(endpoint.Close)
+	token := filepath.Join(t.TempDir(), "token")
+	require.NoError(t, os.WriteFile(token, []byte("sesame\n"), 0o600))
+	c, args := fresh(t, "--ui-codec-endpoint", endpoint.URL, "--ui-codec-token", "file:"+token)
+	dir := args[slices.Index(args, "--ui-login-dir")+1]
+	u, err := url.Parse(c.UI)
+	require.NoError(t, err)
+	cookie := "passbook_ui_" + u.Port()
+	stranger := visitor{t: t, ui: c.UI}
+	for _, path := range []string{"/", pagePath, "/api/v1/settings", "/api/v1/namespaces", "/render", apiPath,
+		"/favicon.ico"} {
+		require.Equal(t, http.StatusUnauthorized, stranger.get(path), path)
 	}
-	resp, _ := ask(t, http.MethodPost, list+"/w", nil)
-	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-	forged := []*http.Cookie{{Name: cookieOf(t, c.UI), Value: "00.99999999999.00"}}
-	resp, _ = ask(t, http.MethodGet, list, forged)
-	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
+	for _, path := range []string{apiPath + "/w", "/codec/decode"} {
+		status, _, _ := stranger.ask(http.MethodPost, path, "Sec-Fetch-Site", "same-origin")
+		require.Equal(t, http.StatusUnauthorized, status, path)
+	}
+	forged := visitor{t, c.UI, []*http.Cookie{{Name: cookie, Value: "00.99999999999.00"}}}
+	require.Equal(t, http.StatusUnauthorized, forged.get(apiPath))
 
 	link(t, dir, "once", time.Hour)
-	resp, _ = ask(t, http.MethodGet, c.UI+"/login?token=once", nil, "Sec-Purpose", "prefetch;prerender")
-	require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode, "a prefetch does not use the link")
-	resp, body := ask(t, http.MethodGet, c.UI+"/login?token=once&next=/namespaces/book", nil)
-	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, http.StatusServiceUnavailable, stranger.get("/login?token=once", "Sec-Purpose", "prefetch;prerender"),
+		"a prefetch does not use the link")
+	status, resp, body := stranger.ask(http.MethodGet, "/login?token=once&next=/namespaces/book")
+	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, `content="0;url=/namespaces/book"`)
-	at := slices.IndexFunc(resp.Cookies(), func(k *http.Cookie) bool { return k.Name == cookieOf(t, c.UI) })
-	require.GreaterOrEqual(t, at, 0)
-	session := resp.Cookies()[at]
+	session := cookieOf(resp, cookie)
+	require.NotNil(t, session)
 	require.True(t, session.HttpOnly)
 	require.Equal(t, http.SameSiteStrictMode, session.SameSite)
-	in := []*http.Cookie{{Name: session.Name, Value: session.Value}}
-	resp, body = ask(t, http.MethodGet, list, in)
-	require.Equal(t, http.StatusOK, resp.StatusCode, body)
+	in := visitor{t, c.UI, []*http.Cookie{{Name: session.Name, Value: session.Value}}}
+	require.Equal(t, http.StatusOK, in.get(apiPath))
 
-	resp, body = ask(t, http.MethodGet, c.UI+"/login?token=once", nil)
-	require.Equal(t, http.StatusForbidden, resp.StatusCode, "the link was used")
-	require.False(t, slices.ContainsFunc(resp.Cookies(), func(k *http.Cookie) bool { return k.Name == session.Name }))
+	status, resp, body = stranger.ask(http.MethodGet, "/login?token=once")
+	require.Equal(t, http.StatusForbidden, status, "the link was used")
+	require.Nil(t, cookieOf(resp, cookie))
 	require.Contains(t, body, "starter server ui")
 	link(t, dir, "late", -time.Second)
-	resp, _ = ask(t, http.MethodGet, c.UI+"/login?token=late", nil)
-	require.Equal(t, http.StatusForbidden, resp.StatusCode, "the link has expired")
+	require.Equal(t, http.StatusForbidden, stranger.get("/login?token=late"), "the link has expired")
 	info, err := os.Stat(filepath.Join(dir, "secret"))
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
+	t.Run("origins", func(t *testing.T) { testOrigins(t, in) })
+	t.Run("codec", func(t *testing.T) { testCodec(t, in) })
 
 	require.Zero(t, c.stop(syscall.SIGTERM))
-	u, err := url.Parse(c.UI)
-	require.NoError(t, err)
-	again := launch(t, append(args, "--ui-port", u.Port())...)
-	resp, _ = ask(t, http.MethodGet, again.UI+"/api/v1/namespaces/book/workflows", in)
-	require.Equal(t, http.StatusOK, resp.StatusCode, "the browser is logged in after a restart")
+	in.ui = launch(t, append(args, "--ui-port", u.Port())...).UI
+	require.Equal(t, http.StatusOK, in.get(apiPath), "logged in after a restart")
 }
 
-func cookieOf(t *testing.T, ui string) string {
-	t.Helper()
-	u, err := url.Parse(ui)
-	require.NoError(t, err)
-	return "passbook_ui_" + u.Port()
+func cookieOf(resp *http.Response, name string) *http.Cookie {
+	for _, c := range resp.Cookies() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return nil
 }
 
-// TestWebUIRefusesOtherOrigins: a logged-in browser does not do what the pages of others want.
-func TestWebUIRefusesOtherOrigins(t *testing.T) {
-	c, args := fresh(t)
-	link(t, loginDir(args), "once", time.Hour)
-	resp, _ := ask(t, http.MethodGet, c.UI+"/login?token=once", nil)
-	in := resp.Cookies()
-	host := strings.TrimPrefix(c.UI, "http://")
-	const api, nav = "/api/v1/namespaces/book/workflows", "/namespaces/book/workflows"
+// testOrigins: a logged-in browser does not do what pages of other sites request.
+func testOrigins(t *testing.T, in visitor) {
+	own, attacker := strings.TrimPrefix(in.ui, "http://"), "http://attacker.example"
 	for _, row := range []struct {
 		name, method, path string
 		headers            []string
 		want               int
 	}{
-		{"its own page", http.MethodGet, api, []string{"Sec-Fetch-Site", "same-origin", "Origin", c.UI}, 200},
-		{"a tunnel's port", http.MethodGet, api, []string{"Host", "localhost:9999"}, 200},
-		{"typed", http.MethodGet, nav, []string{"Sec-Fetch-Site", "none"}, 200},
-		{"a link elsewhere", http.MethodGet, nav, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate",
-			"Sec-Fetch-Dest", "document"}, 200},
-		{"DNS rebinding", http.MethodGet, api, []string{"Host", "attacker.example:80"}, 403},
+		{"its own page", http.MethodGet, apiPath, []string{"Sec-Fetch-Site", "same-origin", "Origin", in.ui}, 200},
+		{"a tunnel's port", http.MethodGet, apiPath, []string{"Host", "localhost:9999"}, 200},
+		{"typed", http.MethodGet, pagePath, []string{"Sec-Fetch-Site", "none"}, 200},
+		{"a link of another site", http.MethodGet, pagePath, []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode",
+			"navigate", "Sec-Fetch-Dest", "document"}, 200},
+		{"DNS rebinding", http.MethodGet, apiPath, []string{"Host", "attacker.example:80"}, 403},
 		{"DNS rebinding of health", http.MethodGet, "/healthz", []string{"Host", "attacker.example"}, 403},
-		{"no host", http.MethodGet, api, []string{"Host", "x"}, 403},
-		{"another origin", http.MethodPost, api + "/w", []string{"Origin", "http://attacker.example"}, 403},
-		{"another port", http.MethodPost, api + "/w", []string{"Origin", "http://127.0.0.1:1"}, 403},
-		{"no origin", http.MethodPost, api + "/w", []string{"Origin", "null"}, 403},
-		{"reads for another site", http.MethodGet, api, []string{"Sec-Fetch-Site", "cross-site"}, 403},
-		{"reads for another port", http.MethodGet, api, []string{"Sec-Fetch-Site", "same-site"}, 403},
-		{"a frame of another port", http.MethodGet, nav, []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode",
+		{"no host", http.MethodGet, apiPath, []string{"Host", "x"}, 403},
+		{"another origin", http.MethodPost, apiPath + "/w", []string{"Origin", attacker}, 403},
+		{"another port", http.MethodPost, apiPath + "/w", []string{"Origin", "http://127.0.0.1:1"}, 403},
+		{"no origin", http.MethodPost, apiPath + "/w", []string{"Origin", "null"}, 403},
+		{"reads for another site", http.MethodGet, apiPath, []string{"Sec-Fetch-Site", "cross-site"}, 403},
+		{"reads for another port", http.MethodGet, apiPath, []string{"Sec-Fetch-Site", "same-site"}, 403},
+		{"a frame of another port", http.MethodGet, pagePath, []string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode",
 			"navigate", "Sec-Fetch-Dest", "iframe"}, 403},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			headers := row.headers
-			if !slices.Contains(headers, "Host") {
-				headers = append([]string{"Host", host}, headers...)
-			}
-			resp, body := ask(t, row.method, c.UI+row.path, in, headers...)
-			require.Equal(t, row.want, resp.StatusCode, body)
-			require.Empty(t, resp.Header.Get("Access-Control-Allow-Origin"))
-		})
+		headers := append([]string{"Host", own}, row.headers...)
+		status, resp, body := in.ask(row.method, row.path, headers...)
+		require.Equal(t, row.want, status, "%s: %s", row.name, body)
+		require.Empty(t, resp.Header.Get("Access-Control-Allow-Origin"), row.name)
 	}
+}
+
+// testCodec: the Web UI passes payloads to the codec endpoint for logged-in browsers, with its token.
+func testCodec(t *testing.T, in visitor) {
+	status, _, body := in.ask(http.MethodPost, "/codec/decode", "Sec-Fetch-Site", "same-origin")
+	require.Equal(t, http.StatusOK, status, body)
+	require.Equal(t, "plain /decode", body)
+	status, _, _ = in.ask(http.MethodPost, "/codec/other", "Sec-Fetch-Site", "same-origin")
+	require.Equal(t, http.StatusNotFound, status)
+	_, _, body = in.ask(http.MethodGet, "/api/v1/settings")
+	require.Contains(t, body, in.ui+"/codec")
+	require.NotContains(t, body, "sesame")
 }
 
 func TestSessionsExpireAndBelongToASecret(t *testing.T) {
@@ -173,39 +198,11 @@ func TestSessionsExpireAndBelongToASecret(t *testing.T) {
 	require.False(t, other.knows(with(value)), "a secret that others could read is replaced")
 }
 
-func TestLinksStayInsideRun(t *testing.T) {
+func TestLoginRedirectsStayLocal(t *testing.T) {
 	for next, want := range map[string]string{
 		"": "/", "/a?b=c": "/a?b=c", "//attacker.example": "/", "http://attacker.example": "/", "/\\x": "/",
 		"javascript:x": "/", "/a\nb": "/",
 	} {
 		require.Equal(t, want, localPath(next), next)
 	}
-}
-
-// TestCodecNeedsTheLogin: the Web UI passes payloads to the codec endpoint for logged-in browsers, with its token.
-func TestCodecNeedsTheLogin(t *testing.T) {
-	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer sesame" {
-			w.WriteHeader(http.StatusUnauthorized)
-			return
-		}
-		_, _ = io.WriteString(w, "plain "+r.URL.Path)
-	}))
-	t.Cleanup(endpoint.Close)
-	token := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, os.WriteFile(token, []byte("sesame\n"), 0o600))
-	c, args := fresh(t, "--ui-codec-endpoint", endpoint.URL, "--ui-codec-token", "file:"+token)
-	resp, _ := ask(t, http.MethodPost, c.UI+"/codec/decode", nil, "Sec-Fetch-Site", "same-origin")
-	require.Equal(t, http.StatusUnauthorized, resp.StatusCode)
-	link(t, loginDir(args), "once", time.Hour)
-	resp, _ = ask(t, http.MethodGet, c.UI+"/login?token=once", nil)
-	in := resp.Cookies()
-	resp, body := ask(t, http.MethodPost, c.UI+"/codec/decode", in, "Sec-Fetch-Site", "same-origin")
-	require.Equal(t, http.StatusOK, resp.StatusCode, body)
-	require.Equal(t, "plain /decode", body)
-	resp, _ = ask(t, http.MethodPost, c.UI+"/codec/other", in, "Sec-Fetch-Site", "same-origin")
-	require.Equal(t, http.StatusNotFound, resp.StatusCode)
-	_, body = ask(t, http.MethodGet, c.UI+"/api/v1/settings", in)
-	require.Contains(t, body, c.UI+"/codec")
-	require.NotContains(t, body, "sesame")
 }

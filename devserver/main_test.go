@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +18,7 @@ import (
 	sdklog "go.temporal.io/sdk/log"
 )
 
-// asServer makes this test binary be the server: the tests then kill real processes, and no second build is needed.
+// asServer makes this test binary the server: the tests kill real processes without a second build.
 const asServer = "PASSBOOK_DEVSERVER_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child is a running server process and what its ready line said.
+// child is a running server process and its ready line.
 type child struct {
 	cmd       *exec.Cmd
 	authority *authority // of a secure server
@@ -97,52 +96,14 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// fresh starts a server on free ports with a database in its own folder.
+// fresh starts a server on free ports. The path of its database has characters with a meaning in SQLite's URIs.
 func fresh(t *testing.T, more ...string) (c *child, args []string) {
 	t.Helper()
-	a := newAuthority(t)
-	args = append([]string{"--port", "0", "--db-filename", filepath.Join(t.TempDir(), "temporal.db"), "--namespace",
-		"book", "--tls-dir", string(a.dir), "--ui-login-dir", filepath.Join(t.TempDir(), "ui")}, more...)
+	a, folder := newAuthority(t), filepath.Join(t.TempDir(), "a #1, 50% of? it")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	args = append([]string{"--port", "0", "--db-filename", filepath.Join(folder, "temporal.db"), "--namespace", "book",
+		"--tls-dir", string(a.dir), "--ui-login-dir", filepath.Join(t.TempDir(), "ui")}, more...)
 	c = launch(t, args...)
 	c.authority = a
 	return c, args
-}
-
-func TestReadyLineNamesWhatAnswers(t *testing.T) {
-	c, args := fresh(t)
-	require.True(t, c.Ready)
-	require.Equal(t, "book", c.Namespace)
-	require.Equal(t, args[3], c.DB)
-	require.Equal(t, c.cmd.Process.Pid, c.PID)
-	require.Equal(t, "1.32.1", c.Version)
-	host, _, err := net.SplitHostPort(c.Address)
-	require.NoError(t, err)
-	require.Equal(t, "127.0.0.1", host)
-	require.NoError(t, uiHealth(testContext(t), c.UI[len("http://"):]))
-	_, err = c.dial(t).CheckHealth(testContext(t), nil)
-	require.NoError(t, err)
-	require.Zero(t, c.stop(syscall.SIGTERM))
-}
-
-// TestDatabasePathWithSpecialCharacters: the path is a path, whatever SQLite's URIs make of its characters.
-func TestDatabasePathWithSpecialCharacters(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "a #1, 50% of? it", "temporal.db")
-	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
-	for range 2 { // made, and found again
-		c := launch(t, "--insecure", "--port", "0", "--headless", "--db-filename", file, "--namespace", "book")
-		_, err := c.dial(t).CheckHealth(testContext(t), nil)
-		require.NoError(t, err)
-		require.Zero(t, c.stop(syscall.SIGTERM))
-		require.FileExists(t, file)
-	}
-}
-
-func TestInMemoryAndHeadless(t *testing.T) {
-	c := launch(t, "--insecure", "--port", "0", "--headless")
-	require.Empty(t, c.DB)
-	require.Empty(t, c.UI)
-	require.Equal(t, "default", c.Namespace)
-	_, err := c.dial(t).CheckHealth(testContext(t), nil)
-	require.NoError(t, err)
-	require.Zero(t, c.stop(syscall.SIGINT))
 }

@@ -2,15 +2,12 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/server/common/dynamicconfig"
 )
 
 func TestCommandLine(t *testing.T) {
@@ -28,7 +25,10 @@ func TestCommandLine(t *testing.T) {
 	require.Equal(t, enumspb.INDEXED_VALUE_TYPE_DATETIME, o.attributes["X"])
 	require.Equal(t, map[string]any{"k": 1, "s": "t"}, o.dynamic)
 	require.Equal(t, map[string]string{"synchronous": "extra"}, o.pragmas)
-	require.Equal(t, []int{2, 4}, []int{o.connections, o.shards})
+	require.Equal(t, 2, o.connections)
+	require.Equal(t, 4, o.shards)
+	_, err = parse([]string{"--ip", "0.0.0.0", "--allow-remote", "--insecure"}, io.Discard)
+	require.NoError(t, err)
 }
 
 func TestBadCommandLine(t *testing.T) {
@@ -59,11 +59,6 @@ func TestBadCommandLine(t *testing.T) {
 	}
 }
 
-func TestRemoteIsAllowedOnRequest(t *testing.T) {
-	_, err := parse([]string{"--ip", "0.0.0.0", "--allow-remote", "--insecure"}, io.Discard)
-	require.NoError(t, err)
-}
-
 func TestOccupiedPortIsReported(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -71,7 +66,7 @@ func TestOccupiedPortIsReported(t *testing.T) {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	var stderr bytes.Buffer
-	require.Equal(t, exitFault, run(context.Background(), []string{"--port", port, "--insecure"}, io.Discard, &stderr))
+	require.Equal(t, exitFault, run(t.Context(), []string{"--port", port, "--insecure"}, io.Discard, &stderr))
 	require.Contains(t, stderr.String(), "address already in use")
 	require.Contains(t, stderr.String(), "--port "+port)
 }
@@ -80,20 +75,4 @@ func TestVersion(t *testing.T) {
 	var out bytes.Buffer
 	require.Zero(t, run(t.Context(), []string{"--version"}, &out, io.Discard))
 	require.Regexp(t, `^passbook devserver \(Server 1\.32\.1, UI [\w.]+\)\n$`, out.String())
-}
-
-func TestDynamicConfigKnowsItsKeysAndLetsTheUserWin(t *testing.T) {
-	c := dynamicconfig.NewCollection(dynamicConfig(map[string]any{"history.timerProcessorMaxPollRPS": 7}), nil)
-	require.Equal(t, 1000, dynamicconfig.TransferProcessorMaxPollRPS.Get(c)())
-	require.Equal(t, 7, dynamicconfig.TimerProcessorMaxPollRPS.Get(c)())
-	require.Equal(t, 10*time.Millisecond, dynamicconfig.TimerProcessorMaxTimeShift.Get(c)())
-	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueReadPartitions.Get(c)("", "q",
-		enumspb.TASK_QUEUE_TYPE_WORKFLOW))
-	require.Equal(t, 1, dynamicconfig.MatchingNumTaskqueueWritePartitions.Get(c)("", "q",
-		enumspb.TASK_QUEUE_TYPE_WORKFLOW))
-	require.Equal(t, 128*1024, dynamicconfig.BlobSizeLimitError.Get(c)(""))
-	require.Equal(t, 64*1024, dynamicconfig.BlobSizeLimitWarn.Get(c)(""))
-	require.False(t, dynamicconfig.EnableServerVersionCheck.Get(c)())
-	require.False(t, dynamicconfig.TaskQueueScannerEnabled.Get(c)())
-	require.False(t, dynamicconfig.HistoryScannerEnabled.Get(c)())
 }

@@ -6,13 +6,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"os"
-	"regexp"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -28,51 +28,62 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// listening returns the addresses on which a process listens, of all protocols with ports.
-func listening(t *testing.T, pid int) (tcp, udp []string) {
+// listening returns the TCP addresses on which a process listens.
+func listening(t *testing.T, pid int) (addresses []string) {
 	t.Helper()
 	mine := map[string]bool{}
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
-	if err != nil {
-		t.Skip("needs /proc: ", err)
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(fds) == 0 {
+		t.Skip("needs /proc")
 	}
 	for _, fd := range fds {
-		to, err := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, fd.Name()))
-		if m := regexp.MustCompile(`^socket:\[(\d+)\]$`).FindStringSubmatch(to); err == nil && m != nil {
-			mine[m[1]] = true
+		to, err := os.Readlink(fd)
+		if socket, ok := strings.CutPrefix(to, "socket:["); err == nil && ok {
+			mine[strings.TrimSuffix(socket, "]")] = true
 		}
 	}
-	for _, kind := range []string{"tcp", "tcp6", "udp", "udp6"} {
+	for _, kind := range []string{"tcp", "tcp6"} {
 		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, kind))
 		require.NoError(t, err)
 		for line := range strings.Lines(string(table)) {
 			f := strings.Fields(line)
-			if len(f) < 10 || !mine[f[9]] || strings.HasPrefix(kind, "tcp") && f[3] != "0A" { // LISTEN
+			if len(f) < 10 || !mine[f[9]] || f[3] != "0A" { // LISTEN
 				continue
 			}
-			_, hex, _ := strings.Cut(f[1], ":")
+			host, hex, _ := strings.Cut(f[1], ":")
 			port, err := strconv.ParseUint(hex, 16, 16)
 			require.NoError(t, err)
-			if strings.HasPrefix(kind, "udp") {
-				udp = append(udp, f[1])
-				continue
-			}
-			require.Contains(t, []string{"0100007F", "00000000000000000000000001000000"}, strings.Split(f[1], ":")[0],
+			require.Contains(t, []string{"0100007F", "00000000000000000000000001000000"}, host,
 				"port %d listens beyond loopback", port)
-			tcp = append(tcp, fmt.Sprintf("127.0.0.1:%d", port))
+			addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", port))
 		}
 	}
-	return tcp, udp
+	return addresses
 }
 
-// TestEveryPortRefusesStrangers: of all ports of the process only the Web UI's speaks to a client without a certificate
-// of this server's authority, and those of the services speak to the server alone.
-func TestEveryPortRefusesStrangers(t *testing.T) {
-	c, _ := fresh(t)
+// TestSecureServer checks the ready line, the ports, the roles and the renewal of certificates of one server.
+func TestSecureServer(t *testing.T) {
+	c, args := fresh(t)
+	t.Run("ready line", func(t *testing.T) {
+		require.Equal(t, ready{Ready: true, Address: c.Address, UI: c.UI, Namespace: "book", DB: args[3],
+			PID: c.cmd.Process.Pid, Version: "1.32.1"}, c.ready)
+		require.FileExists(t, c.DB)
+		require.NoError(t, uiHealth(testContext(t), c.UI[len("http://"):]))
+		_, err := c.dial(t).CheckHealth(testContext(t), nil)
+		require.NoError(t, err)
+	})
+	t.Run("ports", func(t *testing.T) { testPorts(t, c) })
+	t.Run("roles", func(t *testing.T) { testRoles(t, c) })
+	t.Run("renewal", func(t *testing.T) { testRenewal(t, c) })
+	require.Zero(t, c.stop(syscall.SIGTERM))
+}
+
+// testPorts: of all ports of the process only the Web UI's speaks to a client without a certificate of this server's
+// authority, and those of the services speak to the server alone.
+func testPorts(t *testing.T, c *child) {
 	ui, err := url.Parse(c.UI)
 	require.NoError(t, err)
-	tcp, udp := listening(t, c.cmd.Process.Pid)
-	require.Empty(t, udp)
+	tcp := listening(t, c.cmd.Process.Pid)
 	require.Len(t, tcp, 5, "frontend, history, matching, worker and Web UI")
 	require.Contains(t, tcp, c.Address)
 	require.Contains(t, tcp, ui.Host)
@@ -112,9 +123,8 @@ func plain(t *testing.T, address string) error {
 	return err
 }
 
-// TestRoles calls the frontend as each common name.
-func TestRoles(t *testing.T) {
-	c, _ := fresh(t, "--headless")
+// testRoles calls the frontend as each common name.
+func testRoles(t *testing.T, c *child) {
 	type call = func(context.Context, *grpc.ClientConn) error
 	calls := map[string]call{
 		"read": func(ctx context.Context, c *grpc.ClientConn) error {
@@ -165,9 +175,8 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestRenewedCertificatesNeedNoRestart: the server presents what is in its folder now.
-func TestRenewedCertificatesNeedNoRestart(t *testing.T) {
-	c, _ := fresh(t, "--headless")
+// testRenewal: renewed certificates need no restart.
+func testRenewal(t *testing.T, c *child) {
 	cl := c.dial(t)
 	renewed := c.authority.issue(nameServer)
 	for _, name := range []string{nameSystem, nameCLI} {
@@ -181,33 +190,24 @@ func TestRenewedCertificatesNeedNoRestart(t *testing.T) {
 	require.NoError(t, shake(t, c.Address, seen))
 	_, err := cl.CheckHealth(testContext(t), &client.CheckHealthRequest{}) // on the old connection
 	require.NoError(t, err)
-	_, err = c.dial(t).ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "w", TaskQueue: "q"}, "any")
+	_, err = c.dial(t).ExecuteWorkflow(testContext(t), client.StartWorkflowOptions{ID: "renewed", TaskQueue: "q"}, "any")
 	require.NoError(t, err)
 }
 
 func TestCertificatesAreCheckedBeforeTheStart(t *testing.T) {
 	a := newAuthority(t)
 	require.NoError(t, os.Remove(a.dir.key(nameUI)))
-	var output bytes.Buffer
-	require.Equal(t, exitFault, run(t.Context(),
-		[]string{"--port", "0", "--headless", "--tls-dir", string(a.dir)}, io.Discard, &output))
-	require.Contains(t, output.String(), "read the certificate of ui")
-	output.Reset()
-	require.Equal(t, exitUsage, run(t.Context(), []string{"--port", "0"}, io.Discard, &output))
-	require.Contains(t, output.String(), "--tls-dir is missing")
-	output.Reset()
-	require.Equal(t, exitUsage, run(t.Context(), []string{"--port", "0", "--tls-dir", string(a.dir)}, io.Discard, &output))
-	require.Contains(t, output.String(), "--ui-login-dir is missing")
-}
-
-// TestServerOnIPv6 also has its certificate.
-func TestServerOnIPv6(t *testing.T) {
-	l, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Skip(err)
+	for _, row := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{"--headless", "--tls-dir", string(a.dir)}, exitFault, "read the certificate of ui"},
+		{nil, exitUsage, "--tls-dir is missing"},
+		{[]string{"--tls-dir", string(a.dir)}, exitUsage, "--ui-login-dir is missing"},
+	} {
+		var output bytes.Buffer
+		require.Equal(t, row.code, run(t.Context(), append(row.args, "--port", "0"), io.Discard, &output))
+		require.Contains(t, output.String(), row.want)
 	}
-	require.NoError(t, l.Close())
-	c, _ := fresh(t, "--ip", "::1", "--headless")
-	_, err = c.dial(t).CheckHealth(testContext(t), nil)
-	require.NoError(t, err)
 }
