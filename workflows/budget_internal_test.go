@@ -77,157 +77,6 @@ func TestRestBesideOtherLanes(t *testing.T) {
 	require.Equal(t, rest{budget: all, usd: 4, tokens: 59, calls: 6}, e.rest())
 }
 
-// TestAttemptsByFailure: how often a call is made again depends on how it failed.
-func TestAttemptsByFailure(t *testing.T) {
-	limits := pipeline.Limits{Attempts: 5, Structural: 2}
-	for name, row := range map[string]struct {
-		res  contract.PassResult
-		want int
-	}{
-		"a failure":           {contract.PassResult{Outcome: run.CategoryAgentExit}, 5},
-		"for good":            {contract.PassResult{Permanent: true, Structural: true}, 3},
-		"unusable":            {contract.PassResult{Outcome: "output-no-artifact", Structural: true}, 2},
-		"cut short":           {contract.PassResult{Outcome: run.CategoryOutputTruncated, Structural: true}, 5},
-		"not by its category": {contract.PassResult{Outcome: "output-no-artifact"}, 5},
-	} {
-		p := &pass{attempt: 3, role: contract.Role{Limits: limits}}
-		require.Equal(t, row.want, p.attemptsIn(retryClass(&row.res)), name)
-		require.Equal(t, 5, p.maxAttempts())
-		p.attempt = 7
-		require.Equal(t, 7, p.maxAttempts())
-		p.attempt, p.step.Effect = 3, run.EffectExternal
-		require.Equal(t, 3, p.maxAttempts(), "an external action is not repeated")
-	}
-	for _, row := range []struct {
-		s      run.Spend
-		counts bool
-	}{{run.Spend{}, false}, {run.Spend{USD: 0.01}, true}, {run.Spend{Tokens: run.Tokens{CacheRead: 1}}, true},
-		{run.Spend{Known: run.CostUnknown}, true}, {run.Spend{Known: run.CostExact}, false}} {
-		require.Equal(t, row.counts, counts(row.s))
-	}
-}
-
-// TestNeededProjects: those that are not done, and of them those that do not work either.
-func TestNeededProjects(t *testing.T) {
-	project := func(alias string, o run.ProjectOutcome, needs ...string) run.ProjectState {
-		return run.ProjectState{ProjectRef: run.ProjectRef{Alias: alias, RunID: alias + "-run", Needs: needs}, Outcome: o}
-	}
-	e := engineOf(run.State{Projects: []run.ProjectState{project("done", run.ProjectDone), project("works",
-		run.ProjectRunning),
-		project("failed", run.ProjectFailed), project("new", run.ProjectPending), project("a", run.ProjectSkipped,
-			"done"),
-		project("b", run.ProjectSkipped, "failed"), project("c", run.ProjectPending, "done", "works", "failed", "new"),
-		project("other", "of a later release"), project("d", run.ProjectPending, "other")}})
-	c, _ := e.j.state.Project("c")
-	missing, blocked := e.needed(c)
-	require.Equal(t, [][]string{{"works", "failed", "new"}, {"failed"}}, [][]string{missing, blocked})
-	d, _ := e.j.state.Project("d")
-	missing, blocked = e.needed(d)
-	require.Equal(t, [][]string{{"other"}, {"other"}}, [][]string{missing, blocked}, "what is not known blocks")
-	require.Equal(t, []string{"a"}, e.doneNow())
-	require.Equal(t, []string{"works", "other"}, e.activeProjects())
-	changed := map[string]bool{}
-	for alias, w := range e.watched() {
-		changed[alias] = w.changed
-	}
-	require.Equal(t, map[string]bool{"done": false, "works": true, "failed": true, "new": false, "a": true, "b": true,
-		"c": false, "other": true, "d": false}, changed)
-	require.True(t, e.projectChanged())
-	require.True(t, e.watchedByOthers())
-	require.Equal(t, []string{""}, engineOf(run.State{Projects: e.j.state.Projects[:1]}).doneNow(), "all are done")
-}
-
-// TestBudgetOfAProject: not more than the run has left, with a warning at the same share.
-func TestBudgetOfAProject(t *testing.T) {
-	for name, row := range map[string]struct {
-		run, own, want run.Budget
-	}{
-		"no budget of the run": {run.Budget{}, run.Budget{CapUSD: 50, WarnUSD: 40}, run.Budget{CapUSD: 50,
-			WarnUSD: 40}},
-		"without its own budget": {run.Budget{CapUSD: 12}, run.Budget{}, run.Budget{CapUSD: 10, WarnUSD: 8}},
-		"more than the run has": {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 50, WarnUSD: 25},
-			run.Budget{CapUSD: 10, WarnUSD: 5}},
-		"less than the run has": {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 4, WarnUSD: 1, Calls: 3},
-			run.Budget{CapUSD: 4, WarnUSD: 1, Calls: 3}},
-		"less than a dollar": {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 0.5, WarnUSD: 0.25},
-			run.Budget{CapUSD: 0.5, WarnUSD: 0.25}},
-		"without its own warning":   {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 4}, run.Budget{CapUSD: 4}},
-		"a budget that is not left": {run.Budget{CapUSD: 1}, run.Budget{CapUSD: 4, WarnUSD: 1}, run.Budget{}},
-	} {
-		e := engineOf(run.State{Budget: row.run, Spent: run.Totals{USD: 2}})
-		in := ProjectInput{Input: &Input{Start: run.RunStart{Budget: row.own}}}
-		require.Equal(t, row.want, e.withinRest(in).Input.Start.Budget, name)
-		require.Equal(t, row.own, in.Input.Start.Budget, "the input of the run stays")
-	}
-	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "delivered"},
-		Delivery: &run.Delivered{}}, {ProjectRef: run.ProjectRef{Alias: "b"}}}})
-	in := func(alias string, delivers bool, w *run.Workspace) ProjectInput {
-		return ProjectInput{Alias: alias, Input: &Input{Start: run.RunStart{Delivers: delivers, Workspace: w}}}
-	}
-	tree := &run.Workspace{}
-	e.in.Projects = []ProjectInput{in("delivered", true, tree), in("b", true, tree), in("c", false, tree), in("d",
-		true, nil)}
-	all := e.toDeliver()
-	require.Len(t, all, 1)
-	require.Equal(t, "b", all[0].Alias)
-}
-
-// TestReceiversOfANotice: those that asked for the occasion, by their number in the definition.
-func TestReceiversOfANotice(t *testing.T) {
-	e := engineOf(run.State{})
-	all := []run.Receiver{{Name: "a", On: []string{"question"}}, {Name: "b", On: []string{"end", "pause"}},
-		{Name: "c", On: []string{"pause"}}}
-	e.in.Start.Receivers = all
-	paused := run.Event{Kind: run.KindRunPaused, Seq: 4}
-	require.Equal(t, []Receiver{{1, all[1]}, {2, all[2]}}, e.receivers(paused, run.State{Status: run.Paused}))
-	require.Empty(t, e.receivers(paused, run.State{Status: run.Paused, InvalidTransition: "x"}))
-	require.Empty(t, e.receivers(run.Event{Kind: run.KindErrorNoted}, run.State{Status: run.Running}))
-	ids := map[string]bool{}
-	for range 2 {
-		ids[e.receiversID()] = true
-	}
-	e.in.Start.Receivers = all[1:]
-	ids[e.receiversID()] = true
-	require.Len(t, ids, 2)
-	require.Equal(t, []string{"2026-11-25T14", "x", ""}, []string{hourOf("2026-11-25T14:05:00.000Z"), hourOf("x"),
-		hourOf("")})
-	limited := run.State{RunID: "r", Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{
-		Limit: run.Limit{Kind: run.LimitPlan, Account: "max"}, Since: "2026-11-25T14:05:00.000Z",
-		Until: "2026-11-25T15:05:00.000Z"}})}
-	n := e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited)
-	require.Equal(t, "limit/max/2026-11-25T14/"+e.receiversID()[:8], n.ID, "one for the hour if no reset is known")
-	require.Contains(t, n.Detail, "waits until 2026-11-25 15:05")
-	limited.Limited.Reset = "2026-11-25T15:00:00.000Z"
-	require.Equal(t, "limit/max/2026-11-25T15:00:00.000Z/"+e.receiversID()[:8],
-		e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
-	limited.Limited.Account = ""
-	require.Equal(t, "r/4", e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
-	asks := run.State{Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?",
-		Actions:   []string{"halt"},
-		Deadlines: run.Deadlines{ExpiresAt: "noon"}}}, Status: run.AwaitingPhaseHandoff}
-	n = e.newNotice("question", run.Event{Kind: run.KindHandoffRequested, TS: "now"}, asks)
-	require.Equal(t, "Good?", n.Question)
-	require.Equal(t, "h", n.QuestionID)
-	require.Equal(t, []string{"halt"}, n.Actions)
-	require.Equal(t, "noon", n.ExpiresAt)
-	require.Equal(t, "now", n.At)
-}
-
-// TestQueuesOfCalls: on the host of a store that is a folder, or where the program or a browser is.
-func TestQueuesOfCalls(t *testing.T) {
-	shots := func(install ...string) contract.Step {
-		return contract.Step{PlanStep: pipeline.PlanStep{Shots: &pipeline.Screenshots{Install: install}}}
-	}
-	for store, want := range map[string][]string{"file:///s": {"calls", "calls", "calls", "calls"},
-		"s3://s": {"calls", "calls-claude", contract.BrowserQueue("calls"), "calls"}} {
-		e := engineOf(run.State{})
-		e.in.Calls, e.in.Target.Store = "calls", store
-		require.Equal(t, want, []string{e.callQueue(""), e.callQueue("claude"), e.screenshotQueue(shots()),
-			e.screenshotQueue(shots("npm i"))})
-		require.Equal(t, store == "file:///s", e.hostBound())
-	}
-}
-
 // TestRestIsNeverNegative: a call that costs more than what is left leaves nothing.
 func TestRestIsNeverNegative(t *testing.T) {
 	left := rest{usd: 1, tokens: 1, calls: 1}
@@ -317,5 +166,26 @@ func TestRestOfBudgetsIsShared(t *testing.T) {
 		}
 		require.Equal(t, row.taken, n, name)
 		require.Equal(t, row.ofTokens, need.OfTokens, name)
+	}
+}
+
+// TestBudgetWarning: once, as soon as the cost reaches the share.
+func TestBudgetWarning(t *testing.T) {
+	for name, row := range map[string]struct {
+		warn, total float64
+		warned      bool
+		want        int
+	}{
+		"below": {8, 7.99, false, 0}, "reached": {8, 8, false, 1}, "again": {8, 9, true, 0}, "none": {0, 9, false, 0},
+		"of cents": {0.5, 0.6, false, 1},
+	} {
+		e := engineOf(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
+			Spent: run.Totals{USD: row.total}})
+		inside(t, e.warnBudget)
+		require.Len(t, e.j.pending, row.want, name)
+		if row.want > 0 {
+			require.Equal(t, run.BudgetEvent{Budget: e.j.state.Budget, TotalUSD: row.total},
+				run.PayloadOf[run.BudgetEvent](last(t, e)), name)
+		}
 	}
 }

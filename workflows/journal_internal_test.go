@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -11,12 +10,10 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -141,35 +138,6 @@ func TestSizeOfASignal(t *testing.T) {
 	require.Equal(t, Message{}, m)
 }
 
-// TestAccountOpenedMeanwhile: a call that waits for an account is due if the account was opened after its request.
-func TestAccountOpenedMeanwhile(t *testing.T) {
-	const later, now = "2026-01-02T09:00:00.000Z", "2026-01-02T03:04:05.000Z"
-	for name, row := range map[string]struct {
-		opened, number int64
-		kind           run.LimitKind
-		until          string
-		stays          bool
-	}{
-		"opened":                {3, 3, run.LimitPlan, now, true},
-		"opened the first time": {1, 1, run.LimitPlan, now, true},
-		"opened before":         {2, 3, run.LimitPlan, later, true},
-		"without a number":      {3, 0, run.LimitPlan, later, true},
-		"its turn":              {3, 3, run.LimitAtOnce, now, false},
-	} {
-		e := engineOf(run.State{})
-		e.accountsOpen = map[string]int64{"a": row.opened}
-		var got run.LimitedCall
-		inside(t, func(ctx workflow.Context) error {
-			got = e.openedMeanwhile(ctx, run.LimitedCall{Until: later,
-				Limit: run.Limit{Kind: row.kind, AccountID: "a", Number: row.number}})
-			return nil
-		})
-		_, stays := e.accountsOpen["a"]
-		require.Equal(t, row.until, got.Until, name)
-		require.Equal(t, row.stays, stays, name)
-	}
-}
-
 // TestOutcomeOfARunWithoutADiff: runs that began before the names were exchanged keep the former ones.
 func TestOutcomeOfARunWithoutADiff(t *testing.T) {
 	for outcome, former := range map[run.Outcome]run.Outcome{run.OutcomeNoOp: run.OutcomeNoChange,
@@ -215,34 +183,6 @@ func TestMessageIsAcceptedOnlyWhenJournaled(t *testing.T) {
 // TestScaledWaits: waits of tests are shorter.
 func TestScaledWaits(t *testing.T) { require.Equal(t, 500*time.Millisecond, scaled(time.Second, 0.5)) }
 
-func number(f float64) *float64 { return &f }
-
-// TestRecordedScore: a score is met from the threshold on.
-func TestRecordedScore(t *testing.T) {
-	for name, row := range map[string]struct {
-		score, threshold *float64
-		met              bool
-	}{
-		"above": {number(4), number(3.5), true}, "equal": {number(3.5), number(3.5), true},
-		"below": {number(3), number(3.5), false}, "no score": {nil, number(3.5), false},
-		"no threshold": {number(3), nil, false},
-	} {
-		e := engineOf(run.State{Status: run.Running})
-		e.round.Threshold, e.round.Stage = row.threshold, "work"
-		p := passOf(e, contract.Step{PlanStep: pipeline.PlanStep{Key: "judge"}}, contract.Role{Score: "quality"}, "")
-		p.context.Replies = make([]run.Reply, 3)
-		res := &contract.PassResult{Score: row.score, ScoreWhy: "because"}
-		inside(t, func(ctx workflow.Context) error { return p.recordScore(ctx, res) })
-		require.Equal(t, run.KindScoreRecorded, last(t, e).Kind)
-		require.Equal(t, run.ScoreRecorded{Name: "quality", Step: "judge", Round: 2, Score: row.score, Why: "because",
-			Threshold: row.threshold, Auditors: 3, Met: row.met}, run.PayloadOf[run.ScoreRecorded](last(t, e)), name)
-		p.member = "m"
-		require.NoError(t, p.recordScore(nil, res), "a member records none")
-		p.member, p.role.Score = "", ""
-		require.NoError(t, p.recordScore(nil, res), "a role without a score records none")
-	}
-}
-
 // TestTextsWithoutSecrets: each text of a message is redacted, and a word that is no action.
 func TestTextsWithoutSecrets(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -270,27 +210,6 @@ func TestTextsWithoutSecrets(t *testing.T) {
 	}
 }
 
-// TestBudgetWarning: once, as soon as the cost reaches the share.
-func TestBudgetWarning(t *testing.T) {
-	for name, row := range map[string]struct {
-		warn, total float64
-		warned      bool
-		want        int
-	}{
-		"below": {8, 7.99, false, 0}, "reached": {8, 8, false, 1}, "again": {8, 9, true, 0}, "none": {0, 9, false, 0},
-		"of cents": {0.5, 0.6, false, 1},
-	} {
-		e := engineOf(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
-			Spent: run.Totals{USD: row.total}})
-		inside(t, e.warnBudget)
-		require.Len(t, e.j.pending, row.want, name)
-		if row.want > 0 {
-			require.Equal(t, run.BudgetEvent{Budget: e.j.state.Budget, TotalUSD: row.total},
-				run.PayloadOf[run.BudgetEvent](last(t, e)), name)
-		}
-	}
-}
-
 // TestWrittenEventsEndAFullDisk: the next one that is full is tried at once again.
 func TestWrittenEventsEndAFullDisk(t *testing.T) {
 	e := engineOf(run.State{Seq: 2})
@@ -303,48 +222,164 @@ func TestWrittenEventsEndAFullDisk(t *testing.T) {
 	require.Equal(t, []int64{1, 1, 2}, []int64{e.j.disk.state.Seq, int64(len(e.j.pending)), e.j.pending[0].Seq})
 }
 
-// TestRunsThatAnAccountWakes: as many as its workflow remembers, each once, the last one after all others.
-func TestRunsThatAnAccountWakes(t *testing.T) {
-	a := &account{}
-	for i := range maxWaiting {
-		a.pass(fmt.Sprint(i), true)
+// TestReceiversOfANotice: those that asked for the occasion, by their number in the definition.
+func TestReceiversOfANotice(t *testing.T) {
+	e := engineOf(run.State{})
+	all := []run.Receiver{{Name: "a", On: []string{"question"}}, {Name: "b", On: []string{"end", "pause"}},
+		{Name: "c", On: []string{"pause"}}}
+	e.in.Start.Receivers = all
+	paused := run.Event{Kind: run.KindRunPaused, Seq: 4}
+	require.Equal(t, []Receiver{{1, all[1]}, {2, all[2]}}, e.receivers(paused, run.State{Status: run.Paused}))
+	require.Empty(t, e.receivers(paused, run.State{Status: run.Paused, InvalidTransition: "x"}))
+	require.Empty(t, e.receivers(run.Event{Kind: run.KindErrorNoted}, run.State{Status: run.Running}))
+	ids := map[string]bool{}
+	for range 2 {
+		ids[e.receiversID()] = true
 	}
-	require.Len(t, a.Waiting, maxWaiting)
-	a.pass("one more", true)
-	require.Len(t, a.Waiting, maxWaiting)
-	require.NotContains(t, a.Waiting, "one more")
-	a.Leased = "0"
-	a.pass("0", true)
-	require.Zero(t, a.Leased)
-	require.Equal(t, "1", a.Waiting[0])
-	require.Equal(t, "0", a.Waiting[maxWaiting-1])
-	a.Leased = "2"
-	a.pass("1", false)
-	require.Equal(t, "2", a.Leased)
-	require.Len(t, a.Waiting, maxWaiting-1)
-	a.pass("", true)
-	require.NotContains(t, a.Waiting, "")
+	e.in.Start.Receivers = all[1:]
+	ids[e.receiversID()] = true
+	require.Len(t, ids, 2)
+	require.Equal(t, []string{"2026-11-25T14", "x", ""}, []string{hourOf("2026-11-25T14:05:00.000Z"), hourOf("x"),
+		hourOf("")})
+	limited := run.State{RunID: "r", Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{
+		Limit: run.Limit{Kind: run.LimitPlan, Account: "max"}, Since: "2026-11-25T14:05:00.000Z",
+		Until: "2026-11-25T15:05:00.000Z"}})}
+	n := e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited)
+	require.Equal(t, "limit/max/2026-11-25T14/"+e.receiversID()[:8], n.ID, "one for the hour if no reset is known")
+	require.Contains(t, n.Detail, "waits until 2026-11-25 15:05")
+	limited.Limited.Reset = "2026-11-25T15:00:00.000Z"
+	require.Equal(t, "limit/max/2026-11-25T15:00:00.000Z/"+e.receiversID()[:8],
+		e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
+	limited.Limited.Account = ""
+	require.Equal(t, "r/4", e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
+	asks := run.State{Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?",
+		Actions:   []string{"halt"},
+		Deadlines: run.Deadlines{ExpiresAt: "noon"}}}, Status: run.AwaitingPhaseHandoff}
+	n = e.newNotice("question", run.Event{Kind: run.KindHandoffRequested, TS: "now"}, asks)
+	require.Equal(t, "Good?", n.Question)
+	require.Equal(t, "h", n.QuestionID)
+	require.Equal(t, []string{"halt"}, n.Actions)
+	require.Equal(t, "noon", n.ExpiresAt)
+	require.Equal(t, "now", n.At)
 }
 
-// TestQuestionOfAGate: about the step, in its stage and round.
-func TestQuestionOfAGate(t *testing.T) {
-	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
-	e.round.Stage, e.round.Title = "work", "Work"
-	p := passOf(e, testStep, contract.Role{}, "")
-	p.result = &contract.PassResult{ExitCode: 2, Reply: &run.Blob{Digest: "output", Size: 9}}
-	away := func(contract.ProjectInput) (contract.ProjectResult, error) {
-		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrStale, nil)
+// TestDamagedSegmentsAreArchivedAgain from the directory, which repairs them if it has all lines.
+func TestDamagedSegmentsAreArchivedAgain(t *testing.T) {
+	segment := run.JournalDamage{File: run.SegmentFile + "abc", Line: 2}
+	line := run.JournalDamage{File: "events.jsonl", Line: 3}
+	for name, row := range map[string]struct {
+		found    []run.JournalDamage
+		last     int64 // that is archived
+		repaired []bool
+		head     string
+		archived int64
+	}{
+		"a line only":   {[]run.JournalDamage{line}, 9, []bool{false}, "old", 7},
+		"a segment":     {[]run.JournalDamage{segment, line}, 9, []bool{true, false}, "new", 9},
+		"not all lines": {[]run.JournalDamage{segment}, 4, []bool{false}, "new", 4},
+		"no line":       {[]run.JournalDamage{segment}, 0, []bool{false}, "old", 7},
+	} {
+		e := engineOf(run.State{Status: run.Running})
+		e.finalChecked = true
+		e.j.head, e.j.archived, e.j.disk.tail = "old", 7, run.Tail{Seq: 9}
+		var in contract.ArchiveSegmentInput
+		var got []run.JournalDamage
+		inside(t, func(ctx workflow.Context) (err error) { got, err = e.j.rearchive(ctx, row.found); return err },
+			func(env *testsuite.TestWorkflowEnvironment) {
+				env.RegisterActivityWithOptions(func(asked contract.ArchiveSegmentInput) (contract.ArchiveSegmentResult, error) {
+					in = asked
+					return contract.ArchiveSegmentResult{Head: "new", Last: row.last}, nil
+				}, activity.RegisterOptions{Name: contract.ArchiveSegment})
+			})
+		var repaired []bool
+		for _, d := range got {
+			repaired = append(repaired, d.Repaired)
+		}
+		require.Equal(t, row.repaired, repaired, name)
+		require.Equal(t, row.head, e.j.head, name)
+		require.Equal(t, row.archived, e.j.archived, name)
+		if name != "a line only" {
+			require.Zero(t, in.Head, name)
+			require.Equal(t, int64(1), in.First, name)
+			require.Equal(t, int64(9), in.Tail.Seq, name)
+		}
 	}
-	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
-		e.j.mu = workflow.NewMutex(ctx)
-		require.ErrorContains(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), "it is elsewhere")
-		return nil
-	})
-	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])
-	require.Equal(t, run.QuestionGate.Spec().Requested, e.j.pending[0].Kind)
-	require.Equal(t, "work", ask.Phase)
-	require.Equal(t, 3, ask.Round)
-	require.Equal(t, run.TriggerCheckFailed, ask.Trigger)
-	require.Equal(t, "output", ask.Digest)
-	require.Equal(t, []run.Attached{{Name: "output", Digest: "output"}}, ask.Artifacts)
 }
+
+// TestBatchesDoNotSplitPasses: a batch ends before the events of a pass that do not fit.
+func TestBatchesDoNotSplitPasses(t *testing.T) {
+	event := func(kind run.Kind, kib int) run.Event {
+		return run.Event{TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: text(kib)}
+	}
+	start, end, changed := run.KindPassStart, run.KindPassEnd, run.KindArtifactUpdated
+	for name, row := range map[string]struct {
+		pending []run.Event
+		want    int
+	}{
+		"all fit":                   {[]run.Event{event(end, 20), event(changed, 20)}, 2},
+		"the next pass does not":    {[]run.Event{event(end, 20), event(changed, 20), event(start, 20)}, 2},
+		"a part of a pass does not": {[]run.Event{event(start, 5), event(end, 20), event(changed, 30)}, 1},
+		"one that is too large":     {[]run.Event{event(end, 60), event(changed, 1)}, 1},
+		"a whole pass is too large": {[]run.Event{event(end, 30), event(changed, 30)}, 1},
+	} {
+		e := engineOf(run.State{Epoch: 3})
+		e.j.head, e.j.disk.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
+		for i := range row.pending {
+			row.pending[i].Seq = int64(7 + i)
+		}
+		e.j.pending = row.pending
+		batch, n, err := e.j.batch()
+		require.NoError(t, err)
+		require.Equal(t, row.want, n, name)
+		require.Len(t, batch.Lines, row.want, name)
+		require.Equal(t, int64(7), batch.First, name)
+		require.Equal(t, 3, batch.Epoch, name)
+		require.Equal(t, run.Chain("chain"), batch.Prev, name)
+		require.Equal(t, "segment", batch.Head, name)
+		require.Equal(t, "events 7 to "+string(rune('6'+n)), batchSummary(batch))
+	}
+}
+
+// TestTurnsTakeWhatFits: a turn takes small events without a notice, while no other projection is in progress.
+func TestTurnsTakeWhatFits(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(j *journal)
+		fits   bool
+	}{
+		"an event":          {func(*journal) {}, true},
+		"nothing":           {func(j *journal) { j.pending = nil }, false},
+		"a final directory": {func(j *journal) { j.final = true }, false},
+		"another writes":    {func(j *journal) { j.waiting = 1 }, false},
+		"abandoned lines":   {func(j *journal) { j.abandoned.Seq = 1 }, false},
+		"large events":      {func(j *journal) { j.pending[0].Payload = text(33) }, false},
+		"just small enough": {func(j *journal) { j.pending[0].Payload = text(31) }, true},
+		"a notice": {func(j *journal) {
+			j.e.in.Start.Receivers = []run.Receiver{{On: []string{"pause"}}}
+			j.disk.state.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
+		}, false},
+	} {
+		e := engineOf(run.State{})
+		e.j.mu = unlocked{}
+		e.j.pending = []run.Event{{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindErrorNoted,
+			Payload: []byte("{}")}}
+		row.change(e.j)
+		require.Equal(t, row.fits, e.j.fitTurn(), name)
+		if name != "an event" {
+			continue
+		}
+		e.in.Options.Turns, e.in.Target.Store = true, "file:///store"
+		require.True(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn())
+		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "m").takesTurn(), "a member")
+		require.False(t, passOf(laneOf(e, "k", "n"), contract.Step{}, contract.Role{}, "").takesTurn(), "a lane")
+		e.in.Target.Store = "s3://store"
+		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn(), "on any host")
+	}
+}
+
+// text is a payload of that size in KiB.
+func text(kib int) []byte { return []byte(`{"text":"` + strings.Repeat("x", kib<<10) + `"}`) }
+
+// unlocked is a mutex that no coroutine holds.
+type unlocked struct{ workflow.Mutex }
+
+func (unlocked) IsLocked() bool { return false }

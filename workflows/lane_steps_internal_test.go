@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -350,48 +348,5 @@ func TestNoLaneStarts(t *testing.T) {
 		change(e)
 		inside(t, e.startLanes)
 		require.Empty(t, e.j.pending, name)
-	}
-}
-
-// TestDamagedSegmentsAreArchivedAgain from the directory, which repairs them if it has all lines.
-func TestDamagedSegmentsAreArchivedAgain(t *testing.T) {
-	segment := run.JournalDamage{File: run.SegmentFile + "abc", Line: 2}
-	line := run.JournalDamage{File: "events.jsonl", Line: 3}
-	for name, row := range map[string]struct {
-		found    []run.JournalDamage
-		last     int64 // that is archived
-		repaired []bool
-		head     string
-		archived int64
-	}{
-		"a line only":   {[]run.JournalDamage{line}, 9, []bool{false}, "old", 7},
-		"a segment":     {[]run.JournalDamage{segment, line}, 9, []bool{true, false}, "new", 9},
-		"not all lines": {[]run.JournalDamage{segment}, 4, []bool{false}, "new", 4},
-		"no line":       {[]run.JournalDamage{segment}, 0, []bool{false}, "old", 7},
-	} {
-		e := engineOf(run.State{Status: run.Running})
-		e.finalChecked = true
-		e.j.head, e.j.archived, e.j.disk.tail = "old", 7, run.Tail{Seq: 9}
-		var in contract.ArchiveSegmentInput
-		var got []run.JournalDamage
-		inside(t, func(ctx workflow.Context) (err error) { got, err = e.j.rearchive(ctx, row.found); return err },
-			func(env *testsuite.TestWorkflowEnvironment) {
-				env.RegisterActivityWithOptions(func(asked contract.ArchiveSegmentInput) (contract.ArchiveSegmentResult, error) {
-					in = asked
-					return contract.ArchiveSegmentResult{Head: "new", Last: row.last}, nil
-				}, activity.RegisterOptions{Name: contract.ArchiveSegment})
-			})
-		var repaired []bool
-		for _, d := range got {
-			repaired = append(repaired, d.Repaired)
-		}
-		require.Equal(t, row.repaired, repaired, name)
-		require.Equal(t, row.head, e.j.head, name)
-		require.Equal(t, row.archived, e.j.archived, name)
-		if name != "a line only" {
-			require.Zero(t, in.Head, name)
-			require.Equal(t, int64(1), in.First, name)
-			require.Equal(t, int64(9), in.Tail.Seq, name)
-		}
 	}
 }

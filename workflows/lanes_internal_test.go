@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -179,84 +178,6 @@ func TestEndsOfLanesAreWritten(t *testing.T) {
 		e.control.unflushed = false
 		e.writeEnds()
 		require.False(t, e.control.unflushed, "once")
-	}
-}
-
-// TestBatchesDoNotSplitPasses: a batch ends before the events of a pass that do not fit.
-func TestBatchesDoNotSplitPasses(t *testing.T) {
-	event := func(kind run.Kind, kib int) run.Event {
-		return run.Event{TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: text(kib)}
-	}
-	start, end, changed := run.KindPassStart, run.KindPassEnd, run.KindArtifactUpdated
-	for name, row := range map[string]struct {
-		pending []run.Event
-		want    int
-	}{
-		"all fit":                   {[]run.Event{event(end, 20), event(changed, 20)}, 2},
-		"the next pass does not":    {[]run.Event{event(end, 20), event(changed, 20), event(start, 20)}, 2},
-		"a part of a pass does not": {[]run.Event{event(start, 5), event(end, 20), event(changed, 30)}, 1},
-		"one that is too large":     {[]run.Event{event(end, 60), event(changed, 1)}, 1},
-		"a whole pass is too large": {[]run.Event{event(end, 30), event(changed, 30)}, 1},
-	} {
-		e := engineOf(run.State{Epoch: 3})
-		e.j.head, e.j.disk.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
-		for i := range row.pending {
-			row.pending[i].Seq = int64(7 + i)
-		}
-		e.j.pending = row.pending
-		batch, n, err := e.j.batch()
-		require.NoError(t, err)
-		require.Equal(t, row.want, n, name)
-		require.Len(t, batch.Lines, row.want, name)
-		require.Equal(t, int64(7), batch.First, name)
-		require.Equal(t, 3, batch.Epoch, name)
-		require.Equal(t, run.Chain("chain"), batch.Prev, name)
-		require.Equal(t, "segment", batch.Head, name)
-		require.Equal(t, "events 7 to "+string(rune('6'+n)), batchSummary(batch))
-	}
-}
-
-// text is a payload of that size in KiB.
-func text(kib int) []byte { return []byte(`{"text":"` + strings.Repeat("x", kib<<10) + `"}`) }
-
-// unlocked is a mutex that no coroutine holds.
-type unlocked struct{ workflow.Mutex }
-
-func (unlocked) IsLocked() bool { return false }
-
-// TestTurnsTakeWhatFits: a turn takes small events without a notice, while no other projection is in progress.
-func TestTurnsTakeWhatFits(t *testing.T) {
-	for name, row := range map[string]struct {
-		change func(j *journal)
-		fits   bool
-	}{
-		"an event":          {func(*journal) {}, true},
-		"nothing":           {func(j *journal) { j.pending = nil }, false},
-		"a final directory": {func(j *journal) { j.final = true }, false},
-		"another writes":    {func(j *journal) { j.waiting = 1 }, false},
-		"abandoned lines":   {func(j *journal) { j.abandoned.Seq = 1 }, false},
-		"large events":      {func(j *journal) { j.pending[0].Payload = text(33) }, false},
-		"just small enough": {func(j *journal) { j.pending[0].Payload = text(31) }, true},
-		"a notice": {func(j *journal) {
-			j.e.in.Start.Receivers = []run.Receiver{{On: []string{"pause"}}}
-			j.disk.state.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
-		}, false},
-	} {
-		e := engineOf(run.State{})
-		e.j.mu = unlocked{}
-		e.j.pending = []run.Event{{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindErrorNoted,
-			Payload: []byte("{}")}}
-		row.change(e.j)
-		require.Equal(t, row.fits, e.j.fitTurn(), name)
-		if name != "an event" {
-			continue
-		}
-		e.in.Options.Turns, e.in.Target.Store = true, "file:///store"
-		require.True(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn())
-		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "m").takesTurn(), "a member")
-		require.False(t, passOf(laneOf(e, "k", "n"), contract.Step{}, contract.Role{}, "").takesTurn(), "a lane")
-		e.in.Target.Store = "s3://store"
-		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn(), "on any host")
 	}
 }
 

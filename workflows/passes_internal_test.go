@@ -304,3 +304,31 @@ func TestRetryWaits(t *testing.T) {
 		return err
 	})
 }
+
+// TestRecordedScore: a score is met from the threshold on.
+func TestRecordedScore(t *testing.T) {
+	for name, row := range map[string]struct {
+		score, threshold *float64
+		met              bool
+	}{
+		"above": {number(4), number(3.5), true}, "equal": {number(3.5), number(3.5), true},
+		"below": {number(3), number(3.5), false}, "no score": {nil, number(3.5), false},
+		"no threshold": {number(3), nil, false},
+	} {
+		e := engineOf(run.State{Status: run.Running})
+		e.round.Threshold, e.round.Stage = row.threshold, "work"
+		p := passOf(e, contract.Step{PlanStep: pipeline.PlanStep{Key: "judge"}}, contract.Role{Score: "quality"}, "")
+		p.context.Replies = make([]run.Reply, 3)
+		res := &contract.PassResult{Score: row.score, ScoreWhy: "because"}
+		inside(t, func(ctx workflow.Context) error { return p.recordScore(ctx, res) })
+		require.Equal(t, run.KindScoreRecorded, last(t, e).Kind)
+		require.Equal(t, run.ScoreRecorded{Name: "quality", Step: "judge", Round: 2, Score: row.score, Why: "because",
+			Threshold: row.threshold, Auditors: 3, Met: row.met}, run.PayloadOf[run.ScoreRecorded](last(t, e)), name)
+		p.member = "m"
+		require.NoError(t, p.recordScore(nil, res), "a member records none")
+		p.member, p.role.Score = "", ""
+		require.NoError(t, p.recordScore(nil, res), "a role without a score records none")
+	}
+}
+
+func number(f float64) *float64 { return &f }

@@ -316,3 +316,26 @@ func TestAcceptedPlan(t *testing.T) {
 		})
 	}
 }
+
+// TestQuestionOfAGate: about the step, in its stage and round.
+func TestQuestionOfAGate(t *testing.T) {
+	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
+	e.round.Stage, e.round.Title = "work", "Work"
+	p := passOf(e, testStep, contract.Role{}, "")
+	p.result = &contract.PassResult{ExitCode: 2, Reply: &run.Blob{Digest: "output", Size: 9}}
+	away := func(contract.ProjectInput) (contract.ProjectResult, error) {
+		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrStale, nil)
+	}
+	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
+		e.j.mu = workflow.NewMutex(ctx)
+		require.ErrorContains(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), "it is elsewhere")
+		return nil
+	})
+	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])
+	require.Equal(t, run.QuestionGate.Spec().Requested, e.j.pending[0].Kind)
+	require.Equal(t, "work", ask.Phase)
+	require.Equal(t, 3, ask.Round)
+	require.Equal(t, run.TriggerCheckFailed, ask.Trigger)
+	require.Equal(t, "output", ask.Digest)
+	require.Equal(t, []run.Attached{{Name: "output", Digest: "output"}}, ask.Artifacts)
+}

@@ -60,8 +60,8 @@ func TestReopenCancelledRun(t *testing.T) {
 	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
 	require.Len(t, resumed, 1)
 	resumed[0].State = nil
-	require.Equal(t, run.RunResumed{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "continue", Force: true,
-		Why: "fixed", Host: "there", Build: "v2", Overruled: []string{"agents"}}, resumed[0])
+	require.Equal(t, run.RunResumed{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "continue",
+		Force: true, Why: "fixed", Host: "there", Build: "v2", Overruled: []string{"agents"}}, resumed[0])
 	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted),
 		"a run that closed was not interrupted")
 	require.Equal(t, run.KindRunResumed, w.dir.events(t)[before].Kind)

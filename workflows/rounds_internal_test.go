@@ -333,16 +333,6 @@ func TestAlreadyAtCheckpoint(t *testing.T) {
 	}
 }
 
-// TestRevertAcrossProjects: the projects that ended since the checkpoint are read again.
-func TestRevertAcrossProjects(t *testing.T) {
-	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "api"}}}, Commit: "c1"})
-	e.watched()["api"].changed = false
-	commit, refused, err := e.restoreCheckout(nil, run.Checkpoint{})
-	require.NoError(t, err)
-	require.Equal(t, []string{"c1", ""}, []string{commit, refused})
-	require.Nil(t, e.projects)
-}
-
 // TestEditsAreAdopted only in a run with an artifact, and not across projects.
 func TestEditsAreAdopted(t *testing.T) {
 	artifact := &run.ArtifactRef{File: "page.html"}

@@ -2,12 +2,14 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
@@ -237,4 +239,101 @@ func TestSpanOfAPass(t *testing.T) {
 		require.Equal(t, row[1], completed)
 		require.Equal(t, int64(1500), total)
 	}
+}
+
+// TestQueuesOfCalls: on the host of a store that is a folder, or where the program or a browser is.
+func TestQueuesOfCalls(t *testing.T) {
+	shots := func(install ...string) contract.Step {
+		return contract.Step{PlanStep: pipeline.PlanStep{Shots: &pipeline.Screenshots{Install: install}}}
+	}
+	for store, want := range map[string][]string{"file:///s": {"calls", "calls", "calls", "calls"},
+		"s3://s": {"calls", "calls-claude", contract.BrowserQueue("calls"), "calls"}} {
+		e := engineOf(run.State{})
+		e.in.Calls, e.in.Target.Store = "calls", store
+		require.Equal(t, want, []string{e.callQueue(""), e.callQueue("claude"), e.screenshotQueue(shots()),
+			e.screenshotQueue(shots("npm i"))})
+		require.Equal(t, store == "file:///s", e.hostBound())
+	}
+}
+
+// TestAttemptsByFailure: how often a call is made again depends on how it failed.
+func TestAttemptsByFailure(t *testing.T) {
+	limits := pipeline.Limits{Attempts: 5, Structural: 2}
+	for name, row := range map[string]struct {
+		res  contract.PassResult
+		want int
+	}{
+		"a failure":           {contract.PassResult{Outcome: run.CategoryAgentExit}, 5},
+		"for good":            {contract.PassResult{Permanent: true, Structural: true}, 3},
+		"unusable":            {contract.PassResult{Outcome: "output-no-artifact", Structural: true}, 2},
+		"cut short":           {contract.PassResult{Outcome: run.CategoryOutputTruncated, Structural: true}, 5},
+		"not by its category": {contract.PassResult{Outcome: "output-no-artifact"}, 5},
+	} {
+		p := &pass{attempt: 3, role: contract.Role{Limits: limits}}
+		require.Equal(t, row.want, p.attemptsIn(retryClass(&row.res)), name)
+		require.Equal(t, 5, p.maxAttempts())
+		p.attempt = 7
+		require.Equal(t, 7, p.maxAttempts())
+		p.attempt, p.step.Effect = 3, run.EffectExternal
+		require.Equal(t, 3, p.maxAttempts(), "an external action is not repeated")
+	}
+	for _, row := range []struct {
+		s      run.Spend
+		counts bool
+	}{{run.Spend{}, false}, {run.Spend{USD: 0.01}, true}, {run.Spend{Tokens: run.Tokens{CacheRead: 1}}, true},
+		{run.Spend{Known: run.CostUnknown}, true}, {run.Spend{Known: run.CostExact}, false}} {
+		require.Equal(t, row.counts, counts(row.s))
+	}
+}
+
+// TestAccountOpenedMeanwhile: a call that waits for an account is due if the account was opened after its request.
+func TestAccountOpenedMeanwhile(t *testing.T) {
+	const later, now = "2026-01-02T09:00:00.000Z", "2026-01-02T03:04:05.000Z"
+	for name, row := range map[string]struct {
+		opened, number int64
+		kind           run.LimitKind
+		until          string
+		stays          bool
+	}{
+		"opened":                {3, 3, run.LimitPlan, now, true},
+		"opened the first time": {1, 1, run.LimitPlan, now, true},
+		"opened before":         {2, 3, run.LimitPlan, later, true},
+		"without a number":      {3, 0, run.LimitPlan, later, true},
+		"its turn":              {3, 3, run.LimitAtOnce, now, false},
+	} {
+		e := engineOf(run.State{})
+		e.accountsOpen = map[string]int64{"a": row.opened}
+		var got run.LimitedCall
+		inside(t, func(ctx workflow.Context) error {
+			got = e.openedMeanwhile(ctx, run.LimitedCall{Until: later,
+				Limit: run.Limit{Kind: row.kind, AccountID: "a", Number: row.number}})
+			return nil
+		})
+		_, stays := e.accountsOpen["a"]
+		require.Equal(t, row.until, got.Until, name)
+		require.Equal(t, row.stays, stays, name)
+	}
+}
+
+// TestRunsThatAnAccountWakes: as many as its workflow remembers, each once, the last one after all others.
+func TestRunsThatAnAccountWakes(t *testing.T) {
+	a := &account{}
+	for i := range maxWaiting {
+		a.pass(fmt.Sprint(i), true)
+	}
+	require.Len(t, a.Waiting, maxWaiting)
+	a.pass("one more", true)
+	require.Len(t, a.Waiting, maxWaiting)
+	require.NotContains(t, a.Waiting, "one more")
+	a.Leased = "0"
+	a.pass("0", true)
+	require.Zero(t, a.Leased)
+	require.Equal(t, "1", a.Waiting[0])
+	require.Equal(t, "0", a.Waiting[maxWaiting-1])
+	a.Leased = "2"
+	a.pass("1", false)
+	require.Equal(t, "2", a.Leased)
+	require.Len(t, a.Waiting, maxWaiting-1)
+	a.pass("", true)
+	require.NotContains(t, a.Waiting, "")
 }
