@@ -328,3 +328,32 @@ func TestFilesThatAreSuperseded(t *testing.T) {
 			run.KindScreenshots, run.KindCheckpointCreated}, kind), evident(kind), kind)
 	}
 }
+
+// TestMovesAfterCrash: a move that was made is not made again, and a superseded file is replaced only in a rebuild.
+func TestMovesAfterCrash(t *testing.T) {
+	const from, to = layout.PassesDir + "/pass-002/prompt.md", layout.PassesDir + "/pass-002~1/prompt.md"
+	for name, row := range map[string]struct {
+		files map[string]string
+		anew  bool
+		want  map[string]string
+	}{
+		"a move":              {map[string]string{from: "old"}, false, map[string]string{to: "old"}},
+		"a move that is made": {map[string]string{to: "old"}, false, map[string]string{to: "old"}},
+		"another file there":  {map[string]string{from: "new", to: "old"}, false, map[string]string{from: "new", to: "old"}},
+		"a rebuild":           {map[string]string{from: "new", to: "old"}, true, map[string]string{to: "new"}},
+	} {
+		d := At(t.TempDir())
+		for file, text := range row.files {
+			write(t, d, file, text)
+		}
+		require.NoError(t, (&Projector{Dir: d, anew: row.anew}).moveSuperseded(from, to), name)
+		require.Equal(t, row.want, contents(t, d), name)
+	}
+	d := At(t.TempDir())
+	write(t, d, from, "old")
+	write(t, d, layout.PassesDir+"/pass-002~1", "a file in the way")
+	p := &Projector{Dir: d}
+	p.records.Superseded = map[string]int{}
+	err := p.supersede([]run.Event{event(t, 3, run.KindPassStart, run.PassStart{Pass: numbered(2, "report")})}, nil, nil)
+	require.ErrorContains(t, err, "move "+from+" aside: ")
+}
