@@ -41,7 +41,9 @@ func (o Options) finish(group []worker.Worker, acts *activities.Activities) {
 	if o.Settings.Drain > 0 {
 		o.drain(acts, stopped)
 	}
-	select { // a workflow task after the handover would send the call to this worker again, where it is lost
+	// After the handover, a workflow task would schedule the next delivery, and an open poll of this worker would receive
+	// and lose it.
+	select {
 	case <-flows:
 	case <-time.After(stopFlows):
 	}
