@@ -58,7 +58,7 @@ var packageLayers = []layer{
 	{"programs", []string{"internal/cli"}},
 	{"programs", []string{"starter"}},
 	{"programs", []string{"worker"}},
-	{"programs", []string{"test/browser", "test/histories", "test/modelapi", "test/usage"}},
+	{"programs", []string{"test/browser", "test/histories", "test/invariants", "test/modelapi", "test/usage"}},
 	{"programs", []string{"test/realcli"}},
 	{"programs", []string{"test/bench", "test/conformance", "test/e2e", "test/simulation"}},
 }
