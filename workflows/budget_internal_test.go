@@ -110,6 +110,11 @@ func TestBudgetOfAMessage(t *testing.T) {
 		require.Equal(t, want, row.m.budget(before, 0.8), name)
 		require.Equal(t, row.text, row.m.budgetText(), name)
 	}
+	for budget, share := range map[run.Budget]float64{{}: 0.8, {CapUSD: 0.5, WarnUSD: 0.25}: 0.5, {CapUSD: 9}: 0} {
+		e := engineOf(run.State{})
+		e.in.Start.Budget = budget
+		require.Equal(t, share, e.budgetWarnShare(), "the share of the definition")
+	}
 }
 
 // TestAttemptWithinTheRest: another attempt reckons with the calls of the other members of its group.
