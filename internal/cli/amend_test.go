@@ -1,9 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
 )
 
 const threeSteps = `pipeline: three
@@ -79,29 +75,4 @@ func TestReplayAmendsAtTheSamePlace(t *testing.T) {
 		require.Equal(t, next, start.Amendments[0].New, from)
 		require.Equal(t, []run.Amendable{{Name: "budget.usd", Old: "5", New: "9"}}, start.Amendments[0].Differences, from)
 	}
-}
-
-// TestRunPrintsAmendment amends a run that waits for a usage limit.
-func TestRunPrintsAmendment(t *testing.T) {
-	w := newHost(t)
-	dir := filepath.Join(w.root, "waits")
-	w.run(t, "small.yaml", dir, "waits-1", run.WaitingLimit)
-	w.temporal.open = []string{"waits-1"}
-	w.temporal.answer = &workflows.Ack{Status: run.WaitingLimit, Message: "amended; in force for the next call"}
-	file := filepath.Join(w.root, "small.yaml")
-	require.NoError(t, os.WriteFile(file, []byte(smallPipeline+"budget: {usd: 7}\n"), 0o644))
-	output, code := w.here("run", "small.yaml", "--output-dir", dir, "--amend", "--detach")
-	require.Equal(t, 0, code, output)
-	require.Contains(t, output, "Run waits-1: amended; in force for the next call.\n  small.yaml:")
-	require.Contains(t, output, "budget.usd is \"7\"")
-
-	var out bytes.Buffer
-	Main([]string{"run", "small.yaml", "--output-dir", dir, "--amend", "--detach", "--json"}, strings.NewReader(""), &out,
-		io.Discard)
-	var printed Started
-	require.NoError(t, json.Unmarshal(out.Bytes(), &printed), out.String())
-	require.Equal(t, "waits-1", printed.RunID)
-	require.NotNil(t, printed.Amended)
-	require.Equal(t, "amended; in force for the next call", printed.Amended.Message)
-	require.Equal(t, "budget.usd", printed.Amended.Differences[0].Name)
 }

@@ -78,6 +78,7 @@ func TestNextCommandsAreVerbs(t *testing.T) {
 		states = append(states, run.State{Status: run.Paused, Reason: reason})
 	}
 	a := &app{}
+	root := a.root()
 	for _, s := range states {
 		for _, liveness := range []run.Liveness{run.LiveOpen, run.LiveClosed, run.LiveUnknown} {
 			at := run.Situation{
@@ -86,7 +87,7 @@ func TestNextCommandsAreVerbs(t *testing.T) {
 			}
 			for _, c := range run.NextCommands(s, at) {
 				for _, args := range c.Steps {
-					verb, rest, err := a.root().Find(args)
+					verb, rest, err := root.Find(args)
 					require.NoError(t, err, args)
 					require.True(t, verb.Runnable(), args)
 					require.NoError(t, verb.ParseFlags(rest), args)

@@ -12,7 +12,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
-	updatepb "go.temporal.io/api/update/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
@@ -40,7 +39,6 @@ type fakeTemporal struct {
 	last      workflows.Input // of a start
 	open      []string        // runs with an open workflow
 	refuse    error           // the error of a start
-	answer    *workflows.Ack  // to updates; nil: no run is open
 }
 
 func newTemporal(check func(error)) *fakeTemporal {
@@ -124,17 +122,9 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
 }
 
-// UpdateWorkflowExecution answers, or finds no open run: each has ended since it was described.
+// UpdateWorkflowExecution finds no open run: each has ended since it was described.
 func (f *fakeTemporal) UpdateWorkflowExecution(context.Context,
 	*workflowservice.UpdateWorkflowExecutionRequest) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
-	if f.answer != nil {
-		out, err := converter.GetDefaultDataConverter().ToPayloads(f.answer)
-		f.check(err)
-		return &workflowservice.UpdateWorkflowExecutionResponse{
-			UpdateRef: &updatepb.UpdateRef{WorkflowExecution: &commonpb.WorkflowExecution{}, UpdateId: "id"},
-			Stage:     enumspb.UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED,
-			Outcome:   &updatepb.Outcome{Value: &updatepb.Outcome_Success{Success: out}}}, nil
-	}
 	f.open = nil
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("workflow execution already completed")).Err()
 }

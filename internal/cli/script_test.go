@@ -18,7 +18,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/examples"
+	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -50,6 +52,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("PASSBOOK_STATE_DIR", state)
 			e.Setenv("PASSBOOK_KEEPER", "false")
 			e.Setenv("PASSBOOK_KEEP_AWAKE", "false")
+			e.Setenv("PASSBOOK_SANDBOX_MODE", "none") // no script needs bubblewrap
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, "config"))
 			if ok {
 				e.Setenv("PASSBOOK_SERVER", server)
@@ -177,7 +180,7 @@ func journal(ts *testscript.TestScript, _ bool, args []string) {
 	writeRun(ts.Check, ts.MkAbs("state"), ts.MkAbs(args[0]), run.Claim{RunID: args[1], Pipeline: "recorded"}, events...)
 }
 
-// temporal starts a server that starts no run. `temporal remember ID DIR` adds the history of a run, `temporal open DIR`
+// temporal starts a server that starts no run. `temporal remember ID DIR [HOST]` adds the history of a run, `temporal open DIR`
 // the open workflow of a run, `temporal refuse CODE` refuses starts, and `temporal starts N` requires N starts so far.
 func temporal(ts *testscript.TestScript, _ bool, args []string) {
 	f := ts.Value("temporal").(**fakeTemporal)
@@ -191,7 +194,13 @@ func temporal(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	switch args[0] {
 	case "remember":
-		(*f).remember(args[1], projector.At(ts.MkAbs(args[2])), nil)
+		var key *grants.Key
+		if len(args) > 3 { // with the key of a state directory
+			var err error
+			key, err = grants.Load(config.Settings{StateDir: ts.MkAbs(args[3])})
+			ts.Check(err)
+		}
+		(*f).remember(args[1], projector.At(ts.MkAbs(args[2])), key)
 	case "open":
 		claim, err := projector.At(ts.MkAbs(args[1])).Claim()
 		ts.Check(err)
@@ -241,7 +250,7 @@ func filesCommand(ts *testscript.TestScript, _ bool, args []string) {
 	maps.Copy(before, now)
 }
 
-var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|grant\.key|identity\.key)|/\.git/passbook-worktrees-lock$`)
+var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|identity\.key)|grant\.key$|/\.git/passbook-worktrees-lock$`)
 
 // turns DIR ID FOLDER... creates a run whose workspace is the first folder at the start, and the next at the end of
 // each turn. A folder with "hand" in its name is a manual edit, back-1 reverts to turn 1, and done
