@@ -55,8 +55,7 @@ func TestRefusedResumePassesNoEnvironment(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	none(t, o, "run-1")
 	old := []string{"PATH=/old"}
-	_, err = environ.Save(o.Settings.StateDir, environ.Environment{RunID: "run-1", By: "start", Variables: old})
-	require.NoError(t, err)
+	must(environ.Save(o.Settings.StateDir, environ.Environment{RunID: "run-1", By: "start", Variables: old}))(t)
 	_, err = o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, old, given(t, o, "run-1").Variables)
@@ -123,8 +122,7 @@ func TestSweepEnvironments(t *testing.T) {
 		"run-1": past, "closed": past, "reopened": ended.Add(time.Hour), "away": past, "removed": past, "unknown": past,
 		"expired": past,
 	} {
-		_, err := environ.Save(o.Settings.StateDir, environ.Environment{RunID: id, At: at})
-		require.NoError(t, err)
+		must(environ.Save(o.Settings.StateDir, environ.Environment{RunID: id, At: at}))(t)
 	}
 	require.NoError(t, environ.Expire(o.Settings.StateDir, "expired", past))
 	copies := map[string]string{}

@@ -135,8 +135,7 @@ func project(t *testing.T, s *store.Store, d projector.Dir, id string, events ..
 	p := must(d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines}))(t)
 	require.Equal(t, run.ProjectionWritten, p.Outcome)
 	if events[len(events)-1].kind == run.KindRunEnd {
-		_, err := d.Seal(t.Context(), blobs.Of(s), projector.Sealing{RunID: id, First: 1, Tail: p.Tail})
-		require.NoError(t, err)
+		must(d.Seal(t.Context(), blobs.Of(s), projector.Sealing{RunID: id, First: 1, Tail: p.Tail}))(t)
 	}
 }
 

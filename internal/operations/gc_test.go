@@ -122,8 +122,7 @@ func TestCollectKeepsUnknownRuns(t *testing.T) {
 			require.NoError(t, os.WriteFile(d.Path(layout.ClaimFile), []byte("{"), 0o600))
 		}, "read ", ""},
 		{"a call of an unknown run", func(t *testing.T, s *store.Store, _ projector.Dir) {
-			_, err := s.Create(t.Context(), "calls/r9/g0/claim-001", []byte("{}"))
-			require.NoError(t, err)
+			must(s.Create(t.Context(), "calls/r9/g0/claim-001", []byte("{}")))(t)
 		}, "objects of run r9", "r9"},
 		{"a run that another host has begun", func(t *testing.T, s *store.Store, _ projector.Dir) {
 			require.NoError(t, register(t.Context(), inputOf(s, "r9")))
@@ -160,8 +159,7 @@ func TestCollectKeepsUnknownRuns(t *testing.T) {
 			if tt.forget == "" {
 				return
 			}
-			_, err = Collect(t.Context(), s, collecting(state, tt.forget))
-			require.NoError(t, err)
+			must(Collect(t.Context(), s, collecting(state, tt.forget)))(t)
 			require.False(t, has(t, s, garbage.Digest))
 			require.False(t, hasText(t, s, "nine"))
 		})
@@ -226,13 +224,11 @@ func TestCollectFreesRemovedRuns(t *testing.T) {
 		one, two := page(t, s, "r1", "shared", run.Done), page(t, s, "r2", "shared", run.Done)
 		require.NoError(t, register(t.Context(), inputOf(s, "r1")))
 		require.NoError(t, Index(state, "r2", two.Root))
-		_, err := s.Create(t.Context(), removedPrefix+"r1", []byte(`{"version":1}`))
-		require.NoError(t, err)
+		must(s.Create(t.Context(), removedPrefix+"r1", []byte(`{"version":1}`)))(t)
 
 		there := collecting(state)
 		there.Roots = []string{one.Root}
-		_, err = Collect(t.Context(), s, there)
-		require.NoError(t, err)
+		must(Collect(t.Context(), s, there))(t)
 		require.True(t, hasText(t, s, "seed of r1"),
 			"a directory that is there counts more than the note")
 
@@ -244,8 +240,7 @@ func TestCollectFreesRemovedRuns(t *testing.T) {
 		require.True(t, hasText(t, s, "shared"))
 		require.Contains(t, contents(t, s), removedPrefix+"r1", "what it speaks of was there")
 
-		_, err = Collect(t.Context(), s, collecting(state))
-		require.NoError(t, err)
+		must(Collect(t.Context(), s, collecting(state)))(t)
 		for _, name := range contents(t, s) {
 			require.NotContains(t, name, "r1")
 		}
@@ -273,8 +268,7 @@ func TestCollectFindsRuns(t *testing.T) {
 	one, two, three := page(t, s, "r1", "one", run.Done), page(t, s, "r2", "two", run.Done),
 		page(t, s, "r3", "three", run.Done)
 	require.NoError(t, Index(state, "r1", one.Root))
-	_, err := three.Archive(t.Context())
-	require.NoError(t, err)
+	must(three.Archive(t.Context()))(t)
 	c := collecting(state)
 	c.Roots = []string{filepath.Dir(filepath.Dir(two.Root)), three.Root}
 	require.NoError(t, three.Take(run.Claim{Version: 1, RunID: "r4", ThreadID: "r4"})) // the next run on the directory
@@ -300,21 +294,17 @@ func TestCollectKeepsSourcesOfRuns(t *testing.T) {
 		require.NoError(t, Index(state, id, d.Root))
 	}
 	reply := blobOf(t, s, "a reply")
-	_, err := s.Create(t.Context(), "calls/r1/g0.001/result", []byte(reply.Digest))
-	require.NoError(t, err)
+	must(s.Create(t.Context(), "calls/r1/g0.001/result", []byte(reply.Digest)))(t)
 	require.NoError(t, os.Rename(one.Root, one.Root+"-away"))
-	_, err = Collect(t.Context(), s, collecting(state))
-	require.NoError(t, err)
+	must(Collect(t.Context(), s, collecting(state)))(t)
 	before := must(s.List(t.Context(), ""))(t)
-	_, err = Collect(t.Context(), s, collecting(state, "r1"))
-	require.NoError(t, err)
+	must(Collect(t.Context(), s, collecting(state, "r1")))(t)
 	after := must(s.List(t.Context(), ""))(t)
 	require.Equal(t, before, after)
 	require.True(t, has(t, s, reply.Digest))
 
 	require.NoError(t, os.RemoveAll(two.Root))
-	_, err = Collect(t.Context(), s, collecting(state, "r1", "r2"))
-	require.NoError(t, err)
+	must(Collect(t.Context(), s, collecting(state, "r1", "r2")))(t)
 	require.Empty(t, contents(t, s))
 }
 
@@ -326,8 +316,7 @@ func TestDigestsAreFound(t *testing.T) {
 		found := map[store.Digest]bool{}
 		d := &digests{found: func(s store.Digest) { found[s] = true }}
 		for piece := range slices.Chunk([]byte(text), size) {
-			_, err := d.Write(piece)
-			require.NoError(t, err)
+			must(d.Write(piece))(t)
 		}
 		require.True(t, found[store.Digest(a)] && found[store.Digest(b)], "in pieces of %d", size)
 		require.LessOrEqual(t, len(found), 3, "a window of the longer run of digits, besides")
@@ -361,8 +350,7 @@ func TestCollectMatchesAModel(t *testing.T) {
 					forget = append(forget, fmt.Sprintf("r%d", i))
 				}
 			}
-			_, err := Collect(t.Context(), s, collecting(state, forget...))
-			require.NoError(t, err)
+			must(Collect(t.Context(), s, collecting(state, forget...)))(t)
 			for i, d := range runs {
 				id := fmt.Sprintf("r%d", i)
 				if slices.Contains(forget, id) {
@@ -372,7 +360,7 @@ func TestCollectMatchesAModel(t *testing.T) {
 				again := projector.At(filepath.Join(t.TempDir(), id))
 				meta := must(d.Meta())(t)
 				claim := must(d.Claim())(t)
-				_, err = again.Rebuild(t.Context(), blobs.Of(s),
+				_, err := again.Rebuild(t.Context(), blobs.Of(s),
 					projector.Source{Claim: claim, Store: claim.Store, Head: meta.SegmentHead})
 				require.NoError(t, err)
 				require.Equal(t, filesIn(t, d.Root), filesIn(t, again.Root), id)

@@ -268,8 +268,7 @@ func TestPromoteCanBeRepeatedAfterEveryStep(t *testing.T) {
 					write(t, out, map[string]string{"sub/b.txt": "edited"})
 				}
 				d.Disk = durable.Disk{}
-				_, err = Promote(t.Context(), d, Promotion{To: out, Force: force, Now: at(2)})
-				require.NoError(t, err)
+				must(Promote(t.Context(), d, Promotion{To: out, Force: force, Now: at(2)}))(t)
 				require.Equal(t, want, filesIn(t, out))
 				require.Len(t, promotionLines(t, d), 1)
 				kept := must(filepath.Glob(out + ".before-*"))(t)

@@ -58,8 +58,7 @@ func TestRecoverListsWhatIsMissing(t *testing.T) {
 			"calls/r1/g0.001.1.-.1.abc/result":    fmt.Sprintf(answered, "r1/g0.001.1.-.1.abc", w.out.Digest),
 			"calls/r1/g0.002.1.-.1.def/claim-001": fmt.Sprintf(claimed, "r1/g0.002.1.-.1.def", w.prompt.Digest),
 		} {
-			_, err := w.s.Create(t.Context(), name, []byte(data))
-			require.NoError(t, err)
+			must(w.s.Create(t.Context(), name, []byte(data)))(t)
 		}
 		w.rows = fmt.Appendf(nil, `{"seq":7,"call":"r1/g0.001.1.-.1","turn":"001","role":"builder","reply":%q}`+"\n"+
 			`{"half`, w.reply.Digest)

@@ -62,14 +62,12 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 	in.Claim.CreatedAt = "2026-01-02T03:04:05.000Z"
 	require.NoError(t, register(ctx, in))
 	require.NoError(t, Index(state, removedRun, m.dir.Root))
-	_, err := environ.Save(state, environ.Environment{RunID: removedRun, Variables: []string{"PATH=/bin"}})
-	require.NoError(t, err)
+	must(environ.Save(state, environ.Environment{RunID: removedRun, Variables: []string{"PATH=/bin"}}))(t)
 	m.o = Operator{Client: m.f, Settings: config.Settings{StateDir: state, RunRoot: filepath.Join(state, "run-root"),
 		Store: m.s.URL()}, Host: "here", Namespace: "default"}
 	write(t, m.o.Settings.Scratch(), map[string]string{"r1_g0.001.1.-.1.abc/1/stdout": "said\n",
 		"r10_g0.001.1.-.1.abc/1/stdout": "output of another run\n"})
-	_, err = must(repo.Open(ctx, m.source))(t).AddWorktree(ctx, m.work(), removedBranch, "HEAD")
-	require.NoError(t, err)
+	must(must(repo.Open(ctx, m.source))(t).AddWorktree(ctx, m.work(), removedBranch, "HEAD"))(t)
 	for i, id := range []string{removedRun, removedRun, "notice/r1/2"} {
 		m.f.executions = append(m.f.executions, &workflowpb.WorkflowExecutionInfo{
 			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: string(rune('a' + i))}, Status: completed,
@@ -117,8 +115,7 @@ func (m *removal) gone() {
 	require.Len(m.t, must(os.ReadDir(m.o.Settings.Scratch()))(m.t), 1, "the folder of another run stays")
 	require.Empty(m.t, must(os.ReadDir(filepath.Join(m.o.Settings.StateDir, "starts")))(m.t))
 	for range 2 {
-		_, err := Collect(m.t.Context(), m.s, collecting(m.o.Settings.StateDir))
-		require.NoError(m.t, err)
+		must(Collect(m.t.Context(), m.s, collecting(m.o.Settings.StateDir)))(m.t)
 	}
 	require.Empty(m.t, contents(m.t, m.s))
 }

@@ -409,8 +409,7 @@ func TestRemoveAfterTheDirectory(t *testing.T) {
 		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "registry"},
 			partsOf(all[0]))
 		require.Contains(t, all[0].Parts[1].Note, "its folder is gone")
-		_, err := m.o.Remove(t.Context(), Removal{Runs: []string{name}})
-		require.NoError(t, err)
+		must(m.o.Remove(t.Context(), Removal{Runs: []string{name}}))(t)
 		m.gone()
 	}
 }
@@ -425,11 +424,9 @@ func TestRemoveKeepsSourcesOfRuns(t *testing.T) {
 	require.Contains(t, m.list(Removal{}).Kept[0], "as long as these runs need them: r2 (fork)")
 	require.NoError(t, m.remove(Removal{}))
 	before := contents(t, m.s)
-	_, err := Collect(t.Context(), m.s, collecting(m.o.Settings.StateDir))
-	require.NoError(t, err)
+	must(Collect(t.Context(), m.s, collecting(m.o.Settings.StateDir)))(t)
 	require.Equal(t, before, contents(t, m.s))
-	_, err = m.o.Remove(t.Context(), Removal{Runs: []string{"r2"}})
-	require.NoError(t, err)
+	must(m.o.Remove(t.Context(), Removal{Runs: []string{"r2"}}))(t)
 	m.gone()
 }
 

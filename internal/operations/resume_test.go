@@ -170,8 +170,7 @@ func TestResumeOfAHaltKnowsWhetherItEnded(t *testing.T) {
 		"ended": append(halt, runEnded(run.Halted)), "terminated before its end": halt} {
 		t.Run(name, func(t *testing.T) {
 			o, d, f := closedRun(t, "", events...)
-			_, err := o.Resume(t.Context(), d, Reopening{Force: true, Reason: "all the same"})
-			require.NoError(t, err)
+			must(o.Resume(t.Context(), d, Reopening{Force: true, Reason: "all the same"}))(t)
 			require.Len(t, f.started, 1)
 			re := f.started[0].Reopen
 			require.Equal(t, run.Halted, re.From)
@@ -185,8 +184,7 @@ func TestResumeOfAHaltKnowsWhetherItEnded(t *testing.T) {
 func TestResumeEndsAnApprovedRun(t *testing.T) {
 	o, d, f := closedRun(t, "plan", decided(run.KindReviewRequested, run.KindReviewDecided, run.QuestionReview,
 		run.TriggerPlanReady, run.ActionApprove)...)
-	_, err := o.Resume(t.Context(), d, Reopening{})
-	require.NoError(t, err)
+	must(o.Resume(t.Context(), d, Reopening{}))(t)
 	require.Len(t, f.started, 1)
 	re := f.started[0].Reopen
 	require.Equal(t, run.Done, re.From)
@@ -313,8 +311,7 @@ func TestRevertRebuildsACheckpoint(t *testing.T) {
 	back := must(o.Revert(t.Context(), d, Reverting{To: "cp-1"}))(t)
 	require.Equal(t, "checkpoint cp-1 was damaged in the store and was rebuilt from the journal", back.Warning)
 	require.Len(t, f.started, 1)
-	_, err := projector.LoadCheckpoint(t.Context(), blobs.Of(s), "r1", "cp-1")
-	require.NoError(t, err)
+	must(projector.LoadCheckpoint(t.Context(), blobs.Of(s), "r1", "cp-1"))(t)
 }
 
 // closesOn is a run whose end is on disk, and whose workflow is open until it answers a message with this error.

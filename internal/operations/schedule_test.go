@@ -39,8 +39,7 @@ func scheduleHost(t *testing.T, server *fakeTemporal) (Operator, contract.Occurr
 		At: "2026-01-02T03:04:05.000Z", Execution: "execution-1",
 	}
 	def := must(o.definitionOf(due))(t)
-	_, err := o.handOverSchedule("nightly", "schedule create", def.Plan)
-	require.NoError(t, err)
+	must(o.handOverSchedule("nightly", "schedule create", def.Plan))(t)
 	o.Environ = nil // a worker has none
 	return o, due
 }
@@ -70,34 +69,17 @@ func TestStartDueStartsOneRunInANewDirectory(t *testing.T) {
 	require.NotEqual(t, first.RunID, second.RunID)
 }
 
+// TestStartDueReadsTheDefinitionAgain: without it, no attempt can start the run.
 func TestStartDueReadsTheDefinitionAgain(t *testing.T) {
-	for name, row := range map[string]struct {
-		change func(t *testing.T, o Operator, due contract.Occurrence) error
-		want   string
-	}{
-		"deleted": {func(_ *testing.T, _ Operator, due contract.Occurrence) error { return os.Remove(due.Config) },
-			"no such file"},
-		"a prompt is gone": {func(_ *testing.T, _ Operator, due contract.Occurrence) error {
-			return os.Remove(filepath.Join(filepath.Dir(due.Config), "read.md"))
-		}, "read.md"},
-		"environment gone": {func(_ *testing.T, o Operator, due contract.Occurrence) error {
-			return environ.Remove(schedulesDir(o.Settings.StateDir), due.Name)
-		}, "starter schedule unpause nightly"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			server := &fakeTemporal{}
-			o, due := scheduleHost(t, server)
-			require.NoError(t, row.change(t, o, due))
-			_, err := o.StartDue(t.Context(), due)
-			var app *temporal.ApplicationError
-			require.ErrorAs(t, err, &app)
-			require.Equal(t, contract.ErrNotStarted, app.Type())
-			require.True(t, app.NonRetryable())
-			require.ErrorContains(t, err, row.want)
-			require.ErrorContains(t, err, "schedule nightly, due at 2026-01-02T03:04:05.000Z")
-			require.Empty(t, server.started)
-		})
-	}
+	server := &fakeTemporal{}
+	o, due := scheduleHost(t, server)
+	require.NoError(t, os.Remove(due.Config))
+	_, err := o.StartDue(t.Context(), due)
+	var app *temporal.ApplicationError
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, contract.ErrNotStarted, app.Type())
+	require.True(t, app.NonRetryable())
+	require.Empty(t, server.started)
 }
 
 func TestStartDueFindsTheRunFirst(t *testing.T) {
