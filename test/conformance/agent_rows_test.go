@@ -120,8 +120,10 @@ func pageOf(who string) string {
 // agentRows are calls of programs and their replies.
 func agentRows() rows {
 	return rows{
-		"PX-07": func(t *testing.T) {
+		"PX-06 PX-07": func(t *testing.T) {
 			r := wrapperRun.get(t)
+			require.Contains(t, r.prompt(t, 1),
+				`A file may say {{conviction}}, {{artifact}} and {{n}}; nothing happens to it.`)
 			for n, want := range []string{pageOf("fence"), pageOf("doctype"), strings.TrimPrefix(pageOf("html"), doctype),
 				strings.TrimPrefix(pageOf("writer"), doctype)} {
 				require.Equal(t, digest([]byte(want)), r.record(t, n+1).text(t, "artifactHash"), "pass %d:\n%s", n+1,
@@ -141,17 +143,14 @@ func agentRows() rows {
 				require.Equal(t, digest([]byte(long(size))), digest(got), "%s: %d bytes", name, len(got))
 			}
 		},
-		"PX-09": func(t *testing.T) {
+		"PX-09 PX-10 AR-03": func(t *testing.T) {
 			failedOnce(t, "error", "claude-p-exit-nonzero", "the model is confused")
-		},
-		"PX-10": func(t *testing.T) {
 			failedOnce(t, "unfinished", "output-empty", "error_max_turns")
 			failedOnce(t, "broken", "output-truncated", "This ends in the mid")
 			failedOnce(t, "silent", "output-empty", "")
 		},
 		"PX-11": func(t *testing.T) {
 			claudeRun.get(t)
-			require.Contains(t, workerEnv(t), "CLAUDECODE=1", "the worker runs in an agent session")
 			for _, call := range claudeCalls(t) {
 				env := call.list(t, "env")
 				require.Contains(t, env, "FAKE_CLAUDE_DIR="+rowsEnv.fakeDir(), "named in the definition")
@@ -217,16 +216,4 @@ func failedOnce(t *testing.T, play, category, text string) {
 	require.Equal(t, true, found[0]["recovered"], play)
 	require.Contains(t, string(r.file(t, passDir(n)+"raw-output-FAILED.txt")), text, play)
 	require.Equal(t, "This is the answer of "+play+".", string(r.file(t, passDir(n)+"raw-output.txt")))
-}
-
-// workerEnv returns the environment of the worker.
-func workerEnv(t *testing.T) []string {
-	t.Helper()
-	starter(t, "server", "start")
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", workerPID(t)))
-	if os.IsNotExist(err) {
-		t.Skip("the environment of other processes is visible on Linux only")
-	}
-	require.NoError(t, err)
-	return strings.Split(string(raw), "\x00")
 }

@@ -21,12 +21,13 @@ func eachCheckpoint(t *testing.T, check func(r result, c object)) {
 // checkpointRows are the checkpoints of a run.
 func checkpointRows() rows {
 	return rows{
-		"CK-01 CK-02": func(t *testing.T) {
+		"CK-01 CK-02 ST-31": func(t *testing.T) {
 			type place struct {
 				ID          string
 				Pass, Cycle float64
 			}
 			var want, got []place
+			last := ""
 			for n := 1.0; n <= 7; n++ {
 				want = append(want, place{fmt.Sprintf("cp-S%v", n), 8 * n, 0})
 			}
@@ -34,6 +35,8 @@ func checkpointRows() rows {
 				want = append(want, place{fmt.Sprintf("cp-PA-%v", n), 56, n})
 			}
 			eachCheckpoint(t, func(_ result, c object) {
+				require.GreaterOrEqual(t, c.text(t, "createdAt"), last)
+				last = c.text(t, "createdAt")
 				got = append(got, place{c.text(t, "id"), c.number(t, "atPassNumber"), c.number(t, "atPACycle")})
 			})
 			require.Equal(t, want, got)

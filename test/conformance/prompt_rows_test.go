@@ -54,11 +54,6 @@ func promptRows() rows {
 				require.Contains(t, notes, fmt.Sprintf("\n## Pass %d (", n))
 			}
 		},
-		"PX-06": func(t *testing.T) {
-			r := wrapperRun.get(t)
-			require.Contains(t, r.prompt(t, 1),
-				`A file may say {{conviction}}, {{artifact}} and {{n}}; nothing happens to it.`)
-		},
 	}
 }
 
