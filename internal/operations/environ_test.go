@@ -95,10 +95,11 @@ func TestStartPassesItsEnvironment(t *testing.T) {
 	}
 	const reuse = enumspb.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE_FAILED_ONLY
 	f.startErr = serviceerror.NewWorkflowExecutionAlreadyStarted("it runs", "", "")
+	f.err = f.startErr // a check before the start is not its result
 	require.Error(t, o.execute(t.Context(), in, reuse))
 	none(t, o, "run-1")
 
-	f.startErr = nil
+	f.err, f.startErr = nil, nil
 	require.NoError(t, o.execute(t.Context(), in, reuse))
 	require.Equal(t, "start", given(t, o, "run-1").By)
 	require.Equal(t, allowed, given(t, o, "run-1").Variables)
