@@ -62,8 +62,8 @@ func TestAdviceNamesOperations(t *testing.T) {
 		"--force needs --reason, or take another --output-dir": "force needs reason, or take another directory",
 		"to list them, run: starter checkpoints":               "to list them, call: tool_checkpoints",
 		"run 'starter' twice, or start the starter":            "run 'starter' twice, or start the starter",
-		"starter check lists what is damaged: then go on": "starter check [by an operator at a terminal] lists " +
-			"what is damaged: then go on",
+		"starter check lists what is damaged: then continue": "starter check [by an operator at a terminal] lists " +
+			"what is damaged: then continue",
 		"attach to that run: starter attach 77aa-1. Enough": `attach to that run: tool_wait {"run":"77aa-1"}. Enough`,
 	} {
 		require.Equal(t, want, tools().Advice(text, "r1"), text)

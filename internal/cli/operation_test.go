@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
 )
 
@@ -44,4 +45,16 @@ func TestVerbsOfOperationsHaveAllKeys(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOperationPrintsFields of an output without a message.
+func TestOperationPrintsFields(t *testing.T) {
+	w := newHost(t)
+	var out strings.Builder
+	a := &app{settings: config.Settings{StateDir: w.state}, out: &out}
+	all := api.Table()
+	cmd := a.operation(all[slices.IndexFunc(all, func(o api.Operation) bool { return o.Name == "checkpoints" })])
+	cmd.SetArgs([]string{"page"})
+	require.NoError(t, cmd.Execute())
+	require.Contains(t, out.String(), "checkpoints: ")
 }

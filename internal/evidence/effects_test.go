@@ -90,7 +90,9 @@ func TestEffects(t *testing.T) {
 		{31, "shots", "screenshots", "read", "", "failed", ""},
 		{last - first, "delivery", "delivery", "external_action", "", "recorded", "abc"},
 	}, rows)
-	require.Equal(t, []any{2, "m", 1}, []any{got.Effects[0].Round, got.Effects[0].Member, got.Effects[0].Attempt})
+	require.Equal(t, 2, got.Effects[0].Round)
+	require.Equal(t, "m", got.Effects[0].Member)
+	require.Equal(t, 1, got.Effects[0].Attempt)
 	require.Equal(t, []int{2, 4, 1}, []int{got.Effects[11].Attempt, got.Effects[12].Attempt, got.Effects[13].Attempt})
 	var decisions []string
 	for _, e := range got.Effects {

@@ -121,7 +121,7 @@ func delivered(t *testing.T) rundir.Dir {
 	state.Seq, state.SunkUSD = j.seq+1, 0.5
 	j.add(run.KindRunReverted, run.RunReverted{To: kept, Cause: "reset", State: &state})
 	j.add(run.KindRunPaused, run.RunPaused{Reason: "budget-threshold", Detail: "$1.85 of $5.00"})
-	j.add(run.KindBudgetRaised, run.BudgetEvent{Budget: run.Budget{CapUSD: 8}, By: "op", Note: "go on"})
+	j.add(run.KindBudgetRaised, run.BudgetEvent{Budget: run.Budget{CapUSD: 8}, By: "op", Note: "proceed"})
 	j.add(run.KindRunResumed, run.RunResumed{Epoch: 1, By: "op"})
 	good, threshold := 4.5, 4.0
 	j.add(run.KindPassEnd, run.PassEnd{Pass: pass(3, "reviewer", 1), Outcome: "ok", Attempts: 1, DurationMS: 2000,

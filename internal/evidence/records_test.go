@@ -88,9 +88,18 @@ func TestRecordsHaveEachValue(t *testing.T) {
 
 	e, err := evidence.Read(j.dir())
 	require.NoError(t, err)
-	require.Equal(t, []any{"r-1", "task", "pipe", "definition", start.Parent, run.Failed, "reason", "created", at(1),
-		at(j.seq), 3, "build"}, []any{e.RunID, e.Task, e.Pipeline, e.Definition, e.Parent, e.Status, e.Reason, e.CreatedAt,
-		e.StartedAt, e.FinishedAt, e.Epochs, e.Build})
+	require.Equal(t, "r-1", e.RunID)
+	require.Equal(t, "task", e.Task)
+	require.Equal(t, "pipe", e.Pipeline)
+	require.Equal(t, "definition", e.Definition)
+	require.Equal(t, start.Parent, e.Parent)
+	require.Equal(t, run.Failed, e.Status)
+	require.Equal(t, "reason", e.Reason)
+	require.Equal(t, "created", e.CreatedAt)
+	require.Equal(t, at(1), e.StartedAt)
+	require.Equal(t, at(j.seq), e.FinishedAt)
+	require.Equal(t, 3, e.Epochs)
+	require.Equal(t, "build", e.Build)
 	require.Equal(t, &rundir.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch",
 		Commit: "commit-1", Start: "tree-0", Tree: "tree-2"}, e.Workspace)
 	require.Equal(t, &evidence.Artifact{File: "page.html", Seed: "seed", Now: "seed"}, e.Artifact)
@@ -104,10 +113,14 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Value: "value", Tampered: &tampered, Found: end.Found, Scope: end.Scope, Set: "S1", Turn: 1, Tally: end.Tally,
 		Prompt: layout.PromptFile(p), Reply: layout.ReplyFile(p), Frames: layout.EnvelopeFile(p), Before: "before",
 		After: "after"}, e.Passes[0])
-	require.Equal(t, []any{failed, "", "", "", run.CategoryOutputEmpty, 0, 0.0, 0, run.CostExact},
-		[]any{e.Passes[1].Seq, e.Passes[1].Reply, e.Passes[1].Before, e.Passes[1].After, e.Passes[1].Outcome,
-			e.Passes[1].Turn,
-			e.Passes[1].USD, e.Passes[1].Changed, e.Passes[1].CostKnown})
+	failure := e.Passes[1]
+	require.Equal(t, failed, failure.Seq)
+	require.Empty(t, failure.Reply+failure.Before+failure.After)
+	require.Equal(t, run.CategoryOutputEmpty, failure.Outcome)
+	require.Zero(t, failure.Turn)
+	require.Zero(t, failure.USD)
+	require.Zero(t, failure.Changed)
+	require.Equal(t, run.CostExact, failure.CostKnown)
 	var known []run.CostKnown
 	for i, f := range e.Failures {
 		require.Equal(t, evidence.Failure{Seq: int64(5 + i), Number: 7, Step: "step", Round: 2, Role: "role",
@@ -202,7 +215,7 @@ var errBroken = errors.New("broken")
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestLimitIsShownWhileRunWaits: a limit that the run does not wait for any more is not part of the evidence.
+// TestLimitIsShownWhileRunWaits: a limit that the run no longer waits for is not part of the evidence.
 func TestLimitIsShownWhileRunWaits(t *testing.T) {
 	j := &journal{t: t}
 	j.add(run.KindRunStart, run.RunStart{RunID: "r-1"})

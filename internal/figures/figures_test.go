@@ -29,8 +29,8 @@ func corpus(t *testing.T) *pipeline.Plan {
 
 var noon = time.Date(2026, 2, 28, 12, 0, 0, 0, time.UTC)
 
-// settled is the seed's run when so many passes have settled: a builder's takes 166 s and costs $1.18, a
-// verifier's 42 s and $0.87 (requirement 002 §7.1). The next pass runs for 134 s. The run has rested once, for
+// settled is the seed's run when n passes have settled: a builder's takes 166 s and costs $1.18, a
+// verifier's 42 s and $0.87 (requirement 002 §7.1). The next pass runs for 134 s. The run has paused once, for
 // half an hour.
 func settled(t *testing.T, n int) figures.Source {
 	t.Helper()
@@ -158,7 +158,7 @@ func TestFinishedRunHasNothingRemaining(t *testing.T) {
 	require.Nil(t, f.Timing.Remaining)
 	require.Equal(t, "3h 30m", figures.Duration(f.Timing.Elapsed), "until it ended")
 	require.Equal(t, f.Cost.Total, *f.Cost.Projected)
-	require.Empty(t, f.InFlight, "what was on its way is not any more")
+	require.Empty(t, f.InFlight, "the call has ended")
 }
 
 // inCycle2 is requirement 002 §7.2: the weaver of cycle 2 has spoken, and the refinement is due.
@@ -186,8 +186,15 @@ func inCycle2(t *testing.T) figures.Source {
 func TestInCycle2(t *testing.T) {
 	f := figures.Of(inCycle2(t), noon)
 	c := f.Cycle
-	require.Equal(t, []any{2, 6, 2.5, 3.0, 3.5, false, "PA-05", 4.0, "weaver"},
-		[]any{c.Number, c.Max, *c.Previous, *c.Score, *c.Target, c.Met, c.Name, c.MaxScore, c.Judge})
+	require.Equal(t, 2, c.Number)
+	require.Equal(t, 6, c.Max)
+	require.Equal(t, 2.5, *c.Previous)
+	require.Equal(t, 3.0, *c.Score)
+	require.Equal(t, 3.5, *c.Target)
+	require.False(t, c.Met)
+	require.Equal(t, "PA-05", c.Name)
+	require.Equal(t, 4.0, c.MaxScore)
+	require.Equal(t, "weaver", c.Judge)
 	require.Equal(t, []figures.CycleStep{
 		{Name: "Screenshots", At: figures.StepDone}, {Name: "Auditors", At: figures.StepDone},
 		{Name: "Weaver", At: figures.StepDone}, {Name: "Refine", At: figures.StepRunning},
@@ -246,10 +253,12 @@ func TestSettledOfTurnLoop(t *testing.T) {
 	}}, noon)
 	require.Len(t, f.Settled, 3)
 	require.True(t, f.Settled[0].Failed)
-	require.Equal(t, []any{"more", 4, 0.5, 90 * time.Second},
-		[]any{f.Settled[1].Verdict, *f.Settled[1].Changed, f.Settled[1].USD, f.Settled[1].Duration})
+	require.Equal(t, "more", f.Settled[1].Verdict)
+	require.Equal(t, 4, *f.Settled[1].Changed)
+	require.Equal(t, 0.5, f.Settled[1].USD)
+	require.Equal(t, 90*time.Second, f.Settled[1].Duration)
 	require.Equal(t, "failed", f.Settled[2].Value)
-	require.Nil(t, f.Settled[2].Changed, "the edit was nobody's turn")
+	require.Nil(t, f.Settled[2].Changed, "the edit belongs to no turn")
 }
 
 func TestFiguresOfStages(t *testing.T) {

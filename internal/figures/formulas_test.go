@@ -61,7 +61,7 @@ func TestPauses(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		log  []rundir.DecisionRow
-		want time.Duration // rested from 10:00 to 14:00
+		want time.Duration // paused from 10:00 to 14:00
 	}{
 		"never": {
 			rows("10:00", "fresh-start", "10:00", "execute-pass", "11:00", "accept-output"), 0,

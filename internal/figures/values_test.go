@@ -135,9 +135,15 @@ func TestCallsInFlight(t *testing.T) {
 		{Step: "002", Member: "m", Role: "command", Call: "c", Attempt: 2, StartedAt: run.Time(noon.Add(-time.Minute))},
 		{Step: "001", Role: "writer", StartedAt: "soon"}, {Step: "002", StartedAt: run.Time(noon.Add(time.Minute))}}}
 	got := figures.InFlight(s, loops(), noon)
-	require.Equal(t, []any{"002", "m", "command", "c", 2, "S1", "make test", noon.Add(-time.Minute), time.Minute},
-		[]any{got[0].Step, got[0].Member, got[0].Role, got[0].Call, got[0].Attempt, got[0].Set, got[0].Command, got[0].Since,
-			got[0].Elapsed})
+	require.Equal(t, "002", got[0].Step)
+	require.Equal(t, "m", got[0].Member)
+	require.Equal(t, "command", got[0].Role)
+	require.Equal(t, "c", got[0].Call)
+	require.Equal(t, 2, got[0].Attempt)
+	require.Equal(t, "S1", got[0].Set)
+	require.Equal(t, "make test", got[0].Command)
+	require.Equal(t, noon.Add(-time.Minute), got[0].Since)
+	require.Equal(t, time.Minute, got[0].Elapsed)
 	require.Equal(t, figures.InFlightCall{Step: "001", Role: "writer"}, got[1])
 	require.Zero(t, got[2].Elapsed)
 	require.Equal(t, "make test", got[2].Command)
@@ -176,9 +182,17 @@ func TestStepsOfCycles(t *testing.T) {
 
 	record.Auditors = []rundir.AuditorRecord{{ID: "judge-x", Score: score(1)}, {ID: "judge-y"}}
 	c := figures.Of(s, noon).Cycle
-	require.Equal(t, []any{"Audit", "PA", 4.0, "weaver", 2, 3, true, (*float64)(nil), 2.0, 3.0, false},
-		[]any{c.Stage, c.Name,
-			c.MaxScore, c.Judge, c.Number, c.Max, c.Open, c.Previous, *c.Score, *c.Target, c.Met})
+	require.Equal(t, "Audit", c.Stage)
+	require.Equal(t, "PA", c.Name)
+	require.Equal(t, 4.0, c.MaxScore)
+	require.Equal(t, "weaver", c.Judge)
+	require.Equal(t, 2, c.Number)
+	require.Equal(t, 3, c.Max)
+	require.True(t, c.Open)
+	require.Nil(t, c.Previous)
+	require.Equal(t, 2.0, *c.Score)
+	require.Equal(t, 3.0, *c.Target)
+	require.False(t, c.Met)
 	require.Equal(t, []figures.Auditor{{Name: "x", Score: score(1)}, {Name: "y"}}, c.Auditors)
 	var names []string
 	for _, step := range c.Steps {
@@ -213,10 +227,13 @@ func TestCostsOfRuns(t *testing.T) {
 	projects := s
 	projects.State.Projects = []run.ProjectState{{USD: 3, Unknown: 1}}
 	c := figures.Of(projects, noon).Cost
-	require.Equal(t, []any{10.0, 1}, []any{c.Total, c.Unknown}, "the projects of a run are part of its cost")
+	require.Equal(t, 10.0, c.Total, "the projects of a run are part of its cost")
+	require.Equal(t, 1, c.Unknown)
 	s.State.SunkUnknown = 2
 	c = figures.Of(s, noon).Cost
-	require.Equal(t, []any{2, (*float64)(nil), (*float64)(nil)}, []any{c.Unknown, c.Mean, c.Projected})
+	require.Equal(t, 2, c.Unknown)
+	require.Nil(t, c.Mean)
+	require.Nil(t, c.Projected)
 	s.Records.CompletedPACycles, s.Records.LastCompletedCorpusPass, s.State.Next.Stage = 9, 9, 1
 	require.Equal(t, 7.0, *figures.Projected(s))
 	s.Plan, s.Records.CompletedPACycles = nil, 1

@@ -32,7 +32,7 @@ func TestOutputIsShownAsPlainLines(t *testing.T) {
 	}{
 		"lines, without empty ones": {adapter.Text, "one\n\n  two\r\nthree", []string{"one", "  two", "three"}},
 		"nothing":                   {adapter.Text, "", nil},
-		"an envelope gives its answer": {adapter.ClaudeJSON, `{"type":"result","result":"first\nsecond","usage":{}}`,
+		"an envelope returns its answer": {adapter.ClaudeJSON, `{"type":"result","result":"first\nsecond","usage":{}}`,
 			nil}, // at its end
 		"escapes move no cursor": {adapter.Text, "\x1b[2J\x1b[31mred\x1b[0m \x07bell \x1b]0;title\x07",
 			[]string{"[2J[31mred[0m bell ]0;title"}},
