@@ -51,11 +51,9 @@ func TestBadCommandLine(t *testing.T) {
 		"left over":         {[]string{"stop"}, `unexpected argument "stop"`},
 		"a verb but no dev": {[]string{"server", "start"}, `unexpected argument "server"`},
 	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := parse(row.args, io.Discard)
-			require.ErrorContains(t, err, row.want)
-			require.Equal(t, exitUsage, run(t.Context(), row.args, io.Discard, io.Discard))
-		})
+		_, err := parse(row.args, io.Discard)
+		require.ErrorContains(t, err, row.want, name)
+		require.Equal(t, exitUsage, run(t.Context(), row.args, io.Discard, io.Discard), name)
 	}
 }
 
