@@ -13,9 +13,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestWalkAmendment kills the starter, the server or the worker at several moments of an amendment. The same
-// command adopts the change as soon as a worker polls; the journal has it once. It takes about 10 s
-// and runs in the exhaustive form only.
+// TestWalkAmendment kills the starter, the server or the worker at several moments of an amendment. The same command
+// adopts the change as soon as a worker polls, and the journal has it once. It runs in the exhaustive form only.
 func TestWalkAmendment(t *testing.T) {
 	if !*walkAll {
 		t.Skip("part of make test-all")
@@ -37,17 +36,12 @@ func TestWalkAmendment(t *testing.T) {
 	until(t, "it asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
 	amend := []string{"amend", dir, "--config", file}
 
-	usd++
-	write(usd)
-	began := time.Now()
-	h.starter(amend...)
-	whole := time.Since(began)
 	for part, victim := range []string{"starter", "server", "starter", "worker", "starter", "server", "starter"} {
 		usd++
 		write(usd)
 		cmd := h.command(t.Context(), amend...)
 		require.NoError(t, cmd.Start())
-		time.Sleep(whole * time.Duration(2+part) / 9) // the moment of the fault
+		after(time.Duration(1+part) * 100 * time.Millisecond)
 		switch victim {
 		case "server":
 			h.kill(h.server())
@@ -57,8 +51,7 @@ func TestWalkAmendment(t *testing.T) {
 			require.NoError(t, cmd.Process.Signal(syscall.SIGKILL))
 		}
 		h.starter("server", "start")
-		err := cmd.Wait()
-		t.Logf("%s killed in part %d: %v", victim, part, err)
+		_ = cmd.Wait() // it may have completed
 		until(t, "the same command adopts it", func() bool {
 			_, code := h.try(amend...)
 			return code == 0

@@ -14,8 +14,8 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestChangedLineIsReportedAndRepaired changes one byte of an old line while a run is paused. The run records it, comes
-// to its end, and its workflow closes; every verb names the damage; a repair writes the line again from the store.
+// TestChangedLineIsReportedAndRepaired changes one byte of an old line while a run is paused. The run records it and
+// completes, its workflow closes, each command names the damage, and a repair restores the line from the store.
 func TestChangedLineIsReportedAndRepaired(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
@@ -54,7 +54,7 @@ func TestChangedLineIsReportedAndRepaired(t *testing.T) {
 
 	output, code := h.try("repair-state", "--apply", dir)
 	require.Zero(t, code, output)
-	require.True(t, bytes.HasPrefix(read(t, path), whole), "the line is what it was")
+	require.True(t, bytes.HasPrefix(read(t, path), whole), "the line is restored")
 	h.undisturbed(dir, 1)
 	output, code = h.try("status", dir)
 	require.Zero(t, code, output)

@@ -9,5 +9,5 @@
 // (e2e/point) and is killed at one of them. An instant is the state that it leaves, taken at each kill and at the end;
 // the invariants of a site apply to all instants. A walk goes through all points, a soak through random moments. To
 // disturb a run in another way, add a function between site.start and site.finish. To test another promise of recovery,
-// add a line to site.invariants, and an injury to TestEveryInvariantCanFail.
+// add a line to site.invariants, and a row to TestWalkDetectsDamage.
 package e2e

@@ -19,15 +19,10 @@ import (
 
 // What chooses the points of a walk.
 var (
-	walkAll = flag.Bool("walk.all", false,
-		"walk all points; without it, a sample: of each class the first, the last and some of the others")
-	walkSeed = flag.Int64("walk.seed", 1, "of the sample")
+	walkAll  = flag.Bool("walk.all", false, "walk all points; without it, a sample of each class")
+	walkSeed = flag.Int64("walk.seed", 1, "seed of the sample")
 	walkOnly = flag.String("walk.only", "", "walk only the points whose file and step match: -walk.only events.jsonl")
 )
-
-// sampleSize returns how many of a class's points are in a sample: the first, the last, and one of every thirty between
-// them.
-func sampleSize(points int) int { return min(points, 2+points/30) }
 
 // choose returns the numbers of the points to walk, in order.
 func choose(t *testing.T, points []point.Point, root string) []int {
@@ -44,27 +39,15 @@ func choose(t *testing.T, points []point.Point, root string) []int {
 	random := rand.New(rand.NewSource(*walkSeed))
 	var chosen []int
 	for _, c := range slices.Sorted(maps.Keys(classes)) {
-		if numbers := classes[c]; *walkAll {
-			chosen = append(chosen, numbers...)
-		} else {
-			chosen = append(chosen, sample(random, numbers)...)
+		numbers := classes[c]
+		if !*walkAll {
+			random.Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
+			numbers = numbers[:1]
 		}
+		chosen = append(chosen, numbers...)
 	}
 	slices.Sort(chosen)
 	return chosen
-}
-
-// sample returns the first and the last of ascending numbers, and random ones between them.
-func sample(random *rand.Rand, numbers []int) []int {
-	size := sampleSize(len(numbers))
-	if size == len(numbers) {
-		return numbers
-	}
-	out := []int{numbers[0], numbers[len(numbers)-1]}
-	for _, i := range random.Perm(len(numbers) - 2)[:size-2] {
-		out = append(out, numbers[1+i])
-	}
-	return out
 }
 
 var (

@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	sessionKills  = flag.Int("session.kills", 2, "kills of each program in TestKilledAgentsContinue")
+	sessionKills  = flag.Int("session.kills", 0, "kills of each program in TestKilledAgentsContinue")
 	sessionRandom = flag.Int("session.random", 8, "kills of TestSessionsSurviveRandomKills")
 )
 
@@ -158,8 +158,12 @@ func realAgents() []realAgentRow {
 }
 
 // TestKilledAgentsContinue kills calls of the real command lines at random moments: the agent, or its supervisor with
-// it. Each call continues its session, so the model is asked again for at most one answer per kill.
+// it. Each call continues its session, so the model is asked again for at most one answer per kill. It runs in the
+// exhaustive form only: TestRealAgentsContinueSessionsOfRoles kills each program once.
 func TestKilledAgentsContinue(t *testing.T) {
+	if *sessionKills == 0 {
+		t.Skip("part of make test-all")
+	}
 	t.Parallel()
 	for _, row := range realAgents() {
 		t.Run(row.cli.Name, func(t *testing.T) {
@@ -168,38 +172,15 @@ func TestKilledAgentsContinue(t *testing.T) {
 			h := newEnv(t)
 			dir := h.dir("run")
 			h.starter("run", "--config", a.definition(h.root, row.reply, "continue"), "--output-dir", dir, "--detach")
-			kills := a.killAtRandom(h, *sessionKills)
+			a.killAtRandom(h, *sessionKills)
 			untilDone(t, dir, a.answered)
 			require.Contains(t, string(read(t, dir+"/_orchestrator/passes/pass-001/raw-output.txt")), "All is done.")
-			t.Logf("%s: %d kills, %d requests, %d sent again", row.cli.Name, kills, len(a.api.Log()), a.repeated())
-			a.requireNearlyCounted(dir, kills)
-			require.LessOrEqual(t, a.repeated(), kills)
+			t.Logf("%s: %d requests, %d sent again", row.cli.Name, len(a.api.Log()), a.repeated())
+			require.LessOrEqual(t, a.repeated(), *sessionKills)
 			require.NotEmpty(t, of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)[0].ResumedFrom)
 			h.noAgents()
 		})
 	}
-}
-
-// requireNearlyCounted requires that the tokens of a run are those that the API reported, except for the answers that
-// were being sent when the agent was killed.
-func (a *realAgent) requireNearlyCounted(dir string, kills int) {
-	a.t.Helper()
-	var sum run.Spend
-	events := eventsOf(a.t, dir)
-	for _, at := range of[run.PassAttempt](events, run.KindPassAttempt) {
-		if at.Spend != nil {
-			sum = sum.Plus(*at.Spend)
-		}
-	}
-	for _, end := range of[run.PassEnd](events, run.KindPassEnd) {
-		sum = sum.Plus(end.Spend)
-	}
-	var sent int64
-	for _, e := range a.api.Log() {
-		sent += int64(e.Input)
-	}
-	require.LessOrEqual(a.t, sum.Tokens.Input, sent)
-	require.GreaterOrEqual(a.t, sum.Tokens.Input, sent-int64(kills*modelapi.DefaultUsage.Input))
 }
 
 // untilDone waits until a run is done, as long as it gets further.
@@ -219,17 +200,17 @@ func whileFurther(t *testing.T, what string, holds func() bool, progress func() 
 	}
 }
 
-// killAtRandom kills the call of a run so often, each time after it got further, and returns how often.
-func (a *realAgent) killAtRandom(h *environment, kills int) int {
+// killAtRandom kills the call of a run that often, each time after it has progressed.
+func (a *realAgent) killAtRandom(h *environment, kills int) {
 	a.t.Helper()
 	for n := range kills {
 		before := a.answered()
 		var id process.Identity
-		until(a.t, "the call gets further", func() bool {
+		until(a.t, "the call progresses", func() bool {
 			id = h.supervised()
 			return id.PID != 0 && a.answered() >= before+2
 		})
-		<-time.After(time.Duration(rand.Int63n(int64(300 * time.Millisecond)))) // anywhere in an answer or a tool
+		after(time.Duration(rand.Int63n(int64(300 * time.Millisecond)))) // anywhere in an answer or a tool
 		if n%2 == 0 {
 			endAgent(id)
 		} else {
@@ -237,7 +218,6 @@ func (a *realAgent) killAtRandom(h *environment, kills int) int {
 		}
 		until(a.t, "it is gone", func() bool { return h.supervised() != id })
 	}
-	return kills
 }
 
 // replayed is a program like claude. Its model needs 200 ms for each of ten answers; the session is stored with each.
@@ -288,7 +268,7 @@ stages: [{name: work, steps: [%s]}]
 		if id.PID == 0 {
 			break
 		}
-		<-time.After(time.Duration(random.Int63n(int64(600 * time.Millisecond)))) // anywhere in a call
+		after(time.Duration(random.Int63n(int64(600 * time.Millisecond)))) // anywhere in a call
 		switch n := random.Intn(8); {
 		case n == 0:
 			kills["server"]++

@@ -61,24 +61,8 @@ func (s *soak) suffer(ctx context.Context, o ordeal) (*site, error) {
 	if o.forgetful { // a call that was repeated breaks other promises too
 		return run, errors.Join(run.watch.over(), endSupervisors(filepath.Join(run.root, "state", "scratch")))
 	}
-	return run, errors.Join(run.invariants(s.want, s.stranger), run.replays(ctx))
-}
-
-// replays executes the workflow code once more on the histories of all executions of the run.
-func (s *site) replays(ctx context.Context) error {
-	for next := ""; ; {
-		history, err := histories.Fetch(ctx, s.op.Client, s.runID, next)
-		if err != nil {
-			return err
-		}
-		if err := histories.Replay(history, histories.Options{}); err != nil {
-			return fmt.Errorf("replay execution %q of %s: %w", next, s.runID, err)
-		}
-		next = history.Events[0].GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId()
-		if next == "" {
-			return nil
-		}
-	}
+	_, err = histories.ReplayRun(ctx, run.op.Client, run.runID)
+	return run, errors.Join(run.invariants(s.want, s.stranger), err)
 }
 
 // suffer interrupts worker after worker, and has those that are left complete the run. Upgrades change between builds.

@@ -20,9 +20,12 @@ import (
 // CompleteLines returns the lines that end. A process may be writing the next one.
 func CompleteLines(raw []byte) []byte { return raw[:bytes.LastIndexByte(raw, '\n')+1] }
 
-// WholeLines requires every line of every JSONL file to be an object that ends.
+// WholeLines requires every line of every JSONL file to be an object that ends. Pieces of lines are in a separate folder.
 func WholeLines(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path == filepath.Join(root, filepath.FromSlash(layout.TornDir)) {
+			return fs.SkipDir
+		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
 			return err
 		}

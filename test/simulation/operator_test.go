@@ -142,7 +142,7 @@ func text(m workflows.Message) string {
 
 const maxQuiets = 300
 
-// attend has the operator look at the run every hour of the workflow's clock, which passes at once while the run waits.
+// attend has the operator check the run every hour of the workflow's clock, which passes at once while the run waits.
 // Without any timer, the environment would end the workflow.
 func (w *world) attend(env *testsuite.TestWorkflowEnvironment) {
 	var look func()

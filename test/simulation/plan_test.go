@@ -16,7 +16,7 @@ type plan struct {
 	asks          bool
 	agentFaults   bool
 	most          map[disturbance]int // of each disturbance
-	calm          int                 // a disturbance is possible at one of so many steps
+	calm          int                 // a disturbance is possible at one of this number of steps
 	turns         bool                // calls write the events before them
 	continueAfter int                 // steps of an execution; 0: one execution has the whole epoch
 
@@ -30,7 +30,7 @@ type disturbance string
 
 const (
 	crash      disturbance = "crash"       // of the worker whose step it is, in the middle of a write, too
-	loss       disturbance = "loss"        // the server gives up a delivery, and the worker continues it
+	loss       disturbance = "loss"        // a delivery times out on the server, and the worker continues it
 	kill       disturbance = "kill"        // of a supervisor and its agent
 	note       disturbance = "message"     // to the workflow
 	fullDisk   disturbance = "full disk"   // for some steps

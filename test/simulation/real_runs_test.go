@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/api/workflowservice/v1"
-
-	"github.com/passbook-run/passbook/test/histories"
 )
 
 var (
@@ -35,29 +32,6 @@ func (r *realRun) once() error {
 		if answered[at] += n; answered[at] > 1 {
 			return fmt.Errorf("invariant 4: call %s was answered %d times", at, answered[at])
 		}
-	}
-	return nil
-}
-
-// replays executes the workflow code once more on the histories of all executions of the run.
-func (r *realRun) replays() error {
-	page, err := r.op.Client.ListWorkflow(r.ctx, &workflowservice.ListWorkflowExecutionsRequest{
-		Query: fmt.Sprintf("WorkflowId = %q", r.id)})
-	if err != nil {
-		return err
-	}
-	for _, e := range page.Executions {
-		history, err := histories.Fetch(r.ctx, r.op.Client, r.id, e.Execution.RunId)
-		if err != nil {
-			return err
-		}
-		if len(history.Events) < 3 { // no worker has executed anything
-			continue
-		}
-		if err := histories.Replay(history, histories.Options{}); err != nil {
-			return fmt.Errorf("replay execution %s: %w", e.Execution.RunId, err)
-		}
-		r.replayed++
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/test/histories"
 	"github.com/passbook-run/passbook/test/invariants"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -71,7 +72,8 @@ func (c *crew) playReal(ctx context.Context, seed uint64, p plan, name string) (
 	r.readAgents()
 	r.ended()
 	r.check(r.once())
-	r.check(r.replays())
+	r.replayed, err = histories.ReplayRun(ctx, r.op.Client, r.id)
+	r.check(err)
 	return r, r.failure()
 }
 

@@ -108,40 +108,30 @@ func folder(t *testing.T, seed uint64) (root string, leave func()) {
 	return root, func() { require.NoError(t, errors.Join(os.RemoveAll(root), lock.Remove())) }
 }
 
-// tally sums up what several runs do at the same time.
-type tally struct {
-	mu   sync.Mutex
-	next uint64
-	all  counts
-}
-
-// seed returns the next seed; false: there is none left, or a run has failed.
-func (a *tally) seed(t *testing.T) (uint64, bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.next >= *seed+uint64(*runs) || t.Failed() && !*keepGoing {
-		return 0, false
-	}
-	a.next++
-	return a.next - 1, true
-}
-
 // TestSimulation executes several runs at the same time, each in its folder.
 func TestSimulation(t *testing.T) {
-	began := time.Now()
-	a := &tally{next: *seed, all: newCounts()}
+	began, all, seeds := time.Now(), newCounts(), make(chan uint64)
+	var mu sync.Mutex
 	var each sync.WaitGroup
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // a run needs little memory
 	for range *atOnce {
 		each.Go(func() {
-			for s, ok := a.seed(t); ok; s, ok = a.seed(t) {
-				t.Run(fmt.Sprint("seed ", s), func(t *testing.T) { a.one(t, s) })
+			for s := range seeds {
+				t.Run(fmt.Sprint("seed ", s), func(t *testing.T) {
+					o := one(t, s)
+					mu.Lock()
+					defer mu.Unlock()
+					all.add(o.counts)
+				})
 			}
 		})
 	}
+	for s := *seed; s < *seed+uint64(*runs) && (*keepGoing || !t.Failed()); s++ {
+		seeds <- s
+	}
+	close(seeds)
 	each.Wait()
-	all, took := a.all, time.Since(began)
-	t.Logf("%d runs in %s, %.0f a minute: %+v", *runs, took.Round(time.Millisecond), float64(*runs)/took.Minutes(), all)
+	t.Logf("%d runs in %s: %+v", *runs, time.Since(began).Round(time.Millisecond), all)
 	if *runs > 20 && !t.Failed() { // otherwise it shows nothing
 		for _, k := range disturbances {
 			require.Positive(t, all.disturbances[k], "%s never happened: %+v", k, all)
@@ -151,21 +141,19 @@ func TestSimulation(t *testing.T) {
 }
 
 // one executes the run of a seed.
-func (a *tally) one(t *testing.T, s uint64) {
+func one(t *testing.T, s uint64) outcome {
 	p := draw(s)
 	if *only != "" {
 		p.only = strings.Split(*only, ";")
 	}
 	o, err := judge(t, s, p)
-	a.mu.Lock()
-	a.all.add(o.counts)
-	a.mu.Unlock()
 	if *verbose {
 		t.Logf("seed %d:\n%s", s, strings.Join(o.log, "\n"))
 	}
 	if err != nil {
 		t.Errorf("%v; %s", err, again(t, s, p, o))
 	}
+	return o
 }
 
 // judge executes a run, and undisturbed if it must have the same result then.

@@ -36,7 +36,7 @@ type worker struct {
 	dead  bool                     // only the scheduler sets it
 	place int
 
-	flights []*flight // all that it got
+	flights []*inFlight // all that it got
 }
 
 const host = "here"
@@ -68,7 +68,7 @@ func (k *worker) crash() {
 	k.dead = true
 	k.proc.end()
 	w.machine.orphan(k)
-	for _, f := range k.flights { // also those that the server does not wait for any more
+	for _, f := range k.flights { // also those that the server no longer waits for
 		f.lose(errCrashed)
 	}
 	w.workers[k.place] = w.start(k.place)
@@ -125,17 +125,17 @@ func (r registry) RegisterActivityWithOptions(f any, o activity.RegisterOptions)
 
 func (r registry) RegisterDynamicActivity(any, activity.DynamicRegisterOptions) {}
 
-// flight is one delivery of an activity to a worker.
-type flight struct {
+// inFlight is one delivery of an activity to a worker.
+type inFlight struct {
 	key    string
 	worker *worker
 	local  bool
 	cancel context.CancelCauseFunc
-	gone   chan error // gets why the server does not wait for it any more
+	gone   chan error // gets why the server no longer waits for it
 }
 
 // lose has the server give up a delivery, which continues unless its worker has crashed.
-func (f *flight) lose(crashed error) {
+func (f *inFlight) lose(crashed error) {
 	select {
 	case f.gone <- crashed:
 	default:
@@ -146,14 +146,14 @@ func (f *flight) lose(crashed error) {
 }
 
 // anyFlight returns one of the deliveries that can be lost; nil: there is none.
-func (w *world) anyFlight(r *rand.Rand) *flight {
+func (w *world) anyFlight(r *rand.Rand) *inFlight {
 	w.mu.Lock()
-	all := slices.DeleteFunc(slices.Clone(w.flights), func(f *flight) bool { return f.local || len(f.gone) > 0 })
+	all := slices.DeleteFunc(slices.Clone(w.flights), func(f *inFlight) bool { return f.local || len(f.gone) > 0 })
 	w.mu.Unlock()
 	if len(all) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(all, func(a, b *flight) int { return strings.Compare(a.key, b.key) })
+	slices.SortStableFunc(all, func(a, b *inFlight) int { return strings.Compare(a.key, b.key) })
 	return all[r.IntN(len(all))]
 }
 
@@ -167,7 +167,7 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 	env := w.env
 	w.retrying(info.ActivityID, false)
 	for n := 0; ; n++ {
-		f := &flight{key: fmt.Sprintf("%s %s, attempt %d.%d", name, info.ActivityID, info.Attempt, n),
+		f := &inFlight{key: fmt.Sprintf("%s %s, attempt %d.%d", name, info.ActivityID, info.Attempt, n),
 			local: slices.Contains(localActivities, name), gone: make(chan error, 1)}
 		out, ok := w.deliver(ctx, name, f, args[1])
 		if ok && !out[1].IsNil() {
@@ -212,7 +212,7 @@ func (w *world) leaves() bool {
 }
 
 // deliver delivers an activity to the worker that the scheduler chooses; false: the delivery was lost.
-func (w *world) deliver(ctx context.Context, name string, f *flight, in reflect.Value) ([]reflect.Value, bool) {
+func (w *world) deliver(ctx context.Context, name string, f *inFlight, in reflect.Value) ([]reflect.Value, bool) {
 	stop := waiting(ctx)
 	f.worker = w.park(&ticket{key: "begin " + f.key}).worker
 	stop()
@@ -227,7 +227,7 @@ func (w *world) deliver(ctx context.Context, name string, f *flight, in reflect.
 		unbind()
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.flights = slices.DeleteFunc(w.flights, func(o *flight) bool { return o == f })
+		w.flights = slices.DeleteFunc(w.flights, func(o *inFlight) bool { return o == f })
 	}()
 	done := make(chan []reflect.Value, 1)
 	go func() {

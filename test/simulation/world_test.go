@@ -39,7 +39,7 @@ type world struct {
 	arrivals chan struct{}
 	over     chan struct{}
 	workers  []*worker
-	flights  []*flight
+	flights  []*inFlight
 	env      *testsuite.TestWorkflowEnvironment // of the open execution; nil: none is open
 	real     *realRun                           // instead, of a run with a real server
 	broken   []error
@@ -65,7 +65,7 @@ type world struct {
 	stopped            bool            // it does not end
 	epochs, executions int             // beyond the first epoch; in all
 
-	settled map[string]settled // files that must not change any more
+	settled map[string]settled // files that must no longer change
 
 	meta    []byte // that a planted fault puts back
 	journal []byte // as the last projection left it
@@ -84,7 +84,7 @@ type ticket struct {
 	turn   chan order
 }
 
-// order is what a ticket is told with its turn.
+// order is the decision that a ticket receives with its turn.
 type order struct {
 	worker *worker // that executes an activity
 	err    error   // with which a step fails
@@ -106,7 +106,7 @@ func (w *world) park(k *ticket) order {
 // choose returns a number below n.
 func (w *world) choose(n int) int { return w.random.IntN(n) }
 
-// schedule lets one ticket run at a time until the world is over. All other goroutines are blocked when it chooses,
+// schedule lets one ticket run at a time until the run has ended. All other goroutines are blocked when it chooses,
 // so the order depends on the seed alone.
 func (w *world) schedule() {
 	for {
@@ -152,7 +152,7 @@ func (w *world) pick() bool {
 
 const maxPicks = 60_000
 
-// order is what a ticket is told. Its own choices do not depend on what disturbs the run.
+// order decides what a ticket does. Its own choices do not depend on what disturbs the run.
 func (w *world) order(k *ticket) order {
 	o := order{worker: k.worker}
 	late, place := w.choose(40), w.choose(len(w.workers))
@@ -208,7 +208,7 @@ func (w *world) failure() error {
 	return errors.Join(w.broken...)
 }
 
-// stop gives up a run that does not end.
+// stop terminates a run that does not end.
 func (w *world) stop(err error) {
 	if w.picks > 2*maxPicks { // it did not help
 		panic(fmt.Sprintf("%v; the last steps:\n%s", err, strings.Join(w.log[max(0, len(w.log)-30):], "\n")))
