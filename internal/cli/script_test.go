@@ -250,7 +250,8 @@ func filesCommand(ts *testscript.TestScript, _ bool, args []string) {
 	maps.Copy(before, now)
 }
 
-var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|identity\.key)|grant\.key$|/\.git/passbook-worktrees-lock$`)
+var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|identity\.key)|` +
+	`grant\.key$|/\.git/passbook-worktrees-lock$`)
 
 // turns DIR ID FOLDER... creates a run whose workspace is the first folder at the start, and the next at the end of
 // each turn. A folder with "hand" in its name is a manual edit, back-1 reverts to turn 1, and done
