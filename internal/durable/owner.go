@@ -43,10 +43,8 @@ func (o Owner) String() string {
 	return fmt.Sprintf("%s (pid %d on %s, since %s)", o.What, o.PID, o.Host, o.Since.Format(time.RFC3339))
 }
 
-// ReadOwner reads the record of a lock file. It is the zero Owner if there is none or if it is being written. It does
+// readOwner reads the record of a lock file. It is the zero Owner if there is none or if it is being written. It does
 // not show whether the lock is held.
-func ReadOwner(path string) Owner { return Disk{}.readOwner(path) }
-
 func (d Disk) readOwner(path string) Owner {
 	var o Owner
 	data, err := d.readFile(path)

@@ -1,16 +1,6 @@
 package watch
 
-import (
-	"strings"
-
-	"github.com/charmbracelet/colorprofile"
-)
-
-// Render draws a scene for a terminal of a size, without keys.
-func Render(s Scene, width, height int, dark bool) string {
-	text, _ := newTheme(dark, colorprofile.TrueColor).screen(s, nil, 0, width, height)
-	return text
-}
+import "strings"
 
 // screen draws header, visible panels and foot. last is the maximum offset of the window on the panels.
 // Texts of the scene come from agents and from directories of others: none may control the terminal.

@@ -20,6 +20,12 @@ var update = flag.Bool("update", false, "rewrite the screens in testdata")
 
 var codes = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
+// draw returns a scene on a terminal of a size, without keys.
+func draw(s Scene, width, height int, dark bool) string {
+	text, _ := newTheme(dark, colorprofile.TrueColor).screen(s, nil, 0, width, height)
+	return text
+}
+
 // TestScreens compares the screens with reviewed files.
 func TestScreens(t *testing.T) {
 	for _, row := range []struct {
@@ -55,7 +61,7 @@ func TestEveryWidthFits(t *testing.T) {
 		for width := 20; width <= 200; width += 3 {
 			for _, height := range []int{8, 24, 50, 90} {
 				where := fmt.Sprintf("%s at %dx%d", name, width, height)
-				lines := strings.Split(Render(scene, width, height, false), "\n")
+				lines := strings.Split(draw(scene, width, height, false), "\n")
 				require.LessOrEqual(t, len(lines), height, where)
 				for _, l := range lines {
 					require.LessOrEqual(t, lipgloss.Width(l), width, "%s: %q", where, l)
@@ -78,7 +84,7 @@ func TestSymbolsRepeatColours(t *testing.T) {
 
 // TestThemesDiffer has different colours, and the same text, for each background.
 func TestThemesDiffer(t *testing.T) {
-	dark, light := Render(at35(), 80, 60, true), Render(at35(), 80, 60, false)
+	dark, light := draw(at35(), 80, 60, true), draw(at35(), 80, 60, false)
 	require.NotEqual(t, dark, light)
 	require.Equal(t, codes.ReplaceAllString(dark, ""), codes.ReplaceAllString(light, ""))
 }

@@ -36,7 +36,7 @@ func TestScreenShowsEveryRole(t *testing.T) {
 }
 
 func plainly(s Scene, width, height int) string {
-	return codes.ReplaceAllString(Render(s, width, height, true), "")
+	return codes.ReplaceAllString(draw(s, width, height, true), "")
 }
 
 // TestPanelsKeepTheirPlace compares the first lines of the panels while a call runs, between two calls, and in a loop.

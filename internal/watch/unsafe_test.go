@@ -39,7 +39,7 @@ func TestScreenControlsNoTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			attacked(reflect.ValueOf(&s).Elem(), "\x1b]52;c;aGk=\x07\u009b31m\u202e\x1b[8m")
 			for _, width := range []int{80, 140} {
-				shown := Render(s, width, 200, true)
+				shown := draw(s, width, 200, true)
 				require.NotContains(t, shown, "\x1b[8m")
 				plain := codes.ReplaceAllString(shown, "")
 				require.Equal(t, terminal.Safe(plain), plain)

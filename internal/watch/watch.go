@@ -2,7 +2,7 @@
 // answer it.
 //
 // It shows the records in the run directory and needs no server; [Options] add what only a server knows or does.
-// Drawing is pure: [Render] returns the same screen for the same scene. The terminal is restored at the end, also after
+// Drawing is pure: the same scene has the same screen. The terminal is restored at the end, also after
 // a panic.
 package watch
 
@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -350,18 +349,6 @@ type entry struct {
 	input  textinput.Model
 	typed  bool // it requires a text
 	send   func(text string) tea.Cmd
-}
-
-// Print writes one screen as text for a terminal of that width.
-func Print(w io.Writer, o Options, now time.Time, width int) error {
-	r := reader{o: o}
-	s := r.read(now)
-	if s.err != nil {
-		return s.err
-	}
-	s.scene.Status = s.scene.State.Status
-	_, err := io.WriteString(w, Render(s.scene, width, 1000, true)+"\n")
-	return err
 }
 
 // shot is what was read of the directory.
