@@ -182,6 +182,34 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	require.ErrorContains(t, err, "move "+dir+"/prompt.md aside: ")
 }
 
+// TestStartsInForce: a start whose attempt has failed does not keep the prompt, because a later start has replaced it.
+func TestStartsInForce(t *testing.T) {
+	start := event(t, 1, run.KindPassStart, run.PassStart{Call: "a"})
+	attempt := func(a run.PassAttempt) run.Event { return event(t, 2, run.KindPassAttempt, a) }
+	other := event(t, 3, run.KindPhaseEnd, run.PhaseEnd{})
+	next := event(t, 4, run.KindPassStart, run.PassStart{Call: "b", Agent: "a"})
+	for name, row := range map[string]struct {
+		attempt run.Event
+		kept    bool
+	}{
+		"it has failed":      {attempt(run.PassAttempt{Call: "a", Attempt: 1, Output: blob("out")}), false},
+		"another has failed": {attempt(run.PassAttempt{Call: "c", Message: "a", Output: blob("out")}), true},
+		"it has no output":   {attempt(run.PassAttempt{Call: "a", Prompt: blob("asked")}), true},
+		"it was too late":    {attempt(run.PassAttempt{Call: "a", Late: 1, Output: blob("out")}), true},
+		"it has ended":       {event(t, 2, run.KindPassEnd, run.PassEnd{Call: "a"}), true},
+	} {
+		want := []int64{1, 2, 3, 4}
+		if !row.kept {
+			want = want[1:]
+		}
+		var seqs []int64
+		for _, e := range lastStarts([]run.Event{start, row.attempt, other, next}) {
+			seqs = append(seqs, e.Seq)
+		}
+		require.Equal(t, want, seqs, name)
+	}
+}
+
 // TestRevertToLaterEvent: a damaged revert that names itself or a later event goes back to the event before it.
 func TestRevertToLaterEvent(t *testing.T) {
 	for _, ahead := range []int64{0, 1, 90} {
