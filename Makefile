@@ -56,12 +56,8 @@ temporal-cli: ## build the pinned temporal CLI into the user's cache (first time
 tctl: ## build the archived tctl there too
 	@go -C tools run ./cluster tctl
 
-pictures: server chromium ## take the pictures of the Web UI, console, reports and the live screen that the documentation shows; needs tmux
-	@command -v tmux >/dev/null || { echo "This needs tmux: sudo apt-get install tmux (Debian, Ubuntu), brew install tmux (macOS)" >&2; exit 1; }
-	@go test -count 1 -timeout 20m -run '^TestWebUI|^TestScenarioByEveryClient$$|^TestTerminalPictures|^TestReport$$|^TestConsolePictures$$' ./test/e2e -pictures
-
 tctl-test: server ## build it, and work a run with it
-	@go test -count 1 -run '^TestTctl$$|^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"
+	@go test -count 1 -run '^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"
 
 test: bubblewrap server ## run the tests of all packages and of the programs: eight minutes; SUITES="unit conformance" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
