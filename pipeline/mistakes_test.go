@@ -137,7 +137,7 @@ var mistakes = []mistake{
 			`gemini-stream or text`},
 	{"missing prompt key", "prompt: prompts/judge.md, ", "",
 		`x.yaml:11: prompt is missing in roles.judge; write prompt: prompts/judge.md`},
-	{"missing gives", "gives: report, ", "",
+	{"missing gives:", "gives: report, ", "",
 		`x.yaml:11: gives is missing in roles.judge; write gives: artifact, report, changes or list`},
 	{"missing seed key", ", seed: seed.html", "", `x.yaml:4: seed is missing in artifact; write seed: seed/page.html`},
 	{"missing until", ", until: score >= 3", "",

@@ -1,10 +1,10 @@
-// Usage runs a command and appends a line to a file: name, wall seconds, CPU seconds, exit code.
+// Usage runs a command and appends a line to a file: name, elapsed seconds, CPU seconds, exit code.
 //
 //	usage FILE NAME COMMAND...
 //
 // The CPU time is that of the command and of all processes that it starts. On Linux servers and workers that outlive
-// the process that started them are included: the kernel gives them to this program (PR_SET_CHILD_SUBREAPER). It waits
-// up to 20 seconds for them after the command has ended, and names those that are left.
+// the process that started them are included: they become children of this program (PR_SET_CHILD_SUBREAPER). It waits
+// up to 20 seconds for them after the command has ended, and reports that some are left.
 package main
 
 import (

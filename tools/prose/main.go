@@ -75,11 +75,11 @@ func texts(root string) ([]string, error) {
 	return paths, nil
 }
 
-// isText accepts code that is not a test, and pages. Most Markdown files of examples are prompts and work of agents.
+// isText accepts code and pages. Most Markdown files of examples are prompts and work of agents.
 func isText(name string) bool {
 	switch filepath.Ext(name) {
 	case ".go":
-		return !strings.HasSuffix(name, "_test.go")
+		return true
 	case ".md":
 		deep := strings.Count(name, "/") > 2
 		return !strings.HasPrefix(name, "examples/") || filepath.Base(name) == "README.md" && !deep
