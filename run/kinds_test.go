@@ -19,35 +19,6 @@ func TestEveryKindHasARow(t *testing.T) {
 	require.Len(t, kinds, len(allKinds()), "two rows of one kind")
 }
 
-// The check reports each fault that a new kind may bring.
-func TestIncompleteKindsAreReported(t *testing.T) {
-	whole := kindRow{kind: "planted", fold: unchanged, texts: about[RunEnd](noLog, noHeadline, noStory)}
-	names := map[Kind]string{"planted": "KindPlanted"}
-	type rows = map[string]struct {
-		change func(*kindRow)
-		want   []string
-	}
-	texts := func(t texts) func(*kindRow) { return func(r *kindRow) { r.texts = t } }
-	for name, row := range (rows{
-		"nothing":     {func(*kindRow) {}, nil},
-		"no fold":     {func(r *kindRow) { r.fold = nil }, []string{"planted has no fold"}},
-		"no payload":  {func(r *kindRow) { r.payload = nil }, []string{"planted has no payload"}},
-		"no log line": {texts(about[RunEnd](nil, noHeadline, noStory)), []string{"planted has no log"}},
-		"no headline": {texts(about[RunEnd](noLog, nil, noStory)), []string{"planted has no headline"}},
-		"no story":    {texts(about[RunEnd](noLog, noHeadline, nil)), []string{"planted has no story"}},
-		"no constant": {
-			func(r *kindRow) { r.kind = "other" },
-			[]string{"KindPlanted has no row", "other has no constant"},
-		},
-	}) {
-		t.Run(name, func(t *testing.T) {
-			r := whole
-			row.change(&r)
-			require.ElementsMatch(t, row.want, incomplete(names, index([]kindRow{r})))
-		})
-	}
-}
-
 func incomplete(names map[Kind]string, rows map[Kind]*kindRow) []string {
 	var found []string
 	for k, name := range names {

@@ -12,38 +12,6 @@ func TestEveryStatusHasARow(t *testing.T) {
 	require.Empty(t, incompleteStatuses(declared[Status](t, "Status"), statuses))
 }
 
-// The check reports each fault that a new status may bring.
-func TestIncompleteStatusesAreReported(t *testing.T) {
-	whole := statusRow{
-		status: "planted", class: Live, rfc: "running", color: ColorLive, means: "It is there.", advice: "Go away.",
-		allows: allowed{always: []Operation{Cancel}},
-	}
-	type rows = map[string]struct {
-		change func(*statusRow)
-		want   []string
-	}
-	for name, row := range (rows{
-		"nothing":       {func(*statusRow) {}, nil},
-		"no class":      {func(r *statusRow) { r.class = "" }, []string{"planted has no class"}},
-		"no rfc":        {func(r *statusRow) { r.rfc = "" }, []string{"planted has no rfc"}},
-		"no color":      {func(r *statusRow) { r.color = ColorNone }, []string{"planted has no color"}},
-		"no means":      {func(r *statusRow) { r.means = "" }, []string{"planted has no means"}},
-		"no advice":     {func(r *statusRow) { r.advice = "" }, []string{"planted has no advice"}},
-		"no operations": {func(r *statusRow) { r.allows = allowed{} }, []string{"planted has no operations"}},
-		"no constant": {
-			func(r *statusRow) { r.status = "other" },
-			[]string{"Planted has no row", "other has no constant"},
-		},
-	}) {
-		t.Run(name, func(t *testing.T) {
-			r := whole
-			row.change(&r)
-			names := map[Status]string{"planted": "Planted"}
-			require.ElementsMatch(t, row.want, incompleteStatuses(names, []statusRow{r}))
-		})
-	}
-}
-
 func incompleteStatuses(names map[Status]string, rows []statusRow) []string {
 	var found []string
 	seen := map[Status]bool{}
