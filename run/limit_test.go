@@ -76,34 +76,14 @@ func TestFoldOfLimits(t *testing.T) {
 			if s.Limited != nil {
 				require.Equal(t, row.n, s.Limited.N)
 			}
-			c, ok := run.NewCheckpoint(s, "")
-			if ok {
-				require.Nil(t, c.Reverted(s).Limited)
-				require.Nil(t, c.Branched().Limited)
-			}
+			c, _ := run.NewCheckpoint(s, "")
+			require.Nil(t, c.Reverted(s).Limited)
+			require.Nil(t, c.Branched().Limited)
 		})
 	}
-}
-
-// TestLimitIsCheckpoint: a run that waits for a limit can be reverted and forked there.
-func TestLimitIsCheckpoint(t *testing.T) {
-	s := limitEvents(t, run.RunStart{RunID: "r", Epoch: 1}, run.RunLimited{Limited: run.Limited{}})
-	c, ok := run.NewCheckpoint(s, "")
-	require.True(t, ok)
+	c, made := run.NewCheckpoint(limitEvents(t, start, one), "")
+	require.True(t, made, "the run can be reverted and forked while it waits")
 	require.Equal(t, "cp-2", c.ID)
-}
-
-func TestNextLimit(t *testing.T) {
-	before := run.LimitedCall{Limit: run.Limit{Kind: run.LimitOverload}, Since: "first", N: 3,
-		WaitedMS: 9, AttemptsUsed: 2}
-	for kind, want := range map[run.LimitKind]run.LimitedCall{
-		run.LimitRate:        {Since: "first", N: 4, WaitedMS: 9, AttemptsUsed: 2},
-		run.LimitUnreachable: {Since: "first", N: 4, WaitedMS: 9, AttemptsUsed: 2},
-		run.LimitPlan:        {Since: "now", N: 1, AttemptsUsed: 2},
-	} {
-		want.Limit = run.Limit{Kind: kind}
-		require.Equal(t, want, before.Next(run.Limit{Kind: kind}, "now"))
-	}
 }
 
 func TestLimitText(t *testing.T) {
@@ -141,16 +121,6 @@ func TestLimitText(t *testing.T) {
 	} {
 		require.Equal(t, row.want, row.state.LimitText(run.Clock{Now: now, Zone: row.zone}))
 	}
-}
-
-// TestCutWaitDoesNotCount: an operator ends a wait of an hour after a second.
-func TestCutWaitDoesNotCount(t *testing.T) {
-	call := run.LimitedCall{Limit: run.Limit{Kind: run.LimitRate}, Until: "2026-11-25T10:00:01.000Z",
-		N: 2, WaitedMS: 4_000_000}
-	s := limitEvents(t, run.RunStart{RunID: "r", Epoch: 1},
-		run.RunLimited{Limited: *run.NewLimited([]run.LimitedCall{call})},
-		run.RunUnlimited{Cause: run.LimitOperator})
-	require.EqualValues(t, 4_000_000-3_599_000, s.Limited.WaitedMS)
 }
 
 func TestWaitForTurn(t *testing.T) {

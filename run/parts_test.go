@@ -106,6 +106,7 @@ func TestDamageTexts(t *testing.T) {
 	}
 	whole := JournalDamage{File: "events.jsonl", Found: "f"}
 	require.True(t, whole.Same(JournalDamage{File: "events.jsonl", Found: "g"}), "chains change with every line")
+	require.False(t, whole.Same(JournalDamage{File: "events.jsonl", Found: "f", Line: 3}))
 	segment := JournalDamage{File: SegmentFile + "1", Found: "f"}
 	require.False(t, segment.Same(JournalDamage{File: SegmentFile + "1", Found: "g"}))
 	require.True(t, State{Damage: []JournalDamage{segment, a}}.Damages(a))

@@ -26,29 +26,3 @@ func TestCloneSharesNoSlice(t *testing.T) {
 		}
 	}
 }
-
-// TestSetText: requirement 002 §9.1.
-func TestSetText(t *testing.T) {
-	stages := []run.StageRef{{Name: "corpus", Sets: []string{"S1", "S2"}}, {Name: "polish"}}
-	for want, s := range map[string]run.State{
-		"S1 pending":               {Stages: stages, Next: run.Place{Round: 1}},
-		"S1":                       {Stages: stages, Next: run.Place{Round: 1}, Set: "S1"},
-		"S1 completed, S2 pending": {Stages: stages, Next: run.Place{Round: 2}},
-		"S2 completed":             {Stages: stages, Next: run.Place{Round: 3}},
-		"":                         {Stages: stages, Next: run.Place{Stage: 1, Round: 1}},
-	} {
-		require.Equal(t, want, s.SetText())
-	}
-	require.Empty(t, run.State{Next: run.Place{Stage: 2}}.SetText())
-}
-
-// TestSameDamageWhereTheLineIsNotKnown: digests over all lines change with every line that is added.
-func TestSameDamageWhereTheLineIsNotKnown(t *testing.T) {
-	whole := run.JournalDamage{File: "events.jsonl", Found: "aa"}
-	require.True(t, whole.Same(run.JournalDamage{File: "events.jsonl", Found: "bb"}))
-	require.False(t, whole.Same(run.JournalDamage{File: "events.jsonl", Line: 3, Found: "aa"}))
-	line := run.JournalDamage{File: "events.jsonl", Line: 3, Found: "aa"}
-	require.False(t, line.Same(run.JournalDamage{File: "events.jsonl", Line: 3, Found: "bb"}))
-	segment := run.JournalDamage{File: run.SegmentFile + "ff", Found: "damaged"}
-	require.False(t, segment.Same(run.JournalDamage{File: run.SegmentFile + "ff", Found: run.Missing}))
-}

@@ -93,9 +93,26 @@ func TestCallsThatWaitForLimits(t *testing.T) {
 	require.Equal(t, late, NewLimited([]LimitedCall{waited}).Due(early, "y", false).Until)
 	require.Empty(t, NewLimited([]LimitedCall{waited}).Due(early, "x", false).Until)
 	require.Empty(t, NewLimited([]LimitedCall{waited}).Due(late, "", false).Until)
-	first := LimitedCall{Limit: Limit{Kind: LimitRate}, AttemptsUsed: 2, Since: early, WaitedMS: 9}
-	require.Equal(t, LimitedCall{Limit: Limit{Kind: LimitRate}, AttemptsUsed: 2, Since: late, N: 1},
-		first.Next(Limit{Kind: LimitRate}, late), "the last call met no limit")
+}
+
+// A wait continues those of the calls before it, for any limit that passes soon.
+func TestNextLimit(t *testing.T) {
+	again := LimitedCall{AttemptsUsed: 2, Since: "first", N: 4, WaitedMS: 9}
+	other := LimitedCall{AttemptsUsed: 2, Since: "now", N: 1}
+	for name, row := range map[string]struct {
+		n        int // of the call before
+		from, to LimitKind
+		want     LimitedCall
+	}{
+		"the same kind":              {3, LimitRate, LimitRate, again},
+		"soon":                       {3, LimitOverload, LimitUnreachable, again},
+		"a usage limit":              {3, LimitOverload, LimitPlan, other},
+		"the last call met no limit": {0, LimitRate, LimitRate, other},
+	} {
+		before := LimitedCall{Limit: Limit{Kind: row.from}, Since: "first", N: row.n, WaitedMS: 9, AttemptsUsed: 2}
+		row.want.Limit = Limit{Kind: row.to}
+		require.Equal(t, row.want, before.Next(row.want.Limit, "now"), name)
+	}
 }
 
 // Receivers are notified once: of a usage limit at once, of one that passes soon after fifteen minutes of waits.

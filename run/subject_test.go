@@ -62,27 +62,6 @@ func TestSubjectOfQuestions(t *testing.T) {
 	require.Nil(t, s.About)
 }
 
-// TestKeptDecisionsAndFilesAreBounded keeps the state small.
-func TestKeptDecisionsAndFilesAreBounded(t *testing.T) {
-	s := running(t)
-	for range 20 {
-		var files []run.FileChange
-		for i := range 10 {
-			files = append(files, run.FileChange{Path: strings.Repeat("d/", 400) + strings.Repeat("f", len(s.Files)+i)})
-		}
-		s = fold(s, []run.Event{
-			event(t, run.KindHandoffRequested, "p", run.QuestionRequested{Kind: run.QuestionHandoff, ID: "h", Phase: "p",
-				Actions: []string{"continue"}}),
-			event(t, run.KindHandoffDecided, "p", run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h",
-				Action: "continue", Feedback: strings.Repeat("x", 9000)}),
-			event(t, run.KindWorkspaceUpdated, "p", run.WorkspaceUpdated{Tree: blob("t"), Files: files, Changed: 10}),
-		})
-	}
-	require.Len(t, s.Decisions, 8)
-	require.LessOrEqual(t, len(s.Files), 24)
-	require.Less(t, len(picture(t, s)), 32<<10)
-}
-
 func TestRoundOf(t *testing.T) {
 	require.Equal(t, "2 of at most 2", run.RoundOf(2, 2))
 	require.Equal(t, "3 after 2", run.RoundOf(3, 2))
