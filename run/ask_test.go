@@ -49,7 +49,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 			}
 		}
 	}
-	rows := []row{
+	checkRows(t, []row{
 		{name: "asked, with all that is shown", kind: run.KindHandoffRequested, phase: "PLAN",
 			payload: run.QuestionRequested{
 				Kind: run.QuestionHandoff,
@@ -79,7 +79,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 					DecidedAt: "2026-01-02T03:59:00.000Z",
 				}
 			})},
-		{name: "halt", kind: run.KindHandoffDecided, payload: answer("h1", "halt"), before: waiting,
+		{name: "halt", kind: run.KindHandoffDecided, payload: answer("h1", " Halt "), before: waiting,
 			want: as("halt", haltedIn("validate", "phase_handoff_halt"))},
 		{name: "no id: the one that is open", kind: run.KindHandoffDecided, payload: answer("", "continue"),
 			before: waiting, want: as("continue", goesOn)},
@@ -126,17 +126,6 @@ func TestFoldOfHandoffs(t *testing.T) {
 				s.Status = run.AwaitingHumanReview
 				headed(s)
 			}},
-		{name: "interrupted keeps it", kind: run.KindRunInterrupted,
-			payload: map[string]any{"reason": "terminated", "interrupted_at": "2026-01-02T03:59:00.000Z"},
-			before:  waiting, want: func(s *run.State) {
-				s.Status, s.Reason, s.FinishedAt, s.Markers.InterruptedAt = run.Interrupted, "terminated", now,
-					"2026-01-02T03:59:00.000Z"
-			}},
-		{name: "cancelled clears it", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Cancelled}, before: waiting,
-			want: func(s *run.State) {
-				s.Status, s.FinishedAt, s.Questions = run.Cancelled, now, nil
-				headed(s)
-			}},
 		{name: "across projects a failure keeps none", kind: run.KindRunEnd,
 			payload: run.RunEnd{Status: run.Failed, Reason: "r", Type: "timeout"},
 			before:  func(s *run.State) { waiting(s); s.RunKind = "cross_project" }, want: func(s *run.State) {
@@ -149,10 +138,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 			want:   func(s *run.State) { s.Status, s.FinishedAt, s.Markers.InterruptedAt = run.Interrupted, now, now }},
 		{name: "the program leaves while the run waits", kind: run.KindRunEnd,
 			payload: run.RunEnd{Status: run.AwaitingPhaseHandoff}, before: waiting},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { check(t, r) })
-	}
+	})
 }
 
 func TestFoldOfOtherQuestions(t *testing.T) {
@@ -179,7 +165,7 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 			s.Decided = &run.Decided{Kind: kind, ID: "q1", Action: action}
 		}
 	}
-	rows := []row{
+	checkRows(t, []row{
 		{name: "gate", kind: run.KindGateRequested, payload: asked,
 			want: open(run.AwaitingGateDecision, run.QuestionGate)},
 		{name: "delivery", kind: run.KindDeliveryRequested, payload: asked,
@@ -275,10 +261,7 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 			before: func(s *run.State) {
 				s.Status, s.Reason = run.Done, "review_approved"
 			}, want: headed},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { check(t, r) })
-	}
+	})
 }
 
 func TestFoldOfOutcomes(t *testing.T) {
@@ -295,7 +278,7 @@ func TestFoldOfOutcomes(t *testing.T) {
 		Waiver:           &run.Waiver{Note: "n"},
 		DeliveryOverride: &run.Override{}, RejectedOutcome: true, NoOpOutcome: true, NoChangeOutcome: true,
 	}
-	rows := []row{
+	checkRows(t, []row{
 		{name: "rejected", kind: run.KindRunEnd, payload: end(run.OutcomeRejected),
 			want: done(func(m *run.Markers) { m.RejectedOutcome = true })},
 		{name: "no-op", kind: run.KindRunEnd, payload: end(run.OutcomeNoOp),
@@ -316,10 +299,7 @@ func TestFoldOfOutcomes(t *testing.T) {
 			}, want: func(s *run.State) {
 				s.Status, s.Epoch, s.Starts, s.Markers = run.Running, 2, 2, run.Markers{Waiver: &run.Waiver{Note: "n"}}
 			}},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { check(t, r) })
-	}
+	})
 }
 
 // TestRunEndTakesEveryWord: each status of the table, as the end of a running run. Only those that the table of
@@ -360,19 +340,4 @@ func TestOffered(t *testing.T) {
 	} {
 		require.Equal(t, r.want, run.Offered(r.kind, r.trigger), "%s, %s", r.kind, r.trigger)
 	}
-}
-
-func TestAsks(t *testing.T) {
-	s := running(t)
-	_, open := s.Asks()
-	require.False(t, open)
-	waiting(&s)
-	q, open := s.Asks()
-	require.True(t, open)
-	require.Equal(t, run.Question{Kind: "handoff", ID: "h1", Phase: "validate", Trigger: "rejected",
-		Type: "human_feedback_on_reject"}, q)
-	asks(run.AwaitingHumanReview, run.QuestionReview, "")(&s)
-	q, open = s.Asks()
-	require.True(t, open)
-	require.Equal(t, run.Question{Kind: "review", ID: "q1"}, q)
 }

@@ -26,6 +26,13 @@ func running(t testing.TB) run.State {
 	return fold(run.State{}, passes(t, 0).events[:1])
 }
 
+func checkRows(t *testing.T, rows []row) {
+	t.Helper()
+	for _, r := range rows {
+		t.Run(r.name, func(t *testing.T) { check(t, r) })
+	}
+}
+
 func check(t *testing.T, r row) {
 	t.Helper()
 	s := running(t)
@@ -73,7 +80,7 @@ func TestFoldOfStatuses(t *testing.T) {
 	question := func(to run.Status) func(*run.State) {
 		return func(s *run.State) { s.Status, s.Questions = to, []run.Question{{Kind: run.QuestionHandoff, ID: "h1"}} }
 	}
-	rows := []row{
+	checkRows(t, []row{
 		{name: "a second start", kind: run.KindRunStart, payload: opening(), illegal: true},
 		{name: "started by another program", kind: run.KindRunStarted, illegal: true},
 		{name: "start after done", kind: run.KindRunStart, payload: run.RunStart{Epoch: 2}, before: becomes(run.Done),
@@ -140,40 +147,16 @@ func TestFoldOfStatuses(t *testing.T) {
 			}},
 		{name: "halted, then its end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Halted},
 			before: becomes(run.Halted), want: headed},
-		{name: "interrupted keeps the question", kind: run.KindRunInterrupted, before: func(s *run.State) {
-			question(run.AwaitingPhaseHandoff)(s)
-			flying(s)
-		}, want: func(s *run.State) {
-			s.Status, s.FinishedAt, s.InFlight, s.Markers.InterruptedAt = run.Interrupted, now, nil, now
-		}},
+		{name: "interrupted keeps the question", kind: run.KindRunInterrupted,
+			payload: map[string]any{"reason": "terminated", "interrupted_at": "2026-01-02T03:59:00.000Z"},
+			before: func(s *run.State) {
+				question(run.AwaitingPhaseHandoff)(s)
+				flying(s)
+			}, want: func(s *run.State) {
+				s.Status, s.Reason, s.FinishedAt, s.InFlight = run.Interrupted, "terminated", now, nil
+				s.Markers.InterruptedAt = "2026-01-02T03:59:00.000Z"
+			}},
 		{name: "interrupted after done", kind: run.KindRunInterrupted, before: becomes(run.Done), illegal: true},
-		{name: "asked", kind: run.KindHandoffRequested, payload: map[string]any{
-			"handoff_id": "h2", "phase": "plan", "handoff_type": "human_bypass", "trigger": "rejected", "round": 2,
-			"available_actions": []string{"halt"},
-		}, want: func(s *run.State) {
-			s.Status = run.AwaitingPhaseHandoff
-			s.Questions = []run.Question{{
-				Kind: run.QuestionHandoff, ID: "h2", Phase: "plan", Type: "human_bypass", Trigger: "rejected", Round: 2,
-				Actions: []string{"halt"}, RequestedAt: now,
-			}}
-			headed(s)
-		}},
-		{name: "asked after done", kind: run.KindHandoffRequested, before: becomes(run.Done), illegal: true},
-		{name: "decided: on", kind: run.KindHandoffDecided, payload: map[string]any{"action": "retry_feedback"},
-			before: question(run.AwaitingPhaseHandoff),
-			want: func(s *run.State) {
-				s.Status, s.Questions, s.Decided = run.Running, nil,
-					&run.Decided{Kind: run.QuestionHandoff, ID: "h1", Action: "retry_feedback"}
-			}},
-		{name: "decided: halt", kind: run.KindHandoffDecided, payload: map[string]any{"action": " Halt "},
-			before: question(run.AwaitingPhaseHandoff),
-			want: func(s *run.State) {
-				s.Status, s.Reason, s.FinishedAt, s.Questions = run.Halted, "phase_handoff_halt", now, nil
-				s.Decided = &run.Decided{Kind: run.QuestionHandoff, ID: "h1", Action: "halt"}
-				halted(s, "phase_handoff_halt")
-			}},
-		{name: "decided on a failed run: first an epoch", kind: run.KindHandoffDecided,
-			payload: map[string]any{"action": "continue"}, before: question(run.Failed), illegal: true},
 		{name: "gate decided", kind: run.KindGateDecided, before: becomes(run.AwaitingGateDecision),
 			want: becomes(run.Running)},
 		{name: "delivery halted", kind: run.KindDeliveryDecided, payload: map[string]any{"action": "halt"},
@@ -183,17 +166,13 @@ func TestFoldOfStatuses(t *testing.T) {
 				halted(s, "delivery.decided")
 			}},
 		{name: "review decided when nothing was asked", kind: run.KindReviewDecided, illegal: true},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { check(t, r) })
-	}
+	})
 }
 
 func TestFoldOfWork(t *testing.T) {
 	spend := run.Spend{USD: 0.5, Tokens: run.Tokens{Input: 7}, Estimated: true}
 	paid := run.Totals{Calls: 1, Tokens: run.Tokens{Input: 7}, USD: 0.5, EstimatedUSD: 0.5}
 	builder := run.Pass{Step: "002", Number: 2, InRound: 2, Set: "S1", Role: "builder", Gives: "artifact"}
-	auditor := run.Pass{Step: "audit", Member: "A", Role: "auditor", Gives: "report", Round: 1}
 	flying := func(s *run.State) {
 		s.InFlight = []run.InFlightCall{{Step: "002", Role: "builder"}, {Step: "audit", Member: "A"}}
 	}
@@ -201,20 +180,13 @@ func TestFoldOfWork(t *testing.T) {
 		s.Spent, s.ByRole, s.ByStage = paid, []run.Named{{Name: role, Totals: paid}},
 			[]run.Named{{Name: "write", Totals: paid}}
 	}
-	rows := []row{
+	checkRows(t, []row{
 		{name: "phase begins", kind: run.KindPhaseStart, payload: run.PhaseStart{Key: "write", Round: 2},
 			before: func(s *run.State) {
 				s.Values, s.Pictures = []run.Value{{Name: "score"}}, ptr(blob("old"))
 			}, want: func(s *run.State) {
 				s.Phase, s.Round, s.PhaseOpen, s.Values, s.Pictures = "write", 2, true, nil, nil
 			}},
-		{name: "phase without a key", kind: run.KindPhaseStart, phase: "PLAN", payload: map[string]any{"title": "Plan"},
-			want: func(s *run.State) {
-				s.Phase, s.PhaseOpen = "Plan", true
-			}},
-		{name: "phase with nothing but its line's", kind: run.KindPhaseStart, phase: "PLAN", want: func(s *run.State) {
-			s.Phase, s.PhaseOpen = "PLAN", true
-		}},
 		{name: "phase through", kind: run.KindPhaseEnd,
 			payload: run.PhaseEnd{Key: "write", Outcome: " OK ", Round: 3, Repeats: true, Next: &run.Place{Stage: 1}},
 			before:  func(s *run.State) { s.PhaseOpen, s.Settled = true, []string{"A"} },
@@ -238,9 +210,6 @@ func TestFoldOfWork(t *testing.T) {
 					Attempt: 2}
 				count(s, "builder")
 			}},
-		{name: "a worker is lost: the call keeps its number", kind: run.KindPassAttempt,
-			payload: run.PassAttempt{Pass: auditor, Category: "lost"}, before: flying,
-			want: func(s *run.State) { s.InFlight = s.InFlight[:1] }},
 		{name: "artifact", kind: run.KindArtifactUpdated, payload: run.ArtifactUpdated{Artifact: blob("new")},
 			want: func(s *run.State) { s.Artifact = ptr(blob("new")) }},
 		{name: "note", kind: run.KindNoteAppended, payload: run.NoteAppended{Note: "discovery", Whole: blob("whole")},
@@ -267,11 +236,6 @@ func TestFoldOfWork(t *testing.T) {
 		{name: "no score", kind: run.KindScoreRecorded, payload: run.ScoreRecorded{}, before: func(s *run.State) {
 			s.Score, s.Values = ptr(1.0), []run.Value{{Name: "score", Text: "1"}}
 		}, want: func(s *run.State) { s.Score, s.Values = nil, []run.Value{{Name: "score", Text: "null"}} }},
-		{name: "checkpoint", kind: run.KindCheckpointCreated, payload: run.CheckpointCreated{ID: "cp-S1", AtPass: 8, USD: 1},
-			want: func(s *run.State) {
-				s.Checkpoint = &run.CheckpointRef{ID: "cp-S1", Seq: 9, TS: now, AtPass: 8, USD: 1, Artifact: s.Artifact.Digest}
-				s.Checkpoints = []run.CheckpointRef{*s.Checkpoint}
-			}},
 		{name: "warned", kind: run.KindBudgetWarning, want: func(s *run.State) { s.Warned = true }},
 		{name: "exceeded is a problem; the pause is another event", kind: run.KindBudgetExceeded, phase: "write",
 			payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 2}, TotalUSD: 2.5}, want: func(s *run.State) {
@@ -288,65 +252,15 @@ func TestFoldOfWork(t *testing.T) {
 			s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io",
 				Message: strings.Repeat("ä", 100) + "…" + strings.Repeat("ä", 199), Attempt: 4}
 		}},
-		{name: "the cause at the end of a long error", kind: run.KindRunPaused, payload: run.RunPaused{Reason: run.DiskFull,
-			Detail: "write " + strings.Repeat("d", 300) + ": no space left on device"},
-			want: func(s *run.State) {
-				s.Status, s.Reason = run.Paused, run.DiskFull
-				s.Problem = &run.Problem{TS: now, Context: "run", Category: "file-io",
-					Message: "write " + strings.Repeat("d", 94) + "…" + strings.Repeat("d", 174) + ": no space left on device"}
-				headed(s)
-			}},
 		{name: "raised", kind: run.KindBudgetRaised, payload: run.BudgetEvent{Budget: run.Budget{CapUSD: 9, WarnUSD: 8}},
 			before: func(s *run.State) { s.Warned = true },
 			want:   func(s *run.State) { s.Budget, s.Warned = run.Budget{CapUSD: 9, WarnUSD: 8}, false }},
-		{name: "refused decisions are counted", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause"},
-			want: func(s *run.State) { s.Refused = 1 }},
 		{name: "many at once", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause", Count: 1000},
 			before: func(s *run.State) { s.Refused = 100 },
 			want:   func(s *run.State) { s.Refused = 1100 }},
 		{name: "a moved directory", kind: run.KindRunRehomed, payload: run.RunRehomed{From: "/a", To: "/b"}},
 		{name: "unknown kind", kind: "weather.changed", payload: map[string]any{"status": "done"}},
-	}
-	for _, r := range rows {
-		t.Run(r.name, func(t *testing.T) { check(t, r) })
-	}
-}
-
-func TestFoldOfAPassThatEnds(t *testing.T) {
-	before := running(t)
-	before.InFlight, before.Failure = []run.InFlightCall{{Step: "002"}},
-		&run.Failure{FailedPass: run.FailedPass{Step: "002"}}
-	before.Replies = []run.Reply{{Step: "001", Phase: "write"}}
-	end := run.PassEnd{
-		Pass: run.Pass{Step: "002", Number: 2, InRound: 2, Role: "verifier"}, Outcome: "ok",
-		DurationMS: 12, Verdict: "APPROVED",
-		Reply: ptr(blob("reply")), Validation: run.Validation{Warnings: []string{"a", "b"}}, Spend: run.Spend{USD: 1},
-		LastInRound: true,
-		Next:        &run.Place{Round: 1, Step: 2},
-	}
-	after := fold(before, []run.Event{event(t, run.KindPassEnd, "write", end)})
-
-	require.Empty(t, after.InFlight)
-	require.Nil(t, after.Failure)
-	require.Equal(t, run.PassCount{Total: 16, LastSettled: 2, Invalid: 1, Warnings: 2}, after.Passes)
-	require.Equal(t, []int64{12}, after.DurationsMS)
-	require.Equal(t, run.Place{Round: 1, Step: 2}, after.Next)
-	require.Equal(t, []run.Reply{{Step: "001", Phase: "write"}, {Step: "002", Role: "verifier", Phase: "write",
-		Reply: blob("reply"), Judges: true}}, after.Replies)
-	require.Equal(t, []run.Value{{Name: "verdict", Text: "APPROVED"}}, after.Values)
-	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}),
-		event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
-	require.Empty(t, next.Values)
-	require.Equal(t, "APPROVED", next.Verdict, "the last verdict is that of the run, whatever came after it")
-	changed := run.PassEnd{Pass: run.Pass{Step: "003", Role: "builder"}, Outcome: "ok", Tree: ptr(blob("tree"))}
-	require.Empty(t, fold(next, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict,
-		"what was approved is not what is there now")
-	rejected := next
-	rejected.Verdict = "rejected"
-	require.Equal(t, "rejected", fold(rejected, []run.Event{event(t, run.KindPassEnd, "build", changed)}).Verdict,
-		"until the next check")
-	require.Equal(t, "cp-9", after.Checkpoint.ID)
-	require.InDelta(t, 1.0, after.Checkpoint.USD, 0)
+	})
 }
 
 // TestVerdictOfAPass: a verdict that approves the work counts until the work changes, any other until the next one, and
@@ -383,6 +297,20 @@ func TestVerdictOfAPass(t *testing.T) {
 	}
 }
 
+// TestFoldOfAPassThatEnds counts a failed validation, and keeps the verdict over the stages after it.
+func TestFoldOfAPassThatEnds(t *testing.T) {
+	end := run.PassEnd{Pass: run.Pass{Step: "002", Number: 2}, Outcome: "ok", Verdict: "APPROVED",
+		Validation: run.Validation{Warnings: []string{"a", "b"}}, Spend: run.Spend{USD: 1}}
+	after := fold(running(t), []run.Event{event(t, run.KindPassEnd, "write", end)})
+	require.Equal(t, run.PassCount{Total: 16, LastSettled: 2, Invalid: 1, Warnings: 2}, after.Passes)
+	require.Equal(t, run.CheckpointRef{ID: "cp-9", Seq: 9, TS: now, AtPass: 2, USD: 1, Artifact: blob("seed").Digest},
+		*after.Checkpoint)
+	require.Equal(t, []run.Value{{Name: "verdict", Text: "APPROVED"}}, after.Values)
+	next := fold(after, []run.Event{event(t, run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write"}),
+		event(t, run.KindPhaseStart, "check", run.PhaseStart{Key: "check"})})
+	require.Equal(t, "APPROVED", next.Verdict)
+}
+
 // TestMembersOfAGroup settle one by one; the place moves with the last.
 func TestMembersOfAGroup(t *testing.T) {
 	member := func(name string, next *run.Place) run.Event {
@@ -398,26 +326,6 @@ func TestMembersOfAGroup(t *testing.T) {
 	require.Equal(t, run.Place{Round: 1, Step: 1}, s.Next)
 }
 
-// TestStreamsOfAnotherProgram end as that program's snapshot records, whatever it leaves out: epochs, decisions, ends
-// of interrupted runs.
-func TestStreamsOfAnotherProgram(t *testing.T) {
-	all := excerpts(t)
-	s := fold(run.ForeignState(), all["another-program-done"])
-	require.Equal(t, run.Done, s.Status)
-
-	events := all["another-program-asked"]
-	s = fold(run.ForeignState(), events[:10])
-	require.Equal(t, run.AwaitingPhaseHandoff, s.Status)
-	require.Equal(t, "validate_plan:plan_round:1", s.Questions[0].ID)
-	s = fold(s, events[10:12])
-	require.Equal(t, run.Interrupted, s.Status)
-	require.Len(t, s.Questions, 1, "an interrupted run keeps its question")
-	s = fold(s, events[12:])
-	require.Equal(t, run.Done, s.Status)
-	require.Empty(t, s.Questions)
-	require.Equal(t, 4, s.Starts)
-}
-
 // TestTimeNeverGoesBack, and the lookups.
 func TestTimeNeverGoesBack(t *testing.T) {
 	s := running(t)
@@ -426,9 +334,7 @@ func TestTimeNeverGoesBack(t *testing.T) {
 	require.Equal(t, at, s.TS)
 	require.Equal(t, int64(2), s.Seq)
 
-	s.Tries, s.Values = []run.Tries{{Member: "A", Judged: 2}}, []run.Value{{Name: "score", Text: "3"}}
-	require.Equal(t, 3, s.Try("A"))
-	require.Equal(t, 1, s.Try(""))
+	s.Values = []run.Value{{Name: "score", Text: "3"}}
 	text, ok := s.Value("score")
 	require.True(t, ok)
 	require.Equal(t, "3", text)
