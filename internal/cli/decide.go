@@ -45,6 +45,9 @@ Each question offers some of these actions; --show lists them:
 		if err != nil {
 			return err
 		}
+		if s.Lost != nil {
+			return s.Lost
+		}
 		if *asJSON {
 			return a.jsonQuestion(s, show)
 		}

@@ -43,6 +43,9 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 	}
 	q, open := now.State.Asks()
 	if !open {
+		if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness != run.LiveOpen {
+			return Decision{}, lost
+		}
 		if err := workflows.CheckDecision(now.State, m); err != nil {
 			return Decision{}, notDecided(now, effective, err)
 		}
