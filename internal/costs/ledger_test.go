@@ -135,11 +135,14 @@ func TestCallAfterDamageIsRecordedBehindIt(t *testing.T) {
 		}
 		damages := h.damages()
 		require.Len(t, damages, 1, "the file has been replaced")
-		require.Equal(t, []any{kept(n + 1), false, n + 1}, []any{damages[0].File, damages[0].Open, damages[0].Restored})
+		require.Equal(t, kept(n+1), damages[0].File)
+		require.False(t, damages[0].Open)
+		require.Equal(t, n+1, damages[0].Restored)
 		raw, err := os.ReadFile(kept(n + 1))
 		require.NoError(t, err)
 		require.Equal(t, text, string(raw))
-		require.Equal(t, []any{1.0, n + 1}, []any{h.used().USD, h.used().Reserved.Calls})
+		require.Equal(t, 1.0, h.used().USD)
+		require.Equal(t, n+1, h.used().Reserved.Calls)
 	}
 	lines := h.lines()
 	require.NoError(t, os.WriteFile(h.file(), []byte(strings.Join(lines[:len(lines)-1], "")+"x\n"), 0o600))
@@ -198,7 +201,8 @@ func TestShrunkFileIsDamaged(t *testing.T) {
 		require.InDelta(t, 2, sum.Total.USD, 1e-9, name)
 		require.Equal(t, []Damage{{Day: "2026-11-25", File: h.file(), Open: true}}, sum.Damage, name)
 		require.Nil(t, h.reserve("r/2", Budget{}))
-		require.Equal(t, []any{2.0, 1}, []any{h.used().USD, h.used().Reserved.Calls}, name)
+		require.Equal(t, 2.0, h.used().USD, name)
+		require.Equal(t, 1, h.used().Reserved.Calls, name)
 	}
 	h := newHost(t)
 	require.Nil(t, h.reserve("r/1", Budget{}))

@@ -90,7 +90,9 @@ func TestSettleLooksAtOneCall(t *testing.T) {
 	h.settled("r/1")
 	sum, err := h.program().Summarize(reserved.Add(-time.Hour), ByPipeline)
 	require.NoError(t, err)
-	require.Equal(t, []any{2.0, 2, 1}, []any{sum.Total.USD, sum.Total.Calls, sum.Running.Calls})
+	require.Equal(t, 2.0, sum.Total.USD)
+	require.Equal(t, 2, sum.Total.Calls)
+	require.Equal(t, 1, sum.Running.Calls)
 	lines := h.lines()
 	require.Len(t, lines, 4)
 	for i, line := range lines {
@@ -102,7 +104,8 @@ func TestSettleLooksAtOneCall(t *testing.T) {
 	require.NoError(t, os.WriteFile(h.file(), []byte(strings.Join(lines, "")+again), 0o600))
 	sum, err = h.program().Summarize(reserved.Add(-time.Hour), ByPipeline)
 	require.NoError(t, err)
-	require.Equal(t, []any{2.0, 0}, []any{sum.Total.USD, len(sum.Damage)}, "the same part twice")
+	require.Equal(t, 2.0, sum.Total.USD, "the same part twice")
+	require.Equal(t, 0, len(sum.Damage), "the same part twice")
 }
 
 // TestCallOfLostSupervisorIsLost: a call whose supervisor is gone is lost, unless its worker is storing the answer.
@@ -224,7 +227,9 @@ func TestUnavailableStore(t *testing.T) {
 		}
 		day, err := l.Today()
 		require.NoError(t, err)
-		require.Equal(t, []any{2.0, 1, 1}, []any{day.USD, day.Calls, day.Reserved.Calls})
+		require.Equal(t, 2.0, day.USD)
+		require.Equal(t, 1, day.Calls)
+		require.Equal(t, 1, day.Reserved.Calls)
 	}
 	none := h.program()
 	none.opt.Open = nil
@@ -265,7 +270,9 @@ func TestDamageIsRestoredFromAllStores(t *testing.T) {
 		require.Nil(t, h.reserve("c/1", Budget{}))
 		damages := h.damages()
 		require.Len(t, damages, 1)
-		require.Equal(t, []any{3, 1, false}, []any{damages[0].Lines, damages[0].Restored, damages[0].Open})
+		require.Equal(t, 3, damages[0].Lines)
+		require.Equal(t, 1, damages[0].Restored)
+		require.False(t, damages[0].Open)
 		if away {
 			require.Equal(t, second+": it is away", damages[0].Problem)
 			require.InDelta(t, 2, h.used().USD, 1e-9)
@@ -348,7 +355,9 @@ func TestSummaryOfReservations(t *testing.T) {
 	}
 	require.Equal(t, []int{1, 1}, []int{l.AtLeastCalls, l.UnknownCalls})
 	l.add(run.Spend{USD: 3, Known: run.CostAtLeast})
-	require.Equal(t, []any{2, 1, 5.0}, []any{l.AtLeastCalls, l.UnknownCalls, l.AtLeastUSD})
+	require.Equal(t, 2, l.AtLeastCalls)
+	require.Equal(t, 1, l.UnknownCalls)
+	require.Equal(t, 5.0, l.AtLeastUSD)
 	l.add(run.Spend{USD: 1, Known: run.CostExact, Covers: 3})
 	require.Equal(t, []int{0, 0}, []int{l.AtLeastCalls, l.UnknownCalls}, "the costs of all calls are known now")
 }

@@ -203,8 +203,11 @@ func TestFileHasWhatWasReserved(t *testing.T) {
 	require.Equal(t, row{N: 1, Version: 1, At: "2026-11-25T10:00:00.000Z", Kind: kindReserved, Call: &c}, reserved)
 	require.Equal(t, accounts.Account{ID: "0123456789abcdef", Name: "claude"}, reserved.Call.Account)
 	cost.Prices = nil
-	require.Equal(t, []any{2, "2026-11-25T10:01:00.000Z", kindCost, key{"r/1", 3}, &cost}, []any{settled.N, settled.At,
-		settled.Kind, settled.Of, settled.Spend})
+	require.Equal(t, 2, settled.N)
+	require.Equal(t, "2026-11-25T10:01:00.000Z", settled.At)
+	require.Equal(t, kindCost, settled.Kind)
+	require.Equal(t, key{"r/1", 3}, settled.Of)
+	require.Equal(t, &cost, settled.Spend)
 	info, err := os.Stat(h.file())
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
@@ -273,5 +276,7 @@ func TestAnswerOfAnotherRunCostsNothing(t *testing.T) {
 		h.settled(id)
 	}
 	d := h.used()
-	require.Equal(t, []any{2.0, 1, 0}, []any{d.USD, d.Calls, d.Reserved.Calls})
+	require.Equal(t, 2.0, d.USD)
+	require.Equal(t, 1, d.Calls)
+	require.Equal(t, 0, d.Reserved.Calls)
 }

@@ -56,7 +56,9 @@ func TestSourceOfARebuild(t *testing.T) {
 	in.Snapshot = &workflows.Snapshot{Head: "older"}
 	e.take(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: e.payloads(in)}}})
-	require.Equal(t, []any{"r", "file:///store", "older"}, []any{e.r.src.Claim.RunID, e.r.src.Store, e.r.src.Head})
+	require.Equal(t, "r", e.r.src.Claim.RunID)
+	require.Equal(t, "file:///store", e.r.src.Store)
+	require.Equal(t, "older", e.r.src.Head)
 
 	batch := func(first int64) contract.ProjectInput {
 		return contract.ProjectInput{Epoch: 2, First: first, Prev: "before", Lines: []string{"line"}, Head: "head"}
@@ -72,7 +74,10 @@ func TestSourceOfARebuild(t *testing.T) {
 	var firsts []int64
 	for _, b := range e.r.src.Batches {
 		firsts = append(firsts, b.First)
-		require.Equal(t, []any{2, run.Chain("before"), []string{"line"}, "head"}, []any{b.Epoch, b.Prev, b.Lines, b.Head})
+		require.Equal(t, 2, b.Epoch)
+		require.Equal(t, run.Chain("before"), b.Prev)
+		require.Equal(t, []string{"line"}, b.Lines)
+		require.Equal(t, "head", b.Head)
 	}
 	require.Equal(t, []int64{1, 2, 3}, firsts)
 	e.activity(contract.Project, batch(4), contract.ProjectResult{Outcome: run.ProjectionFinal,
