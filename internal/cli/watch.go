@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,9 +36,13 @@ pauses or finishes.`,
 	asJSON := cmd.Flags().Bool("json", false,
 		"print the events as JSON, one per line, until the run pauses or finishes")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		damage := sync.OnceValue(func() error { return a.damage(ctx, d) })
 		if *asJSON {
-			return a.followEvents(ctx, d, func(s run.State) bool {
-				return s.Status.Closed() && s.Status != "" || s.Status.NeedsOperator()
+			return a.followEvents(ctx, d, func(s run.State) (bool, error) {
+				if s.Status.Closed() && s.Status != "" || s.Status.NeedsOperator() {
+					return true, nil
+				}
+				return false, damage()
 			})
 		}
 		if in, out, ok := a.terminal(); ok {
@@ -58,7 +64,7 @@ pauses or finishes.`,
 				}
 			}
 			if !rests || err != nil {
-				return false, err
+				return false, cmp.Or(err, damage())
 			}
 			v.clear()
 			return true, a.goodbye(d, v.state, 0)
@@ -77,9 +83,8 @@ log: their text and tool calls, each line after the name of the call.`,
 	asJSON := cmd.Flags().Bool("json", false, "print the events instead of the log, as JSON, one per line")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		if *asJSON {
-			return a.followEvents(ctx, d, func(s run.State) bool {
-				return !follow || s.Status.Closed() &&
-					s.Status != ""
+			return a.followEvents(ctx, d, func(s run.State) (bool, error) {
+				return !follow || s.Status.Closed() && s.Status != "", nil
 			})
 		}
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
@@ -88,8 +93,17 @@ log: their text and tool calls, each line after the name of the call.`,
 	})
 }
 
+// damage returns what is wrong with a run directory that no worker repairs; nil: nothing.
+func (a *app) damage(ctx context.Context, d rundir.Dir) error {
+	s, err := a.inspect(ctx, d)
+	if err != nil || s.Effective.Liveness == run.LiveOpen {
+		return err
+	}
+	return cmp.Or(s.Lost, s.Now.Why)
+}
+
 // followEvents prints the lines of the journal, and new lines as they are written, until the state of the run is final.
-func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.State) bool) error {
+func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.State) (bool, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	fold := d.Fold()
@@ -105,7 +119,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 			fold.Apply(line.Event)
 			fmt.Fprintf(a.out, "%s\n", fold.Current().Wording.Line(line.Bytes))
 		}
-		return final(fold.State()), nil
+		return final(fold.State())
 	})
 }
 
