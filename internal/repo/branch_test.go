@@ -33,17 +33,6 @@ func TestCreateBranch(t *testing.T) {
 	require.Equal(t, files{"a.txt": "a\n"}, read(t, dir))
 }
 
-func TestFastForwardCheckedOutBranch(t *testing.T) {
-	t.Parallel()
-	r, dir, _, work := delivered(t)
-	write(t, dir, files{"mine.txt": "m\n"})
-	for range 2 {
-		require.NoError(t, r.FastForward(t.Context(), "main", work))
-		require.Equal(t, files{"a.txt": "a2\n", "new.txt": "n\n", "mine.txt": "m\n"}, read(t, dir))
-		require.Equal(t, work, run(t, dir, "rev-parse", "main"))
-	}
-}
-
 func TestFastForwardOtherBranch(t *testing.T) {
 	t.Parallel()
 	r, dir, base, work := delivered(t)
@@ -152,8 +141,7 @@ func TestOpenWorktree(t *testing.T) {
 	moved := filepath.Join(folder(t), "moved")
 	require.NoError(t, os.Rename(w.Root(), moved))
 	write(t, moved, files{"a.txt": "b\n"})
-	again := must(OpenWorktree(ctx, moved))(t)
-	changes := must(again.Changes(ctx, base))(t)
+	changes := must(must(OpenWorktree(ctx, moved))(t).Changes(ctx, base))(t)
 	require.Equal(t, []Change{{Path: "a.txt", Kind: Changed, Added: 1, Removed: 1}}, changes)
 
 	_, err := OpenWorktree(ctx, dir)

@@ -21,9 +21,8 @@ func TestCommitExactPaths(t *testing.T) {
 	require.NoError(t, os.Rename(filepath.Join(w.Root(), "old name.txt"), filepath.Join(w.Root(), "new name.txt")))
 	run(t, w.Root(), "add", "staged.txt")
 
-	id, err := w.Commit(t.Context(), "pass 3\n\nwhat it did\n", "a.txt", "new/file.txt", "gone.txt", "old name.txt",
-		"new name.txt")
-	require.NoError(t, err)
+	id := must(w.Commit(t.Context(), "pass 3\n\nwhat it did\n", "a.txt", "new/file.txt", "gone.txt", "old name.txt",
+		"new name.txt"))(t)
 	require.Equal(t, run(t, w.Root(), "rev-parse", "passbook/r1"), id)
 	require.Equal(t, base, run(t, w.Root(), "rev-parse", id+"^"))
 	require.Equal(t, "M a.txt D gone.txt R100 old name.txt new name.txt A new/file.txt",
@@ -46,8 +45,7 @@ func TestCommitFileFolderSwap(t *testing.T) {
 	}
 	write(t, w.Root(), files{"file/inside": "i\n", "folder": "now a file\n"})
 	require.NoError(t, os.Symlink("file", filepath.Join(w.Root(), "linked")))
-	changes := must(w.Changes(t.Context(), base))(t)
-	must(w.Commit(t.Context(), "swap", Paths(changes)...))(t)
+	must(w.Commit(t.Context(), "swap", Paths(must(w.Changes(t.Context(), base))(t))...))(t)
 	require.Equal(t, "file/inside folder linked", words(run(t, w.Root(), "ls-tree", "-r", "--name-only", "HEAD")))
 	require.Empty(t, status(t, w.Root()))
 }
@@ -144,8 +142,7 @@ func TestImportChanges(t *testing.T) {
 			require.Equal(t, index, run(t, dir, "ls-files", "--stage"))
 
 			write(t, dir, files{"late.txt": "l\n"})
-			again := must(w.ImportChanges(ctx, r, row.untracked))(t)
-			require.Equal(t, base, again)
+			require.Equal(t, base, must(w.ImportChanges(ctx, r, row.untracked))(t))
 			require.Equal(t, row.want, read(t, w.Root()))
 		})
 	}

@@ -45,8 +45,7 @@ func TestFolders(t *testing.T) {
 func TestBetween(t *testing.T) {
 	t.Parallel()
 	r, _, base, work := delivered(t)
-	c := must(r.Between(t.Context(), base, work))(t)
-	changes := must(c.Changes(t.Context(), "new.txt"))(t)
+	changes := must(must(r.Between(t.Context(), base, work))(t).Changes(t.Context(), "new.txt"))(t)
 	require.Equal(t, []Change{{Path: "new.txt", Kind: Added, Added: 1}}, changes)
 	_, err := r.Between(t.Context(), base, "nowhere")
 	require.ErrorContains(t, err, "find commit nowhere")

@@ -110,8 +110,7 @@ func TestApplied(t *testing.T) {
 		require.NoError(t, err, row.name)
 		require.Equal(t, row.want, applied, row.name)
 	}
-	applied := must(r.Applied(ctx, nil))(t)
-	require.True(t, applied, "an empty patch")
+	require.True(t, must(r.Applied(ctx, nil))(t), "an empty patch")
 	_, err := r.Applied(ctx, []byte("no patch\n"))
 	require.Error(t, err)
 	over, cancel := context.WithCancel(ctx)
@@ -133,8 +132,7 @@ func TestCommitPaths(t *testing.T) {
 	require.Equal(t, id+" "+base, run(t, dir, "log", "-1", "--format=%H %P", "main"))
 	require.Equal(t, "M b.txt", status(t, dir), "what the user staged stays staged")
 
-	again := must(r.CommitPaths(ctx, "Do it\n", paths...))(t)
-	require.Empty(t, again)
+	require.Empty(t, must(r.CommitPaths(ctx, "Do it\n", paths...))(t))
 }
 
 func TestScratch(t *testing.T) {

@@ -40,7 +40,9 @@ func TestDirt(t *testing.T) {
 			},
 			Dirt{Unstaged: []string{"a.txt"}},
 		},
-		{"untracked, not ignored, in a folder", writes(files{"new/one.txt": "1\n", "new/two.txt": "2\n", "ignored/x": "x\n"}), Dirt{Untracked: []string{"new/one.txt", "new/two.txt"}}},
+		{"untracked, not ignored, in a folder",
+			writes(files{"new/one.txt": "1\n", "new/two.txt": "2\n", "ignored/x": "x\n"}),
+			Dirt{Untracked: []string{"new/one.txt", "new/two.txt"}}},
 		{"odd names", writes(files{odd: "o\n", "1 M. x": "o\n"}), Dirt{
 			Untracked: []string{"1 M. x", odd},
 		}},
@@ -58,8 +60,7 @@ func TestDirt(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n", ".gitignore": "ignored/\n"})
 			row.do(t, dir)
-			got := must(r.Dirt(t.Context()))(t)
-			require.Equal(t, row.want, got)
+			require.Equal(t, row.want, must(r.Dirt(t.Context()))(t))
 		})
 	}
 }
@@ -96,8 +97,7 @@ func TestDirtWritesNothing(t *testing.T) {
 	d := must(r.Dirt(t.Context()))(t)
 	require.Empty(t, d.Paths())
 	require.Empty(t, d.Operation)
-	after := must(os.ReadFile(index))(t)
-	require.Equal(t, before, after)
+	require.Equal(t, before, must(os.ReadFile(index))(t))
 }
 
 func TestInvalidStatusOutputIsRefused(t *testing.T) {

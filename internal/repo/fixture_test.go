@@ -46,8 +46,7 @@ func run(t *testing.T, dir string, args ...string) string {
 // folder is an empty folder, without symbolic links in its path.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir := must(filepath.EvalSymlinks(t.TempDir()))(t)
-	return dir
+	return must(filepath.EvalSymlinks(t.TempDir()))(t)
 }
 
 // files are written below a folder: path to content.
@@ -116,8 +115,7 @@ func initial(t *testing.T, fs files) (*Repo, string) {
 	write(t, dir, fs)
 	run(t, dir, "add", "-A")
 	run(t, dir, "commit", "-q", "--allow-empty", "-m", "first")
-	r := must(Open(t.Context(), dir))(t)
-	return r, dir
+	return must(Open(t.Context(), dir))(t), dir
 }
 
 // worktree makes a run's checkout of the repository's HEAD.

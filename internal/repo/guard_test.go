@@ -45,8 +45,7 @@ func attacked(t *testing.T) (r *Repo, dir, base string, w *Worktree) {
 func uses(t *testing.T, w *Worktree, base string) {
 	t.Helper()
 	write(t, w.root, files{"a.txt": "changed\n", "new.txt": "new\n"})
-	c := must(w.Since(t.Context(), base))(t)
-	must(c.Patch(t.Context()))(t)
+	must(must(w.Since(t.Context(), base))(t).Patch(t.Context()))(t)
 	must(w.Dirt(t.Context()))(t)
 	must(WorktreeDirt(t.Context(), w.root))(t)
 	must(w.Commit(t.Context(), "A pass", "a.txt", "new.txt"))(t)
@@ -57,8 +56,7 @@ func TestReceivedConfigurationRunsNothing(t *testing.T) {
 	t.Parallel()
 	_, dir, base, w := attacked(t)
 	mark := planted(t, dir)
-	r := must(OpenReceived(t.Context(), dir))(t)
-	w = must(r.Worktree(t.Context(), w.root))(t)
+	w = must(must(OpenReceived(t.Context(), dir))(t).Worktree(t.Context(), w.root))(t)
 	uses(t, w, base)
 	require.NoFileExists(t, mark)
 

@@ -26,8 +26,7 @@ func cutOff(t *testing.T) (r *Repo, dir string, patch []byte, before, after file
 	before, after = read(t, dir), read(t, w.Root())
 	after["a.txt"] = "mine\n" + tenLines + "11\n"
 	paths := must(r.touched(t.Context(), patch))(t)
-	made := must(r.contents(t.Context(), paths, patch))(t)
-	must(save(r.root, r.backupOf(patch), paths, made))(t)
+	must(save(r.root, r.backupOf(patch), paths, must(r.contents(t.Context(), paths, patch))(t)))(t)
 	return r, dir, patch, before, after
 }
 
@@ -66,8 +65,7 @@ func TestInterruptedApplyIsRepeated(t *testing.T) {
 			t.Parallel()
 			r, dir, patch, before, after := cutOff(t)
 			row.did(t, dir)
-			applied := must(r.Applied(t.Context(), patch))(t)
-			require.Equal(t, row.done, applied)
+			require.Equal(t, row.done, must(r.Applied(t.Context(), patch))(t))
 			require.NoDirExists(t, r.backupOf(patch))
 			if !row.done {
 				require.Equal(t, before, read(t, dir), "put back")
@@ -105,8 +103,7 @@ func TestBackupWithoutListIsIgnored(t *testing.T) {
 	t.Parallel()
 	r, dir, patch, _, after := cutOff(t)
 	erase(t, r.backupOf(patch), listFile)
-	applied := must(r.Applied(t.Context(), patch))(t)
-	require.False(t, applied)
+	require.False(t, must(r.Applied(t.Context(), patch))(t))
 	require.NoDirExists(t, r.backupOf(patch))
 	require.NoError(t, r.Apply(t.Context(), patch))
 	require.Equal(t, after, read(t, dir))
@@ -140,16 +137,14 @@ func TestKilledApply(t *testing.T) {
 	write(t, dir, files{".git/patch": string(patch)})
 	run(t, dir, "config", "filter.bad.clean", "cat")
 	run(t, dir, "config", "filter.bad.smudge", "kill -9 $PASSBOOK_TEST_PID $PPID")
-	self := must(os.Executable())(t)
-	cmd := exec.CommandContext(t.Context(), self)
+	cmd := exec.CommandContext(t.Context(), must(os.Executable())(t))
 	cmd.Env = append(os.Environ(), "PASSBOOK_TEST_APPLY="+dir)
 	out, err := cmd.CombinedOutput()
 	require.ErrorContains(t, err, "killed", string(out))
 	require.NotEqual(t, before, read(t, dir), "it was half done")
 
 	run(t, dir, "config", "filter.bad.smudge", "cat")
-	applied := must(r.Applied(t.Context(), patch))(t)
-	require.False(t, applied)
+	require.False(t, must(r.Applied(t.Context(), patch))(t))
 	require.Equal(t, before, read(t, dir))
 	require.NoError(t, r.Apply(t.Context(), patch))
 	require.Equal(t, read(t, w.Root()), read(t, dir))

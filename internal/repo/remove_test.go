@@ -37,8 +37,7 @@ func TestBranchContent(t *testing.T) {
 	require.False(t, r.Contains(t.Context(), at, "passbook/r1"))
 	require.False(t, r.Contains(t.Context(), "0123456789012345678901234567890123456789"))
 
-	o := must(r.OwnWork(t.Context(), "passbook/none"))(t)
-	require.Zero(t, o)
+	require.Zero(t, must(r.OwnWork(t.Context(), "passbook/none"))(t))
 }
 
 func TestRemoveBranch(t *testing.T) {
@@ -50,8 +49,7 @@ func TestRemoveBranch(t *testing.T) {
 	require.ErrorIs(t, r.RemoveBranch(t.Context(), "main", base), ErrNotOwned)
 
 	require.NoError(t, os.RemoveAll(w.Root())) // by hand: git still lists it
-	paths := must(r.Checkouts(t.Context(), "passbook/r1"))(t)
-	require.Equal(t, []string{w.Root()}, paths)
+	require.Equal(t, []string{w.Root()}, must(r.Checkouts(t.Context(), "passbook/r1"))(t))
 	require.ErrorAs(t, r.RemoveBranch(t.Context(), "passbook/r1", "0000000"), &there,
 		"it is at another commit")
 	require.NoError(t, r.RemoveBranch(t.Context(), "passbook/r1", base))
@@ -67,8 +65,7 @@ func TestWorktreeDirt(t *testing.T) {
 	write(t, w.Root(), files{"a.txt": "b\n", "new.txt": "new\n"})
 	d := must(WorktreeDirt(t.Context(), w.Root()))(t)
 	require.Equal(t, []string{"a.txt", "new.txt"}, d.Paths())
-	source := must(SourceOf(t.Context(), w.Root()))(t)
-	require.Equal(t, dir, source)
+	require.Equal(t, dir, must(SourceOf(t.Context(), w.Root()))(t))
 
 	link := filepath.Join(folder(t), "link")
 	require.NoError(t, os.Symlink(w.Root(), link))
@@ -149,8 +146,7 @@ func TestOpenRefs(t *testing.T) {
 			run(t, dir, damage...)
 			_, err := Open(t.Context(), dir)
 			require.Error(t, err)
-			r := must(OpenRefs(t.Context(), dir))(t)
-			own := must(r.OwnWork(t.Context(), "passbook/r1"))(t)
+			own := must(must(OpenRefs(t.Context(), dir))(t).OwnWork(t.Context(), "passbook/r1"))(t)
 			require.Equal(t, BranchContent{At: base}, own)
 			run(t, dir, "config", "core.bare", "false")
 		})
@@ -159,50 +155,60 @@ func TestOpenRefs(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotRepository)
 }
 
-func TestRemovePartialWorktree(t *testing.T) {
+func TestRemoveWorktree(t *testing.T) {
 	t.Parallel()
-	for name, cut := range map[string]func(t *testing.T, path string){
-		"some files are gone": func(t *testing.T, path string) {
-			require.NoError(t, os.Remove(filepath.Join(path, "a.txt")))
-		},
-		".git is gone": func(t *testing.T, path string) {
-			require.NoError(t, os.Remove(filepath.Join(path, ".git")))
-		},
-		"set aside": func(t *testing.T, path string) {
-			require.NoError(t,
-				os.Rename(path, path+"~1"))
-		},
-		"an earlier one is aside": func(t *testing.T, path string) {
-			require.NoError(t,
-				os.Mkdir(path+"~1", 0o700))
-		},
-		"nothing of the folder is left": func(t *testing.T, path string) { require.NoError(t, os.RemoveAll(path)) },
+	removes := func(name string) func(*testing.T, string) {
+		return func(t *testing.T, path string) { require.NoError(t, os.RemoveAll(filepath.Join(path, name))) }
+	}
+	for name, row := range map[string]struct {
+		damage func(t *testing.T, path string)
+		keep   bool
+		want   string // the branches that are left
+	}{
+		"with its branch":     {func(*testing.T, string) {}, false, "main"},
+		"without its branch":  {func(*testing.T, string) {}, true, "main passbook/r1"},
+		"dirty":               {writes(files{"new.txt": "n\n"}), false, "main"},
+		"gone already":        {removes(""), false, "main"},
+		"some files are gone": {removes("a.txt"), false, "main"},
+		".git is gone":        {removes(".git"), false, "main"},
+		"set aside": {func(t *testing.T, path string) { require.NoError(t, os.Rename(path, path+"~1")) }, false,
+			"main"},
+		"an earlier one is aside": {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path+"~1", 0o700)) },
+			false, "main"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, dir := initial(t, files{"a.txt": "a\n", "b.txt": "b\n"})
 			w, _ := worktree(t, r)
-			cut(t, w.Root())
-			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), false))
-			require.NoDirExists(t, w.Root())
-			require.NotContains(t, run(t, dir, "worktree", "list"), "passbook/")
-			require.Equal(t, "main", run(t, dir, "branch", "--format=%(refname:short)"))
+			row.damage(t, w.Root())
+			for range 2 {
+				require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), row.keep))
+				require.NoDirExists(t, w.Root())
+				require.NotContains(t, run(t, dir, "worktree", "list"), w.Root())
+				require.Equal(t, row.want, words(run(t, dir, "branch", "--format=%(refname:short)")))
+			}
 		})
 	}
-	t.Run("a locked one stays", func(t *testing.T) {
-		r, dir := initial(t, files{"a.txt": "a\n"})
-		w, _ := worktree(t, r)
-		run(t, dir, "worktree", "lock", w.Root())
-		require.ErrorContains(t, r.RemoveWorktree(t.Context(), w.Root(), false), "lock")
-		require.FileExists(t, filepath.Join(w.Root(), "a.txt"))
-	})
-	t.Run("whatever it has checked out", func(t *testing.T) {
-		r, dir := initial(t, files{"a.txt": "a\n"})
-		w, _ := worktree(t, r)
-		run(t, w.Root(), "switch", "-q", "--detach")
-		require.ErrorIs(t, r.RemoveWorktree(t.Context(), w.Root(), true), ErrNotOwned)
-		require.NoError(t, r.DiscardWorktree(t.Context(), w.Root()))
-		require.NoDirExists(t, w.Root())
-		require.ErrorIs(t, r.DiscardWorktree(t.Context(), dir), ErrNotOwned, "the repository itself is not a worktree")
-		require.DirExists(t, dir)
-	})
+}
+
+func TestRemoveWorktreeRefuses(t *testing.T) {
+	t.Parallel()
+	r, dir := initial(t, files{"a.txt": "a\n"})
+	theirs := filepath.Join(folder(t), "theirs")
+	run(t, dir, "worktree", "add", "-q", "-b", "feature", theirs)
+	for _, path := range []string{theirs, dir} {
+		require.ErrorIs(t, r.RemoveWorktree(t.Context(), path, false), ErrNotOwned)
+		require.Equal(t, files{"a.txt": "a\n"}, read(t, path))
+	}
+	w, _ := worktree(t, r)
+	run(t, dir, "worktree", "lock", w.Root())
+	require.ErrorContains(t, r.RemoveWorktree(t.Context(), w.Root(), false), "lock")
+	require.FileExists(t, filepath.Join(w.Root(), "a.txt"))
+
+	run(t, dir, "worktree", "unlock", w.Root())
+	run(t, w.Root(), "switch", "-q", "--detach")
+	require.ErrorIs(t, r.RemoveWorktree(t.Context(), w.Root(), true), ErrNotOwned)
+	require.NoError(t, r.DiscardWorktree(t.Context(), w.Root()), "whatever it has checked out")
+	require.NoDirExists(t, w.Root())
+	require.ErrorIs(t, r.DiscardWorktree(t.Context(), dir), ErrNotOwned, "the repository itself is not a worktree")
+	require.DirExists(t, dir)
 }

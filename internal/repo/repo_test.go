@@ -61,8 +61,7 @@ func TestCallerGitVariablesAreIgnored(t *testing.T) {
 	t.Setenv("GIT_INDEX_FILE", filepath.Join(other, "nowhere"))
 	r := must(Open(t.Context(), dir))(t)
 	require.Equal(t, dir, r.Root())
-	d := must(r.Dirt(t.Context()))(t)
-	require.Equal(t, Dirt{}, d)
+	require.Equal(t, Dirt{}, must(r.Dirt(t.Context()))(t))
 }
 
 func TestCancelledCommand(t *testing.T) {

@@ -55,8 +55,7 @@ func TestTracked(t *testing.T) {
 	at := head(t, dir)
 	write(t, dir, files{"new": "n"})
 	run(t, dir, "add", "new")
-	paths := must(r.Tracked(t.Context(), at))(t)
-	require.Equal(t, []string{"a.txt", "sub/über b"}, paths)
+	require.Equal(t, []string{"a.txt", "sub/über b"}, must(r.Tracked(t.Context(), at))(t))
 }
 
 func TestOriginOfImportedChanges(t *testing.T) {
@@ -66,7 +65,6 @@ func TestOriginOfImportedChanges(t *testing.T) {
 	w := must(r.AddWorktree(t.Context(), filepath.Join(t.TempDir(), "w"), BranchPrefix+"x", at))(t)
 	carried := must(w.ImportChanges(t.Context(), r, true))(t)
 	for _, commit := range []string{at, carried} {
-		origin := must(r.Origin(t.Context(), commit))(t)
-		require.Equal(t, at, origin)
+		require.Equal(t, at, must(r.Origin(t.Context(), commit))(t))
 	}
 }

@@ -22,8 +22,7 @@ func TestAddWorktree(t *testing.T) {
 
 	write(t, path, files{"a.txt": "committed\n", "sub/b.txt": "changed\n"})
 	must(w.Commit(t.Context(), "work", "a.txt"))(t)
-	again := must(r.AddWorktree(t.Context(), path, "passbook/r1", base))(t)
-	require.Equal(t, path, again.Root())
+	require.Equal(t, path, must(r.AddWorktree(t.Context(), path, "passbook/r1", base))(t).Root())
 	require.Equal(t, files{"a.txt": "committed\n", "sub/b.txt": "changed\n"}, read(t, path), "an existing one stays")
 
 	run(t, dir, "checkout", "-q", "--detach")
@@ -139,42 +138,6 @@ func TestConcurrentAddWorktree(t *testing.T) {
 	}
 }
 
-func TestRemoveWorktree(t *testing.T) {
-	t.Parallel()
-	for _, row := range []struct {
-		name   string
-		damage func(t *testing.T, w *Worktree)
-		keep   bool
-		want   string // the branches that are left
-	}{
-		{"with its branch", func(*testing.T, *Worktree) {}, false, "main"},
-		{"without its branch", func(*testing.T, *Worktree) {}, true, "main passbook/r1"},
-		{"dirty", func(t *testing.T, w *Worktree) { write(t, w.Root(), files{"new.txt": "n\n"}) }, false, "main"},
-		{"gone already", func(t *testing.T, w *Worktree) { require.NoError(t, os.RemoveAll(w.Root())) }, false, "main"},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			r, dir := initial(t, files{"a.txt": "a\n"})
-			w, _ := worktree(t, r)
-			row.damage(t, w)
-			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), row.keep))
-			require.NoDirExists(t, w.Root())
-			require.Equal(t, row.want, words(run(t, dir, "branch", "--format=%(refname:short)")))
-			require.NoError(t, r.RemoveWorktree(t.Context(), w.Root(), row.keep), "a second time")
-		})
-	}
-}
-
-func TestRemoveWorktreeRefusesForeignCheckout(t *testing.T) {
-	t.Parallel()
-	r, dir := initial(t, files{"a.txt": "a\n"})
-	theirs := filepath.Join(folder(t), "theirs")
-	run(t, dir, "worktree", "add", "-q", "-b", "feature", theirs)
-	for _, path := range []string{theirs, dir} {
-		require.ErrorIs(t, r.RemoveWorktree(t.Context(), path, false), ErrNotOwned)
-		require.Equal(t, files{"a.txt": "a\n"}, read(t, path))
-	}
-}
-
 func TestAddWorktreeFromMovedSource(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a.txt": "a\n"})
@@ -196,8 +159,7 @@ func TestSubmodule(t *testing.T) {
 	w, _ := worktree(t, r)
 	base := must(w.ImportChanges(ctx, r, true))(t)
 	require.Equal(t, "mine\n", read(t, w.Root())["a.txt"])
-	changes := must(w.Changes(ctx, base))(t)
-	require.Empty(t, changes)
+	require.Empty(t, must(w.Changes(ctx, base))(t))
 
 	write(t, w.Root(), files{"b.txt": "b\n"})
 	patch := patchSince(t, w, base)
