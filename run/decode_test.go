@@ -1,14 +1,11 @@
 package run
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -210,43 +207,4 @@ func TestRepeatedWordsAreKept(t *testing.T) {
 	}
 	var none *words
 	require.Equal(t, "agent", none.text([]byte("agent")))
-}
-
-// BenchmarkDecode compares the reader with encoding/json, which decodes the same lines and payloads, and both with
-// json.Valid.
-func BenchmarkDecode(b *testing.B) {
-	raw, err := os.ReadFile("testdata/every-kind.jsonl")
-	require.NoError(b, err)
-	raw = bytes.Repeat(raw, 200)
-	for name, decode := range map[string]func(){
-		"reader": func() {
-			for _, err := range NewReader(bytes.NewReader(raw), 0).Lines() {
-				require.NoError(b, err)
-			}
-		},
-		"encoding/json": func() {
-			for line := range bytes.Lines(raw) {
-				var e Event
-				require.NoError(b, json.Unmarshal(line, &e))
-				if row := kinds[e.Kind]; row != nil {
-					require.NoError(b, json.Unmarshal(e.Payload, row.decodes()))
-				}
-			}
-		},
-	} {
-		b.Run(name, func(b *testing.B) {
-			var decoding, valid time.Duration
-			for b.Loop() {
-				start := time.Now()
-				decode()
-				decoding += time.Since(start)
-				start = time.Now()
-				for line := range bytes.Lines(raw) {
-					require.True(b, json.Valid(line))
-				}
-				valid += time.Since(start)
-			}
-			b.ReportMetric(float64(decoding)/float64(valid), "of-json.Valid")
-		})
-	}
 }

@@ -75,45 +75,6 @@ func mayOrConflict(t *testing.T, s run.Status, op run.Operation, terms run.Terms
 	require.ElementsMatch(t, want, conflict.Allowed)
 }
 
-// TestRFCTransitions is the 8 by 8 of requirement 003: a cell is + for the edges of its §3, x for those that it forgot,
-// - for none.
-func TestRFCTransitions(t *testing.T) {
-	const table = `
-                    pending running waiting_for_human waiting_for_signal replaying completed failed canceled
-pending             x       +       -                 -                  -         -         -      x
-running             -       -       +                 +                  +         +         +      +
-waiting_for_human   -       +       -                 -                  -         x         x      x
-waiting_for_signal  -       +       -                 x                  -         -         x      x
-replaying           -       +       -                 x                  -         -         +      +
-completed           -       -       -                 -                  -         -         -      -
-failed              -       x       -                 -                  -         -         -      -
-canceled            -       x       -                 -                  -         -         -      -
-`
-	lines := strings.Split(strings.TrimSpace(table), "\n")
-	heads := strings.Fields(lines[0])
-	require.Len(t, heads, 8)
-	edges := map[string]bool{}
-	for _, from := range statuses() {
-		for _, to := range statuses() {
-			if run.Transition(from, to) == nil {
-				edges[from.RFC()+" "+to.RFC()] = true
-			}
-		}
-	}
-	plus := 0
-	for _, line := range lines[1:] {
-		cells := strings.Fields(line)
-		require.Len(t, cells, 9)
-		for i, to := range heads {
-			require.Equal(t, cells[i+1] != "-", edges[cells[0]+" "+to], "%s to %s", cells[0], to)
-			if cells[i+1] == "+" {
-				plus++
-			}
-		}
-	}
-	require.Equal(t, 12, plus, "requirement 003 §3 lists twelve edges")
-}
-
 func TestOwnersRefuse(t *testing.T) {
 	s := running(t)
 	s.Status = run.Done
@@ -131,6 +92,9 @@ func TestOwnersRefuse(t *testing.T) {
 	var stale *run.StaleError
 	require.ErrorAs(t, err, &stale)
 	require.Equal(t, run.StaleError{What: run.QuestionHandoff, ID: "h0", Active: "h1"}, *stale)
+	require.EqualError(t, stale, `the answer to handoff "h0" is stale: "h1" is open`)
+	_, err = run.AnswerQuestion(running(t), run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h0"}, now)
+	require.EqualError(t, err, `no handoff is open: the answer to "h0" is stale`)
 }
 
 func owners() map[string]func(run.State) (run.State, error) {
@@ -170,31 +134,6 @@ func TestOwnersMove(t *testing.T) {
 		require.Equal(t, want[name].status, got.Status, name)
 		require.Equal(t, want[name].keeps, len(got.Questions) > 0, name)
 	}
-}
-
-// TestWords: each status has a separate sentence for what it means and what to do, each reason of a pause too.
-func TestWords(t *testing.T) {
-	means := map[string]run.Status{}
-	for _, s := range statuses() {
-		m := run.Means(s, "")
-		require.NotContains(t, means, m, s)
-		means[m] = s
-		for _, text := range []string{m, run.Next(s, "")} {
-			require.True(t, strings.HasSuffix(text, "."), text)
-		}
-	}
-	require.Equal(t, "Diagnose it.", run.Next(run.Unknown, ""))
-	require.Equal(t, "The run is paused: the budget does not cover the next call.",
-		run.Means(run.Paused, run.BudgetThreshold))
-	require.Equal(t, "Raise the budget, then resume it; or revert it, or cancel it.",
-		run.Next(run.Paused, run.BudgetThreshold))
-	reasons := []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
-		run.ConsecutiveFailures, run.DiskFull}
-	output := map[string]bool{}
-	for _, r := range reasons {
-		output[run.Means(run.Paused, r)] = true
-	}
-	require.Len(t, output, len(reasons))
 }
 
 func TestConflictOfABudgetIsASentence(t *testing.T) {

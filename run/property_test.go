@@ -40,31 +40,24 @@ func journals(t testing.TB) map[string][]run.Event {
 	return all
 }
 
-// TestFoldContinuesFromCarriedState cuts a journal at every event, takes the state through JSON as continue-as-new
-// does, and continues.
-func TestFoldContinuesFromCarriedState(t *testing.T) {
-	for name, events := range journals(t) {
-		whole := carried(t, fold(run.State{}, events))
-		for cut := range events {
-			half := carried(t, fold(run.State{}, events[:cut]))
-			require.Equal(t, whole, carried(t, fold(half, events[cut:])), "%s, cut before event %d", name, cut+1)
-		}
-	}
-}
-
 // TestApplyLeavesItsArgument compares every state with what it was after all later events were folded, and after the
-// same event was folded over it twice: a slice shared with a later state would show.
+// same event was folded over it twice: a slice shared with a later state would show. The states that a Fold returns
+// stay, too.
 func TestApplyLeavesItsArgument(t *testing.T) {
 	for name, events := range journals(t) {
-		states, pictures := []run.State{{}}, []string{picture(t, run.State{})}
+		f := run.NewFold(run.State{}, run.History{})
+		states, returned, pictures := []run.State{{}}, []run.State{f.State()}, []string{picture(t, run.State{})}
 		for i, e := range events {
 			next := run.Apply(states[i], e)
 			require.Equal(t, picture(t, next), picture(t, run.Apply(states[i], e)), "%s, event %d twice over one state",
 				name, e.Seq)
-			states, pictures = append(states, next), append(pictures, picture(t, next))
+			f.Apply(e)
+			states, returned = append(states, next), append(returned, f.State())
+			pictures = append(pictures, picture(t, next))
 		}
 		for i, s := range states {
 			require.Equal(t, pictures[i], picture(t, s), "%s: the state after event %d changed later", name, i)
+			require.Equal(t, pictures[i], picture(t, returned[i]), "%s: the state after event %d changed later", name, i)
 		}
 	}
 }
@@ -104,25 +97,4 @@ func TestTotals(t *testing.T) {
 		require.Equal(t, s.Spent.Calls, sum.Calls, name)
 		require.Equal(t, s.Spent.Tokens.Input, sum.Tokens.Input, name)
 	}
-}
-
-// BenchmarkApply shows that an event costs the same however many came before.
-func BenchmarkApply(b *testing.B) {
-	for _, n := range []int{10, 100, 1000, 10000} {
-		b.Run(plural(n), func(b *testing.B) {
-			s := passes(b, n/4+1)
-			state := fold(run.State{}, s.events[:n])
-			s.pass(n/4 + 2)
-			next := s.events[len(s.events)-4:]
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				run.Apply(state, next[i%len(next)])
-			}
-		})
-	}
-}
-
-func plural(n int) string {
-	raw, _ := json.Marshal(n)
-	return "after " + string(raw) + " events"
 }

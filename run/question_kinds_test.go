@@ -41,6 +41,11 @@ func TestQuestionKindsAreComplete(t *testing.T) {
 				answer, ok := s.Answer(action)
 				require.True(t, ok && answer.Meaning != "", "%s, %s: %s", s.Kind, o.Trigger, action)
 				require.True(t, run.KnownAction(action))
+				require.Equal(t, answer.Meaning, q.Meaning(action))
+				if answer.Effect.Has(run.EndsHalted) {
+					first := run.Question{Kind: s.Kind, Actions: []string{"x", action, run.ActionHalt}}
+					require.Equal(t, action, first.Halts())
+				}
 				require.Equal(t, run.NeedsFeedback(action), answer.Effect.Has(run.TakesFeedback), "%s: %s", s.Kind,
 					action)
 			}
@@ -50,6 +55,13 @@ func TestQuestionKindsAreComplete(t *testing.T) {
 		}
 	}
 	require.False(t, run.KnownAction("perhaps"))
+	require.Equal(t, run.ActionHalt, run.Question{}.Halts())
+	none, ok := run.QuestionGate.Spec().Offer("none")
+	require.False(t, ok)
+	require.Equal(t, run.Offer{Trigger: "none"}, none)
+	require.Equal(t, "t", run.Question{Text: "t", Phase: "p"}.Words())
+	require.Equal(t, "p", run.Question{Phase: "p"}.Words())
+	require.Equal(t, run.QuestionGate.Spec().Text, run.Question{Kind: run.QuestionGate}.Words())
 	_, asks := run.KindPassStart.Asks()
 	require.False(t, asks)
 }

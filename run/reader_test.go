@@ -100,7 +100,6 @@ func TestReaderInAnyPieces(t *testing.T) {
 			require.Equal(t, got, same, "%s, %s", name, how)
 			require.Equal(t, picture(t, whole.State()), picture(t, other.State()), "%s, %s", name, how)
 		}
-		require.Equal(t, picture(t, fold(run.State{}, events)), picture(t, whole.State()), name)
 	}
 }
 

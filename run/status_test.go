@@ -58,36 +58,14 @@ func TestTransitions(t *testing.T) {
 	require.Error(t, run.Transition("no such word", run.Running))
 }
 
-// TestStatusTable is the table of statuses: class, the words of requirement 003, and what follows from the class.
-func TestStatusTable(t *testing.T) {
-	rows := []struct {
-		status          run.Status
-		class           run.Class
-		rfc             string
-		closed, settled bool
-	}{
-		{run.Unknown, run.Diagnostic, "pending", false, false},
-		{run.Pending, run.Live, "pending", false, false},
-		{run.Running, run.Live, "running", false, false},
-		{run.Replaying, run.Live, "replaying", false, false},
-		{run.Paused, run.OperatorPause, "waiting_for_signal", false, false},
-		{run.WaitingLimit, run.OperatorPause, "waiting_for_signal", false, false},
-		{run.AwaitingPhaseHandoff, run.OperatorPause, "waiting_for_human", false, false},
-		{run.AwaitingGateDecision, run.OperatorPause, "waiting_for_human", false, false},
-		{run.AwaitingHumanReview, run.OperatorPause, "waiting_for_human", false, false},
-		{run.Done, run.SettledTerminal, "completed", true, true},
-		{run.Halted, run.SettledTerminal, "canceled", true, true},
-		{run.Cancelled, run.SettledTerminal, "canceled", true, true},
-		{run.Failed, run.Terminal, "failed", true, false},
-		{run.Interrupted, run.Torn, "failed", true, false},
-	}
-	require.Len(t, rows, len(statuses()))
-	for _, r := range rows {
-		require.Equal(t, r.class, r.status.Class(), r.status)
-		require.Equal(t, r.rfc, r.status.RFC(), r.status)
-		require.Equal(t, r.closed, r.status.Closed(), r.status)
-		require.Equal(t, r.settled, r.status.Settled(), r.status)
-		require.True(t, r.status.Known(), r.status)
+// TestClosedStatuses: TestDocs compares the classes of all statuses with docs/run-state.md.
+func TestClosedStatuses(t *testing.T) {
+	settled := []run.Status{run.Done, run.Halted, run.Cancelled}
+	for _, s := range statuses() {
+		require.True(t, s.Known(), s)
+		require.Equal(t, slices.Contains(settled, s), s.Settled(), s)
+		require.Equal(t, s.Settled() || s == run.Failed || s == run.Interrupted, s.Closed(), s)
+		require.Equal(t, s.Settled() || s == run.Failed, run.Snapped(run.State{Status: s}, run.History{}).Terminal, s)
 	}
 	require.False(t, run.Status("finished").Known())
 }

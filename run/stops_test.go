@@ -1,7 +1,6 @@
 package run
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -129,37 +128,6 @@ func TestStartTakesWhatItIsGiven(t *testing.T) {
 	ended.Status = Failed
 	require.NotEmpty(t, Apply(ended, Event{Seq: 9, Kind: KindRunStart, Payload: []byte(`{"epoch":1}`)}).InvalidTransition)
 	require.Equal(t, 2, Apply(ended, Event{Seq: 9, Kind: KindRunStart, Payload: []byte(`{"epoch":2}`)}).Epoch)
-}
-
-func TestPartsOfQuestions(t *testing.T) {
-	for _, spec := range questionKinds {
-		for _, o := range spec.Offers {
-			got, ok := spec.Offer(o.Trigger)
-			require.True(t, ok)
-			require.Equal(t, o, got)
-		}
-		got, ok := spec.Offer("none")
-		require.False(t, ok)
-		require.Equal(t, Offer{Trigger: "none"}, got)
-		for _, a := range spec.Answers {
-			require.True(t, KnownAction(a.Action))
-			require.Equal(t, a.Meaning, Question{Kind: spec.Kind}.Meaning(a.Action))
-			q := Question{Kind: spec.Kind, Actions: []string{"x", a.Action, ActionHalt}}
-			if a.Effect.Has(EndsHalted) {
-				require.Equal(t, a.Action, q.Halts())
-			} else {
-				require.Equal(t, ActionHalt, q.Halts())
-			}
-		}
-		require.Equal(t, spec.Text, Question{Kind: spec.Kind}.Words())
-	}
-	require.Equal(t, "t", Question{Text: "t", Phase: "p"}.Words())
-	require.Equal(t, "p", Question{Phase: "p"}.Words())
-	require.Equal(t, `no gate is open: the answer to "g" is stale`,
-		strings.ReplaceAll((&StaleError{What: "gate", ID: "g"}).Error(),
-			"  ", " "))
-	require.Equal(t, `the answer to gate "g" is stale: "h" is open`,
-		(&StaleError{What: "gate", ID: "g", Active: "h"}).Error())
 }
 
 // Totals keep calls, tokens and costs apart.
