@@ -63,27 +63,24 @@ func TestLastBuiltServerRunsOutsideOfTheCheckout(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Equal(t, filepath.Join(o.CacheDir, "devserver-2222"), path)
-	built := must(local.Build(t.Context(), o, nil))(t)
-	require.Equal(t, path, built)
+	require.Equal(t, path, must(local.Build(t.Context(), o, nil))(t))
 }
 
 const realEnv = "PASSBOOK_LOCAL_TEST_REAL"
 
 func TestBuildCachesOneServerPerSource(t *testing.T) {
 	root, edit := checkout(t)
-	self := must(filepath.Abs(os.Args[0]))(t)
-	t.Setenv(realEnv, self)
+	t.Setenv(realEnv, must(filepath.Abs(os.Args[0]))(t))
 	dir := stateDir(t)
 	o := options(t, dir)
 	o.Binary, o.SourceDir = "", root
 	builds := func() int {
 		n := 0
-		_, err := local.Ensure(t.Context(), o, func(line string) {
+		must(local.Ensure(t.Context(), o, func(line string) {
 			if line == local.BuildNotice {
 				n++
 			}
-		})
-		require.NoError(t, err)
+		}))(t)
 		must(local.StopServer(t.Context(), dir, 0))(t)
 		return n
 	}
@@ -96,8 +93,7 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 	edit("devserver/beforehand.go", "package main\n")
 	path := must(local.Build(t.Context(), o, nil))(t)
 	require.FileExists(t, path)
-	version := must(local.Version(t.Context(), path))(t)
-	require.Equal(t, "1.32.1", version)
+	require.Equal(t, "1.32.1", must(local.Version(t.Context(), path))(t))
 	require.Equal(t, 0, builds())
 
 	deep := filepath.Join(root, "some", "folder")

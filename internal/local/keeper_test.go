@@ -62,8 +62,7 @@ func TestStopStopsTheKeeperFirst(t *testing.T) {
 		"server": before.Server.Process} {
 		require.False(t, id.Alive(), name)
 	}
-	k := ensureKeeper(t, keeperOptions(dir, "build", "1h"))
-	require.Zero(t, k, "a keeper without processes ends at once")
+	require.Zero(t, ensureKeeper(t, keeperOptions(dir, "build", "1h")), "a keeper without processes ends at once")
 	require.Equal(t, local.Status{}, read(t, dir))
 }
 
@@ -141,8 +140,7 @@ func TestConcurrentStartersStartOneKeeper(t *testing.T) {
 // keepers counts the processes that the options of [kept] start.
 func keepers(t *testing.T, dir string) (n int) {
 	t.Helper()
-	found := must(process.WithEnv(dirEnv, dir))(t)
-	for _, id := range found {
+	for _, id := range must(process.WithEnv(dirEnv, dir))(t) {
 		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(id.PID), "cmdline"))
 		if err == nil && strings.HasSuffix(string(line), "\x00build\x001h\x00") {
 			n++
@@ -151,30 +149,21 @@ func keepers(t *testing.T, dir string) (n int) {
 	return n
 }
 
-// TestEnsureKeeperRestartsAKilledKeeper as the worker restarts it, and one that was stopped is not.
+// TestEnsureKeeperRestartsAKilledKeeper as the worker restarts it, but none that was stopped. A starter starts that one,
+// by the service manager if it can.
 func TestEnsureKeeperRestartsAKilledKeeper(t *testing.T) {
 	dir, before := kept(t, "1h")
 	o := keeperOptions(dir, "build", "1h")
 	o.Again = true
 	kill(t, before.Keeper.Process)
-	k := ensureKeeper(t, o)
-	require.True(t, k.Process.Alive())
+	require.True(t, ensureKeeper(t, o).Process.Alive())
 	must(local.StopKeeper(t.Context(), dir, 10*time.Second))(t)
-	k = ensureKeeper(t, o)
-	require.Zero(t, k)
-}
+	require.Zero(t, ensureKeeper(t, o))
 
-// TestEnsureKeeperPrefersTheServiceManager if it can; otherwise the starter does.
-func TestEnsureKeeperPrefersTheServiceManager(t *testing.T) {
-	dir, before := kept(t, "1h")
-	must(local.StopKeeper(t.Context(), dir, 10*time.Second))(t)
-	o := keeperOptions(dir, "build", "1h")
 	asked := 0
-	o.Manager = func(context.Context) error { asked++; return exec.ErrNotFound }
-	k := ensureKeeper(t, o)
+	o.Again, o.Manager = false, func(context.Context) error { asked++; return exec.ErrNotFound }
+	require.True(t, ensureKeeper(t, o).Process.Alive())
 	require.Equal(t, 1, asked)
-	require.True(t, k.Process.Alive())
-	require.NotEqual(t, before.Keeper.Process, k.Process)
 }
 
 // TestKeeperEndsWithItsStateDirectory and does not recreate it.

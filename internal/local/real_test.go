@@ -43,22 +43,19 @@ func TestRealServerKeepsAWorkflowThroughKill(t *testing.T) {
 	o.SearchAttributes["Late"], o.Namespace = "Int", "other" // while it runs
 	late := ensure(t, o)
 	require.Equal(t, again.Process, late.Process)
-	r, err := dial(t, late).OperatorService().ListSearchAttributes(t.Context(),
-		&operatorservice.ListSearchAttributesRequest{Namespace: "other"})
-	require.NoError(t, err)
+	r := must(dial(t, late).OperatorService().ListSearchAttributes(t.Context(),
+		&operatorservice.ListSearchAttributesRequest{Namespace: "other"}))(t)
 	require.Contains(t, r.CustomAttributes, "Late")
 	require.Contains(t, r.CustomAttributes, "Stage")
 
-	stopped := must(local.StopServer(t.Context(), dir, 20*time.Second))(t)
-	require.True(t, stopped)
+	require.True(t, must(local.StopServer(t.Context(), dir, 20*time.Second))(t))
 }
 
 func dial(t *testing.T, s local.Server) client.Client {
 	t.Helper()
 	trust := must(s.TLS(certs.CLI))(t)
-	c, err := client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace,
-		ConnectionOptions: client.ConnectionOptions{TLS: trust}})
-	require.NoError(t, err)
+	c := must(client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace,
+		ConnectionOptions: client.ConnectionOptions{TLS: trust}}))(t)
 	t.Cleanup(c.Close)
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -101,35 +102,23 @@ func TestStopSparesAnotherProcessWithTheRecordedPid(t *testing.T) {
 	data := must(json.Marshal(s))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "server", "server.json"), data, 0o600))
 
-	stopped := must(local.StopServer(t.Context(), dir, time.Second))(t)
-	require.False(t, stopped)
+	require.False(t, must(local.StopServer(t.Context(), dir, time.Second))(t))
 	next := ensure(t, o)
 	require.NotEqual(t, s.Process.PID, next.Process.PID)
 	require.True(t, id.Alive(), "the other process was stopped")
 }
 
 func TestStopServer(t *testing.T) {
-	for name, row := range map[string]struct {
-		fault   string
-		message bool
-	}{"a server that listens": {"", true}, "a stubborn one": {"stubborn", false}} {
-		t.Run(name, func(t *testing.T) {
+	for fault, grace := range map[string]time.Duration{"": 10 * time.Second, "stubborn": 50 * time.Millisecond} {
+		t.Run("fault "+fault, func(t *testing.T) {
 			dir := stateDir(t)
 			o := options(t, dir)
-			t.Setenv(faultEnv, row.fault)
+			t.Setenv(faultEnv, fault)
 			s := ensure(t, o)
-			grace := 10 * time.Second
-			if !row.message {
-				grace = 50 * time.Millisecond
-			}
-			stopped := must(local.StopServer(t.Context(), dir, grace))(t)
-			require.True(t, stopped)
+			require.True(t, must(local.StopServer(t.Context(), dir, grace))(t))
 			require.False(t, s.Process.Alive())
-			if row.message {
-				require.Contains(t, readLog(t, s), "stopped gracefully")
-			}
-			stopped = must(local.StopServer(t.Context(), dir, grace))(t)
-			require.False(t, stopped)
+			require.Equal(t, fault == "", strings.Contains(readLog(t, s), "stopped gracefully"))
+			require.False(t, must(local.StopServer(t.Context(), dir, grace))(t))
 		})
 	}
 }
@@ -173,8 +162,7 @@ func TestEnsureJoinsAnInterruptedStart(t *testing.T) {
 	cancel()
 	require.ErrorContains(t, <-done, "it keeps starting")
 	proceed(t, dir)
-	s := ensure(t, o)
-	require.Equal(t, recorded.Process, s.Process)
+	require.Equal(t, recorded.Process, ensure(t, o).Process)
 }
 
 func TestEnsureReplacesAServerThatDiesWhileStarting(t *testing.T) {
@@ -200,8 +188,7 @@ func TestEnsureReplacesAPortLostWhileStarting(t *testing.T) {
 	dir := stateDir(t)
 	o := options(t, dir)
 	recorded, done := starting(t, t.Context(), o)
-	l := must(net.Listen("tcp", recorded.Address))(t)
-	defer l.Close()
+	defer must(net.Listen("tcp", recorded.Address))(t).Close()
 	proceed(t, dir)
 	require.NoError(t, <-done)
 	s := ensure(t, o)
@@ -236,8 +223,7 @@ func TestServerOutlivesItsStarter(t *testing.T) {
 	require.NoError(t, err, string(out))
 	st := must(local.Read(dir))(t)
 	require.NotNil(t, st.Server)
-	s := ensure(t, o)
-	require.Equal(t, st.Server.Process, s.Process)
+	require.Equal(t, st.Server.Process, ensure(t, o).Process)
 }
 
 func TestEnsureRejectsInvalidOptions(t *testing.T) {

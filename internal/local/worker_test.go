@@ -27,19 +27,20 @@ func TestEnsureWorkerStartsOneWorker(t *testing.T) {
 		require.NoError(t, errs[i])
 		require.Equal(t, found[0].Process, found[i].Process)
 	}
-	st := must(local.Read(dir))(t)
-	require.Equal(t, found[0].Process, st.Worker.Process)
-	stopped := must(local.StopWorker(t.Context(), dir, 10*time.Second))(t)
-	require.True(t, stopped)
+	require.Equal(t, found[0].Process, must(local.Read(dir))(t).Worker.Process)
+	require.True(t, must(local.StopWorker(t.Context(), dir, 10*time.Second))(t))
 	require.False(t, found[0].Process.Alive())
 }
 
+// TestEnsureWorkerReplacesAKilledWorker, and the new one removes the ready file that a crash has left.
 func TestEnsureWorkerReplacesAKilledWorker(t *testing.T) {
-	o := workerIn(stateDir(t), "here")
+	dir := stateDir(t)
+	o := workerIn(dir, "here")
 	first := ensureWorker(t, o)
 	kill(t, first.Process)
 	second := ensureWorker(t, o)
 	require.NotEqual(t, first.Process, second.Process, "the ready file of the dead one was used")
+	require.Len(t, must(filepath.Glob(filepath.Join(dir, "worker", "ready-*.json")))(t), 1)
 }
 
 func TestEnsureWorkerReportsAnotherKey(t *testing.T) {
@@ -71,38 +72,19 @@ func TestEnsureWorkerFindsAForegroundWorker(t *testing.T) {
 	require.Equal(t, id, ensureWorker(t, o).Process)
 }
 
-// TestForegroundWorkerDoesNotBlockStarts: each worker has its own ready file.
-func TestForegroundWorkerDoesNotBlockStarts(t *testing.T) {
-	dir := stateDir(t)
-	o := workerIn(dir, "here")
-	background := ensureWorker(t, o)
-	other := foreground(t, o, "")
-	again := ensureWorker(t, o)
-	require.Equal(t, background.Process, again.Process)
-	require.True(t, local.Polls(dir, background.Process))
-	require.True(t, other.Alive())
-}
-
-// TestForegroundWorkerOfAnotherKeyStays: one that an operator started for another key is neither used nor stopped.
+// TestForegroundWorkerOfAnotherKeyStays: one that an operator started for another key is neither used nor stopped, and
+// does not block starts. Each worker has its own ready file.
 func TestForegroundWorkerOfAnotherKeyStays(t *testing.T) {
 	dir := stateDir(t)
 	o := workerIn(dir, "here")
-	other := foreground(t, o, "")
-	w := ensureWorker(t, o)
-	require.NotEqual(t, other.PID, w.Process.PID)
-	require.True(t, other.Alive())
-}
-
-// TestReadyFilesOfEndedWorkersAreRemoved: each worker that begins removes those that crashes have left.
-func TestReadyFilesOfEndedWorkersAreRemoved(t *testing.T) {
-	dir := stateDir(t)
-	o := workerIn(dir, "here")
-	for range 2 {
-		w := ensureWorker(t, o)
-		left := must(filepath.Glob(filepath.Join(dir, "worker", "ready-*.json")))(t)
-		require.Len(t, left, 1)
-		kill(t, w.Process)
-	}
+	early := foreground(t, o, "")
+	background := ensureWorker(t, o)
+	require.NotEqual(t, early.PID, background.Process.PID)
+	late := foreground(t, o, "")
+	require.Equal(t, background.Process, ensureWorker(t, o).Process)
+	require.True(t, local.Polls(dir, background.Process))
+	require.True(t, early.Alive())
+	require.True(t, late.Alive())
 }
 
 func TestEnsureWorkerReportsTheOutputOfAFailedWorker(t *testing.T) {
