@@ -122,7 +122,6 @@ func (d *checkout) put(name, text string) {
 
 func (d *checkout) content() map[string]string {
 	d.t.Helper()
-	saved, err := tree.Save(d.t.Context(), d.s, d.workspace(), tree.Rules{}, nil)
-	require.NoError(d.t, err)
+	saved := must(tree.Save(d.t.Context(), d.s, d.workspace(), tree.Rules{}, nil))(d.t)
 	return d.files(run.Blob{Digest: string(saved.Digest)})
 }

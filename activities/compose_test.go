@@ -40,19 +40,16 @@ func (h *harness) compose(at contract.StepRef, g contract.StepContext) (string, 
 
 func TestComposeBuilderPrompt(t *testing.T) {
 	h := newHarness(t, "answer")
-	got, err := h.compose(contract.StepRef{Round: 1}, contract.StepContext{Artifact: h.in.Artifact})
-	require.NoError(t, err)
+	got := must(h.compose(contract.StepRef{Round: 1}, contract.StepContext{Artifact: h.in.Artifact}))(t)
 	golden(t, "builder.prompt.md", got)
 }
 
 func TestComposeAuditorPrompt(t *testing.T) {
 	h := newHarness(t, "answer")
-	manifest, err := json.Marshal([]run.Shot{{Name: "full-800x600.png"}, {Name: "scroll-1.png"}})
-	require.NoError(t, err)
+	manifest := must(json.Marshal([]run.Shot{{Name: "full-800x600.png"}, {Name: "scroll-1.png"}}))(t)
 	pictures := h.put(string(manifest))
 	at := contract.StepRef{Stage: 1, Round: 2, Step: 1, Member: "auditor-B"}
-	got, err := h.compose(at, contract.StepContext{Artifact: h.in.Artifact, Pictures: &pictures})
-	require.NoError(t, err)
+	got := must(h.compose(at, contract.StepContext{Artifact: h.in.Artifact, Pictures: &pictures}))(t)
 	golden(t, "auditor-B.prompt.md", got)
 }
 
@@ -67,8 +64,7 @@ func TestComposeWithFeedback(t *testing.T) {
 			Work:   &run.Output{Role: "builder", Digest: work.Digest},
 			Review: &run.Output{Role: "critic", Digest: review.Digest}},
 	}
-	got, err := h.compose(contract.StepRef{Round: 1}, given)
-	require.NoError(t, err)
+	got := must(h.compose(contract.StepRef{Round: 1}, given))(t)
 	parts := []string{"# The run that this one continues\n\nRun r-1 ended: halted.", "# The task\n\nDo it.",
 		"asked about the work so far: Good? (verdict: rejected)", "## Output of builder\n\n```\nI changed it.\n```",
 		"The operator answered:\n\nmore"}
@@ -80,18 +76,15 @@ func TestComposeWithFeedback(t *testing.T) {
 	}
 	require.NotContains(t, got, "## Output of critic")
 	given.Feedback = ""
-	got, err = h.compose(contract.StepRef{Round: 1}, given)
-	require.NoError(t, err)
+	got = must(h.compose(contract.StepRef{Round: 1}, given))(t)
 	require.NotContains(t, got, "Good?", "without feedback there is nothing that it answers")
-	got, err = h.compose(contract.StepRef{Stage: 1, Round: 3, Step: 1, Member: "auditor-B"}, contract.StepContext{})
-	require.NoError(t, err)
+	got = must(h.compose(contract.StepRef{Stage: 1, Round: 3, Step: 1, Member: "auditor-B"}, contract.StepContext{}))(t)
 	require.Contains(t, got, "Round: 3 of 3", "the definition has two")
 }
 
 func TestMissingInputIsNonRetryable(t *testing.T) {
 	h := newHarness(t, "answer")
-	nothing, err := h.s.PutJSON(context.Background(), map[string]any{"version": 1})
-	require.NoError(t, err)
+	nothing := must(h.s.PutJSON(context.Background(), map[string]any{"version": 1}))(t)
 	inputs := h.in.At
 	for what, at := range map[string]contract.StepRef{
 		"builder.md": {PlanUse: contract.PlanUse{Plan: inputs.Plan, Inputs: string(nothing)}, Round: 1},
@@ -113,10 +106,9 @@ func TestMissingBrowserReturnsNoScreenshots(t *testing.T) {
 	h := newHarness(t, "answer")
 	h.acts.browser = browser.Options{Exec: filepath.Join(h.dir, "no-browser")}
 	shots := pipeline.Screenshots{Sizes: []pipeline.Size{{Width: 800, Height: 600}}, Kinds: []string{"full"}}
-	res, err := do(t, h.acts.TakeScreenshots, contract.ShotsInput{
+	res := must(do(t, h.acts.TakeScreenshots, contract.ShotsInput{
 		Store: h.s.URL(), Artifact: *h.in.Artifact, Name: "page.html", Shots: shots, HeartbeatMS: 1000,
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.True(t, res.Permanent)
 	require.Contains(t, res.Message, "no-browser")
 	require.Contains(t, res.Message, "install one with")

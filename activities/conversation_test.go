@@ -46,8 +46,7 @@ func (h *harness) said() (string, *run.KeptSession, run.Validation) {
 	h.t.Helper()
 	res := h.result()
 	require.Equal(h.t, run.CategoryOK, res.Outcome, "%s %s", res.Message, res.Diagnostics)
-	reply, err := blobs.Get(h.t.Context(), h.s, res.Reply.Digest)
-	require.NoError(h.t, err)
+	reply := must(blobs.Get(h.t.Context(), h.s, res.Reply.Digest))(h.t)
 	return strings.TrimSpace(string(reply)), res.Session, res.Validation
 }
 
@@ -75,20 +74,16 @@ func TestRoleContinuesItsSession(t *testing.T) {
 	h.next("3", kept)
 	third, _, _ := h.said()
 	require.Equal(t, "s-4 said 1 s-4 said 3 s-4 said 4", third)
-	copies, err := filepath.Glob(filepath.Join(h.dir, ".claude", "projects", "*", "*-*-*-*.jsonl"))
-	require.NoError(t, err)
+	copies := must(filepath.Glob(filepath.Join(h.dir, ".claude", "projects", "*", "*-*-*-*.jsonl")))(t)
 	require.Empty(t, copies, "no copy is left")
 	h.noScratch()
 	file := filepath.Join(h.dir, "state", "sessions", "run-1", "s-1")
-	info, err := os.Stat(file)
-	require.NoError(t, err)
-	require.Equal(t, os.FileMode(0o600), info.Mode())
+	require.Equal(t, os.FileMode(0o600), must(os.Stat(file))(t).Mode())
 }
 
 // projectOf returns where the sessions of a start are.
 func (h *harness) projectOf(start int) string {
-	found, err := filepath.Glob(filepath.Join(h.dir, ".claude", "projects", "*", "s-1.jsonl"))
-	require.NoError(h.t, err)
+	found := must(filepath.Glob(filepath.Join(h.dir, ".claude", "projects", "*", "s-1.jsonl")))(h.t)
 	require.NotEmpty(h.t, found)
 	return filepath.Dir(found[0])
 }
@@ -167,10 +162,8 @@ func TestSessionWithoutFileYet(t *testing.T) {
 func TestKeptSessionOfReplay(t *testing.T) {
 	h := conversing(t, tell, tell)
 	_, kept, _ := h.said()
-	ans, err := h.ledger().Result(t.Context())
-	require.NoError(t, err)
-	copied, err := copyAnswer(t.Context(), calls.Ledger{Store: h.s, Call: "run-2/g0.002.1.-.1.aaaaaaaaaaaa"}, ans)
-	require.NoError(t, err)
+	ans := must(h.ledger().Result(t.Context()))(t)
+	copied := must(copyAnswer(t.Context(), calls.Ledger{Store: h.s, Call: "run-2/g0.002.1.-.1.aaaaaaaaaaaa"}, ans))(t)
 	again := keptSession(copied)
 	require.Equal(t, kept.Digest, again.Digest)
 	require.Equal(t, "run-2/g0.002.1.-.1.aaaaaaaaaaaa", again.Call)

@@ -25,8 +25,7 @@ func counting(t *testing.T, play string) *harness {
 // spent is the summary of another program.
 func (h *harness) spent() costs.Summary {
 	h.t.Helper()
-	sum, err := costs.Open(h.dir, "here", costs.Options{}).Summarize(time.Now().Add(-time.Hour), costs.ByPipeline)
-	require.NoError(h.t, err)
+	sum := must(costs.Open(h.dir, "here", costs.Options{}).Summarize(time.Now().Add(-time.Hour), costs.ByPipeline))(h.t)
 	return sum
 }
 

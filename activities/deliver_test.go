@@ -32,9 +32,7 @@ func toDeliver(t *testing.T, delivery string) *trees {
 // deliver delivers what the run's branch has come to.
 func (h *trees) deliver(action string, dryRun bool) contract.DeliverResult {
 	h.t.Helper()
-	res, err := do(h.t, h.acts.Deliver, h.delivery(action, dryRun))
-	require.NoError(h.t, err)
-	return res
+	return must(do(h.t, h.acts.Deliver, h.delivery(action, dryRun)))(h.t)
 }
 
 // delivered requires a delivery, and that a repetition changes nothing.
@@ -270,8 +268,7 @@ func TestDeliverToMovedSourceAsks(t *testing.T) {
 	in, moved := h.delivery("", false), h.source+"-moved"
 	require.NoError(t, os.Rename(h.source, moved))
 	gitIn(t, moved, "worktree", "repair", h.workspace())
-	res, err := do(t, h.acts.Deliver, in)
-	require.NoError(t, err)
+	res := must(do(t, h.acts.Deliver, in))(t)
 	require.False(t, res.Delivered)
 	require.Contains(t, res.Reason, h.source)
 	require.NotNil(t, res.Diff)
@@ -279,7 +276,7 @@ func TestDeliverToMovedSourceAsks(t *testing.T) {
 	mark := filepath.Join(t.TempDir(), "ran")
 	gitIn(t, moved, "config", "filter.evil.clean", "touch "+mark+"; cat")
 	h.edit(map[string]string{".gitattributes": "* filter=evil\n"})
-	_, err = do(t, h.acts.Deliver, in)
+	_, err := do(t, h.acts.Deliver, in)
 	require.ErrorContains(t, err, "evil.clean")
 	failed(t, err, contract.ErrBadInput)
 	require.NoFileExists(t, mark)

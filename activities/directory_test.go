@@ -40,10 +40,8 @@ func (h *harness) startsAs(dir string) contract.ProjectInput {
 // line is the line of an event.
 func (h *harness) line(seq int64, kind run.Kind, payload any) string {
 	h.t.Helper()
-	raw, err := run.Payload(payload)
-	require.NoError(h.t, err)
-	line, err := run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line()
-	require.NoError(h.t, err)
+	raw := must(run.Payload(payload))(h.t)
+	line := must(run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}.Line())(h.t)
 	return line
 }
 
@@ -109,8 +107,7 @@ func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
 	_, err := do(t, h.acts.Open, contract.OpenInput{Target: in.Target, Claim: claim, Epoch: 2, Execution: "next",
 		Tail: run.Tail{Seq: 2}})
 	require.Error(t, err)
-	meta, err := d.Meta()
-	require.NoError(t, err)
+	meta := must(d.Meta())(t)
 	require.Equal(t, run.Done, meta.State.Status)
 	require.EqualValues(t, 2, meta.Events.Seq)
 }
@@ -144,8 +141,7 @@ func TestProjectReportsDamagedFile(t *testing.T) {
 			require.ErrorContains(t, err, strings.NewReplacer("$FILE", path, "$DIR", in.Dir).Replace(advice))
 
 			write(path, whole)
-			_, err = e.ExecuteActivity(contract.Project, in)
-			require.NoError(t, err)
+			must(e.ExecuteActivity(contract.Project, in))(t)
 			if file == layout.OwnerFile {
 				require.NoError(t, os.Remove(path))
 				_, err = e.ExecuteActivity(contract.Project, in)
@@ -193,8 +189,7 @@ func TestClassifyError(t *testing.T) {
 func TestErrorContainsFileSystem(t *testing.T) {
 	h := newHarness(t, "")
 	path := filepath.Join(h.dir, "events.jsonl")
-	on, err := volume.Of(h.dir)
-	require.NoError(t, err)
+	on := must(volume.Of(h.dir))(t)
 	for _, row := range []struct {
 		errno   syscall.Errno
 		pauses  bool

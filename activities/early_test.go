@@ -24,9 +24,7 @@ func (h *harness) supervisors() func() []int {
 			require.NoError(h.t, err)
 		}
 		for _, word := range strings.Fields(string(raw)) {
-			id, err := strconv.Atoi(word)
-			require.NoError(h.t, err)
-			ids = append(ids, id)
+			ids = append(ids, must(strconv.Atoi(word))(h.t))
 		}
 		return ids
 	}
@@ -45,16 +43,12 @@ func TestSupervisorStartsBeforeTheEventsAreWritten(t *testing.T) {
 	waits := false
 	h.acts.cfg.OnPoint = func(p Point, _ string) { waits = waits || p == PointRequested && h.early() != nil }
 	in := h.startsAs(filepath.Join(h.dir, "run"))
-	res, err := h.turn(t.Context(), in)
-	require.NoError(t, err)
-	require.NotNil(t, res.Pass)
+	require.NotNil(t, must(h.turn(t.Context(), in))(t).Pass)
 	require.True(t, waits)
 	require.Len(t, started(), 1, "the call has another supervisor than the one that waited for it")
 	require.Empty(t, h.acts.early)
 
-	again, err := h.turn(t.Context(), in)
-	require.NoError(t, err)
-	require.True(t, again.Pass.Reused)
+	require.True(t, must(h.turn(t.Context(), in))(t).Pass.Reused)
 	require.Empty(t, h.acts.early)
 	for _, id := range started() {
 		require.ErrorIs(t, syscall.Kill(id, 0), syscall.ESRCH, "a supervisor without a call is left")
@@ -67,9 +61,7 @@ func TestSupervisorEndsIfTheEventsAreNotWritten(t *testing.T) {
 	started := h.supervisors()
 	in := h.startsAs(filepath.Join(h.dir, "run"))
 	in.First = 5
-	res, err := h.turn(t.Context(), in)
-	require.NoError(t, err)
-	require.Nil(t, res.Pass)
+	require.Nil(t, must(h.turn(t.Context(), in))(t).Pass)
 	require.Empty(t, h.acts.early)
 	require.Len(t, started(), 1)
 	for _, id := range started() {
@@ -89,9 +81,7 @@ func TestLostEarlySupervisorIsReplaced(t *testing.T) {
 			<-s.process.Done()
 		}
 	}
-	res, err := h.turn(t.Context(), h.startsAs(filepath.Join(h.dir, "run")))
-	require.NoError(t, err)
-	require.NotNil(t, res.Pass)
+	require.NotNil(t, must(h.turn(t.Context(), h.startsAs(filepath.Join(h.dir, "run"))))(t).Pass)
 	require.Len(t, started(), 2)
 	require.Equal(t, 1, h.started())
 }

@@ -104,16 +104,13 @@ func TestAnswerOfAbandonedDeliveryIsKnown(t *testing.T) {
 	h := newHarness(t, "answer")
 	l := h.ledger()
 	require.NoError(t, l.End(t.Context(), 1, calls.End{Spend: &run.Spend{Known: run.CostUnknown}}))
-	won, err := l.Put(t.Context(), calls.Answer{
+	won := must(l.Put(t.Context(), calls.Answer{
 		Version: calls.AnswerVersion, Call: l.Call, Delivery: 1,
 		Read: calls.Reading{Spend: run.Spend{USD: 2, Known: run.CostExact}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.True(t, won)
-	ans, err := l.Result(t.Context())
-	require.NoError(t, err)
-	notes, err := calls.SupersededSince(t.Context(), h.s, h.in)
-	require.NoError(t, err)
+	ans := must(l.Result(t.Context()))(t)
+	notes := must(calls.SupersededSince(t.Context(), h.s, h.in))(t)
 	require.Len(t, notes, 1)
 	var total run.Totals
 	total.Add(notes[0].Spend)

@@ -39,8 +39,7 @@ func abroad(t *testing.T, play string) *harness {
 func (h *harness) hiding() *Activities {
 	h.t.Helper()
 	a := h.worker()
-	r, err := redact.New(redact.Options{Names: []string{"*_KEY"}})
-	require.NoError(h.t, err)
+	r := must(redact.New(redact.Options{Names: []string{"*_KEY"}}))(h.t)
 	a.cfg.Redact, a.cfg.StateDir = r.Text, filepath.Join(h.dir, "state")
 	a.cfg.LearnSecrets = func(environ []string) { r.Learn(environ) }
 	return a
@@ -50,10 +49,9 @@ func (h *harness) hiding() *Activities {
 func (h *harness) handOver(variables ...string) {
 	h.t.Helper()
 	variables = append(variables, "PATH="+filepath.Join(h.dir, "bin"), playing+"="+os.Getenv(playing), folder+"="+h.dir)
-	_, err := environ.Save(filepath.Join(h.dir, "state"), environ.Environment{
+	must(environ.Save(filepath.Join(h.dir, "state"), environ.Environment{
 		RunID: theRun, By: "start", At: time.Now(), Variables: variables,
-	})
-	require.NoError(h.t, err)
+	}))(h.t)
 }
 
 // asRegistered executes RunPass as a worker does.
@@ -72,14 +70,12 @@ func (h *harness) asRegistered() (res contract.PassResult, err error) {
 func TestCallUsesRunEnvironment(t *testing.T) {
 	h := abroad(t, "spill")
 	h.builder()
-	res, err := h.asRegistered()
-	require.NoError(t, err)
+	res := must(h.asRegistered())(t)
 	require.Equal(t, run.CategorySpawnFailed, res.Outcome, "the worker does not find it")
 
 	h.in.Call = "run-1/g0.001.1.-.2"
 	h.handOver("ANTHROPIC_API_KEY=" + sesame)
-	res, err = h.asRegistered()
-	require.NoError(t, err)
+	res = must(h.asRegistered())(t)
 	require.Equal(t, run.CategoryOK, res.Outcome, res.Message)
 	require.Contains(t, h.text(res.Reply.Digest), "[redacted:env-ANTHROPIC_API_KEY]")
 	require.Equal(t, []string{h.text(res.Artifact.Digest)}, h.leaks(), "the artifact is the user's data")
@@ -108,8 +104,7 @@ func TestUnsafeEnvironmentIsIgnored(t *testing.T) {
 			h := abroad(t, "answer")
 			h.handOver()
 			require.NoError(t, spoil(filepath.Join(h.dir, "state", "environ", theRun+".json")))
-			res, err := h.asRegistered()
-			require.NoError(t, err)
+			res := must(h.asRegistered())(t)
 			require.Equal(t, run.CategorySpawnFailed, res.Outcome, "that of the worker counts")
 			require.True(t, h.acts.warned[theRun])
 		})
@@ -122,9 +117,7 @@ func TestSecretsOfDeadDeliveryAreRedacted(t *testing.T) {
 	h.json(h.deliveryDir(), supervisor.EnvironFile,
 		[]string{"ANTHROPIC_API_KEY=" + sesame})
 	h.handOver("ANTHROPIC_API_KEY=another-secret")
-	res, err := h.asRegistered()
-	require.NoError(t, err)
-	require.True(t, res.Reused)
+	require.True(t, must(h.asRegistered())(t).Reused)
 	require.Empty(t, h.leaks())
 }
 
@@ -151,10 +144,8 @@ func TestNotifyUsesRunEnvironment(t *testing.T) {
 	require.Equal(t, "the run's\n", read(t, file))
 
 	a := newActivities(t, Config{Getenv: func(string) string { return "the worker's" }})
-	got, err := a.lookupVariable(ctx, "MAY_SEE", "")
-	require.NoError(t, err)
-	require.Equal(t, "the run's", got)
-	_, err = a.lookupVariable(ctx, "OTHER", "")
+	require.Equal(t, "the run's", must(a.lookupVariable(ctx, "MAY_SEE", ""))(t))
+	_, err := a.lookupVariable(ctx, "OTHER", "")
 	require.EqualError(t, err, "OTHER is not set in the terminal that started the run, or resumed it last")
 }
 
@@ -170,16 +161,14 @@ func TestClosedRunEnvironmentIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := abroad(t, "answer")
 			h.handOver()
-			stored, err := h.s.PutJSON(t.Context(), pipeline.Plan{Version: pipeline.PlanVersion,
-				Notify: []pipeline.Notify{{On: row.on, GiveUp: time.Hour}}})
-			require.NoError(t, err)
+			stored := must(h.s.PutJSON(t.Context(), pipeline.Plan{Version: pipeline.PlanVersion,
+				Notify: []pipeline.Notify{{On: row.on, GiveUp: time.Hour}}}))(t)
 			h.plan = string(stored)
 			in := h.startsAs(filepath.Join(h.dir, "run"))
 			in.RunID, in.Lines[0] = theRun, strings.ReplaceAll(in.Lines[0], "run-1", theRun)
 			project := func() {
 				t.Helper()
-				_, err := h.acts.project(t.Context(), in)
-				require.NoError(t, err)
+				must(h.acts.project(t.Context(), in))(t)
 			}
 			file := filepath.Join(h.dir, "state", "environ", theRun+".json")
 			left := filepath.Join(h.dir, "scratch", calls.FolderName(theRun+"/g0.001.1.-.1"), "2")
@@ -200,8 +189,7 @@ func TestClosedRunEnvironmentIsRemoved(t *testing.T) {
 				require.NoFileExists(t, file)
 				return
 			}
-			e, err := environ.Load(filepath.Join(h.dir, "state"), theRun)
-			require.NoError(t, err)
+			e := must(environ.Load(filepath.Join(h.dir, "state"), theRun))(t)
 			require.WithinDuration(t, time.Now().Add(time.Hour), *e.Expires, time.Minute)
 		})
 	}

@@ -133,8 +133,7 @@ func TestUnusualOutputFiles(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "1")
 			folders(dir)
 			inShell(t, dir, row.script)
-			out, err := outputsOf(dir, 10)
-			require.NoError(t, err)
+			out := must(outputsOf(dir, 10))(t)
 			require.Equal(t, row.stdout, string(out.stdout))
 			require.Equal(t, row.stderr, string(out.stderr))
 			require.Contains(t, out.problem, row.problem)
@@ -199,9 +198,7 @@ func TestResultTextsAreLimited(t *testing.T) {
 	h := plain(t, "sh printf 'VERDICT: '; head -c 3000000 /dev/zero | tr '\\0' x")
 	h.in.At.Stage, h.in.At.Step, h.in.Call = 1, 2, "run-1/g0.003.1.-.1"
 	res := h.result()
-	raw, err := json.Marshal(res)
-	require.NoError(t, err)
-	require.Less(t, len(raw), 64<<10)
+	require.Less(t, len(must(json.Marshal(res))(t)), 64<<10)
 	require.True(t, strings.HasPrefix(res.Verdict, "xxx"))
 	require.Equal(t, 1, h.started())
 }

@@ -115,8 +115,7 @@ func TestFilesOutsideTheScopeAreFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := guardedTree(t, row.command)
-			paths, err := h.s.Put(t.Context(), []byte(row.scope+"\n"))
-			require.NoError(t, err)
+			paths := must(h.s.Put(t.Context(), []byte(row.scope+"\n")))(t)
 			h.in.Scope = &run.Scope{Role: "planner", Digest: string(paths), Tree: h.tree.Tree.Digest}
 			res := h.result()
 			if row.want == nil {

@@ -75,13 +75,11 @@ var files = map[string]string{
 
 func newHarness(t *testing.T, play string) *harness {
 	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
+	self := must(os.Executable())(t)
 	h := &harness{t: t, dir: t.TempDir(), yaml: strings.Replace(definition, "AGENT", self, 1), agent: self}
 	t.Setenv(playing, play)
 	t.Setenv(folder, h.dir)
-	h.s, err = store.Open(context.Background(), "file://"+filepath.Join(h.dir, "store"))
-	require.NoError(t, err)
+	h.s = must(store.Open(context.Background(), "file://"+filepath.Join(h.dir, "store")))(t)
 	h.acts = h.worker()
 	h.lay()
 	t.Cleanup(func() { h.acts.Stop() })
@@ -90,9 +88,7 @@ func newHarness(t *testing.T, play string) *harness {
 
 // worker makes the activities of a worker process that is this one.
 func (h *harness) worker() *Activities {
-	self, err := process.Self()
-	require.NoError(h.t, err)
-	return h.workerAs(self)
+	return h.workerAs(must(process.Self())(h.t))
 }
 
 // workerAs makes the activities of a worker process of that identity.
@@ -106,11 +102,14 @@ func (h *harness) workerAs(id process.Identity) *Activities {
 	return acts
 }
 
-func newActivities(t testing.TB, c Config) *Activities {
+func newActivities(t *testing.T, c Config) *Activities {
 	t.Helper()
-	acts, err := New(c)
-	require.NoError(t, err)
-	return acts
+	return must(New(c))(t)
+}
+
+// must returns the value of a call that may not fail: must(f())(t).
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T { t.Helper(); require.NoError(t, err); return v }
 }
 
 func (h *harness) redact(text string) string {
@@ -130,10 +129,8 @@ func (h *harness) lay() {
 	}
 	def, problems := pipeline.Parse("small.yaml", []byte(h.yaml), sources)
 	require.Empty(h.t, problems)
-	plan, err := h.s.PutJSON(context.Background(), pipeline.Expand(def))
-	require.NoError(h.t, err)
-	inputs, err := h.s.PutJSON(context.Background(), manifest)
-	require.NoError(h.t, err)
+	plan := must(h.s.PutJSON(context.Background(), pipeline.Expand(def)))(h.t)
+	inputs := must(h.s.PutJSON(context.Background(), manifest))(h.t)
 	h.plan = string(plan)
 	seed := h.put(files["seed.html"])
 	h.in = contract.PassInput{
@@ -145,9 +142,7 @@ func (h *harness) lay() {
 }
 
 func (h *harness) put(text string) run.Blob {
-	b, err := blobs.Put(context.Background(), h.s, []byte(text))
-	require.NoError(h.t, err)
-	return b
+	return must(blobs.Put(context.Background(), h.s, []byte(text)))(h.t)
 }
 
 // builder asks for the pass that writes the artifact.
@@ -209,9 +204,7 @@ func (h *harness) result() contract.PassResult { return h.resultOf(h.acts) }
 
 func (h *harness) resultOf(acts *Activities) contract.PassResult {
 	h.t.Helper()
-	res, err := h.passOf(h.t.Context(), acts)
-	require.NoError(h.t, err)
-	return res
+	return must(h.passOf(h.t.Context(), acts))(h.t)
 }
 
 // accepted executes RunPass, which returns an accepted answer.
@@ -227,9 +220,7 @@ func (h *harness) acceptedOf(acts *Activities) contract.PassResult {
 // text is a stored text.
 func (h *harness) text(digest string) string {
 	h.t.Helper()
-	raw, err := blobs.Get(h.t.Context(), h.s, digest)
-	require.NoError(h.t, err)
-	return string(raw)
+	return string(must(blobs.Get(h.t.Context(), h.s, digest))(h.t))
 }
 
 // deliveryDir is the scratch directory of the first delivery of the call.
@@ -240,9 +231,7 @@ func (h *harness) ledger() calls.Ledger { return calls.Ledger{Store: h.s, Call: 
 // claims are those of the call's deliveries.
 func (h *harness) claims() []calls.Claim {
 	h.t.Helper()
-	claims, err := h.ledger().Claims(h.t.Context())
-	require.NoError(h.t, err)
-	return claims
+	return must(h.ledger().Claims(h.t.Context()))(h.t)
 }
 
 // failed requires an application error of this type.
@@ -257,9 +246,7 @@ func failed(t *testing.T, err error, kind string) *temporal.ApplicationError {
 // started is how many agents were started.
 func (h *harness) started() int {
 	h.t.Helper()
-	names, err := filepath.Glob(filepath.Join(h.dir, "started-*"))
-	require.NoError(h.t, err)
-	return len(names)
+	return len(must(filepath.Glob(filepath.Join(h.dir, "started-*")))(h.t))
 }
 
 // awaitStart waits until n agents have started.

@@ -28,8 +28,7 @@ func TestStopWaitsForHeartbeat(t *testing.T) {
 		return returned.Load(), nil
 	}
 	e.RegisterActivity(work)
-	result, err := e.ExecuteActivity(work)
-	require.NoError(t, err)
+	result := must(e.ExecuteActivity(work))(t)
 	var waited bool
 	require.NoError(t, result.Get(&waited))
 	require.True(t, waited, "stop returned while a report was under way")

@@ -16,8 +16,7 @@ import (
 
 func newLedger(t *testing.T) calls.Ledger {
 	t.Helper()
-	s, err := store.Open(context.Background(), "file://"+t.TempDir())
-	require.NoError(t, err)
+	s := must(store.Open(context.Background(), "file://"+t.TempDir()))(t)
 	return calls.Ledger{Store: s, Call: "run-1/g0.001.1.-.1"}
 }
 
@@ -25,43 +24,31 @@ func TestDeliveryIsClaimedOnce(t *testing.T) {
 	ctx, l := context.Background(), newLedger(t)
 	require.NoError(t, l.Claim(ctx, calls.Claim{Version: calls.Version, Host: "here"}, 1))
 	require.ErrorIs(t, l.Claim(ctx, calls.Claim{Version: calls.Version, Host: "there"}, 1), calls.ErrTaken)
-	claims, err := l.Claims(ctx)
-	require.NoError(t, err)
-	require.Len(t, claims, 1)
+	require.Len(t, must(l.Claims(ctx))(t), 1)
 	require.NoError(t, l.Claim(ctx, calls.Claim{Version: calls.Version}, 2))
 }
 
 func TestEndedDeliveryIsNotAwaited(t *testing.T) {
 	ctx, l := context.Background(), newLedger(t)
-	self, err := process.Self()
-	require.NoError(t, err)
+	self := must(process.Self())(t)
 	require.NoError(t, l.Claim(ctx, calls.Claim{Version: calls.Version, Host: "here", Worker: self}, 1))
 	require.NoError(t, l.End(ctx, 1, calls.End{}))
 	// The owner is this very process: it lives.
-	ans, err := newActivities(t, Config{}).awaitOtherWorker(ctx, l, 1, self, self, t.TempDir())
-	require.NoError(t, err)
+	ans := must(newActivities(t, Config{}).awaitOtherWorker(ctx, l, 1, self, self, t.TempDir()))(t)
 	require.Nil(t, ans)
 }
 
 func TestFirstResultWins(t *testing.T) {
 	ctx, l := context.Background(), newLedger(t)
-	none, err := l.Result(ctx)
-	require.NoError(t, err)
-	require.Nil(t, none)
+	require.Nil(t, must(l.Result(ctx))(t))
 
-	won, err := l.Put(ctx, calls.Answer{Version: calls.Version, Delivery: 1, Host: "first"})
-	require.NoError(t, err)
+	won := must(l.Put(ctx, calls.Answer{Version: calls.Version, Delivery: 1, Host: "first"}))(t)
 	require.True(t, won)
-	won, err = l.Put(ctx, calls.Answer{Version: calls.Version, Delivery: 2, Host: "second"})
-	require.NoError(t, err)
+	won = must(l.Put(ctx, calls.Answer{Version: calls.Version, Delivery: 2, Host: "second"}))(t)
 	require.False(t, won)
 
-	got, err := l.Result(ctx)
-	require.NoError(t, err)
-	require.Equal(t, "first", got.Host)
-	kept, err := l.Store.ReadName(ctx, l.Name("superseded-2"))
-	require.NoError(t, err)
-	require.Contains(t, string(kept), `"second"`)
+	require.Equal(t, "first", must(l.Result(ctx))(t).Host)
+	require.Contains(t, string(must(l.Store.ReadName(ctx, l.Name("superseded-2")))(t)), `"second"`)
 }
 
 func TestSupersededResultIsCounted(t *testing.T) {

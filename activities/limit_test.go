@@ -42,8 +42,7 @@ func TestFallbackAgentIsAsked(t *testing.T) {
 		Stages: []pipeline.PlanStage{{Name: "one", Kind: pipeline.StageOnce, Rounds: []pipeline.PlanRound{{
 			Steps: []pipeline.PlanStep{{Key: "001", Kind: pipeline.KindRole, Role: "writer"}}}}}},
 	}
-	r, err := round(plan, contract.RoundInput{Round: 1})
-	require.NoError(t, err)
+	r := must(round(plan, contract.RoundInput{Round: 1}))(t)
 	require.Equal(t, []contract.FallbackAgent{{Name: "other", Agent: "codex", Program: "/opt/codex"}},
 		r.Steps[0].Roles[0].Fallback)
 	for name, want := range map[string]string{"": "claude", "other": "/opt/codex"} {

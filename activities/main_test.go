@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/testenv"
 )
@@ -116,9 +114,7 @@ func write(path, text string) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(raw)
+	return string(must(os.ReadFile(path))(t))
 }
 
 func answerWith(text string) { fmt.Println(envelopeOf(text)) }

@@ -39,8 +39,7 @@ func putTree(t *testing.T, s *store.Store, f content) run.Blob {
 		if rest, ok := strings.CutPrefix(text, "x:"); ok {
 			text, e.Mode, e.Perm = rest, tree.ModeExecutable, 0o755
 		}
-		b, err := blobs.Put(t.Context(), s, []byte(text))
-		require.NoError(t, err)
+		b := must(blobs.Put(t.Context(), s, []byte(text)))(t)
 		e.Digest, e.Size = store.Digest(b.Digest), int64(len(text))
 		entries = append(entries, e)
 	}
@@ -51,8 +50,7 @@ func putTree(t *testing.T, s *store.Store, f content) run.Blob {
 
 // TestLanesMerge merges two lanes by table: either the whole result, or only conflicts.
 func TestLanesMerge(t *testing.T) {
-	s, err := store.Open(t.Context(), "file://"+t.TempDir())
-	require.NoError(t, err)
+	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	long := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	base := content{"a.txt": long, "b/c.txt": "c\n", "bin": "\x00one", "run.sh": "echo\n", "link": "->a.txt"}

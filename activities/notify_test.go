@@ -27,16 +27,14 @@ func notify(t *testing.T, to pipeline.Notify, env map[string]string) error {
 	t.Helper()
 	ctx := context.Background()
 	url := "file://" + filepath.Join(t.TempDir(), "store")
-	s, err := store.Open(ctx, url)
-	require.NoError(t, err)
+	s := must(store.Open(ctx, url))(t)
 	defer s.Close()
 	if to.Timeout == 0 {
 		to.Timeout = 10 * time.Second
 	}
-	plan, err := s.PutJSON(ctx, pipeline.Plan{Version: pipeline.PlanVersion, Notify: []pipeline.Notify{to}})
-	require.NoError(t, err)
+	plan := must(s.PutJSON(ctx, pipeline.Plan{Version: pipeline.PlanVersion, Notify: []pipeline.Notify{to}}))(t)
 	a := newActivities(t, Config{Getenv: func(name string) string { return env[name] }, Links: console{}})
-	_, err = a.Notify(ctx, contract.NotifyInput{
+	_, err := a.Notify(ctx, contract.NotifyInput{
 		Target: contract.Target{RunID: "run-1", Store: url}, PlanUse: contract.PlanUse{Plan: string(plan)}, Notice: notice,
 	})
 	return err

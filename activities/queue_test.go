@@ -79,9 +79,7 @@ func TestCallWaitsForItsTurn(t *testing.T) {
 	require.Equal(t, []contract.AccountMessage{{Account: res.Limit.AccountID, Number: res.Limit.Number, Run: h.in.RunID}},
 		runs.woken)
 	res = h.accepted()
-	q, err := h.acts.costs.Queue()
-	require.NoError(t, err)
-	require.Empty(t, q)
+	require.Empty(t, must(h.acts.costs.Queue())(t))
 }
 
 func TestRunWithoutACallLeavesTheQueue(t *testing.T) {
@@ -118,15 +116,13 @@ func TestPausedRunLeavesTheQueueAtOnce(t *testing.T) {
 			in := h.startsAs(filepath.Join(h.dir, "run"))
 			in.Lines = append(in.Lines, h.line(2, kind, struct{}{}))
 			h.projected(in)
-			q, err := h.acts.costs.Queue()
-			require.NoError(t, err)
+			q := must(h.acts.costs.Queue())(t)
 			require.Len(t, q, stays)
 			require.Len(t, h.acts.ended, 1-stays, "another call may have its turn")
 
 			h.result()
 			h.acts.leaveQueue(t.Context(), in, time.Now().Add(-time.Hour))
-			q, err = h.acts.costs.Queue()
-			require.NoError(t, err)
+			q = must(h.acts.costs.Queue())(t)
 			require.Len(t, q, 1, "it asked after the pause")
 		})
 	}

@@ -46,10 +46,9 @@ func spilling(t *testing.T, play string) *harness {
 	h.secret = sesame
 	h.builder()
 	given := contract.StepContext{Artifact: h.in.Artifact, Feedback: "Say " + sesame}
-	asked, err := h.acts.Compose(context.Background(), contract.ComposeInput{
+	asked := must(h.acts.Compose(context.Background(), contract.ComposeInput{
 		Store: h.s.URL(), At: h.in.At, Context: given,
-	})
-	require.NoError(t, err)
+	}))(t)
 	require.NotEmpty(t, asked.Prompt.Raw)
 	h.in.Prompt, h.in.Context = asked.Prompt, &given
 	return h
@@ -59,8 +58,7 @@ func TestAgentExchangesSecretsUnstored(t *testing.T) {
 	h := spilling(t, "spill")
 	first := h.accepted()
 
-	sent, err := os.ReadFile(filepath.Join(h.dir, "prompt"))
-	require.NoError(t, err)
+	sent := must(os.ReadFile(filepath.Join(h.dir, "prompt")))(t)
 	require.Contains(t, string(sent), "Say open-sesame")
 	require.Equal(t, h.in.Prompt.Raw, h.put(string(sent)).Digest, "the bytes that were sent are recorded")
 	require.NoError(t, os.RemoveAll(filepath.Join(h.dir, "store", "blobs", h.in.Prompt.Raw[:2])),
@@ -175,9 +173,7 @@ func TestResultsAreRedacted(t *testing.T) {
 		&contract.OpenResult{Task: sesame},
 	} {
 		h.acts.redactResult(res)
-		raw, err := json.Marshal(res)
-		require.NoError(t, err)
-		require.NotContains(t, string(raw), sesame)
+		require.NotContains(t, string(must(json.Marshal(res))(t)), sesame)
 	}
 }
 

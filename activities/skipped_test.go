@@ -23,9 +23,7 @@ func (h *trees) beginWith(files map[string]string) {
 		h.git("add", "-f", name)
 	}
 	h.git("commit", "-q", "-m", "More")
-	plan, err := h.acts.plan(h.t.Context(), h.s, h.tree.Plan)
-	require.NoError(h.t, err)
-	h.startFrom(h.tree.PlanUse, plan)
+	h.startFrom(h.tree.PlanUse, must(h.acts.plan(h.t.Context(), h.s, h.tree.Plan))(h.t))
 }
 
 // settled makes the pass, and brings the checkout to what it left.

@@ -27,8 +27,7 @@ func running(t *testing.T) (*exec.Cmd, process.Identity) {
 	cmd := exec.Command("sleep", "600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	require.NoError(t, cmd.Start())
-	id, err := process.Of(cmd.Process.Pid)
-	require.NoError(t, err)
+	id := must(process.Of(cmd.Process.Pid))(t)
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return cmd, id
 }
@@ -62,9 +61,7 @@ func (h *harness) leave(worker, by process.Identity, stdout string) (dir string)
 
 func (h *harness) json(dir, name string, v any) {
 	h.t.Helper()
-	raw, err := json.Marshal(v)
-	require.NoError(h.t, err)
-	require.NoError(h.t, os.WriteFile(filepath.Join(dir, name), raw, 0o600))
+	require.NoError(h.t, os.WriteFile(filepath.Join(dir, name), must(json.Marshal(v))(h.t), 0o600))
 }
 
 // exited is the record of its supervisor that the agent of a delivery has ended.
@@ -83,9 +80,7 @@ func (h *harness) answered(ans calls.Answer, text string) {
 		ans.Version = calls.Version
 	}
 	ans.Call, ans.Stdout, ans.Stderr = callID(h.in), h.put(envelopeOf(text)), h.put("")
-	won, err := h.ledger().Put(context.Background(), ans)
-	require.NoError(h.t, err)
-	require.True(h.t, won)
+	require.True(h.t, must(h.ledger().Put(context.Background(), ans))(h.t))
 }
 
 func TestCompleteAnswerOfDeadWorkerCounts(t *testing.T) {
@@ -221,8 +216,7 @@ func carrying(t *testing.T, dir string) process.Identity {
 	cmd := exec.Command("sleep", "600")
 	cmd.Env, cmd.SysProcAttr = append(os.Environ(), agent.MarkEnv+"="+dir), &syscall.SysProcAttr{Setsid: true}
 	require.NoError(t, cmd.Start())
-	id, err := process.Of(cmd.Process.Pid)
-	require.NoError(t, err)
+	id := must(process.Of(cmd.Process.Pid))(t)
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-ended })

@@ -17,9 +17,7 @@ func onS3(t *testing.T, agent string) (*harness, *fakes3.Gate) {
 	t.Helper()
 	h := newHarness(t, "answer")
 	url, gate := fakes3.StartGated(t)
-	var err error
-	h.s, err = store.Open(t.Context(), url)
-	require.NoError(t, err)
+	h.s = must(store.Open(t.Context(), url))(t)
 	h.runAgent(agent)
 	return h, gate
 }
@@ -30,8 +28,7 @@ func TestMissingProgramIsRetriedOnOtherHost(t *testing.T) {
 		_, err := h.pass(context.Background())
 		app := failed(t, err, contract.ErrNoProgram)
 		require.Contains(t, app.Message(), "start agent "+agent)
-		claims, err := h.s.List(t.Context(), "calls/")
-		require.NoError(t, err)
+		claims := must(h.s.List(t.Context(), "calls/"))(t)
 		require.Empty(t, claims, "nothing is claimed, so another host makes the call")
 	}
 }
@@ -56,8 +53,7 @@ func TestReadRoundReportsNeeds(t *testing.T) {
 	h, _ := onS3(t, "/opt/my agent")
 	var got []string
 	h.acts.cfg.Needs = func(url string, programs []string) { got = append(append(got, url), programs...) }
-	_, err := h.acts.ReadRound(t.Context(), contract.RoundInput{Store: h.s.URL(), PlanUse: contract.PlanUse{Plan: h.plan},
-		Round: 1})
-	require.NoError(t, err)
+	must(h.acts.ReadRound(t.Context(), contract.RoundInput{Store: h.s.URL(), PlanUse: contract.PlanUse{Plan: h.plan},
+		Round: 1}))(t)
 	require.Equal(t, []string{h.s.URL(), "/opt/my agent"}, got)
 }

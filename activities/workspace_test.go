@@ -46,8 +46,7 @@ func onTree(t *testing.T, play string, edits ...string) *trees {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	t.Setenv("GIT_CONFIG_NOSYSTEM", "1")
 	h := &trees{harness: newHarness(t, play)}
-	root, err := filepath.EvalSymlinks(h.harness.dir)
-	require.NoError(t, err)
+	root := must(filepath.EvalSymlinks(h.harness.dir))(t)
 	h.source, h.dir = filepath.Join(root, "source"), filepath.Join(root, "run")
 	require.NoError(t, os.MkdirAll(h.source, 0o700))
 	h.put("a.txt", "a\n")
@@ -67,8 +66,7 @@ func onTree(t *testing.T, play string, edits ...string) *trees {
 		fstest.MapFS{"builder.md": {Data: []byte("Build it.\n")}})
 	require.Empty(t, problems)
 	plan := pipeline.Expand(def)
-	stored, err := h.s.PutJSON(t.Context(), plan)
-	require.NoError(t, err)
+	stored := must(h.s.PutJSON(t.Context(), plan))(t)
 	h.startFrom(contract.PlanUse{Plan: string(stored)}, plan)
 	h.in.Artifact, h.in.Tree, h.in.At = nil, &h.tree, contract.StepRef{
 		PlanUse: contract.PlanUse{Plan: string(stored), Inputs: h.in.At.Inputs}, Round: 1,
@@ -82,8 +80,7 @@ func (h *trees) startFrom(use contract.PlanUse, plan *pipeline.Plan) {
 	h.t.Helper()
 	h.base = h.git("rev-parse", "HEAD")
 	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
-	saved, err := workspace.Save(h.t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil)
-	require.NoError(h.t, err)
+	saved := must(workspace.Save(h.t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil))(h.t)
 	of.Tree = workspace.Blob(saved)
 	h.tree = contract.Tree{PlanUse: use, Workspace: of, Tree: of.Tree, Commit: h.base}
 }
@@ -114,8 +111,7 @@ func gitIn(t *testing.T, dir string, args ...string) string {
 // files are the paths and contents of a stored tree.
 func (h *trees) files(b run.Blob) map[string]string {
 	h.t.Helper()
-	loaded, err := tree.Load(h.t.Context(), h.s, store.Digest(b.Digest))
-	require.NoError(h.t, err)
+	loaded := must(tree.Load(h.t.Context(), h.s, store.Digest(b.Digest)))(h.t)
 	out := map[string]string{}
 	for _, e := range loaded.Entries {
 		if e.Mode != tree.ModeFolder {
@@ -239,9 +235,7 @@ func (h *trees) saved(files map[string]string) run.Blob {
 	h.t.Helper()
 	folder := h.t.TempDir()
 	writeFiles(h.t, folder, files)
-	saved, err := tree.Save(h.t.Context(), h.s, folder, tree.Rules{}, nil)
-	require.NoError(h.t, err)
-	return workspace.Blob(saved)
+	return workspace.Blob(must(tree.Save(h.t.Context(), h.s, folder, tree.Rules{}, nil))(h.t))
 }
 
 func writeFiles(t *testing.T, dir string, files map[string]string) {
@@ -261,10 +255,9 @@ func (h *trees) edit(files map[string]string) {
 
 func (h *trees) carryTo(to contract.Tree) contract.SyncWorkspaceResult {
 	h.t.Helper()
-	res, err := do(h.t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
+	res := must(do(h.t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
 		Target: h.target(), Tree: to, Message: "Do it\n\nPassbook-Step: 001\n",
-	})
-	require.NoError(h.t, err)
+	}))(h.t)
 	return res
 }
 
@@ -339,8 +332,7 @@ func TestOnlyAcceptedChangesAreDelivered(t *testing.T) {
 // inspect compares the checkout with what the run knows.
 func (h *trees) inspect(known contract.Tree) contract.InspectResult {
 	h.t.Helper()
-	res, err := do(h.t, h.acts.Inspect, contract.InspectInput{Target: h.target(), Tree: &known})
-	require.NoError(h.t, err)
+	res := must(do(h.t, h.acts.Inspect, contract.InspectInput{Target: h.target(), Tree: &known}))(h.t)
 	return res
 }
 
@@ -383,8 +375,7 @@ func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
 			mine := map[string]string{"mine.txt": "mine", "sub/too.txt": "mine too"}
 			h.edit(mine)
 			h.edit(map[string]string{".passbook-abc": "half of a file"})
-			res, err := do(t, h.acts.SyncWorkspace, in)
-			require.NoError(t, err)
+			res := must(do(t, h.acts.SyncWorkspace, in))(t)
 			kept := filepath.Join(h.dir, "_orchestrator", "kept")
 			for name, text := range mine {
 				require.Equal(t, text, read(t, filepath.Join(kept, name)))
@@ -395,9 +386,7 @@ func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
 			require.NoFileExists(t, filepath.Join(kept, "b.txt"))
 			require.NoFileExists(t, filepath.Join(kept, ".passbook-abc"))
 			require.Len(t, res.Recovered, 1)
-			again, err := do(t, h.acts.SyncWorkspace, in)
-			require.NoError(t, err)
-			require.Empty(t, again.Recovered)
+			require.Empty(t, must(do(t, h.acts.SyncWorkspace, in))(t).Recovered)
 		})
 	}
 }
