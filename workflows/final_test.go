@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -20,7 +19,7 @@ import (
 // afterReset makes the execution one that came of a reset; since reports whether the history that the reset has left is
 // replayed.
 func (w *harness) afterReset(since func() bool) {
-	workflows.SetInterceptors(w.env, &resetWorker{})
+	w.observed().server.original = "the execution that was reset"
 	w.env.OnGetVersion(mock.Anything, workflow.DefaultVersion,
 		workflow.Version(1)).Return(func(string, workflow.Version, workflow.Version) workflow.Version {
 		if since() {
@@ -28,33 +27,6 @@ func (w *harness) afterReset(since func() bool) {
 		}
 		return workflow.DefaultVersion
 	})
-}
-
-type resetWorker struct {
-	interceptor.WorkerInterceptorBase
-}
-
-func (*resetWorker) InterceptWorkflow(_ workflow.Context,
-	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &resetInbound{interceptor.WorkflowInboundInterceptorBase{Next: next}}
-}
-
-type resetInbound struct {
-	interceptor.WorkflowInboundInterceptorBase
-}
-
-func (i *resetInbound) Init(out interceptor.WorkflowOutboundInterceptor) error {
-	return i.Next.Init(&resetOutbound{interceptor.WorkflowOutboundInterceptorBase{Next: out}})
-}
-
-type resetOutbound struct {
-	interceptor.WorkflowOutboundInterceptorBase
-}
-
-func (o *resetOutbound) GetInfo(ctx workflow.Context) *workflow.Info {
-	info := *o.Next.GetInfo(ctx)
-	info.OriginalRunID = "the execution that was reset"
-	return &info
 }
 
 // doneOnce runs a pipeline to its end, and makes another execution, an hour later, on the directory. It returns

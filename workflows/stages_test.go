@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -180,37 +178,9 @@ func TestReviewPausesAfterEachSet(t *testing.T) {
 	require.Equal(t, run.UserReview, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
 }
 
-// answersAnyway completes calls although the run was cancelled meanwhile, as a server does with
-// WaitForCancellation. The test environment does not.
-type answersAnyway struct {
-	interceptor.WorkerInterceptorBase
-	interceptor.WorkflowInboundInterceptorBase
-	interceptor.WorkflowOutboundInterceptorBase
-}
-
-func (a *answersAnyway) InterceptWorkflow(_ workflow.Context,
-	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	i := &answersAnyway{}
-	i.WorkflowInboundInterceptorBase.Next = next
-	return i
-}
-
-func (a *answersAnyway) Init(out interceptor.WorkflowOutboundInterceptor) error {
-	o := &answersAnyway{}
-	o.WorkflowOutboundInterceptorBase.Next = out
-	return a.WorkflowInboundInterceptorBase.Next.Init(o)
-}
-
-func (a *answersAnyway) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
-	if name == contract.RunPass || name == contract.Turn {
-		ctx, _ = workflow.NewDisconnectedContext(ctx)
-	}
-	return a.WorkflowOutboundInterceptorBase.Next.ExecuteActivity(ctx, name, args...)
-}
-
 func TestCancelAtSetEndKeepsReview(t *testing.T) {
 	w := newHarness(t, twoSets)
-	workflows.SetInterceptors(w.env, &answersAnyway{})
+	w.observed().server.answersAnyway = true
 	w.agent.will(call(1, 1), after(w.env.CancelWorkflow))
 	w.executeCancelled()
 	require.Equal(t, []string{"pass.end 001", "checkpoint.created cp-one", "run.end"},
