@@ -51,21 +51,6 @@ func TestTransientFailureIsRetried(t *testing.T) {
 	require.Equal(t, 3, payloads[run.PassEnd](w, run.KindPassEnd)[0].Attempts)
 }
 
-func TestThirdTransientFailurePauses(t *testing.T) {
-	w := failing(t, 3, transient)
-	w.onPause(func() {
-		require.Equal(t, []string{call(1, 1), call(1, 2), call(1, 3)}, w.agent.ids)
-		w.signal("resume", message{})
-	})
-	w.done()
-	paused := payloads[run.RunPaused](w, run.KindRunPaused)
-	require.Len(t, paused, 1)
-	require.Equal(t, run.PassFailed, paused[0].Reason)
-	require.Contains(t, paused[0].Detail, "exit 1")
-	require.Len(t, w.waits, 2, "there is no wait for an attempt that is not made")
-	require.Equal(t, []string{call(1, 4), call(2, 1)}, w.agent.ids[3:], "attempts begin anew, call ids do not")
-}
-
 func TestUnusableReplySettlesPass(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -77,6 +62,7 @@ func TestUnusableReplySettlesPass(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			tt.how.Output = &run.Blob{Digest: "half a page"}
 			w := failing(t, tt.calls, tt.how)
 			w.done()
 			require.Len(t, w.agent.ids, tt.calls+1, "the next pass still runs")
@@ -85,23 +71,14 @@ func TestUnusableReplySettlesPass(t *testing.T) {
 			require.Equal(t, tt.how.Outcome, ends[0].Outcome)
 			require.False(t, ends[0].Validation.Passed)
 			require.Nil(t, ends[0].Artifact)
+			require.True(t, ends[0].Attempted)
+			require.False(t, ends[1].Attempted)
+			require.Equal(t, "run-1/"+call(1, tt.calls), ends[0].Call)
 			require.Equal(t, "seed", ends[1].Before, "the artifact is as it was")
 			require.Empty(t, w.story(run.KindRunPaused))
 			require.InDelta(t, float64(tt.calls+1), w.dir.state(t).Total(), 1e-9, "each call counts once")
 		})
 	}
-}
-
-func TestPermanentFailurePausesAtOnce(t *testing.T) {
-	w := failing(t, 1, permanent)
-	w.onPause(func() {
-		require.Equal(t, []string{call(1, 1)}, w.agent.ids)
-		w.signal("resume", message{})
-	})
-	w.done()
-	require.Empty(t, w.waits)
-	require.Equal(t, []string{"pass.attempt 001", "run.paused", "run.resumed", "pass.end 001", "pass.end 002"},
-		w.story(run.KindPassAttempt, run.KindRunPaused, run.KindRunResumed, run.KindPassEnd))
 }
 
 func TestFailureWithoutReportHasUnknownCost(t *testing.T) {

@@ -160,31 +160,6 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 	})
 }
 
-func TestFailedAttemptKeepsEvidence(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	out, reported := run.Blob{Digest: "half a page"}, run.Blob{Digest: "what it reported"}
-	short := noSections
-	short.Output, short.Envelope = &out, &reported
-	w.agent.will(call(1, 1), goes(short))
-	w.agent.will(call(1, 2), goes(short))
-	w.agent.will(call(2, 1), func(ok contract.PassResult) (contract.PassResult, error) {
-		ok.Envelope = &reported
-		return ok, nil
-	})
-	w.done()
-	attempts, ends := payloads[run.PassAttempt](w, run.KindPassAttempt), payloads[run.PassEnd](w, run.KindPassEnd)
-	require.Len(t, attempts, 2)
-	for _, a := range attempts {
-		require.Equal(t, &run.Blob{Digest: "prompt", Chars: 8}, a.Prompt)
-		require.Equal(t, &out, a.Output)
-		require.Equal(t, &reported, a.Envelope)
-	}
-	require.True(t, ends[0].Attempted)
-	require.Equal(t, attempts[1].Call, ends[0].Call)
-	require.False(t, ends[1].Attempted)
-	require.Equal(t, &reported, ends[1].Envelope)
-}
-
 func TestRoleAskedTwiceInRoundHasSeparateEvidence(t *testing.T) {
 	w := newHarness(t, head+`
 stages:

@@ -37,32 +37,6 @@ func TestMembersRunConcurrentlyAndSettleInOrder(t *testing.T) {
 		"pass.start 001"}, w.story(run.KindPassStart))
 }
 
-func TestFailedMemberIsRetriedAlone(t *testing.T) {
-	w := newHarness(t, aGroup)
-	w.agent.will(groupCall("critic-B", "1"), goes(transient))
-	w.done()
-	require.Equal(t, map[string]int{
-		groupCall("critic-A", "1"): 1, groupCall("critic-B", "1"): 1, groupCall("critic-B", "2"): 1,
-		groupCall("critic-C", "1"): 1, "g0.001.1.-.1": 1,
-	}, w.agent.calls)
-}
-
-func TestResumedGroupAsksMissingMembers(t *testing.T) {
-	w := newHarness(t, aGroup)
-	w.agent.will(groupCall("critic-B", "1"), goes(permanent))
-	w.agent.will(groupCall("critic-C", "1"), goes(permanent))
-	w.onPause(func() { w.signal("resume", message{}) })
-	w.done()
-	require.Equal(t, 1, w.agent.calls[groupCall("critic-A", "1")], "what was answered is not asked again")
-	require.Equal(t, 1, w.agent.calls[groupCall("critic-B", "2")])
-	require.Equal(t, 1, w.agent.calls[groupCall("critic-C", "2")])
-	require.Equal(t, []string{
-		"pass.end look/1 critic-A", "run.paused", "run.resumed", "pass.end look/1 critic-B", "pass.end look/1 critic-C",
-		"pass.end 001",
-	}, w.story(run.KindPassEnd, run.KindRunPaused, run.KindRunResumed))
-	require.Equal(t, run.PassFailed, payloads[run.RunPaused](w, run.KindRunPaused)[0].Reason)
-}
-
 // A pause within a group does not change the order of its replies: the question of the next step is the same.
 func TestRepliesOfAResumedGroupKeepTheirOrder(t *testing.T) {
 	w := newHarness(t, aGroup)
@@ -76,8 +50,11 @@ func TestRepliesOfAResumedGroupKeepTheirOrder(t *testing.T) {
 		}
 	}
 	w.done()
-	require.Equal(t, []string{"pass.end look/1 critic-C", "pass.end look/1 critic-A", "pass.end look/1 critic-B",
-		"pass.end 001"}, w.story(run.KindPassEnd))
+	require.Equal(t, []string{"pass.end look/1 critic-C", "run.paused", "run.resumed", "pass.end look/1 critic-A",
+		"pass.end look/1 critic-B", "pass.end 001"}, w.story(run.KindPassEnd, run.KindRunPaused, run.KindRunResumed))
+	require.Equal(t, 1, w.agent.calls[groupCall("critic-C", "1")], "what was answered is not asked again")
+	require.Equal(t, 1, w.agent.calls[groupCall("critic-A", "2")])
+	require.Equal(t, 1, w.agent.calls[groupCall("critic-B", "2")])
 	require.Equal(t, []string{"critic-A", "critic-B", "critic-C"}, seen)
 }
 
@@ -120,6 +97,7 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 		}, time.Second)
 	})
 	w.done()
+	require.Empty(t, w.waits, "a permanent failure pauses at once")
 	reasons := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, reasons, 3)
 	require.Equal(t, []string{run.PassFailed, run.PassFailed, run.ConsecutiveFailures},

@@ -212,25 +212,6 @@ func limitOf(lane, member string, n int, until string) run.LimitedCall {
 		AccountID: "account", Number: 5}}
 }
 
-// TestOpenedAccounts: a limit is over when its account was opened after the request of the call.
-func TestOpenedAccounts(t *testing.T) {
-	e := engineOf(run.State{})
-	e.accountsOpen = map[string]int64{"account": 1}
-	for _, row := range []struct {
-		number int64
-		id     string
-		until  string
-		want   bool
-	}{{1, "account", later, true}, {2, "account", later, false}, {0, "account", later, false},
-		{1, "another", later, false}, {1, "account", "", false}} {
-		c := limitOf("d", "", 1, row.until)
-		c.Number, c.AccountID = row.number, row.id
-		require.Equal(t, row.want, e.opened(c), row)
-		e.limits = []run.LimitedCall{c}
-		require.Equal(t, row.want, e.accountOpened(), row)
-	}
-}
-
 // TestLaneWaitsForAllItsCalls: a lane continues as soon as one of its calls may be made.
 func TestLaneWaitsForAllItsCalls(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -13,60 +13,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// TestQuestionAboutALane: the text contains what the answers do.
-func TestQuestionAboutALane(t *testing.T) {
-	for name, row := range map[string]struct {
-		wait run.LaneWait
-		text string
-	}{
-		"conflict": {run.LaneWait{Why: run.LaneConflict, Question: "It conflicts", Digest: "tree"},
-			"Lane 3, c.go: It conflicts. retry does the work again on top of theirs; continue_with_waiver leaves the lane out."},
-		"failed": {run.LaneWait{Why: run.LaneFailed, Question: "It failed."},
-			"Lane 3, c.go: It failed. retry repeats the step; continue_with_waiver leaves the lane out."},
-		"check": {run.LaneWait{Why: run.LaneCheck, Question: "Continue?", Digest: "output"},
-			"Lane 3, c.go: Continue? retry repeats the work; continue_with_waiver accepts it as it is."},
-		"check without output": {run.LaneWait{Why: run.LaneCheck, Question: "Continue?"},
-			"Lane 3, c.go: Continue? retry repeats the work; continue_with_waiver accepts it as it is."},
-	} {
-		l := run.Lane{Index: 2, Name: "c.go", Waiting: &row.wait}
-		require.Equal(t, row.text, laneQuestion(l), name)
-	}
-}
-
-// TestDecidedLane: the last decision is about a lane that waits, in the stage at work.
-func TestDecidedLane(t *testing.T) {
-	wait := &run.LaneWait{Why: run.LaneFailed}
-	lanes := &run.Lanes{Active: []run.Lane{{Index: 1, Key: "b"}, {Index: 2, Key: "c", Waiting: wait},
-		{Index: 3, Key: "d", Waiting: wait}}}
-	gate := func(phase string, round int) *run.Decided {
-		return &run.Decided{Kind: run.QuestionGate, Phase: phase, Round: round}
-	}
-	for name, row := range map[string]struct {
-		status  run.Status
-		decided *run.Decided
-		want    string
-	}{
-		"a lane":             {run.Running, gate("work", 3), "c"},
-		"another lane":       {run.Running, gate("work", 4), "d"},
-		"a lane that works":  {run.Running, gate("work", 2), ""},
-		"another stage":      {run.Running, gate("plan", 3), ""},
-		"another question":   {run.Running, &run.Decided{Kind: run.QuestionHandoff, Phase: "work", Round: 3}, ""},
-		"no decision":        {run.Running, nil, ""},
-		"a run that is over": {run.Halted, gate("work", 3), ""},
-	} {
-		e := engineOf(run.State{Status: row.status, Decided: row.decided, Lanes: lanes})
-		e.round.Stage = "work"
-		l, decided := e.decidedLane()
-		require.Equal(t, row.want, l.Key, name)
-		require.Equal(t, row.want != "", decided, name)
-		l, waits := e.firstWaiting()
-		require.Equal(t, "c", l.Key)
-		require.True(t, waits)
-	}
-	_, waits := engineOf(run.State{Lanes: &run.Lanes{Active: lanes.Active[:1]}}).firstWaiting()
-	require.False(t, waits)
-}
-
 // TestLanesAtOnce: the bound of the definition, and that of the state.
 func TestLanesAtOnce(t *testing.T) {
 	for atOnce, want := range map[int]int{-1: 1, 0: 1, 1: 1, 3: 3, run.MaxActiveLanes + 1: run.MaxActiveLanes} {
@@ -74,22 +20,6 @@ func TestLanesAtOnce(t *testing.T) {
 		e.round.Lanes = &pipeline.Lanes{Each: pipeline.Each{AtOnce: atOnce}}
 		require.Equal(t, want, e.atOnce())
 	}
-}
-
-// TestLanesWork: how many do, and what keeps another step from beginning.
-func TestLanesWork(t *testing.T) {
-	e := engineOf(run.State{Status: run.Running})
-	for _, running := range []bool{true, false, true} {
-		laneOf(e, "k", "n").lane.running = running
-	}
-	require.Equal(t, 2, e.working())
-	e.dropLanes()
-	require.Empty(t, e.lanes)
-	require.Empty(t, e.j.views)
-	laneOf(e, "k", "n")
-	e.handingOver = true
-	e.dropLanes()
-	require.Len(t, e.lanes, 1, "their calls may settle in this execution")
 }
 
 // TestJoinedCallOfALane: a call that an earlier execution started is not made again.
@@ -142,21 +72,6 @@ func TestLimitsOfLanes(t *testing.T) {
 		e.lanesCarried())
 }
 
-// TestTurnIsTaken: a call that waits for its turn asks again under another number.
-func TestTurnIsTaken(t *testing.T) {
-	for name, row := range map[string]struct {
-		kind   run.LimitKind
-		number int64
-		kept   bool
-	}{"its turn": {run.LimitAtOnce, 4, false}, "a later turn": {run.LimitAtOnce, 3, true},
-		"another limit": {run.LimitPlan, 4, true}} {
-		e := engineOf(run.State{})
-		e.accountsOpen = map[string]int64{"x": 4}
-		e.turnTaken(run.LimitedCall{Limit: run.Limit{Kind: row.kind, AccountID: "x", Number: row.number}})
-		require.Equal(t, row.kept, len(e.accountsOpen) == 1, name)
-	}
-}
-
 // TestEndsOfLanesAreWritten, unless a call follows that writes them too.
 func TestEndsOfLanesAreWritten(t *testing.T) {
 	ended, waits, started, merged := run.KindLaneEnded, run.KindLaneWaiting, run.KindLaneStarted, run.KindLaneMerged
@@ -179,19 +94,6 @@ func TestEndsOfLanesAreWritten(t *testing.T) {
 		e.writeEnds()
 		require.False(t, e.control.unflushed, "once")
 	}
-}
-
-// TestAnsweredCallOfALaneForgetsItsLimit, and a call without a result keeps it.
-func TestAnsweredCallOfALaneForgetsItsLimit(t *testing.T) {
-	e := engineOf(run.State{Lanes: &run.Lanes{Active: []run.Lane{{Key: "a"}}}})
-	le := laneOf(e, "a", "a.go")
-	e.limits = []run.LimitedCall{{Lane: "a", Member: "m", N: 1}, {Lane: "a", Member: "n", N: 1}}
-	all := []*pass{{e: le, member: "m", result: &contract.PassResult{}}, {e: le, member: "n"}}
-	require.NoError(t, le.settleInLane(nil, all, nil, false))
-	require.Equal(t, []run.LimitedCall{{Lane: "a", Member: "n", N: 1}}, e.limits)
-
-	le.keepLimits(nil, nil)
-	require.True(t, le.lane.limited)
 }
 
 // TestStoredLanesAreRead from the store of the run, with the list of its rows.

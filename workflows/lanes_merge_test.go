@@ -2,12 +2,10 @@ package workflows_test
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
@@ -25,7 +23,6 @@ type fakeMerges struct {
 	mu        sync.Mutex
 	conflicts map[string]int    // of the lanes of these items, so often
 	onto      []string          // the tree before each merge, and the item
-	lost      int               // number of merges that are lost
 	broken    bool              // none can be made
 	merging   map[string]func() // called before the merge of an item, once
 }
@@ -41,10 +38,6 @@ func (f *fakeMerges) merge(_ context.Context, in contract.MergeInput) (contract.
 	}
 	if f.broken {
 		return contract.MergeResult{}, temporal.NewNonRetryableApplicationError("the checkout is gone", "gone", nil)
-	}
-	if f.lost > 0 {
-		f.lost--
-		return contract.MergeResult{}, errors.New("the worker was killed")
 	}
 	if f.conflicts[item] > 0 {
 		f.conflicts[item]--
@@ -147,103 +140,19 @@ func TestRevertToMergedLane(t *testing.T) {
 	require.Contains(t, w.merges.onto[first+1:], "first tree+a+b c", "lane c is merged again, onto the same tree")
 }
 
-// TestLostMergeIsRepeated: a merge whose worker ends in the middle is made again on the same tree, and its result is
-// journaled once.
-func TestLostMergeIsRepeated(t *testing.T) {
-	w := merging(t, changingLanes)
-	w.merges.lost = 2
-	w.done()
-	require.Equal(t, []string{"first tree a", "first tree a", "first tree a", "first tree+a b"}, w.merges.onto[:4])
-	require.Equal(t, "first tree+a+b+c+d+e+f", w.dir.state(t).Tree.Digest)
-	require.Len(t, payloads[run.LaneMerged](w, run.KindLaneMerged), 6)
-}
-
-// TestOneLaneAtATime: with at_once: 1 a lane begins when the one before it has ended.
-func TestOneLaneAtATime(t *testing.T) {
-	w := merging(t, strings.Replace(changingLanes, "at_once: 3", "at_once: 1", 1))
-	w.done()
-	var order []string
-	for _, e := range w.dir.events(t) {
-		if e.Kind == run.KindLaneStarted || e.Kind == run.KindLaneEnded {
-			order = append(order, strings.TrimPrefix(string(e.Kind), "lane.")+" "+e.Lane)
-		}
-	}
-	var want []string
-	for _, item := range w.items {
-		want = append(want, "started "+item, "ended "+item)
-	}
-	require.Equal(t, want, order)
-	require.Equal(t, "first tree+a+b+c+d+e+f", w.dir.state(t).Tree.Digest)
-}
-
-// TestForkContinuesLanes: a fork from any checkpoint among lanes has the changes that were merged by then, repeats no
-// lane that had ended, and asks the question of a lane that waits anew.
-func TestForkContinuesLanes(t *testing.T) {
-	from := merging(t, changingLanes)
-	from.merges.conflicts["c"] = 1
-	waits := make(chan struct{})
-	from.merges.merging["c"] = func() { close(waits) }
-	from.agent.will(laneCall("f", "1"), after(func() { <-waits })) // f ends after that
-	from.answers(message{"action": "retry"})
-	from.done()
-	asked, checkpoints := map[int]bool{}, 0
-	var s run.State
-	for _, e := range from.dir.events(t) {
-		s = run.Apply(s, e)
-		c, ok := run.NewCheckpoint(s, "")
-		if !ok || s.Lanes == nil || e.Kind != run.KindLaneEnded && e.Kind != run.KindLaneMerged {
-			continue
-		}
-		checkpoints++
-		asked[s.Lanes.Waiting()] = true
-		state := c.Branched()
-		t.Run(c.ID, func(t *testing.T) { forkAmongLanes(t, state) })
-	}
-	require.Greater(t, checkpoints, 8)
-	require.Equal(t, map[int]bool{0: true, 1: true}, asked, "with and without a lane that waits")
-}
-
-func forkAmongLanes(t *testing.T, state run.State) {
-	w := merging(t, changingLanes)
-	w.in.Start.Source = &run.Source{RunID: "their-run", Checkpoint: "cp-7", Seq: 7, Mode: run.ModeFork}
-	w.in.Start.State, w.in.Start.Workspace.Tree = &state, *state.Tree
-	questions := 0
-	w.answering(func(int, run.Question) { questions++; w.signal("decide", message{"action": "retry"}) })
-	w.done()
-	require.Equal(t, state.Lanes.Waiting(), questions)
-	s := w.dir.state(t)
-	require.Equal(t, "first tree+a+b+c+d+e+f", s.Tree.Digest)
-	require.Equal(t, &run.LaneTotals{Count: 6}, s.LaneTotals)
-	var called []string
-	for _, id := range w.agent.ids {
-		if parts := strings.Split(id, "."); strings.HasPrefix(id, "g0.work/1.") {
-			called = append(called, parts[3])
-		}
-	}
-	slices.Sort(called)
-	var want []string // lanes that had not begun, and active ones that had not done their first step
-	for i, item := range w.items {
-		l, active := state.Lane(item)
-		if i >= state.Lanes.Begun || active && (l.Step == 0 || l.Waiting != nil) {
-			want = append(want, item)
-		}
-	}
-	require.Equal(t, want, called)
-}
-
 // TestFailedMergePausesAfterTheLanes: a merge that fails pauses the run. The lanes beside it end their steps before the
 // run waits: a revert abandons them all, and a resume merges again.
 func TestFailedMergePausesAfterTheLanes(t *testing.T) {
 	for _, then := range []string{"resume", "revert"} {
 		t.Run(then, func(t *testing.T) {
-			w := merging(t, changingLanes)
+			w := merging(t, changingLanes).observed()
 			w.merges.broken = true
 			decided := make(chan struct{})
 			w.agent.will(laneCall("b", "1"), after(func() { <-decided }))
 			w.onPause(func() {
 				w.merges.broken = false
 				w.signal(then, message{"to": "cp-1"})
-				time.AfterFunc(200*time.Millisecond, func() { close(decided) }) // a revert beside the call is made by then
+				w.whenQuiet(1, func() { close(decided) }) // a revert beside the call is made by then
 			})
 			w.done()
 			s := w.dir.state(t)
@@ -265,51 +174,20 @@ func TestFailedMergePausesAfterTheLanes(t *testing.T) {
 	}
 }
 
-// TestEndsAreWrittenDuringMerge: the ends of lanes are in the directory while a slow merge is all that works. The
-// merges after it are written together, with the end of the stage.
-func TestEndsAreWrittenDuringMerge(t *testing.T) {
-	w := merging(t, changingLanes)
-	written := 0
-	w.merges.merging["d"] = func() { written = w.dir.awaitEnds(len(w.items)) }
-	w.done()
-	require.Equal(t, len(w.items), written)
-	after := slices.Clone(w.dir.batches)
-	for slices.ContainsFunc(after, func(b contract.ProjectInput) bool { return holds(b, run.KindLaneEnded) }) {
-		after = after[1:]
-	}
-	require.Len(t, after, 1)
-	require.True(t, holds(after[0], run.KindLaneMerged) && holds(after[0], run.KindPhaseEnd))
-}
-
 // TestEndsAreWrittenDuringLongLane: the ends of the last lanes are in the directory while another one works.
 func TestEndsAreWrittenDuringLongLane(t *testing.T) {
 	w := merging(t, changingLanes)
-	written := 0
-	w.agent.will(laneCall("d", "1"), after(func() { written = w.dir.awaitEnds(len(w.items) - 1) }))
-	w.done()
-	require.Equal(t, len(w.items)-1, written)
-}
-
-// holds reports whether a batch has an event of that kind.
-func holds(b contract.ProjectInput, kind run.Kind) bool {
-	return slices.ContainsFunc(b.Lines, func(l string) bool { return strings.Contains(l, `"`+string(kind)+`"`) })
-}
-
-// awaitEnds waits, for a few seconds, until the ends of n lanes are in the directory. It returns how many there are.
-func (d *fakeDirectory) awaitEnds(n int) (ends int) {
-	for range 500 {
-		d.mu.Lock()
-		ends = 0
-		for _, line := range d.lines {
-			if e, err := run.ParseEvent([]byte(line)); err == nil && e.Kind == run.KindLaneEnded {
-				ends++
-			}
+	ended, left := make(chan struct{}), len(w.items)-1
+	var count func()
+	count = func() {
+		if left--; left == 0 {
+			close(ended)
+			return
 		}
-		d.mu.Unlock()
-		if ends >= n {
-			return ends
-		}
-		time.Sleep(10 * time.Millisecond) // time of the test stands still beside an activity
+		w.dir.when(run.KindLaneEnded, count)
 	}
-	return ends
+	w.dir.when(run.KindLaneEnded, count)
+	w.agent.will(laneCall("d", "1"), after(func() { <-ended }))
+	w.done()
+	require.Len(t, w.ended(), len(w.items))
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
 )
 
 const threeLanes = `
@@ -56,16 +55,15 @@ func (w *harness) registerLanes() {
 // laneCall is the id of the nth call in a lane.
 func laneCall(key string, n string) string { return "g0.work/1.1." + key + "." + n }
 
-// A run waits for a limit when all its lanes do, and makes each call again.
-func TestLanesWaitForLimit(t *testing.T) {
+// The other lanes work while one waits for a limit.
+func TestLimitStopsOneLane(t *testing.T) {
 	w := inLanes(t, threeLanes)
-	for _, key := range w.items {
-		w.agent.will(laneCall(key, "1"), meets(run.LimitPlan, 3*time.Hour))
-	}
+	w.items = append(w.items, "d", "e")
+	w.agent.will(laneCall("a", "1"), meets(run.LimitPlan, 3*time.Hour))
 	w.onLimit(func() {
 		s := w.dir.state(t)
+		require.Equal(t, 4, s.Lanes.Done)
 		require.Equal(t, run.WaitingLimit, s.Status)
-		require.Len(t, s.Limited.Calls(), 3)
 	})
 	w.done()
 	require.Len(t, payloads[run.RunLimited](w, run.KindRunLimited), 1)
@@ -73,36 +71,6 @@ func TestLanesWaitForLimit(t *testing.T) {
 	require.Len(t, w.agent.ids, 6)
 	w.requireFirstAttempts()
 	require.Nil(t, w.dir.state(t).Limited)
-}
-
-// The other lanes work while one waits for a limit.
-func TestLimitStopsOneLane(t *testing.T) {
-	w := inLanes(t, threeLanes)
-	w.items = append(w.items, "d", "e")
-	w.agent.will(laneCall("a", "1"), meets(run.LimitPlan, 3*time.Hour))
-	w.onLimit(func() { require.Equal(t, 4, w.dir.state(t).Lanes.Done) })
-	w.done()
-	require.Len(t, payloads[run.RunLimited](w, run.KindRunLimited), 1)
-	require.Len(t, w.agent.ids, 6)
-}
-
-// Attempts of a lane count across executions.
-func TestAttemptsOfLanesOutliveExecutions(t *testing.T) {
-	w := inLanes(t, threeLanes)
-	w.items = []string{"a"}
-	for _, n := range []string{"1", "2", "3", "4", "5"} {
-		w.agent.will(laneCall("a", n), goes(transient))
-	}
-	w.dir.when(run.KindPassAttempt, func() {
-		w.env.SetContinueAsNewSuggested(true)
-		w.signal("budget", message{"usd": 500})
-	})
-	executions := w.chain(func(workflows.Input) {})
-	require.Equal(t, 2, executions)
-	require.Len(t, w.agent.ids, 3, w.story(run.KindPassStart, run.KindPassAttempt))
-	ended := payloads[run.LaneEnded](w, run.KindLaneEnded)
-	require.Len(t, ended, 1)
-	require.Equal(t, run.LaneOutcomeFailed, ended[0].Outcome)
 }
 
 // Without a valid list the run pauses at the step with the list, which a resume repeats.
@@ -195,18 +163,6 @@ func TestPauseWaitsForCallsOfLanes(t *testing.T) {
 	require.Equal(t, allDone, w.ended())
 }
 
-// A halt of the question about a lane ends the run; nothing else is called.
-func TestHaltEndsRunWithLanes(t *testing.T) {
-	w := sixLanes(t, strings.Replace(strings.Replace(threeLanes, ", if_failing: continue", "", 1), "attempts: 3",
-		"attempts: 1", 1))
-	w.agent.will(laneCall("b", "1"), goes(transient))
-	w.dir.when(run.KindQuestionAwaited, func() { w.signal("decide", message{"action": "halt"}) })
-	w.dir.when(run.KindGateRequested, func() { w.signal("decide", message{"action": "halt"}) })
-	w.executeHalted()
-	require.LessOrEqual(t, len(w.itemsCalled()), 6)
-	require.NotContains(t, w.ended(), "b done")
-}
-
 // A cancelled run starts no further lane.
 func TestCancelEndsLanes(t *testing.T) {
 	w := sixLanes(t, threeLanes)
@@ -235,24 +191,4 @@ func TestBudgetStopsLanes(t *testing.T) {
 	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 	require.Equal(t, w.items, w.itemsCalled())
 	require.Equal(t, allDone, w.ended())
-}
-
-// An amendment counts for the lanes that begin after it.
-func TestAmendmentCountsForLaterLanes(t *testing.T) {
-	one := strings.Replace(threeLanes, "at_once: 3", "at_once: 1", 1)
-	w := amendable(t, one)
-	w.items = []string{"a", "b", "c", "d", "e", "f"}
-	first := w.in.Start.Plan
-	next := w.given(strings.Replace(one, "attempts: 3", "attempts: 2", 1), "second")
-	w.agent.will(laneCall("a", "1"), after(func() {
-		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
-	}))
-	w.done()
-	require.Equal(t, w.items, w.itemsCalled())
-	plans := map[string]string{}
-	for i, id := range w.agent.ids {
-		plans[strings.Split(id, ".")[3]] = w.agent.inputs[i].At.Plan
-	}
-	require.Equal(t, first, plans["a"])
-	require.Equal(t, next.Plan, plans["b"])
 }

@@ -92,7 +92,11 @@ func TestLimitKeepsAttempts(t *testing.T) {
 		attempts = append(attempts, start.Attempt)
 	}
 	require.Equal(t, []int{1, 2, 2, 2, 3, 3, 1, 1}, attempts)
-	require.Contains(t, payloads[run.RunPaused](w, run.KindRunPaused)[0].Detail, "failed in 3 attempts")
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.PassFailed, paused[0].Reason)
+	require.Contains(t, paused[0].Detail, "failed in 3 attempts")
+	require.Equal(t, []string{call(1, 7), call(2, 1)}, w.agent.ids[6:], "attempts begin anew, call ids do not")
 	var waits []string
 	for _, l := range payloads[run.RunLimited](w, run.KindRunLimited) {
 		waits = append(waits, (time.Duration(l.WaitedMS) * time.Millisecond).String())

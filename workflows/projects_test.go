@@ -119,68 +119,22 @@ func (w *harness) wantsRow(row projectRow, rule run.ProjectRule) {
 	require.Empty(w.t, w.projects.delivers)
 }
 
-// TestBlockedRunIsHalted: for each outcome that blocks, a retry without a change asks again, a waiver is refused, and a
-// halt ends the run. Nothing is delivered.
+// TestBlockedRunIsHalted: a project that needs none of the failed ones still runs, after them, before the run asks. A
+// retry without a change asks again, a waiver is refused, and a halt ends the run. No part of the work is delivered.
 func TestBlockedRunIsHalted(t *testing.T) {
-	for outcome, row := range projectRows {
-		if !outcome.Rule().Blocks {
-			continue
-		}
-		t.Run(string(outcome), func(t *testing.T) {
-			w := acrossProjects(t, twoProjects)
-			w.projects.leaves["library"] = row.leaves
-			w.answering(func(n int, _ run.Question) {
-				w.signal("decide", message{"action": "continue_with_waiver", "feedback": "ship it"})
-				w.signal("decide", message{"action": []string{"retry", "halt"}[n-1]})
-			})
-			w.executeHalted()
-			require.Equal(t, "gate.decided", w.dir.state(t).Reason)
-			require.Equal(t, slices.Concat(startOfLibrary, row.story, []string{"gate.decided retry",
-				"gate.requested project_blocked", "gate.decided halt"}), w.projectStory())
-			require.Len(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused), 2)
-			require.Equal(t, []string{"library"}, w.projects.started)
-			require.Empty(t, w.projects.delivers)
-		})
-	}
-}
-
-// TestResumedProjectAnswersQuestion: a project that works again answers the question about it.
-func TestResumedProjectAnswersQuestion(t *testing.T) {
-	w := acrossProjects(t, twoProjects)
-	row := projectRows[run.ProjectCancelled]
-	w.projects.leaves["library"] = row.leaves
-	w.accepts()
-	w.at(5*time.Hour, func() { w.becomes("library", contract.ProjectFound{Found: run.Present, Status: run.Running}) })
-	w.at(6*time.Hour, func() { require.Equal(t, run.Running, w.status().Status) })
-	w.at(9*time.Hour, func() { w.becomes("library", doneProject("library")) })
-	w.done()
-	require.Equal(t, slices.Concat(startOfLibrary, row.story, startOfLibrary, []string{"gate.decided retry project",
-		"project.ended library done"}, afterLibrary), w.projectStory())
-}
-
-// TestOneProjectAtATime: projects that do not need each other run one after another too, because one question is open
-// at a time.
-func TestOneProjectAtATime(t *testing.T) {
-	w := acrossProjects(t, strings.Replace(twoProjects, ", needs: [library]", "", 1))
-	w.projects.leaves["library"] = asks
-	w.accepts()
-	w.at(4*time.Hour, func() {
-		require.Equal(t, []string{"library"}, w.projects.started)
-		w.becomes("library", doneProject("library"))
-	})
-	w.done()
-	require.Equal(t, []string{"library", "service"}, w.projects.started)
-}
-
-// TestIndependentProjectRunsBesideBlocked: a project that needs none of the failed ones still runs before the run asks.
-func TestIndependentProjectRunsBesideBlocked(t *testing.T) {
 	w := acrossProjects(t, strings.Replace(twoProjects, ", needs: [library]", "", 1))
 	w.projects.leaves["library"] = endedProject(run.Failed, "")
-	w.answers(message{"action": "halt"})
-	w.ends(run.Halted, "gate.decided")
+	w.answering(func(n int, _ run.Question) {
+		w.signal("decide", message{"action": "continue_with_waiver", "feedback": "ship it"})
+		w.signal("decide", message{"action": []string{"retry", "halt"}[n-1]})
+	})
+	w.executeHalted()
+	require.Equal(t, "gate.decided", w.dir.state(t).Reason)
 	require.Equal(t, []string{"project.started library", "project.ended library failed", "project.started service",
-		"project.ended service done", "gate.requested project_blocked", "gate.decided halt"}, w.projectStory())
-	require.Empty(t, w.projects.delivers, "no part of the work is delivered")
+		"project.ended service done", "gate.requested project_blocked", "gate.decided retry",
+		"gate.requested project_blocked", "gate.decided halt"}, w.projectStory())
+	require.Len(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused), 2)
+	require.Empty(t, w.projects.delivers)
 }
 
 // TestSlowProjectIsAwaited: a run waits for a project without a limit. The execution that started it reads its record

@@ -118,40 +118,6 @@ func TestRevertToCurrentPlaceResumes(t *testing.T) {
 	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
 }
 
-func TestFailedRevertChangesNothing(t *testing.T) {
-	w := pausedBehind(t, func(w *harness) {
-		w.dir.when(run.KindDecisionRefused, func() {
-			require.Equal(t, run.Paused, w.dir.state(t).Status)
-			w.signal("resume", nil)
-		})
-		w.signal("revert", message{"to": "cp-S9"})
-	})
-	w.done()
-	refused := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
-	require.Len(t, refused, 1)
-	require.Equal(t, "revert", refused[0].Verb)
-	require.Contains(t, refused[0].Reason, "there is no checkpoint cp-S9")
-	require.Empty(t, payloads[run.RunReverted](w, run.KindRunReverted))
-	require.Zero(t, w.dir.state(t).Generation)
-}
-
-// TestConcurrentReverts: two reverts to the same checkpoint are one; another revert and a resume are refused.
-func TestConcurrentReverts(t *testing.T) {
-	var other, resume *reply
-	w := pausedBehind(t, func(w *harness) {
-		w.at(0, func() {
-			w.signal("revert", message{"to": "cp-1"})
-			other, resume = &reply{}, &reply{}
-			w.env.UpdateWorkflow("revert", "", other, message{"to": "cp-2"})
-			w.env.UpdateWorkflow("resume", "", resume, message{})
-		})
-	})
-	w.done()
-	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
-	require.Error(t, other.refused)
-	require.Error(t, resume.refused)
-}
-
 func TestReopenWithRevert(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
