@@ -147,6 +147,8 @@ func stored(t *testing.T, d *desk) map[string]string {
 	paused.write(d.root)
 	done := begin(t, third, morning.Add(2*time.Minute))
 	done.pass(1, "One.")
+	done.phase = "harden"
+	done.add(run.KindPhaseStart, run.PhaseStart{Key: "harden", Title: "Harden", Round: 1, Dir: "screenshots/cycle-1"})
 	done.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
 	done.write(d.root)
 	other := asking(t, fourth, morning.Add(3*time.Minute))
@@ -154,7 +156,7 @@ func stored(t *testing.T, d *desk) map[string]string {
 	book, err := login.Open(d.state, "8400", false)
 	require.NoError(t, err)
 	for range 2 {
-		_, err = book.NewSession(&http.Request{Header: http.Header{"User-Agent": {"Firefox/140.0 Linux"}}, RemoteAddr: evil})
+		_, err = book.NewSession(&http.Request{Header: http.Header{"User-Agent": {"Firefox/140.0 Linux " + evil}}, RemoteAddr: evil})
 		require.NoError(t, err)
 	}
 	d.session = "of this browser"

@@ -89,7 +89,7 @@ func begin(t testing.TB, id string, began time.Time) *story {
 	s.artifact = s.blobs.keep("<html>\n<script>alert(4)</script>\n</html>\n")
 	s.add(run.KindRunStart, run.RunStart{
 		Task: "A page about " + evil, RunKind: "pipeline", Pipeline: "weave", RunID: id, ThreadID: id, Epoch: 1,
-		CreatedAt: s.moment(), Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep("{}").Digest,
+		CreatedAt: s.moment(), Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep(`{"version":1}`).Digest,
 		Inputs: s.blobs.keep(string(inputs)).Digest, Artifact: &run.ArtifactRef{File: "artifact.html", Seed: s.artifact},
 		Stages: []run.StageRef{{Name: "write", Kind: "each"}, {Name: "harden", Kind: "repeat"}},
 		Budget: run.Budget{CapUSD: 4, WarnUSD: 3}, TotalPasses: 4, MaxRounds: 6,
@@ -212,19 +212,25 @@ func newDesk(t testing.TB) *desk {
 	return d
 }
 
-func (d *desk) get(path string) (int, string) {
+// answer sends a request, with a form if it is a POST.
+func (d *desk) answer(method, path string, form url.Values) *httptest.ResponseRecorder {
 	d.t.Helper()
 	w := httptest.NewRecorder()
-	d.handler.ServeHTTP(w, httptest.NewRequestWithContext(d.t.Context(), http.MethodGet, path, nil))
+	r := httptest.NewRequestWithContext(d.t.Context(), method, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	d.handler.ServeHTTP(w, r)
+	return w
+}
+
+func (d *desk) get(path string) (int, string) {
+	d.t.Helper()
+	w := d.answer(http.MethodGet, path, nil)
 	return w.Code, w.Body.String()
 }
 
 func (d *desk) post(path string, form url.Values) (int, string, string) {
 	d.t.Helper()
-	w := httptest.NewRecorder()
-	r := httptest.NewRequestWithContext(d.t.Context(), http.MethodPost, path, strings.NewReader(form.Encode()))
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	d.handler.ServeHTTP(w, r)
+	w := d.answer(http.MethodPost, path, form)
 	return w.Code, w.Body.String(), w.Header().Get("Location")
 }
 

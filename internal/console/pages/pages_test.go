@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,200 +33,31 @@ func shownText(page string) string {
 	return strings.TrimSpace(space.ReplaceAllString(html.UnescapeString(tags.ReplaceAllString(page, " ")), " "))
 }
 
-// everyPage are the pages about a run.
-func everyPage(id string) []string {
-	paths := []string{"/inbox", "/inbox?run=" + id, "/runs", "/runs/" + id, "/runs/" + id + "?all"}
-	for _, t := range tabs {
-		paths = append(paths, "/runs/"+id+t.Path)
-	}
-	for _, op := range []string{"decide", "fork", "replay", "cancel", "budget", "steer", "amend"} {
-		paths = append(paths, "/runs/"+id+"/do/"+op)
-	}
-	return append(paths, "/runs/"+id+"/passes/4", "/runs/"+id+"/checkpoints?all")
-}
-
-func TestEveryPageShowsHostileTextAsText(t *testing.T) {
+// TestPagesOfferWhatAccessAllows: a decider may answer, a reader only read.
+func TestPagesOfferWhatAccessAllows(t *testing.T) {
 	d := newDesk(t)
-	asking(t, first, morning).write(d.root)
-	allowed := regexp.MustCompile(`<script src="/static/console\.js\?v=[0-9a-f]+" defer></script>`)
-	for _, path := range everyPage(first) {
-		code, page := d.get(path)
-		require.Equal(t, http.StatusOK, code, "%s: %s", path, shownText(page))
-		require.True(t, strings.HasSuffix(page, "</html>\n"), path)
-		require.Len(t, allowed.FindAllString(page, -1), 1, path)
-		rest := allowed.ReplaceAllString(page, "")
-		for _, bad := range []string{"<script", "<img src=x", "\u202e", "\u2066", "\x1b", "\x07", `style="`,
-			`href="javascript:`} {
-			require.NotContains(t, rest, bad, path)
-		}
-	}
-}
-
-func TestInboxShowsTheOldestQuestionAndWhatItIsAbout(t *testing.T) {
-	d := newDesk(t)
-	asking(t, second, morning.Add(10*time.Minute)).write(d.root)
-	asking(t, first, morning).write(d.root)
-	_, page := d.get("/inbox")
-	text := shownText(page)
-	require.Contains(t, text, "1 of 2 waiting")
-	require.Contains(t, text, "weave · 11111111")
-	require.Contains(t, text, "cost $0.50 of $4.00")
-	require.Contains(t, text, "Second.")
-	require.Contains(t, text, "Before")
-	require.Contains(t, page, `src="/runs/`+first+`/pictures/_orchestrator/screenshots/cycle-1/viewport-1440x900.png"`)
-	require.Contains(t, page, `src="/runs/`+first+`/pictures/_orchestrator/screenshots/cycle-2/viewport-1440x900.png"`)
-	require.Contains(t, text, "do it again with your feedback")
-	require.Contains(t, page, `name="csrf" value="the-token"`)
-	require.Contains(t, page, `name="question" value="h-1"`)
-	require.Contains(t, page, `name="digest" value="d-h-1"`)
-	_, page = d.get("/inbox?run=" + second)
-	require.Contains(t, shownText(page), "2 of 2 waiting")
-	_, page = d.get("/inbox?run=" + second[:8])
-	require.Contains(t, shownText(page), "2 of 2 waiting", "the beginning of an id")
-	_, page = d.get("/inbox?run=" + third)
-	require.Contains(t, shownText(page), "That question is no longer open. This is the oldest one.")
-}
-
-// TestLogNamesWhatThePlanSets: the log of the console shows the texts of the log file.
-func TestLogNamesWhatThePlanSets(t *testing.T) {
-	d := newDesk(t)
-	s := asking(t, first, morning)
-	s.decide("h-1", "continue")
-	s.phase = "harden"
-	s.add(run.KindPhaseStart, run.PhaseStart{Key: "harden", Title: "Harden", Round: 1, Dir: "screenshots/cycle-1"})
-	dir := s.write(d.root)
-	_, page := d.get("/runs/" + first + "/log")
-	for _, text := range []string{"Artifact backed up to _orchestrator/passes/pass-001/artifact-backup.html",
-		"STAGE Harden, cycle 1/6"} {
-		raw, err := dir.ReadFile("_orchestrator/logs/orchestrator.log")
-		require.NoError(t, err)
-		require.Contains(t, string(raw), text)
-		require.Contains(t, shownText(page), text)
-	}
-}
-
-func TestEmptyInbox(t *testing.T) {
-	d := newDesk(t)
-	_, page := d.get("/inbox")
-	require.Contains(t, shownText(page), "Nothing waits for you")
-	_, page = d.get("/runs")
-	require.Contains(t, shownText(page), "There are no runs yet")
-}
-
-func TestAnswersAreChecked(t *testing.T) {
-	d := newDesk(t)
-	asking(t, first, morning).write(d.root)
-	for _, row := range []struct {
-		name  string
-		can   api.Access
-		form  url.Values
-		code  int
-		text  string
-		calls int
-	}{
-		{"another question", api.CanDecide, url.Values{"question": {"h-0"}, "digest": {"d-h-1"}, "action": {"continue"}},
-			http.StatusConflict, "This question is no longer open", 0},
-		{"changed work", api.CanDecide, url.Values{"question": {"h-1"}, "digest": {"old"}, "action": {"continue"}},
-			http.StatusConflict, "was not sent, and nothing has changed because of it", 0},
-		{"no action", api.CanDecide, url.Values{"question": {"h-1"}, "digest": {"d-h-1"}},
-			http.StatusUnprocessableEntity, "Choose an answer.", 0},
-		{"no feedback", api.CanDecide, url.Values{"question": {"h-1"}, "digest": {"d-h-1"}, "action": {"retry_feedback"},
-			"note": {"kept " + evil}}, http.StatusUnprocessableEntity, "Retry with feedback needs your feedback", 0},
-		{"a reader", api.CanRead, url.Values{"question": {"h-1"}, "digest": {"d-h-1"}, "action": {"continue"}},
-			http.StatusForbidden, "your access does not include it", 0},
-		{"no server", api.CanDecide, url.Values{"question": {"h-1"}, "digest": {"d-h-1"}, "action": {"continue"}},
-			http.StatusInternalServerError, errNoServer.Error(), 1},
+	stored(t, d)
+	for can, row := range map[api.Access]struct{ operations, answers, starts bool }{
+		api.CanOperate: {true, true, true}, api.CanDecide: {false, true, false}, api.CanRead: {false, false, false},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			d.can, d.connected = row.can, 0
-			code, page, _ := d.post("/runs/"+first+"/do/decide", row.form)
-			require.Contains(t, shownText(page), row.text)
-			require.Equal(t, row.code, code)
-			require.Equal(t, row.calls, d.connected)
-			if row.name == "no feedback" {
-				require.Contains(t, page, `value="kept &lt;/pre&gt;`)
-				require.Contains(t, page, `value="retry_feedback" required checked`)
+		d.can = can
+		_, page := d.get("/runs/" + second)
+		require.Equal(t, row.operations, strings.Contains(page, "/do/"), can)
+		_, page = d.get("/inbox")
+		require.Equal(t, row.answers, strings.Contains(page, `<form class="answer"`), can)
+		_, page = d.get("/runs")
+		require.Equal(t, row.starts, strings.Contains(page, "/start"), can)
+		for _, path := range []string{"/do/cancel", "/do/revert?at=cp-S1", "/do/steer"} {
+			code, _ := d.get("/runs/" + second + path)
+			require.Equal(t, row.operations, code == http.StatusOK, "%s %s", can, path)
+			if !row.operations {
+				code, _, _ = d.post("/runs/"+second+path, url.Values{})
+				require.Equal(t, http.StatusForbidden, code, "%s %s", can, path)
 			}
-		})
-	}
-}
-
-func TestStaleAnswerShowsWhoDecided(t *testing.T) {
-	d := newDesk(t)
-	s := asking(t, first, morning)
-	s.decide("h-1", "continue")
-	s.pass(3, "Third.")
-	s.ask("h-2")
-	s.write(d.root)
-	code, page, _ := d.post("/runs/"+first+"/do/decide", url.Values{"question": {"h-1"}, "digest": {"d-h-1"},
-		"action": {"halt"}})
-	require.Equal(t, http.StatusConflict, code)
-	require.Contains(t, shownText(page), "Continue was decided by grace")
-	require.Contains(t, shownText(page), "Your answer “Halt” was not sent")
-	require.Contains(t, shownText(page), "Show the question that is open now")
-	require.Zero(t, d.connected)
-}
-
-func TestOnlyAllowedActionsAreOffered(t *testing.T) {
-	d := newDesk(t)
-	asking(t, first, morning).write(d.root)
-	paused := begin(t, second, morning)
-	paused.pass(1, "One.")
-	paused.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested, By: "ada"})
-	paused.write(d.root)
-	offers := func(id string) []string {
-		_, page := d.get("/runs/" + id)
-		var all []string
-		for _, m := range regexp.MustCompile(`/do/([a-z]+)"`).FindAllStringSubmatch(page, -1) {
-			all = append(all, m[1])
 		}
-		return all
+		code, _ := d.get("/start")
+		require.Equal(t, row.starts, code == http.StatusOK, can)
 	}
-	require.Equal(t, []string{"steer", "cancel", "budget", "amend"}, offers(first))
-	require.Equal(t, []string{"resume", "steer", "cancel", "budget", "amend"}, offers(second))
-	_, page := d.get("/runs/" + second + "/checkpoints")
-	require.Contains(t, page, "/do/revert?at=cp-S1")
-	_, page = d.get("/runs/" + second + "/do/budget")
-	require.Equal(t, []string{`placeholder="4"`, `placeholder="none"`, `placeholder="none"`},
-		regexp.MustCompile(`placeholder="[0-9n][^"]*"`).FindAllString(page, -1), "the limits in force")
-	d.can = api.CanDecide
-	require.Empty(t, offers(first))
-	_, page = d.get("/inbox")
-	require.Contains(t, page, `<form class="answer"`)
-	d.can = api.CanRead
-	_, page = d.get("/inbox")
-	require.NotContains(t, page, `<form class="answer"`)
-	for _, path := range []string{"/do/cancel", "/do/revert?at=cp-S1", "/do/steer"} {
-		code, _ := d.get("/runs/" + second + path)
-		require.Equal(t, http.StatusForbidden, code, path)
-		code, _, _ = d.post("/runs/"+second+path, url.Values{})
-		require.Equal(t, http.StatusForbidden, code, path)
-	}
-	d.can = api.CanOperate
-	code, page := d.get("/runs/" + second + "/do/promote")
-	require.Equal(t, http.StatusConflict, code)
-	require.Contains(t, shownText(page), "it is paused, which does not allow that")
-	require.Zero(t, d.connected)
-}
-
-func TestPreviewShowsWhatIsLeftBehind(t *testing.T) {
-	d := newDesk(t)
-	s := begin(t, first, morning)
-	s.pass(1, "One.")
-	s.pass(2, "Two.")
-	s.pass(3, "Three.")
-	s.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested, By: "ada"})
-	s.write(d.root)
-	_, page := d.get("/runs/" + first + "/do/revert?at=cp-S1")
-	text := shownText(page)
-	require.Contains(t, text, "What is left behind 2 passes cost $0.50 stays counted")
-	require.Contains(t, text, "1 pass stays in force")
-	require.Contains(t, page, `name="to" value="cp-S1"`)
-	_, page = d.get("/runs/" + first + "/do/fork?at=cp-S2")
-	require.Contains(t, shownText(page), "What the fork does not take over 1 pass cost $0.25 stays with this run")
-	require.Contains(t, page, `name="from" value="cp-S2"`)
-	code, _ := d.get("/runs/" + first + "/do/fork?at=cp-S9")
-	require.Equal(t, http.StatusNotFound, code)
 	require.Zero(t, d.connected)
 }
 
@@ -260,6 +92,7 @@ func TestAddressesLeadOnlyToRuns(t *testing.T) {
 		"/runs/" + first + "/passes/1", "/runs/" + first + "/passes/x", "/runs/" + first + "/do/list",
 		"/runs/" + first + "/pictures/run.json", "/runs/" + first + "/pictures/..%2f..%2fx.png", "/nothing",
 		"/runs/" + first + "/pictures/_orchestrator/screenshots/secret.png", "/static/../pages.go",
+		"/runs/" + first + "/do/fork?at=cp-S9", "/start?follow_up=nothing",
 	} {
 		code, _ := d.get(path)
 		require.Contains(t, []int{http.StatusNotFound, http.StatusTemporaryRedirect, http.StatusMovedPermanently}, code,
@@ -301,22 +134,25 @@ func TestOverviewOfManyLanes(t *testing.T) {
 	require.Equal(t, 120, strings.Count(page, "Fork…"))
 }
 
-func TestOverviewListsLanes(t *testing.T) {
-	d := newDesk(t)
-	s := begin(t, first, morning)
-	s.add(run.KindStageExpanded, run.StageExpanded{Stage: "write", Count: 2, Digest: s.blobs.keep("[]").Digest})
-	for i, key := range []string{"a", "b"} {
-		s.lane = key
-		s.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: key + ".go " + evil})
+// definition writes a pipeline and returns its file.
+func definition(t *testing.T) string {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "pipeline.yaml")
+	for name, text := range map[string]string{"p.md": "Do {{task}}.\n", "pipeline.yaml": `pipeline: small
+agent: {run: [echo, hello], reply: text}
+roles: {planner: {prompt: p.md, gives: report}}
+stages: [{name: plan, steps: [{role: planner}]}]
+`} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
-	s.add(run.KindLaneEnded, run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
-	s.write(d.root)
-	code, page := d.get("/runs/" + first)
-	require.Equal(t, http.StatusOK, code)
-	require.Contains(t, shownText(page), "2 lanes: 1 failed, 1 active")
-	require.Regexp(t, `1 a\.go .*step 1`, shownText(page))
-	require.Contains(t, shownText(page), "failed: it is broken")
-	for _, bad := range []string{"<img src=x", "\u202e", "\u2066", "\x1b", "\x07"} {
-		require.NotContains(t, page, bad)
+	return file
+}
+
+// TestStartPageTakesNothingToExecuteFromTheAddress: a link cannot fill in what a click would then execute.
+func TestStartPageTakesNothingToExecuteFromTheAddress(t *testing.T) {
+	d := newDesk(t)
+	_, page := d.get("/start?config=/tmp/other.yaml&task=planted&source=/tmp/else&directory=/tmp/dir")
+	for _, planted := range []string{"other.yaml", "planted", "/tmp/else", "/tmp/dir"} {
+		require.NotContains(t, page, planted)
 	}
 }

@@ -1,0 +1,190 @@
+package pages
+
+import (
+	"flag"
+	"html"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/run"
+)
+
+var update = flag.Bool("update", false, "rewrite the pages in testdata")
+
+var (
+	pieces = regexp.MustCompile(`</?(section|h[1-6]|tr|p|li|ul|summary|dl|dt|pre|figure|div|form|fieldset|label|` +
+		`table)\b[^>]*>`)
+	drawing   = regexp.MustCompile(`(?s)<svg.*?</svg>`)
+	used      = regexp.MustCompile(`<(main|a|form|input|img|textarea|button|option)\b[^>]*>`)
+	attribute = regexp.MustCompile(` (href|src|action|data-follow|name|value|placeholder|checked|required|readonly|` +
+		`selected)(?:="([^"]*)")?`)
+	changing = regexp.MustCompile(`20[0-9]{2}-[0-9-]+ [0-9:]+ UTC|\b[0-9a-f]{13,}\b|(name=request value=|/sessions/|on Linux )[^] ]+`)
+)
+
+// outline returns a page as the golden files show it: a line for each block with its text, and in brackets what a
+// reader can follow, fill in or send. It begins at a tag. Text of agents may not be markup nor change other text.
+func (d *desk) outline(page, from string) string {
+	d.t.Helper()
+	folder, err := os.Getwd()
+	require.NoError(d.t, err)
+	_, page, ok := strings.Cut(page, from)
+	require.True(d.t, ok && strings.HasSuffix(page, "</html>\n"))
+	page = script.ReplaceAllString(drawing.ReplaceAllString(from+page, ""), "")
+	for _, bad := range []string{"<script", "<img src=x", "\u202e", "\u2066", "\x1b", "\x07", `style="`,
+		`href="javascript:`} {
+		require.NotContains(d.t, page, bad)
+	}
+	var lines []string
+	for _, piece := range pieces.Split(used.ReplaceAllStringFunc(page, func(tag string) string {
+		shown := "\n[" + used.FindStringSubmatch(tag)[1]
+		for _, a := range attribute.FindAllStringSubmatch(tag, -1) {
+			shown += " " + a[1] + strings.TrimSuffix("="+a[2], "=")
+		}
+		return shown + "]"
+	}), -1) {
+		for line := range strings.Lines(piece) {
+			text := strings.ReplaceAll(shownText(line), terminal.Safe(evil), "EVIL")
+			text = strings.NewReplacer(d.root, "RUNS", d.state, "STATE", folder, "HERE").Replace(text)
+			if text != "" {
+				lines = append(lines, changing.ReplaceAllString(text, "${1}…"))
+			}
+		}
+	}
+	return html.UnescapeString(strings.Join(slices.Compact(lines), "\n")) + "\n"
+}
+
+// golden compares a text with a reviewed file.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".txt")
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), text, "if it is meant: go test ./internal/console/pages -run %s -update", t.Name())
+}
+
+// TestPages compares the text, the links and the forms of each page with a reviewed file. A page loads only what this
+// server has, and browsers do not store it.
+func TestPages(t *testing.T) {
+	d := newDesk(t)
+	golden(t, "empty", d.show("/inbox")+d.show("/runs"))
+	paths := stored(t, d)
+	maps.Copy(paths, map[string]string{"second-question": "/inbox?run=" + fourth, "closed-question": "/inbox?run=" + third,
+		"run-all": "/runs/" + first + "?all", "paused": "/runs/" + second, "decide": "/runs/" + first + "/do/decide",
+		"checkpoints-all": "/runs/" + second + "/checkpoints?all", "fork-at": "/runs/" + second + "/do/fork?at=cp-S1",
+		"done-log": "/runs/" + third + "/log"})
+	for name, path := range paths {
+		golden(t, name, d.show(path))
+		w := d.answer(http.MethodGet, path, nil)
+		policy := w.Header().Get("Content-Security-Policy")
+		require.Contains(t, policy, "default-src 'none'; script-src 'self'; style-src 'self'", path)
+		require.Contains(t, policy, "frame-ancestors 'none'", path)
+		require.Equal(t, "no-store", w.Header().Get("Cache-Control"), path)
+	}
+	_, page := d.get("/inbox?run=" + fourth[:8])
+	require.Contains(t, shownText(page), "2 of 2 waiting", "the beginning of an id")
+
+	lanes := begin(t, fifth, morning)
+	lanes.add(run.KindStageExpanded, run.StageExpanded{Stage: "write", Count: 2, Digest: lanes.blobs.keep("[]").Digest})
+	for i, key := range []string{"a", "b"} {
+		lanes.lane = key
+		lanes.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: key + ".go " + evil})
+	}
+	lanes.add(run.KindLaneEnded,
+		run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
+	lanes.write(d.root)
+	golden(t, "lanes", d.show("/runs/"+fifth))
+	require.Zero(t, d.connected)
+}
+
+const fifth = "55555555-eeee-4eee-8eee-eeeeeeeeeeee"
+
+// show returns the main part of a page after its address.
+func (d *desk) show(path string) string {
+	d.t.Helper()
+	_, page := d.get(path)
+	return path + "\n" + d.outline(page, "<main") + "\n"
+}
+
+var script = regexp.MustCompile(`<script src="/static/console\.js\?v=[0-9a-f]+" defer></script>`)
+
+// TestFormsKeepWhatWasEntered compares the pages that answer forms with reviewed files. Whatever refuses a form, what
+// was entered is shown again, and only a complete form reaches the server.
+func TestFormsKeepWhatWasEntered(t *testing.T) {
+	const typed = "A long text <b>that</b> took an hour"
+	d := newDesk(t)
+	s := asking(t, first, morning)
+	s.decide("h-1", "continue")
+	s.pass(3, "Third.")
+	s.ask("h-2")
+	s.write(d.root)
+	done := begin(t, second, morning)
+	done.pass(1, "One.")
+	done.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+	done.write(d.root)
+	file := definition(t)
+	decide := func(question, digest, action string) url.Values {
+		return url.Values{"question": {question}, "digest": {digest}, "action": {action}, "feedback": {typed}}
+	}
+	noFeedback := decide("h-2", "d-h-2", "retry_feedback")
+	noFeedback["feedback"], noFeedback["note"] = nil, []string{typed + evil}
+	ofLink := decide("h-2", "d-h-2", "retry_feedback")
+	ofLink["feedback"], ofLink["by"] = nil, []string{typed}
+	run, answer := "/runs/"+first, "/runs/"+first+"/do/decide"
+	for _, row := range []struct {
+		name, path string
+		can        api.Access
+		form       url.Values
+		code       int
+		connects   int
+	}{
+		{"answered by another client", answer, api.CanDecide, decide("h-1", "d-h-1", "halt"), 409, 0},
+		{"unknown question", answer, api.CanDecide, decide("h-0", "d-h-2", "continue"), 409, 0},
+		{"changed work", answer, api.CanDecide, decide("h-2", "old", "continue"), 409, 0},
+		{"no action", answer, api.CanDecide, decide("h-2", "d-h-2", ""), 422, 0},
+		{"no feedback", answer, api.CanDecide, noFeedback, 422, 0},
+		{"answer by a link", answer, api.CanDecide, ofLink, 422, 0},
+		{"answer of a reader", answer, api.CanRead, decide("h-2", "d-h-2", "continue"), 403, 0},
+		{"answer without a server", answer, api.CanDecide, decide("h-2", "d-h-2", "continue"), 500, 1},
+		{"ended run", "/runs/" + second + "/do/steer", api.CanOperate, url.Values{"text": {typed}}, 409, 0},
+		{"removed run", "/runs/" + third + "/do/steer", api.CanOperate, url.Values{"text": {typed}}, 404, 0},
+		{"steering without a server", run + "/do/steer", api.CanOperate, url.Values{"text": {typed}}, 500, 1},
+		{"plan", "/start", api.CanOperate, url.Values{"config": {file}, "show": {"plan"}, "task": {typed}}, 200, 0},
+		{"no file", "/start", api.CanOperate, url.Values{"task": {typed}}, 422, 0},
+		{"missing file", "/start", api.CanOperate, url.Values{"config": {file + "x"}, "show": {"plan"}, "task": {typed}},
+			422, 0},
+		{"start without a server", "/start", api.CanOperate, url.Values{"config": {file}, "task": {typed}}, 500, 1},
+		{"start by a decider", "/start", api.CanDecide, url.Values{"config": {file}, "task": {typed}}, 403, 0},
+		{"follow-up without a task", "/start", api.CanOperate, url.Values{"follow_up": {second}, "mode": {"follow_up"},
+			"source": {typed}}, 422, 0},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			d.can, d.connected, d.base = row.can, 0, ""
+			from := "<main"
+			if row.name == "answer by a link" {
+				d.base, from = "/answer/x", "<body" // it has no navigation
+			}
+			row.form.Set("request", "r-1")
+			w := d.answer(http.MethodPost, row.path, row.form)
+			require.Equal(t, row.code, w.Code)
+			require.Equal(t, row.connects, d.connected)
+			page := w.Body.String()
+			require.Contains(t, page, "A long text &lt;b&gt;that&lt;/b&gt; took an hour", "what was entered")
+			golden(t, "posted-"+strings.ReplaceAll(row.name, " ", "-"),
+				strings.ReplaceAll(d.outline(page, from), file, "FILE"))
+		})
+	}
+}
