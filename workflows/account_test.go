@@ -290,20 +290,3 @@ func TestRunIsWokenBeforeItWaits(t *testing.T) {
 	require.Equal(t, run.LimitTurn, ends[2].Cause, "an earlier turn does not count again")
 	require.Equal(t, []time.Duration{20 * time.Minute}, w.waits[len(w.waits)-1:])
 }
-
-// TestLanesHaveTheirTurns: one call at once, and each lane begins when it is woken.
-func TestLanesHaveTheirTurns(t *testing.T) {
-	w := inLanes(t, threeLanes)
-	for i, key := range w.items[1:] {
-		limit := queued(request)
-		limit.Limit.AccountID = accountID[:15] + key
-		w.agent.will(laneCall(key, "1"), goes(limit))
-		w.env.RegisterDelayedCallback(func() {
-			w.env.SignalWorkflow(contract.AccountWake, contract.AccountMessage{Account: limit.Limit.AccountID, Number: request})
-		}, time.Duration(i+1)*time.Minute)
-	}
-	w.done()
-	require.Equal(t, []string{laneCall("b", "1"), laneCall("c", "1")}, w.agent.ids[len(w.agent.ids)-2:])
-	require.Len(t, w.agent.ids, 5)
-	require.Equal(t, 2*time.Minute, w.env.Now().Sub(startTime).Round(time.Minute))
-}

@@ -126,37 +126,6 @@ func TestOutcomeByVerdictAndDelivery(t *testing.T) {
 	}
 }
 
-func TestFixRepeatsWork(t *testing.T) {
-	w := newHarness(t, judged)
-	w.agent.words = []string{"rejected", "rejected"}
-	var received []string
-	w.composing = func(in contract.ComposeInput) { received = append(received, in.Context.Feedback) }
-	w.answers(message{"action": "fix", "feedback": "the tests are missing"}, message{"action": "approve"})
-	s := w.ends(run.Done, "")
-	require.Equal(t, "implementer reviewer implementer reviewer", w.called())
-	require.Equal(t, []string{"", "", "the tests are missing", "the tests are missing"}, received)
-	require.Equal(t, w.asked(run.KindDeliveryRequested)[0].ID, w.agent.inputs[2].DecisionID,
-		"another question, even with the same texts")
-	require.Len(t, w.trees.delivers, 1)
-	require.NotNil(t, s.Markers.DeliveryOverride)
-}
-
-func TestLastVerdictCounts(t *testing.T) {
-	const checks = "  - name: checks\n    steps: [{run: make lint}, {ask: {question: Sure, type: " +
-		"human_feedback_on_reject}}]\n"
-	w := newHarness(t, judged+checks)
-	w.ends(run.Done, "")
-	require.Empty(t, payloads[run.QuestionRequested](w, run.KindHandoffRequested),
-		"what was approved is not asked about")
-
-	w = newHarness(t, judged+checks)
-	w.agent.words = []string{"rejected"}
-	w.answers(message{"action": "continue"}, message{"action": "skip"})
-	w.ends(run.Halted, "final_acceptance_rejected")
-	require.Equal(t, "rejected", payloads[run.QuestionRequested](w, run.KindHandoffRequested)[0].Verdict)
-	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "The last verdict is rejected.")
-}
-
 func TestDirtyTargetAsks(t *testing.T) {
 	for name, row := range map[string]struct {
 		then  string
@@ -175,25 +144,6 @@ func TestDirtyTargetAsks(t *testing.T) {
 			require.False(t, s.Markers.RejectedOutcome || s.Markers.NoOpOutcome || s.Markers.NoChangeOutcome)
 			require.Equal(t, name == "cleaned", s.Delivery != nil && s.Delivery.Delivered)
 		})
-	}
-}
-
-func TestRejectedDeliveryToDirtyTarget(t *testing.T) {
-	for _, action := range []string{"approve", "apply"} {
-		for _, last := range []string{"retry", "skip"} {
-			t.Run(action+" "+last, func(t *testing.T) {
-				w := newHarness(t, judged)
-				w.agent.words = []string{"rejected"}
-				w.trees.dirty = 1
-				w.answers(message{"action": action}, message{"action": last})
-				s := w.ends(run.Done, "")
-				require.Equal(t, action, s.Markers.DeliveryOverride.Action)
-				for _, d := range w.trees.delivers {
-					require.Equal(t, action, d.Action, "into the checkout, or not")
-				}
-				require.Equal(t, last == "retry", w.deliveries()[0].Delivered)
-			})
-		}
 	}
 }
 
@@ -298,14 +248,6 @@ func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contra
 	return res, nil
 }
 
-func TestCheckoutWithoutSlotUsesNoAttempt(t *testing.T) {
-	w := newHarness(t, judged)
-	w.trees.busy = 10
-	w.ends(run.Done, "")
-	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
-	require.Len(t, w.trees.carries, 1)
-}
-
 func TestFailedCheckoutPausesAndRetries(t *testing.T) {
 	w := newHarness(t, judged)
 	w.trees.broken = 6
@@ -336,10 +278,11 @@ func TestRevertAbandonsPassThatWaitsForCheckout(t *testing.T) {
 	require.Len(t, w.trees.carries, 1, "the abandoned changes do not reach the checkout")
 }
 
-// TestCheckoutWaitsForTheStore: a host that does not reach the store uses no attempt, and the waits become longer.
+// TestCheckoutWaitsForTheStore: a host that has no slot, or does not reach the store, uses no attempt. The waits for the
+// store become longer.
 func TestCheckoutWaitsForTheStore(t *testing.T) {
 	w := newHarness(t, judged)
-	w.trees.away = 18
+	w.trees.away, w.trees.busy = 18, 10
 	w.ends(run.Done, "")
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, w.waits[len(w.waits)-3:])
 	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))

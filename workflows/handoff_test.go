@@ -23,29 +23,6 @@ func (w *harness) decisions() []string {
 		func(d run.QuestionDecided) string { return d.Action })
 }
 
-func TestAskPausesUntilDecided(t *testing.T) {
-	w := newHarness(t, anAsk)
-	w.agent.scores = []float64{3}
-	var seen run.State
-	w.dir.when(run.KindHandoffRequested, func() {
-		w.env.RegisterDelayedCallback(func() {
-			seen = w.status()
-			w.signal("decide", message{"action": "continue", "by": "ada", "note": "fine"})
-		}, 0)
-	})
-	w.done()
-	require.Equal(t, run.AwaitingPhaseHandoff, seen.Status)
-	require.Equal(t, "Is this the right page?", seen.Questions[0].Text)
-	require.Equal(t, run.HandoffFeedbackAlways, seen.Questions[0].Type)
-	require.Contains(t, seen.Questions[0].ID, "build:1:")
-	d := payloads[run.QuestionDecided](w, run.KindHandoffDecided)
-	require.Len(t, d, 1)
-	require.Equal(t, seen.Questions[0].ID, d[0].ID)
-	require.Equal(t, "ada", d[0].DecidedBy)
-	require.True(t, d[0].Implicit)
-	require.Empty(t, w.dir.state(t).Questions)
-}
-
 func TestRetryFeedbackRepeatsStep(t *testing.T) {
 	w := newHarness(t, anAsk)
 	w.agent.scores = []float64{3}
@@ -60,62 +37,6 @@ func TestRetryFeedbackRepeatsStep(t *testing.T) {
 	}
 	ids := payloads[run.QuestionRequested](w, run.KindHandoffRequested)
 	require.NotEqual(t, ids[0].ID, ids[1].ID)
-}
-
-func TestDecisionPreconditions(t *testing.T) {
-	open := run.State{
-		Status: run.AwaitingPhaseHandoff,
-		Questions: []run.Question{{
-			Kind: run.QuestionHandoff, ID: "h2", Actions: []string{"continue", "retry_feedback", "halt"},
-		}},
-	}
-	decided := run.State{Status: run.Running, Decided: &run.Decided{ID: "h1", Action: "continue", Note: "fine"}}
-	both := open
-	both.Decided = decided.Decided
-	forwarded := open
-	forwarded.RunID, forwarded.ThreadID = "run-1", "root"
-	forwarded.Questions = []run.Question{{Kind: run.QuestionHandoff, ID: "h2", Actions: []string{"halt"},
-		Project: &run.AskedBy{Alias: "lib", ID: "their-question"}}}
-	tests := []struct {
-		name string
-		s    run.State
-		m    workflows.Message
-		text string // empty: taken
-	}{
-		{"taken", open, workflows.Message{ID: "h2", Action: "continue"}, ""},
-		{"without an id", open, workflows.Message{Action: "halt"}, ""},
-		{"no action", open, workflows.Message{}, `"" is not an action`},
-		{"another word", open, workflows.Message{Action: "go"}, `"go" is not an action`},
-		{"no words", open, workflows.Message{Action: "retry_feedback", Feedback: "  "}, "needs feedback"},
-		{"not offered", open, workflows.Message{Action: "continue_with_waiver", Feedback: "x"}, "is not offered here"},
-		{
-			"another hand-off", open, workflows.Message{ID: "h9", Action: "continue"},
-			"the open question is h2, not h9",
-		},
-		{
-			"nothing waits", run.State{Status: run.Running}, workflows.Message{Action: "continue"},
-			"no question is open",
-		},
-		{"of a project", forwarded, workflows.Message{Action: "halt"},
-			`the question is one of project lib: decide it there, run "starter decide run-1/lib"`},
-		{"the same again", decided, workflows.Message{ID: "h1", Action: "continue", Note: "fine"}, ""},
-		{"the same again while the next one waits", both, workflows.Message{ID: "h1", Action: "continue", Note: "fine"},
-			""},
-		{
-			"another one afterwards", decided, workflows.Message{ID: "h1", Action: "halt"},
-			"was already decided with continue",
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			err := workflows.CheckDecision(tt.s, tt.m)
-			if tt.text == "" {
-				require.NoError(t, err)
-				return
-			}
-			require.ErrorContains(t, err, tt.text)
-		})
-	}
 }
 
 // TestLastAnswerInLoopDecidesItsEnd asks in each round of a loop. The loop asks only about what no answer was about.

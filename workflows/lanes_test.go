@@ -90,22 +90,16 @@ stages:
     each: {in: plan.items}
     steps: [{role: worker}]
 `)
-	for _, n := range []string{"1", "2", "3"} {
-		w.agent.will("g0.001.1.-."+n, goes(noSections))
-	}
-	paused := 0
-	w.dir.when(run.KindRunPaused, func() {
-		paused++
+	w.agent.will("g0.001.1.-.1", goes(noSections))
+	w.agent.will("g0.001.1.-.2", goes(noSections))
+	w.onPause(func() {
 		s := w.dir.state(t)
 		require.Equal(t, run.PassFailed, s.Reason)
 		require.Zero(t, s.Next.Stage)
-		w.agent.mu.Lock()
-		w.agent.scripts = map[string][]script{}
-		w.agent.mu.Unlock()
 		w.signal("resume", message{})
 	})
 	w.done()
-	require.Equal(t, 1, paused)
+	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 }
 
 // sixLanes works on six items, three at the same time.

@@ -107,6 +107,7 @@ func (w *harness) wantsRow(row projectRow, rule run.ProjectRule) {
 	}
 	require.Equal(w.t, story, w.projectStory())
 	require.Equal(w.t, rule.Parent, s.Status)
+	require.LessOrEqual(w.t, w.projects.reads["library"], 2, "who started it reads its record when it reports, and ends")
 	q, open := s.Asks()
 	require.Equal(w.t, row.asks, q.Words())
 	require.Equal(w.t, row.asks != "", open)
@@ -135,22 +136,6 @@ func TestBlockedRunIsHalted(t *testing.T) {
 		"gate.requested project_blocked", "gate.decided halt"}, w.projectStory())
 	require.Len(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused), 2)
 	require.Empty(t, w.projects.delivers)
-}
-
-// TestSlowProjectIsAwaited: a run waits for a project without a limit. The execution that started it reads its record
-// only when it reports.
-func TestSlowProjectIsAwaited(t *testing.T) {
-	const slow = 72 * time.Hour
-	w := acrossProjects(t, twoProjects)
-	w.projects.leaves["library"] = projectRows[run.ProjectRunning].leaves
-	w.at(slow, func() {
-		require.Equal(t, 1, w.projects.reads["library"])
-		require.Equal(t, startOfLibrary, w.projectStory())
-		w.becomes("library", doneProject("library"))
-	})
-	w.accepts()
-	w.done()
-	require.Greater(t, w.env.Now().Sub(startTime), slow)
 }
 
 // TestUnreportedEndIsRead: an execution that did not start the project reads its record at an interval.

@@ -225,17 +225,6 @@ func TestMissingVerdictFailsAttempt(t *testing.T) {
 	require.Empty(t, w.asked(run.KindGateRequested))
 }
 
-// TestWaivedVerdictApprovesNothing: after a waiver of a verdict, the delivery asks.
-func TestWaivedVerdictApprovesNothing(t *testing.T) {
-	w := newHarness(t, judged)
-	w.agent.will("g0.002.1.-.1", goes(withoutVerdict))
-	w.agent.will("g0.002.1.-.2", goes(withoutVerdict))
-	w.answers(message{"action": "continue_with_waiver", "feedback": "I have read it"}, message{"action": "approve"})
-	s := w.ends(run.Done, "")
-	require.Equal(t, run.TriggerRejected, w.asked(run.KindDeliveryRequested)[0].Trigger)
-	require.NotNil(t, s.Markers.DeliveryOverride)
-}
-
 // TestAcceptedPlanIsNotReviewedAgain: the answer "continue" at an ask step accepts the plan, unless work follows it.
 func TestAcceptedPlanIsNotReviewedAgain(t *testing.T) {
 	const ask = "    steps:\n      - {role: reader}\n      - ask: Is this the right plan?\n"

@@ -41,9 +41,9 @@ func newScheduleHarness(start func(contract.Occurrence) (contract.ScheduledRun, 
 	return s
 }
 
-func starts(contract.Occurrence) (contract.ScheduledRun, error) {
-	return contract.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"}, nil
-}
+var nightlyRun = contract.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"}
+
+func starts(contract.Occurrence) (contract.ScheduledRun, error) { return nightlyRun, nil }
 
 func (s *scheduleOptions) result(t *testing.T, in contract.Schedule) (workflows.ScheduledResult, error) {
 	t.Helper()
@@ -57,60 +57,66 @@ func (s *scheduleOptions) result(t *testing.T, in contract.Schedule) (workflows.
 	return out, err
 }
 
-func TestScheduledStaysOpenUntilItsRunEnds(t *testing.T) {
-	s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
-		return contract.RunEnd{Status: "done"}, nil
-	})
-	s.env.OnUpsertMemo(map[string]any{
-		workflows.MemoRun: "run-1", workflows.MemoDirectory: "/runs/nightly-20260102-030405",
-	}).Return(nil).Once()
-	out, err := s.result(t, nightly)
-	require.NoError(t, err)
-	require.Equal(t, workflows.ScheduledResult{
-		ScheduledRun: contract.ScheduledRun{RunID: "run-1", Directory: "/runs/nightly-20260102-030405"},
-		RunEnd:       contract.RunEnd{Status: "done"},
-	}, out)
-	require.Len(t, s.started, 1)
-	require.Equal(t, nightly, s.started[0].Schedule)
-	require.Equal(t, "2026-01-02T03:04:05.000Z", s.started[0].At)
-	require.Equal(t, 1, s.awaited)
-	require.True(t, s.env.AssertExpectations(t))
-}
-
-func TestScheduledFailsWithItsRun(t *testing.T) {
-	for name, end := range map[string]contract.RunEnd{
-		"failed": {Status: "failed", Reason: "the plan is gone"}, "terminated": {Reason: "the plan is gone"},
+// TestScheduled: an execution stays open until its run has ended, and fails with it. Transient errors of the start are
+// retried, each time for the same run.
+func TestScheduled(t *testing.T) {
+	const away = 3 // times that the store does not answer
+	failed := contract.RunEnd{Status: "failed", Reason: "the plan is gone"}
+	for name, row := range map[string]struct {
+		in      contract.Schedule
+		away    int
+		refused error
+		end     contract.RunEnd
+		code    string // type of the error
+		text    string
+		started int
+	}{
+		"done":         {in: nightly, end: contract.RunEnd{Status: "done"}, started: 1},
+		"halted":       {in: nightly, end: contract.RunEnd{Status: "halted"}, started: 1},
+		"cancelled":    {in: nightly, end: contract.RunEnd{Status: "cancelled"}, started: 1},
+		"a store away": {in: nightly, away: away, end: contract.RunEnd{Status: "done"}, started: away + 1},
+		"failed":       {in: nightly, end: failed, code: "RunFailed", text: failed.Reason, started: 1},
+		"terminated":   {in: nightly, end: contract.RunEnd{Reason: "gone"}, code: "RunFailed", text: "gone", started: 1},
+		"cannot start": {in: nightly, away: away, refused: temporal.NewNonRetryableApplicationError("unknown key",
+			contract.ErrNotStarted, nil), code: contract.ErrNotStarted, text: "unknown key", started: away + 1},
+		"incomplete": {in: contract.Schedule{Config: "pipeline.yaml"}, code: contract.ErrBadInput, text: "name is missing, " +
+			`config "pipeline.yaml" is not absolute, root is missing, store is missing; `},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) { return end, nil })
-			_, err := s.result(t, nightly)
-			require.ErrorContains(t, err, "run run-1 in /runs/nightly-20260102-030405 failed: the plan is gone")
+			left := row.away
+			s := newScheduleHarness(func(due contract.Occurrence) (contract.ScheduledRun, error) {
+				if left--; left >= 0 {
+					return contract.ScheduledRun{}, context.DeadlineExceeded
+				}
+				if row.refused != nil {
+					return contract.ScheduledRun{}, row.refused
+				}
+				return starts(due)
+			}, func(context.Context) (contract.RunEnd, error) { return row.end, nil })
+			awaits := row.end != contract.RunEnd{}
+			if awaits {
+				s.env.OnUpsertMemo(map[string]any{workflows.MemoRun: "run-1", workflows.MemoDirectory: nightlyRun.Directory}).
+					Return(nil).Once()
+			}
+			out, err := s.result(t, row.in)
+			require.Len(t, s.started, row.started)
+			for _, due := range s.started {
+				require.Equal(t, nightly, due.Schedule)
+				require.Equal(t, "2026-01-02T03:04:05.000Z", due.At)
+				require.Equal(t, s.started[0], due)
+			}
+			require.Equal(t, awaits, s.awaited == 1)
+			require.True(t, s.env.AssertExpectations(t))
+			if row.code == "" {
+				require.NoError(t, err)
+				require.Equal(t, workflows.ScheduledResult{ScheduledRun: nightlyRun, RunEnd: row.end}, out)
+				return
+			}
+			var app *temporal.ApplicationError
+			require.ErrorAs(t, err, &app)
+			require.Equal(t, row.code, app.Type())
+			require.ErrorContains(t, err, row.text)
 		})
-	}
-	for _, status := range []string{"halted", "cancelled"} { // on request
-		s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
-			return contract.RunEnd{Status: status}, nil
-		})
-		_, err := s.result(t, nightly)
-		require.NoError(t, err)
-	}
-}
-
-func TestScheduledRetriesTransientErrors(t *testing.T) {
-	tries := 0
-	s := newScheduleHarness(func(due contract.Occurrence) (contract.ScheduledRun, error) {
-		if tries++; tries < 4 {
-			return contract.ScheduledRun{}, context.DeadlineExceeded // such as a store that does not answer
-		}
-		return contract.ScheduledRun{},
-			temporal.NewNonRetryableApplicationError("pipeline.yaml:3: unknown key", contract.ErrNotStarted, nil)
-	}, nil)
-	_, err := s.result(t, nightly)
-	require.ErrorContains(t, err, "pipeline.yaml:3: unknown key")
-	require.Equal(t, 4, tries)
-	require.Zero(t, s.awaited)
-	for _, due := range s.started {
-		require.Equal(t, s.started[0], due, "every attempt is for the same run")
 	}
 }
 
@@ -128,16 +134,4 @@ func TestCancelScheduledCancelsRun(t *testing.T) {
 	require.True(t, temporal.IsCanceledError(err), "%v", err)
 	require.True(t, s.env.AssertExpectations(t))
 	require.Equal(t, 2, s.awaited, "it waits until the run has ended")
-}
-
-func TestScheduledRefusesIncompleteInput(t *testing.T) {
-	s := newScheduleHarness(starts, nil)
-	_, err := s.result(t, contract.Schedule{Config: "pipeline.yaml"})
-	for _, want := range []string{
-		"name is missing", `config "pipeline.yaml" is not absolute`, "root is missing", "store is missing",
-		"starter schedule create",
-	} {
-		require.ErrorContains(t, err, want)
-	}
-	require.Empty(t, s.started)
 }

@@ -95,6 +95,14 @@ func TestFailedScreenshotsAreSkipped(t *testing.T) {
 			require.Equal(t, []bool{false, !tt.degraded, !tt.degraded, !tt.degraded}, given,
 				"builder, two critics, judge")
 			require.Len(t, w.waits, tt.taken-1)
+			for i, a := range payloads[run.ShotsAttempt](w, run.KindShotsAttempt) {
+				want := run.ShotsAttempt{Step: "polish/1", Round: 1, Dir: "cycle-1", Attempt: i + 1, Message: "the browser died",
+					DurationMS: 10}
+				if i < tt.taken-1 {
+					want.RetryInMS = []int64{5000, 10000}[i]
+				}
+				require.Equal(t, want, a)
+			}
 		})
 	}
 }
@@ -209,23 +217,6 @@ func TestQualityGatePauses(t *testing.T) {
 	require.Len(t, paused, 1, "only the first round is below the gate")
 	require.Equal(t, run.QualityGate, paused[0].Reason)
 	require.Equal(t, "round 1 returned score 1, the gate requires score >= 2", paused[0].Detail)
-}
-
-func TestScreenshotAttemptsAreJournaled(t *testing.T) {
-	w := newHarness(t, aLoop)
-	w.shots.fails = 2
-	w.done()
-	attempts := payloads[run.ShotsAttempt](w, run.KindShotsAttempt)
-	require.Len(t, attempts, 2)
-	for i, want := range []int64{5000, 10000} {
-		require.Equal(t, run.ShotsAttempt{
-			Step: attempts[0].Step, Round: 1, Dir: "cycle-1", Attempt: i + 1, Message: "the browser died",
-			DurationMS: 10,
-			RetryInMS:  want,
-		}, attempts[i])
-	}
-	require.Equal(t, 3, payloads[run.Screenshots](w, run.KindScreenshots)[0].Attempts)
-	require.Contains(t, w.waits, 10*time.Second)
 }
 
 // noted is a loop whose builder adds to two notes and continues its session.

@@ -14,6 +14,10 @@ import (
 var spent = run.State{Status: run.Running, TS: "2026-01-02T03:04:05.000Z", Spent: run.Totals{USD: 1},
 	Used: run.Used{Tokens: 100, Calls: 1}}
 
+// openHandoff is a question that offers some actions.
+var openHandoff = []run.Question{{Kind: run.QuestionHandoff, ID: "h",
+	Actions: []string{run.ActionContinue, run.ActionRetryFeedback, run.ActionHalt}}}
+
 // messageRows are messages, and why a run in a state does not accept them; empty: it does.
 var messageRows = map[string]struct {
 	s    run.State
@@ -86,6 +90,14 @@ var messageRows = map[string]struct {
 		"a resume message cannot move the run", ""},
 	"decide without a question": {run.State{Status: run.Running}, VerbDecide, Message{Action: "halt"},
 		"the run is running: no question is open", run.Decide},
+	"decide without feedback": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, VerbDecide,
+		Message{Action: run.ActionRetryFeedback, Feedback: "  "}, "needs feedback", ""},
+	"decide in the run of another project": {run.State{Status: run.AwaitingPhaseHandoff, ThreadID: "root", RunID: "run-1",
+		Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Actions: []string{run.ActionHalt},
+			Project: &run.AskedBy{Alias: "lib", ID: "theirs"}}}}, VerbDecide, Message{Action: run.ActionHalt},
+		`the question is one of project lib: decide it there, run "starter decide run-1/lib"`, ""},
+	"decide": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, VerbDecide,
+		Message{Action: run.ActionHalt}, "", ""},
 	"revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "", ""},
 	"revert of a running run": {run.State{Status: run.Running}, VerbRevert, Message{To: "cp-1"}, "Pause it first",
 		run.Revert},
