@@ -144,9 +144,8 @@ func TestSweepEnvironments(t *testing.T) {
 // TestInheritedEnvironment: a request of the console does not replace the environment of a run with that of the console.
 func TestInheritedEnvironment(t *testing.T) {
 	state := t.TempDir()
-	_, err := environ.Save(state, environ.Environment{RunID: "known", By: "start", At: time.Now(),
-		Variables: []string{"PATH=/of/the/terminal", "MY_KEY=old"}})
-	require.NoError(t, err)
+	must(environ.Save(state, environ.Environment{RunID: "known", By: "start", At: time.Now(),
+		Variables: []string{"PATH=/of/the/terminal", "MY_KEY=old"}}))(t)
 	for _, c := range []struct {
 		run, origin string
 		inherit     bool

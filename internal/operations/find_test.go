@@ -64,12 +64,10 @@ func TestIndexKeepsAnEqualRecord(t *testing.T) {
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(folder, long, long))
 	require.NoError(t, Index(state, "one", "/runs/1"))
-	info := must(os.Stat(folder))(t)
-	require.WithinDuration(t, long, info.ModTime(), time.Second)
+	require.WithinDuration(t, long, must(os.Stat(folder))(t).ModTime(), time.Second)
 
 	require.NoError(t, Index(state, "one", "/runs/moved"))
-	raw := must(os.ReadFile(filepath.Join(folder, "one")))(t)
-	require.Equal(t, "/runs/moved\n", string(raw))
+	require.Equal(t, "/runs/moved\n", string(must(os.ReadFile(filepath.Join(folder, "one")))(t)))
 }
 
 func TestElsewhereNamesTheHost(t *testing.T) {
@@ -114,8 +112,7 @@ func TestFindIDFindsNoPaths(t *testing.T) {
 	_, err = FindID(state, root, "ccc-1", false)
 	require.ErrorAs(t, err, &missing)
 	begun(t, filepath.Join(root, "moved"), "ccc-1", "begun")
-	d := must(FindID(state, root, "ccc", false))(t)
-	require.Equal(t, filepath.Join(root, "moved"), d.Root)
+	require.Equal(t, filepath.Join(root, "moved"), must(FindID(state, root, "ccc", false))(t).Root)
 }
 
 // TestAtHome distinguishes a directory that was moved from one that was copied.
@@ -192,8 +189,7 @@ func TestStoresThatADirectoryNames(t *testing.T) {
 
 	allowed.Trust = true
 	for _, ctx := range []context.Context{WithStores(t.Context(), allowed), t.Context()} {
-		s := must(OpenStore(ctx, url("foreign")))(t)
-		require.NoError(t, s.Close())
+		require.NoError(t, must(OpenStore(ctx, url("foreign")))(t).Close())
 	}
 }
 
@@ -212,8 +208,7 @@ func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "--trust")
 
 	d := must(Find(t.TempDir(), dir.Root, true))(t)
-	claim := must(d.Claim())(t)
-	require.Equal(t, "theirs", claim.RunID)
+	require.Equal(t, "theirs", must(d.Claim())(t).RunID)
 	_, err = projector.Lock(t.Context(), d.Dir, "test")
 	require.ErrorContains(t, err, "it belongs to user 54321")
 	require.ErrorContains(t, d.Inside().WriteFile(d.Path("meta.json"), nil, 0o600), "it belongs to user 54321")

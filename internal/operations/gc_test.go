@@ -72,9 +72,8 @@ func TestCollect(t *testing.T) {
 		write(t, from, map[string]string{"deep/er/file.txt": "in a tree"})
 		saved := must(tree.Save(ctx, s, from, tree.Rules{}, nil))(t)
 		reply := blobOf(t, s, "a reply")
-		_, err := s.Create(ctx, "calls/r1/g0.001/result",
-			[]byte(fmt.Sprintf(`{"stdout":{"digest":%q},"tree":{"digest":%q}}`, reply.Digest, saved.Digest)))
-		require.NoError(t, err)
+		must(s.Create(ctx, "calls/r1/g0.001/result",
+			[]byte(fmt.Sprintf(`{"stdout":{"digest":%q},"tree":{"digest":%q}}`, reply.Digest, saved.Digest))))(t)
 		kept := contents(t, s)
 		garbage := blobOf(t, s, `{"garbage":"`+reply.Digest+`"}`)
 		all := contents(t, s)
@@ -299,8 +298,7 @@ func TestCollectKeepsSourcesOfRuns(t *testing.T) {
 	must(Collect(t.Context(), s, collecting(state)))(t)
 	before := must(s.List(t.Context(), ""))(t)
 	must(Collect(t.Context(), s, collecting(state, "r1")))(t)
-	after := must(s.List(t.Context(), ""))(t)
-	require.Equal(t, before, after)
+	require.Equal(t, before, must(s.List(t.Context(), ""))(t))
 	require.True(t, has(t, s, reply.Digest))
 
 	require.NoError(t, os.RemoveAll(two.Root))
@@ -360,9 +358,8 @@ func TestCollectMatchesAModel(t *testing.T) {
 				again := projector.At(filepath.Join(t.TempDir(), id))
 				meta := must(d.Meta())(t)
 				claim := must(d.Claim())(t)
-				_, err := again.Rebuild(t.Context(), blobs.Of(s),
-					projector.Source{Claim: claim, Store: claim.Store, Head: meta.SegmentHead})
-				require.NoError(t, err)
+				must(again.Rebuild(t.Context(), blobs.Of(s),
+					projector.Source{Claim: claim, Store: claim.Store, Head: meta.SegmentHead}))(t)
 				require.Equal(t, filesIn(t, d.Root), filesIn(t, again.Root), id)
 				for _, root := range trees[id] {
 					_, err := tree.Checkout(t.Context(), s, root, filepath.Join(t.TempDir(), "tree"), tree.Rules{})
@@ -405,9 +402,8 @@ func randomRun(t *testing.T, s *store.Store, rnd *rand.Rand, id string,
 	}}}
 	for i := range rnd.IntN(4) {
 		reply := blobOf(t, s, fmt.Sprint("reply ", id, i)).Digest
-		_, err := s.Create(t.Context(), fmt.Sprintf("calls/%s/g0.%d/result", id, i),
-			fmt.Appendf(nil, `{"stdout":{"digest":%q}}`, reply))
-		require.NoError(t, err)
+		must(s.Create(t.Context(), fmt.Sprintf("calls/%s/g0.%d/result", id, i),
+			fmt.Appendf(nil, `{"stdout":{"digest":%q}}`, reply)))(t)
 		events = append(events,
 			entry{run.KindArtifactUpdated, run.ArtifactUpdated{Step: "001", Artifact: some()}},
 			entry{run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "001", Tree: workspace(), Changed: 1}})

@@ -277,9 +277,8 @@ func TestLostDatabaseLeavesTheRunGone(t *testing.T) {
 
 func TestClaimNamesTheNamespaceOfHostedTemporal(t *testing.T) {
 	for hosted, want := range map[bool]string{false: "this", true: "the namespace"} {
-		id, err := Operator{Client: &fakeTemporal{hosted: hosted},
-			Namespace: "default"}.cluster(t.Context())
-		require.NoError(t, err)
+		id := must(Operator{Client: &fakeTemporal{hosted: hosted},
+			Namespace: "default"}.cluster(t.Context()))(t)
 		require.Equal(t, want, id)
 	}
 }

@@ -33,8 +33,7 @@ func treeRun(t *testing.T, s *store.Store) (projector.Dir, map[string]string) {
 	write(t, from, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"})
 	require.NoError(t, os.Mkdir(filepath.Join(from, "empty"), 0o755))
 	require.NoError(t, os.Symlink("a.txt", filepath.Join(from, "link")))
-	saved := must(tree.Save(t.Context(), s, from, tree.Rules{}, nil))(t)
-	b := workspace.Blob(saved)
+	b := workspace.Blob(must(tree.Save(t.Context(), s, from, tree.Rules{}, nil))(t))
 	d := directoryOf(t, s, "t1",
 		entry{run.KindRunStart, run.RunStart{RunID: "t1", ThreadID: "t1", Epoch: 1,
 			Workspace: &run.Workspace{Kind: "dir", Source: from, Tree: b}}},

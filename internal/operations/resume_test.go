@@ -202,8 +202,7 @@ func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
 		require.True(t, r.OK, r.Issues)
 	}
 	acquire(rundir.Owner{Epoch: 2, RunID: "r1", Execution: "terminated"}, must(d.Now())(t).Tail)
-	re := must(o.Resume(t.Context(), d, Reopening{}))(t)
-	require.Equal(t, 3, re.Epoch)
+	require.Equal(t, 3, must(o.Resume(t.Context(), d, Reopening{}))(t).Epoch)
 	in := f.started[0]
 	acquire(rundir.Owner{Epoch: in.Reopen.Epoch, RunID: "r1", Execution: "next"}, in.Snapshot.Tail)
 }

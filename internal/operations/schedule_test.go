@@ -38,18 +38,20 @@ func scheduleHost(t *testing.T, server *fakeTemporal) (Operator, contract.Occurr
 			Root: filepath.Join(root, "runs"), Store: "file://" + filepath.Join(root, "store"), Task: "Read all."},
 		At: "2026-01-02T03:04:05.000Z", Execution: "execution-1",
 	}
-	def := must(o.definitionOf(due))(t)
-	must(o.handOverSchedule("nightly", "schedule create", def.Plan))(t)
+	must(o.handOverSchedule("nightly", "schedule create", must(o.definitionOf(due))(t).Plan))(t)
 	o.Environ = nil // a worker has none
 	return o, due
 }
 
-func TestStartDueStartsOneRunInANewDirectory(t *testing.T) {
+// TestStartDue starts one run for an occurrence, in a new directory. It finds that run before it reads the definition,
+// without which no attempt can start another.
+func TestStartDue(t *testing.T) {
 	server := &fakeTemporal{startErr: serviceerror.NewUnavailable("no server")}
 	o, due := scheduleHost(t, server)
 	_, err := o.StartDue(t.Context(), due)
 	require.ErrorContains(t, err, "no server")
-	require.NotErrorAs(t, err, new(*temporal.ApplicationError), "another attempt may help")
+	var app *temporal.ApplicationError
+	require.NotErrorAs(t, err, &app, "another attempt may help")
 
 	server.startErr = nil
 	first := must(o.StartDue(t.Context(), due))(t)
@@ -63,37 +65,24 @@ func TestStartDueStartsOneRunInANewDirectory(t *testing.T) {
 	handed := must(environ.Load(o.Settings.StateDir, claim.RunID))(t)
 	require.Equal(t, []string{"DEPLOY_KEY=correct-horse", "PATH=/created/bin"}, handed.Variables)
 
-	due.Execution = "execution-2" // the same time, backfilled
-	second := must(o.StartDue(t.Context(), due))(t)
+	backfilled := due // of the same time
+	backfilled.Execution = "execution-2"
+	second := must(o.StartDue(t.Context(), backfilled))(t)
 	require.Equal(t, first.Directory+"-2", second.Directory)
 	require.NotEqual(t, first.RunID, second.RunID)
-}
 
-// TestStartDueReadsTheDefinitionAgain: without it, no attempt can start the run.
-func TestStartDueReadsTheDefinitionAgain(t *testing.T) {
-	server := &fakeTemporal{}
-	o, due := scheduleHost(t, server)
-	require.NoError(t, os.Remove(due.Config))
-	_, err := o.StartDue(t.Context(), due)
-	var app *temporal.ApplicationError
-	require.ErrorAs(t, err, &app)
-	require.Equal(t, contract.ErrNotStarted, app.Type())
-	require.True(t, app.NonRetryable())
-	require.Empty(t, server.started)
-}
-
-func TestStartDueFindsTheRunFirst(t *testing.T) {
-	server := &fakeTemporal{}
-	o, due := scheduleHost(t, server)
-	first := must(o.StartDue(t.Context(), due))(t)
 	s := must(store.Open(t.Context(), due.Store))(t)
 	defer s.Close()
 	project(t, s, projector.At(first.Directory), first.RunID,
 		entry{run.KindRunStart, run.RunStart{Pipeline: "reads", RunID: first.RunID}})
-	require.NoError(t, os.Remove(due.Config)) // the attempt that started it was lost, and the file is gone since
-	again := must(o.StartDue(t.Context(), due))(t)
-	require.Equal(t, first, again)
-	require.Len(t, server.started, 1)
+	require.NoError(t, os.Remove(due.Config))
+	require.Equal(t, first, must(o.StartDue(t.Context(), due))(t), "the attempt that started it was lost")
+	backfilled.Execution = "execution-3"
+	_, err = o.StartDue(t.Context(), backfilled)
+	require.ErrorAs(t, err, &app)
+	require.Equal(t, contract.ErrNotStarted, app.Type())
+	require.True(t, app.NonRetryable())
+	require.Len(t, server.started, 3)
 }
 
 func TestNewScheduleCheckReportsEveryError(t *testing.T) {

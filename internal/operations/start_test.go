@@ -152,8 +152,7 @@ func TestFilesLeftOutOfTheTreeAreListed(t *testing.T) {
 			git(t, source, "add", "-A")
 			git(t, source, "commit", "-q", "-m", "Begin")
 			def := Definition{Plan: &pipeline.Plan{Workspace: &row.workspace}, WorkOn: source}
-			w, err := prepare(ctx, s, &def, projector.At(filepath.Join(t.TempDir(), "run")), run.Claim{RunID: "r1"})
-			require.NoError(t, err)
+			w := must(prepare(ctx, s, &def, projector.At(filepath.Join(t.TempDir(), "run")), run.Claim{RunID: "r1"}))(t)
 			require.Equal(t, row.warnings, def.Warnings)
 			begun := must(tree.Load(ctx, s, store.Digest(w.Tree.Digest)))(t)
 			var files []string

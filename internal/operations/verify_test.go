@@ -65,9 +65,8 @@ func TestVerifyRedactsEnvironmentOfRun(t *testing.T) {
 	const secret = "s3cret-of-the-run"
 	settings := config.Settings{StateDir: t.TempDir()}
 	settings.Sandbox.Mode = sandbox.None
-	_, err := environ.Save(settings.StateDir, environ.Environment{RunID: "v1", By: "start", At: time.Now(),
-		Variables: []string{"DEPLOY_TOKEN=" + secret, "PATH=" + os.Getenv("PATH")}})
-	require.NoError(t, err)
+	must(environ.Save(settings.StateDir, environ.Environment{RunID: "v1", By: "start", At: time.Now(),
+		Variables: []string{"DEPLOY_TOKEN=" + secret, "PATH=" + os.Getenv("PATH")}}))(t)
 	secrets := must(redact.New(redact.Options{Names: []string{"DEPLOY_TOKEN"}}))(t)
 	d, _ := finished(t, testStore(t), `echo "token $DEPLOY_TOKEN"; cat a.txt; exit 4`)
 	v := must(Verify(t.Context(), settings, d, secrets))(t)
@@ -80,10 +79,9 @@ func TestVerifyRedactsEnvironmentOfRun(t *testing.T) {
 
 func TestOutputOfGateIsRedactedBeforeItIsCut(t *testing.T) {
 	secret := strings.Repeat("s3cr3t-", 6)
-	secrets, err := redact.New(redact.Options{
+	secrets := must(redact.New(redact.Options{
 		Environ: []string{"DEPLOY_TOKEN=" + secret}, Names: []string{"DEPLOY_TOKEN"},
-	})
-	require.NoError(t, err)
+	}))(t)
 	file := filepath.Join(t.TempDir(), "stdout")
 	require.NoError(t, os.WriteFile(file, []byte(secret+strings.Repeat("x", maxGateOutput-20)), 0o600))
 	require.NotContains(t, lastOutput(secrets, file), "s3cr3t")
