@@ -96,6 +96,7 @@ func text(row string, c doctor.Check, replace ...string) string {
 		shown += "  → " + c.Fix + "\n"
 	}
 	shown = regexp.MustCompile(`\d+-\d\d-\d\d \d\d:\d\d:\d\d`).ReplaceAllString(shown, "TIME")
+	shown = regexp.MustCompile(`pid \d+`).ReplaceAllString(shown, "pid PID")
 	return strings.NewReplacer(replace...).Replace(shown)
 }
 
@@ -152,19 +153,11 @@ func TestExamineOfAServerWithoutAttributes(t *testing.T) {
 	delete(f.polled, "passbook-dir-"+host)
 	address := at(t, f)
 	r := doctor.Examine(t.Context(), o)
-	namespace := find(t, r, "namespace")
-	require.Equal(t, doctor.Warning, namespace.State)
-	require.Equal(t, "temporal operator namespace update -n default --retention 90d --address "+address, namespace.Fix)
-	attributes := find(t, r, "attributes")
-	require.Equal(t, doctor.Warning, attributes.State)
-	require.Contains(t, attributes.Fix, "--name PassbookPipeline --type Keyword")
-	require.Contains(t, attributes.Fix, "--name PassbookScore --type Double")
-	queues := find(t, r, "queues")
-	require.Equal(t, doctor.Problem, queues.State)
-	require.Equal(t, "no worker polls passbook-dir-"+host+", passbook-calls-"+host+"; start a worker on this machine",
-		queues.Detail)
-	require.Equal(t, "TEMPORAL_ADDRESS="+address+" PASSBOOK_STATE_DIR="+o.Settings.StateDir+" starter worker",
-		queues.Fix)
+	var all string
+	for _, name := range []string{"namespace", "attributes", "queues"} {
+		all += text(name, find(t, r, name), address, "ADDRESS", o.Settings.StateDir, "STATE", host, "HOST")
+	}
+	golden(t, "unprepared", all)
 }
 
 func TestExamineWaitsForTheFirstPollOfANewWorker(t *testing.T) {
@@ -308,17 +301,19 @@ func TestExamineOfWellKnownAgentsWithoutADefinition(t *testing.T) {
 	o := options(t)
 	at(t, nil)
 	o.Agents = nil
-	require.Equal(t, doctor.Unchecked, find(t, doctor.Examine(t.Context(), o), "agents").State)
+	all := text("none", find(t, doctor.Examine(t.Context(), o), "agents"))
 	program(t, "codex", "case \"$1\" in --version) echo 1.0; exit;; --help) echo login; exit;; esac\nexit 1\n")
-	require.Equal(t, doctor.Warning, find(t, doctor.Examine(t.Context(), o), "codex").State)
+	all += text("codex", find(t, doctor.Examine(t.Context(), o), "codex"), os.Getenv("PATH"), "PATH")
 	program(t, "gemini", "echo 1.0\n")
 	login := filepath.Join(os.Getenv("HOME"), ".gemini", "oauth_creds.json")
 	require.NoError(t, os.MkdirAll(filepath.Dir(login), 0o700))
 	require.NoError(t, os.WriteFile(login, []byte("{}"), 0o600))
 	o.OnlyAgents = true
 	r := doctor.Examine(t.Context(), o)
-	require.Contains(t, find(t, r, "gemini").Detail, "1.0, with ~/.gemini/oauth_creds.json")
-	require.Equal(t, doctor.Unchecked, find(t, r, "claude").State, "it is not installed")
+	for _, name := range []string{"gemini", "claude"} {
+		all += text(name, find(t, r, name), os.Getenv("PATH"), "PATH")
+	}
+	golden(t, "well-known", all)
 	require.Len(t, r.Checks, 4)
 }
 
@@ -330,13 +325,8 @@ func TestExamineOfFolders(t *testing.T) {
 	o.Settings.RunRoot = filepath.Join(file, "runs")
 	o.Settings.Store = "mem://?secret_key=hidden"
 	r := doctor.Examine(t.Context(), o)
-	require.Equal(t, doctor.Problem, find(t, r, "run root").State)
-	require.Contains(t, find(t, r, "run root").Fix, "PASSBOOK_RUN_ROOT")
+	golden(t, "folders", text("run root", find(t, r, "run root"), file, "FILE")+text("store", find(t, r, "store")))
 	require.NoDirExists(t, o.Settings.RunRoot)
-	store := find(t, r, "store")
-	require.Equal(t, doctor.Problem, store.State)
-	require.Contains(t, store.Fix, "PASSBOOK_STORE")
-	require.NotContains(t, store.Detail, "hidden")
 }
 
 // TestExamineOfTheDisksOfARun: where the run writes counts, and not where the settings would have another run written.
@@ -384,11 +374,7 @@ func TestExamineUsesTheWorkersPathForABucket(t *testing.T) {
 	t.Setenv("PATH", mine)
 	program(t, "claude", "echo 1.0\n")
 	o.Agents, o.Settings.Store = []pipeline.Agent{{Run: []string{"claude"}}}, "mem://"
-	c := find(t, doctor.Examine(t.Context(), o), "claude")
-	require.Equal(t, doctor.Problem, c.State)
-	require.Contains(t, c.Detail, "calls of runs whose store is a bucket get the worker's environment")
-	require.Contains(t, c.Detail, "PATH="+theirs)
-	require.Contains(t, c.Fix, "starter server stop")
+	golden(t, "bucket", text("claude", find(t, doctor.Examine(t.Context(), o), "claude"), theirs, "THEIRS", mine, "MINE"))
 }
 
 // TestExamineOfTheKeeper is reported where settings want one: whether it runs, and what it could not restart.
@@ -398,20 +384,15 @@ func TestExamineOfTheKeeper(t *testing.T) {
 	o.Settings.Keeper = true
 	self, err := process.Self()
 	require.NoError(t, err)
-	keeps := func(k local.Keeper) {
+	dir := filepath.Join(o.Settings.StateDir, "keeper")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	var all string
+	for _, k := range []local.Keeper{{Process: self}, {Process: self,
+		Server: local.Restarts{InRow: 10, GaveUp: true, Error: "the database is of another version"}}} {
 		raw, err := json.Marshal(k)
 		require.NoError(t, err)
-		dir := filepath.Join(o.Settings.StateDir, "keeper")
-		require.NoError(t, os.MkdirAll(dir, 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "keeper.json"), raw, 0o600))
+		all += text("keeper", find(t, doctor.Examine(t.Context(), o), "keeper"))
 	}
-	keeps(local.Keeper{Process: self})
-	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "keeper").State)
-	keeps(local.Keeper{Process: self, Server: local.Restarts{InRow: 10, GaveUp: true,
-		Error: "the database is of another version"}})
-	c := find(t, doctor.Examine(t.Context(), o), "keeper")
-	require.Equal(t, doctor.Problem, c.State)
-	require.Contains(t, c.Detail, "it could not restart the server: gave up after 10 restarts in a row")
-	require.Contains(t, c.Detail, "the database is of another version")
-	require.Equal(t, "fix the cause, then run: starter server start", c.Fix)
+	golden(t, "keeper", all)
 }

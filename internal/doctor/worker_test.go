@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/awake"
 	"github.com/passbook-run/passbook/internal/doctor"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -28,19 +29,16 @@ func TestExamineNamesWhatNoWorkerHas(t *testing.T) {
 		{Queue: theirs, Store: "s3://theirs", Programs: []string{"codex"}},
 		{Queue: contract.StoreQueue("other", "s3://x"), Store: "s3://x"},
 	}
-	at(t, f)
-	c := find(t, doctor.Examine(t.Context(), o), "shared stores")
-	require.Equal(t, doctor.Problem, c.State)
-	require.Equal(t, "no worker that reaches the store s3://theirs has the program codex; what needs it waits",
-		c.Detail)
-	require.Contains(t, c.Fix, "starter worker")
-
+	address := at(t, f)
+	shared := func(row string) string {
+		return text(row, find(t, doctor.Examine(t.Context(), o), "shared stores"), address, "ADDRESS",
+			o.Settings.StateDir, "STATE")
+	}
+	all := shared("no program")
 	f.polled[theirs+"-calls-codex"] = "1@elsewhere@"
-	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "shared stores").State)
-
+	all += shared("all")
 	delete(f.polled, mine)
-	require.Equal(t, "no worker reaches the store s3://mine; what needs it waits",
-		find(t, doctor.Examine(t.Context(), o), "shared stores").Detail)
+	golden(t, "shared", all+shared("no worker"))
 }
 
 func TestExamineShowsCapabilitiesOfTheWorker(t *testing.T) {
@@ -51,7 +49,33 @@ func TestExamineShowsCapabilitiesOfTheWorker(t *testing.T) {
 	c := local.Capabilities{Process: self, Stores: []local.Capability{{Name: "s3://a"},
 		{Name: "s3://b", Missing: "no credentials"}}}
 	require.NoError(t, local.AnnounceCapabilities(o.Settings.StateDir, c))
-	got := find(t, doctor.Examine(t.Context(), o), "capabilities")
-	require.Equal(t, doctor.Problem, got.State)
-	require.Contains(t, got.Detail, "does not reach the store s3://b, and takes no work of its runs: no credentials")
+	golden(t, "capabilities", text("capabilities", find(t, doctor.Examine(t.Context(), o), "capabilities")))
+}
+
+func TestKeepAwake(t *testing.T) {
+	name := awake.Program()
+	if name == "" {
+		t.Skip("this system has no inhibitor")
+	}
+	for _, row := range []struct {
+		name, script string
+		keep         bool
+		state        doctor.State
+		detail       string
+	}{
+		{"off", "exit 1", false, doctor.OK, "calls do not keep this machine awake, as the settings say"},
+		{"on", "exit 0", true, doctor.OK, name + " keeps this machine awake while calls run"},
+		{"refused", "echo Access denied >&2; exit 1", true, doctor.Warning,
+			"this machine may sleep while calls run: " + name + ": Access denied (exit status 1)"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			o := options(t)
+			o.Settings.KeepAwake = row.keep
+			program(t, name, row.script)
+			check := find(t, doctor.Examine(t.Context(), o), "keep awake")
+			require.Equal(t, row.state, check.State)
+			require.Equal(t, row.detail, check.Detail)
+			require.Equal(t, row.state == doctor.Warning, check.Fix != "")
+		})
+	}
 }
