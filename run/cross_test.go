@@ -28,6 +28,12 @@ func TestAcross(t *testing.T) {
 	proxy := &run.CrossDecision{ID: "project:api:h-1", ParentID: "project:api:h-1", Kind: "project", Alias: "api",
 		Child: "h-1"}
 	waits := run.CrossCheckpoint{Pending: true, ID: "project:api:h-1", Kind: "project", Alias: "api", Child: "h-1"}
+	unlike := func(change func(*run.CrossCheckpoint)) func(*run.CrossFacts) { // the decision that waits
+		return func(f *run.CrossFacts) {
+			f.Pending, f.Checkpoint = proxy, waits
+			change(&f.Checkpoint)
+		}
+	}
 	type codes = []run.CrossCode
 	for _, r := range []struct {
 		name    string
@@ -100,28 +106,14 @@ func TestAcross(t *testing.T) {
 		{"the checkpoint does not wait", done("api"), func(f *run.CrossFacts) { f.Pending = plan },
 			run.ParentInconsistent, "",
 			codes{run.PayloadWithoutCheckpointPending}},
-		{"another kind", done("api"), func(f *run.CrossFacts) {
-			f.Pending, f.Checkpoint = proxy,
-				waits
-			f.Checkpoint.Kind = "plan"
-		}, run.ParentInconsistent, "",
-			codes{run.CheckpointKindConflict}},
-		{"another project", done("api"), func(f *run.CrossFacts) {
-			f.Pending, f.Checkpoint = proxy,
-				waits
-			f.Checkpoint.Alias = "web"
-		}, run.ParentInconsistent, "",
-			codes{run.CheckpointAliasConflict}},
-		{"another hand-off of the project", done("api"),
-			func(f *run.CrossFacts) { f.Pending, f.Checkpoint = proxy, waits; f.Checkpoint.Child = "h-2" },
-			run.ParentInconsistent, "",
-			codes{run.CheckpointChildHandoffConflict}},
-		{"another hand-off", done("api"), func(f *run.CrossFacts) {
-			f.Pending, f.Checkpoint = proxy,
-				waits
-			f.Checkpoint.ID = "project:api:h-2"
-		}, run.ParentInconsistent, "",
-			codes{run.CheckpointParentHandoffConflict, run.CheckpointHandoffConflict}},
+		{"another kind", done("api"), unlike(func(c *run.CrossCheckpoint) { c.Kind = "plan" }),
+			run.ParentInconsistent, "", codes{run.CheckpointKindConflict}},
+		{"another project", done("api"), unlike(func(c *run.CrossCheckpoint) { c.Alias = "web" }),
+			run.ParentInconsistent, "", codes{run.CheckpointAliasConflict}},
+		{"another hand-off of the project", done("api"), unlike(func(c *run.CrossCheckpoint) { c.Child = "h-2" }),
+			run.ParentInconsistent, "", codes{run.CheckpointChildHandoffConflict}},
+		{"another hand-off", done("api"), unlike(func(c *run.CrossCheckpoint) { c.ID = "project:api:h-2" }),
+			run.ParentInconsistent, "", codes{run.CheckpointParentHandoffConflict, run.CheckpointHandoffConflict}},
 		{"a hand-off while a phase is open", done("api"),
 			func(f *run.CrossFacts) { f.Pending, f.Checkpoint, f.Working = proxy, waits, true }, run.ParentInconsistent,
 			"",

@@ -311,19 +311,14 @@ func TestFoldOfAPassThatEnds(t *testing.T) {
 	require.Equal(t, "APPROVED", next.Verdict)
 }
 
-// TestMembersOfAGroup settle one by one; the place moves with the last.
-func TestMembersOfAGroup(t *testing.T) {
-	member := func(name string, next *run.Place) run.Event {
-		return event(t, run.KindPassEnd, "audit", run.PassEnd{Pass: run.Pass{Step: "audit", Member: name, Role: name},
-			Outcome: "ok", Next: next})
+// TestPassesWithoutANumberAreCountedTogether: requirement 002.
+func TestPassesWithoutANumberAreCountedTogether(t *testing.T) {
+	s := running(t)
+	for _, role := range []string{"A", "B"} {
+		end := run.PassEnd{Pass: run.Pass{Step: "audit", Member: role, Role: role}, Outcome: "ok"}
+		s = fold(s, []run.Event{event(t, run.KindPassEnd, "audit", end)})
 	}
-	s := fold(running(t), []run.Event{member("A", nil), member("B", nil)})
-	require.Equal(t, []string{"A", "B"}, s.Settled)
-	require.Equal(t, run.Place{Round: 1}, s.Next)
-	require.Equal(t, "pa", s.ByRole[0].Name, "requirement 002 counts passes without a number together")
-	s = fold(s, []run.Event{member("C", &run.Place{Round: 1, Step: 1})})
-	require.Empty(t, s.Settled)
-	require.Equal(t, run.Place{Round: 1, Step: 1}, s.Next)
+	require.Equal(t, []run.Named{{Name: "pa", Totals: run.Totals{Calls: 2}}}, s.ByRole)
 }
 
 // TestTimeNeverGoesBack, and the lookups.

@@ -335,37 +335,42 @@ func TestFactsOfForeignStreams(t *testing.T) {
 		`run.start {"epoch":3,"budget":{"cap_usd":9},"total_passes":8}`).State()
 	want.Epoch, want.Starts = 3, 2
 	require.Equal(t, want, pick(s, of...))
-	require.Equal(t, Interrupted, s.LastEnd())
-	s = read(start, `run.interrupted {"reason":"gone","interrupted_at":"then"}`).State()
-	require.Equal(t, State{Status: Interrupted, Reason: "gone", FinishedAt: "then"},
-		pick(s, "Status", "Reason", "FinishedAt"))
-	s = read(start, `run.interrupted {"reason":"gone"}`).State()
-	require.Equal(t, at+"1.000Z", s.FinishedAt)
-	s = read(start, `pass.start {"step":"1"}`, `run.paused {"reason":"why","detail":"d"}`).State()
-	require.Equal(t, State{Status: Paused, Reason: "why"}, pick(s, "Status", "Reason"))
-	require.Empty(t, s.InFlight)
-	require.EqualValues(t, 3, s.Checkpoint.Seq)
-	s = read(start, `run.paused {"reason":"why"}`, `run.resumed {"epoch":4}`).State()
-	require.Equal(t, State{Status: Running, Epoch: 4, Starts: 2}, pick(s, "Status", "Reason", "Epoch", "Starts"))
-	s = read(start, `run.resumed {"epoch":1}`).State()
-	require.Equal(t, 2, s.Epoch)
-	s = read(start, `run.resumed {"epoch":5,"state":{"task":"carried"}}`).State()
-	require.Equal(t, State{Task: "carried", Epoch: 5}, pick(s, "Task", "Epoch"))
-	s = read(start, `run.end {"status":"done"}`, `run.resumed {"epoch":5,"state":{"task":"carried"}}`).State()
-	require.Equal(t, State{Task: "x", Epoch: 2, Status: Done}, pick(s, "Task", "Epoch", "Status"))
-	require.Equal(t, Done, s.LastEnd())
-	s = read(start, `run.end {"status":"failed"}`, `run.resumed {"epoch":5,"state":{"task":"carried"}}`).State()
-	require.Equal(t, State{Task: "carried", Status: Running}, pick(s, "Task", "Status"))
-	require.Equal(t, Failed, s.LastEnd())
-	s = read(start, `run.halted {"halt_reason":"policy"}`).State()
-	require.Equal(t, State{Status: Halted, Reason: "policy"}, pick(s, "Status", "Reason"))
-	require.Equal(t, Halted, s.LastEnd())
-	require.EqualValues(t, 2, s.Checkpoint.Seq)
-	s = read(start, `run.end {"status":"halted","reason":"r","halt_reason":"policy"}`).State()
-	require.Equal(t, "r", s.Reason)
-	s = read(start, `run.end {"status":"unknown"}`).State()
-	require.Equal(t, Running, s.Status)
-	require.Empty(t, s.LastEnd())
+
+	const carried = `run.resumed {"epoch":5,"state":{"task":"carried"}}`
+	for name, row := range map[string]struct {
+		lines []string
+		want  State
+		end   Status
+	}{
+		"interrupted at a time": {[]string{`run.interrupted {"reason":"gone","interrupted_at":"then"}`},
+			State{Status: Interrupted, Reason: "gone", FinishedAt: "then", Task: "x", Epoch: 2, Starts: 1}, Interrupted},
+		"interrupted": {[]string{`run.interrupted {"reason":"gone"}`}, State{Status: Interrupted, Reason: "gone",
+			FinishedAt: at + "1.000Z", Task: "x", Epoch: 2, Starts: 1}, Interrupted},
+		"paused": {[]string{`pass.start {"step":"1"}`, `run.paused {"reason":"why","detail":"d"}`},
+			State{Status: Paused, Reason: "why", Task: "x", Epoch: 2, Starts: 1}, ""},
+		"resumed": {[]string{`run.paused {"reason":"why"}`, `run.resumed {"epoch":4}`},
+			State{Status: Running, Task: "x", Epoch: 4, Starts: 2}, ""},
+		"an earlier epoch": {[]string{`run.resumed {"epoch":1}`}, State{Status: Running, Task: "x", Epoch: 2, Starts: 2}, ""},
+		"with its state":   {[]string{carried}, State{Status: Running, Task: "carried", Epoch: 5, Starts: 1}, ""},
+		"after done": {[]string{`run.end {"status":"done"}`, carried},
+			State{Status: Done, FinishedAt: at + "1.000Z", Task: "x", Epoch: 2, Starts: 1}, Done},
+		"after a failure": {[]string{`run.end {"status":"failed"}`, carried},
+			State{Status: Running, Task: "carried", Epoch: 5, Starts: 1}, Failed},
+		"halted": {[]string{`run.halted {"halt_reason":"policy"}`}, State{Status: Halted, Reason: "policy",
+			FinishedAt: at + "1.000Z", Task: "x", Epoch: 2, Starts: 1}, Halted},
+		"halted at its end": {[]string{`run.end {"status":"halted","reason":"r","halt_reason":"policy"}`},
+			State{Status: Halted, Reason: "r", FinishedAt: at + "1.000Z", Task: "x", Epoch: 2, Starts: 1}, Halted},
+		"an unknown status": {[]string{`run.end {"status":"unknown"}`},
+			State{Status: Running, Task: "x", Epoch: 2, Starts: 1}, ""},
+	} {
+		s := read(append([]string{start}, row.lines...)...).State()
+		got := pick(s, "Status", "Reason", "FinishedAt", "Task", "Epoch", "Starts", "InFlight")
+		require.Equal(t, row.want, got, name)
+		require.Equal(t, row.end, s.LastEnd(), name)
+	}
+	for _, last := range []string{`run.paused {"reason":"why"}`, `run.halted {}`} {
+		require.EqualValues(t, 2, read(start, last).State().Checkpoint.Seq, last)
+	}
 }
 
 // The starts of children, by name or kind, and their ends: none of them is about the parent.

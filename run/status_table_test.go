@@ -1,6 +1,8 @@
 package run
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -9,33 +11,16 @@ import (
 // TestEveryStatusHasARow compares the constants of type Status with the rows of the table, and checks that no row lacks
 // a required field.
 func TestEveryStatusHasARow(t *testing.T) {
-	require.Empty(t, incompleteStatuses(declared[Status](t, "Status"), statuses))
-}
-
-func incompleteStatuses(names map[Status]string, rows []statusRow) []string {
-	var found []string
-	seen := map[Status]bool{}
-	for _, r := range rows {
-		if seen[r.status] {
-			found = append(found, string(r.status)+" has two rows")
-		}
-		seen[r.status] = true
-		if names[r.status] == "" {
-			found = append(found, string(r.status)+" has no constant")
-		}
-		for field, lacks := range map[string]bool{
-			"class": r.class == "", "rfc": r.rfc == "", "means": r.means == "", "advice": r.advice == "",
-			"color": r.color == ColorNone && r.status != Unknown, "operations": len(r.allows.always) == 0,
+	var rows []Status
+	for _, r := range statuses {
+		rows = append(rows, r.status)
+		for field, value := range map[string]string{
+			"class": string(r.class), "rfc": r.rfc, "means": r.means, "advice": r.advice,
 		} {
-			if lacks {
-				found = append(found, string(r.status)+" has no "+field)
-			}
+			require.NotEmpty(t, value, "%s has no %s", r.status, field)
 		}
+		require.Equal(t, r.status == Unknown, r.color == ColorNone, "color of %s", r.status)
+		require.NotEmpty(t, r.allows.always, "operations of %s", r.status)
 	}
-	for s, name := range names {
-		if !seen[s] {
-			found = append(found, name+" has no row")
-		}
-	}
-	return found
+	require.ElementsMatch(t, slices.Collect(maps.Keys(declared[Status](t, "Status"))), rows)
 }

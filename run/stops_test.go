@@ -60,9 +60,6 @@ func TestFailuresOverPausesAndResumes(t *testing.T) {
 	require.Equal(t, before, s.Starts, "the end of the recorded part is not a start")
 	s.add(KindBudgetExceeded, "", BudgetEvent{Need: &Need{Role: "w", USD: 2}, Budget: Budget{CapUSD: 3}, TotalUSD: 2})
 	require.Equal(t, &Need{Role: "w", USD: 2}, s.Need)
-	require.Equal(t, CategoryBudgetExceeded, s.Problem.Category)
-	s.add(KindBudgetWarning, "", BudgetEvent{})
-	require.True(t, s.Warned)
 }
 
 // What belongs to a pass moves the head behind it; a named checkpoint stays.

@@ -95,12 +95,6 @@ func TestTracesOfSettledPasses(t *testing.T) {
 	s.add(KindStepSkipped, "work", StepSkipped{Step: "x", Next: &Place{Stage: 1, Round: 2}})
 	require.Equal(t, Place{Stage: 1, Round: 2}, s.Next)
 	require.Equal(t, s.Seq, s.Checkpoint.Seq)
-	s.add(KindScreenshots, "work", Screenshots{Manifest: *named("shots"), Count: 1,
-		Next: &Place{Stage: 1, Round: 2, Step: 1}})
-	require.Equal(t, "shots", s.Pictures.Digest)
-	require.Equal(t, 1, s.Next.Step)
-	s.add(KindScreenshots, "work", Screenshots{Manifest: *named("none"), Degraded: true})
-	require.Nil(t, s.Pictures)
 }
 
 // Calls in flight are known by step and member; a call that starts again is one call.
