@@ -71,80 +71,6 @@ func rotated(set Set, shift int) []string {
 	return out
 }
 
-func TestExpandPassesAsPrinted(t *testing.T) {
-	steps := numbered(corpusPlan(t))
-	require.Equal(t, "builder", steps[35].Role)
-	require.Equal(t, []string{"Combinations", "Borders", "SemanticRules", "Mechanisms", "Rules"}, steps[35].Files)
-	require.Equal(t, "[S5] Pass 3/8 — Rotation A (Base ordering) — Builder — Grammar + Compositional Rules",
-		steps[34].Description)
-	require.Equal(t, "[S5] Pass 3/8 — Rotation A — Builder — Grammar", steps[34].LogTitle)
-	require.Equal(t, "002", steps[2].Sees)
-	require.Equal(t, "005", steps[5].Sees)
-	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartReplies, PartArtifact, PartFiles, PartContent,
-		PartTask}, steps[2].Gets)
-	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartArtifact, PartFiles, PartContent, PartTask},
-		steps[3].Gets)
-}
-
-func TestExpandGivesEachOfTheLoopWhatItNeeds(t *testing.T) {
-	s := corpusPlan(t).Stages[1]
-	require.Equal(t, StageRepeat, s.Kind)
-	require.Equal(t, "PA hardening", s.Title)
-	require.Len(t, s.Rounds, 1)
-	require.Equal(t, "cp-PA-{n}", s.Rounds[0].Checkpoint)
-	require.Equal(t, "screenshots/cycle-{n}", s.Dir)
-	steps := s.Rounds[0].Steps
-	for i, want := range []PlanStep{
-		{Key: "pa-hardening/1", Kind: KindScreenshots, Description: "[pa-hardening] Cycle {n} — Screenshots"},
-		{Key: "pa-hardening/2", Kind: KindTogether,
-			Description: "[pa-hardening] Cycle {n} — Auditor A, Auditor B, Auditor C",
-			Gets:        []string{PartContext, PartPictures, PartTask}},
-		{Key: "pa-hardening/3", Kind: KindRole, Description: "[pa-hardening] Cycle {n} — Weaver",
-			Sees: "pa-hardening/2",
-			Gets: []string{PartContext, PartReplies, PartPictures, PartTask}},
-		{Key: "pa-hardening/4", Kind: KindRole, Description: "[pa-hardening] Cycle {n} — Refine",
-			Sees: "pa-hardening/3",
-			Gets: []string{PartContext, PartReferences, PartReplies, PartArtifact, PartContent, PartTask}},
-	} {
-		got := steps[i]
-		require.Equal(t, want, PlanStep{Key: got.Key, Number: got.Number, Kind: got.Kind, Description: got.Description,
-			Sees: got.Sees, SeesStage: got.SeesStage, Gets: got.Gets})
-		require.Equal(t, got.Description, got.LogTitle)
-		require.Equal(t, i+1, got.InRound)
-	}
-	require.Equal(t, "[pa-hardening] Cycle 2 — Auditor B", steps[1].DescriptionOf("auditor-B", 2))
-	require.Equal(t, "[pa-hardening] Cycle 2 — Weaver", steps[2].DescriptionOf("", 2))
-}
-
-func TestExpandStagesWithoutSets(t *testing.T) {
-	p := Expand(parsed(t, read(t, "plan-implement-review.yaml")))
-	require.Equal(t, 2, p.Total)
-	require.Equal(t, 1, p.Builders, "the implementer returns changes")
-	plan, implement, review := p.Stages[0], p.Stages[1], p.Stages[2]
-	require.Equal(t, StageOnce, plan.Kind)
-	require.Equal(t, "001", plan.Rounds[0].Steps[0].Key)
-	require.Equal(t, "[plan] Step 1/2 — Planner", plan.Rounds[0].Steps[0].Description)
-	require.Equal(t, "plan/2", plan.Rounds[0].Steps[1].Key)
-	require.Zero(t, plan.Rounds[0].Steps[1].Number)
-	require.Equal(t, "[plan] Step 2/2 — Is this the right plan?", plan.Rounds[0].Steps[1].Description)
-	require.Equal(t, "002", implement.Rounds[0].Steps[0].Key)
-	require.Equal(t, "plan", implement.Rounds[0].Steps[0].SeesStage)
-	require.Equal(t, []string{PartContext, PartReferences, PartNotes, PartReplies, PartContent, PartTask},
-		implement.Rounds[0].Steps[0].Gets)
-	require.Equal(t, "plan", review.Rounds[0].Steps[0].SeesStage)
-	require.Equal(t, "review/1", review.Rounds[0].Steps[1].Sees)
-}
-
-func TestExpandLetsTheFirstStepOfALoopSeeTheRoundBefore(t *testing.T) {
-	p := Expand(parsed(t, read(t, "turn-loop.yaml")))
-	require.Zero(t, p.Total)
-	steps := p.Stages[0].Rounds[0].Steps
-	require.Equal(t, "turns/1", steps[0].Sees, "the last role step, not the command after it")
-	require.Equal(t, StepKind(KindRun), steps[1].Kind)
-	require.Equal(t, "tests", steps[1].As)
-	require.Equal(t, defaultLimits(), *steps[1].Limits, "a command has no role to take limits from")
-}
-
 func TestExpandTheRestOfTheGrammar(t *testing.T) {
 	p := Expand(parsed(t, []byte(rich)))
 	require.Equal(t, 0.01, p.TimeScale)
@@ -206,15 +132,4 @@ func TestKeysAreUnique(t *testing.T) {
 		}
 	}
 	require.Len(t, seen, 9)
-}
-
-func TestExpandFindsAStepOfAnEarlierStage(t *testing.T) {
-	src := strings.Replace(healthy, "  - name: polish",
-		"  - {name: check, steps: [{run: \"make\\n  all\", as: all}, {role: judge, as: first}]}\n  - name: polish", 1)
-	for see, want := range map[string]string{"all": "check/1", "first": "003", "tests": "polish/2"} {
-		d := parsed(t, []byte(strings.Replace(src, "- {role: writer, see: last}", "- {role: writer, see: "+see+"}", 1)))
-		p := Expand(d)
-		require.Equal(t, want, p.Stages[2].Rounds[0].Steps[2].Sees, see)
-		require.Equal(t, "[check] Step 1/2 — make all", p.Stages[1].Rounds[0].Steps[0].Description, "one line")
-	}
 }

@@ -49,15 +49,6 @@ func TestPlanLists(t *testing.T) {
 		[]bool{PlanOnly(KindPlanning), PlanOnly(KindResearch), PlanOnly(KindWork)})
 }
 
-func TestRoundsOfStages(t *testing.T) {
-	s := PlanStage{Kind: StageEach, Rounds: []PlanRound{{Set: "S1"}, {Set: "S2"}}}
-	var sets []string
-	for n := range 4 {
-		sets = append(sets, s.RoundAt(n).Set)
-	}
-	require.Equal(t, []string{"", "S1", "S2", ""}, sets)
-}
-
 func TestReceiversAreNamedWithoutSecrets(t *testing.T) {
 	for want, n := range map[string]Notify{
 		"mail":        {Run: []string{"mail", "-s", "x"}, Env: []string{"KEY"}, WebhookEnv: "HOOK"},

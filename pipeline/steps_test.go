@@ -21,7 +21,7 @@ func TestExpandTakesOverEverySettingOfAStep(t *testing.T) {
 				{Run: "make", As: "tests", Effect: "external_action", Env: []string{"TOKEN"}, IfFailing: "ask",
 					Confinement: Confinement{Sandbox: "strict", Network: Network{NetworkNone}}},
 				{Ask: "Right?", AskType: AskBypass, Questions: &own}, {Ask: "Sure?", AskType: AskAlways},
-				{Run: "make all", IfFailing: "continue", Limits: &Limits{Attempts: 1}},
+				{Run: "make\n  all", IfFailing: "continue", Limits: &Limits{Attempts: 1}},
 			}},
 		},
 	}
@@ -43,7 +43,7 @@ func TestExpandTakesOverEverySettingOfAStep(t *testing.T) {
 			Confinement: Confinement{Sandbox: "strict", Network: Network{NetworkNone}}},
 		{Key: "once/2", InRound: 2, Kind: KindAsk, Ask: "Right?", AskType: AskBypass, Questions: &own},
 		{Key: "once/3", InRound: 3, Kind: KindAsk, Ask: "Sure?", AskType: AskAlways, Questions: &usual},
-		{Key: "once/4", InRound: 4, Kind: KindRun, Run: "make all", Limits: &Limits{Attempts: 1}},
+		{Key: "once/4", InRound: 4, Kind: KindRun, Run: "make\n  all", Limits: &Limits{Attempts: 1}},
 	}
 	for i, text := range []string{"Step 1/4 — make", "Step 2/4 — Right?", "Step 3/4 — Sure?", "Step 4/4 — make all"} {
 		want[i].Description, want[i].LogTitle = title(text)
