@@ -264,16 +264,26 @@ func TestFailedLoginsAreLimited(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, r.StatusCode)
 }
 
-// TestBrowsersAreAskedToLogIn: a page is shown to a browser, and a problem to a program.
-func TestBrowsersAreAskedToLogIn(t *testing.T) {
+// TestBrowsersSeePages: a refusal is a page for a browser, and a problem for a program.
+func TestBrowsersSeePages(t *testing.T) {
 	d := newDesk(t)
-	r, body := d.raw(d.request("GET", "/runs", "Accept: text/html", ""))
-	require.Equal(t, http.StatusUnauthorized, r.StatusCode)
-	require.Contains(t, body, "starter console link")
-	r, body = d.raw(d.request("GET", "/runs", "", ""))
-	require.Equal(t, codeUnauthenticated, d.problem(r, body).Code)
-	r, body = d.raw(d.request("GET", "/healthz", "", ""))
-	require.Equal(t, "200 OK ok\n", r.Status+" "+body)
-	r, body = d.raw(d.request("GET", "/readyz", "", ""))
-	require.Equal(t, "200 OK ready\n", r.Status+" "+body)
+	for header, row := range map[string]struct {
+		code api.Code
+		text string
+	}{
+		"Accept: text/html":                          {codeUnauthenticated, "starter console link"},
+		"Host: elsewhere.example\nAccept: text/html": {codeForbidden, "does not answer as elsewhere.example"},
+	} {
+		r, body := d.raw(d.request("GET", "/runs", header, ""))
+		require.Equal(t, statuses[row.code], r.StatusCode)
+		require.Equal(t, "text/html; charset=utf-8", r.Header.Get("Content-Type"))
+		require.Contains(t, body, row.text)
+		r, body = d.raw(d.request("GET", "/runs", strings.TrimSuffix(header, "Accept: text/html"), ""))
+		require.Equal(t, row.code, d.problem(r, body).Code)
+	}
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n"} {
+		r, body := d.raw(d.request("GET", path, "", ""))
+		require.Equal(t, http.StatusOK, r.StatusCode)
+		require.Equal(t, want, body)
+	}
 }

@@ -133,17 +133,6 @@ func TestDamagedLinesAreNamed(t *testing.T) {
 	require.Len(t, list.Damaged, maxEvents)
 	require.EqualValues(t, 8, list.Last)
 	require.False(t, list.More)
-	require.NoError(t, os.WriteFile(d.journal(), []byte(broken), 0o600))
-
-	run, err := d.s.host.Find(letter)
-	require.NoError(t, err)
-	at := journal{dir: run.Dir, last: 7}
-	require.False(t, at.behind())
-	_, next, end := d.stream("Last-Event-ID: 6")
-	defer end()
-	require.Equal(t, "retry: 2000\n", next())
-	require.Contains(t, next(), "event: damaged\ndata: {\"line\":8,\"detail\":")
-	require.Contains(t, next(), "id: 7\n")
 }
 
 // TestSlowReadersAreDropped: a client that reads nothing does not hold its stream.

