@@ -2,9 +2,7 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -24,28 +22,10 @@ func TestBench(t *testing.T) {
 	require.Regexp(t, `(?m)^\| Turn \| 1\.00 \|`, out.String())
 }
 
-func TestQuantile(t *testing.T) {
-	require.Zero(t, quantile([]int(nil), 0.5))
-	require.Equal(t, 2, quantile([]int{4, 3, 2, 1}, 0.5), "the lower middle")
-	require.Equal(t, 3, quantile([]int{1, 2, 3}, 1))
-}
-
 func TestSizes(t *testing.T) {
 	for _, bad := range []string{"", "8", "0x8", "1x0", "1x12", "ax8", "1x8,"} {
 		_, err := parseSizes(bad)
 		require.ErrorContains(t, err, "write runs x passes", bad)
-	}
-}
-
-func TestDefinitionHasExpectedPasses(t *testing.T) {
-	for _, named := range []bool{true, false} {
-		def, err := define(t.TempDir(), "/bin/agent", 24, named)
-		require.NoError(t, err)
-		require.Equal(t, 24, def.Plan.Total)
-		require.Empty(t, def.Warnings)
-		plan, err := json.Marshal(def.Plan)
-		require.NoError(t, err)
-		require.Equal(t, named, strings.Contains(string(plan), `"cp-S3"`))
 	}
 }
 

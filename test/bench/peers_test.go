@@ -96,33 +96,6 @@ func TestTableShowsValuesAndReasons(t *testing.T) {
 	}
 }
 
-func TestMemoryOfAFamily(t *testing.T) {
-	require.Equal(t, []int{7, 8, 9}, family([]int{7}, map[int]int{1: 0, 5: 1, 7: 1, 8: 7, 9: 8, 10: 5}))
-	kb, err := pss("Rss:  900 kB\nPss:                1234 kB\nPss_Dirty: 5 kB\n")
-	require.NoError(t, err)
-	require.Equal(t, int64(1234), kb)
-}
-
-func TestOnlySelectsColumns(t *testing.T) {
-	s, err := parse([]string{"-peers", "-quick", "-only", "Passbook;DBOS, SQLite"})
-	require.NoError(t, err)
-	require.Equal(t, []string{"Passbook", "DBOS, SQLite"}, s.Only)
-	require.True(t, s.Peers && s.Quick)
-	all := []contender{{name: "Passbook"}, {name: "bash loop"}, {name: "DBOS, SQLite"}}
-	some, err := s.selected(all)
-	require.NoError(t, err)
-	require.Equal(t, []string{"Passbook", "DBOS, SQLite"}, contenderNames(some))
-	_, err = settings{Only: []string{"bash", "Passbook"}}.selected(all)
-	require.EqualError(t, err, `-only names ["bash"]; there are ["Passbook" "bash loop" "DBOS, SQLite"]`)
-}
-
-func contenderNames(all []contender) (out []string) {
-	for _, c := range all {
-		out = append(out, c.name)
-	}
-	return out
-}
-
 // The plain SDK is a peer at the version that Passbook uses.
 func TestPeersUseTheSameSDK(t *testing.T) {
 	version := func(dir string) string {
@@ -151,4 +124,22 @@ func TestServerSettingsAreDividedByTheFirst(t *testing.T) {
 	require.Equal(t, "| "+variants[3].name+" | 4 s (4) | 5 (0.25) | 4000 (4) |", lines[5])
 	all.add(variants[3].name, map[figure]reading{figOne: {err: errors.New("it broke")}})
 	require.ErrorContains(t, all.writeVariants(&out), variants[3].name+": it broke")
+}
+
+func TestMemoryOfAFamily(t *testing.T) {
+	require.Equal(t, []int{7, 8, 9}, family([]int{7}, map[int]int{1: 0, 5: 1, 7: 1, 8: 7, 9: 8, 10: 5}))
+	kb, err := pss("Rss:  900 kB\nPss:                1234 kB\nPss_Dirty: 5 kB\n")
+	require.NoError(t, err)
+	require.Equal(t, int64(1234), kb)
+}
+
+func TestOnlySelectsColumns(t *testing.T) {
+	s, err := parse([]string{"-peers", "-only", "Passbook;DBOS, SQLite"})
+	require.NoError(t, err)
+	all := []contender{{name: "Passbook"}, {name: "bash loop"}, {name: "DBOS, SQLite"}}
+	some, err := s.selected(all)
+	require.NoError(t, err)
+	require.Equal(t, []contender{all[0], all[2]}, some)
+	_, err = s.selected(all[1:])
+	require.ErrorContains(t, err, `-only names ["Passbook"]`)
 }
