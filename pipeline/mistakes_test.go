@@ -247,6 +247,17 @@ var mistakes = []mistake{
 	{"an odd size", "{role: judge}", "{screenshots: {sizes: [big]}}\n      - {role: judge}",
 		`x.yaml:26: stage "polish" step 1.screenshots.sizes: "big" is not a size; write width x height in pixels, such as ` +
 			`1440x900`},
+	{"a word that is not one of the choices", "gives: report", "gives: reports",
+		`x.yaml:11: roles.judge.gives is "reports"; did you mean "report"?`},
+	{"a check without its argument", "{name: non-empty}", "{name: minimum-length}",
+		`x.yaml:10: over is missing in roles.writer.checks; write over: 500`},
+	{"a custom check without words", "{name: non-empty}", "{name: non-emtpy}",
+		`x.yaml:10: roles.writer.checks.name is "non-emtpy"; did you mean "non-empty"? (a check of another name needs any: ` +
+			`[...] or none: [...])`},
+	{"words that are a mapping", "gives: report,", "gives: report, with: {a: {b: c}},",
+		`x.yaml:11: roles.judge.with.a is a mapping; write a text or a list of texts`},
+	{"a check without a name", "{name: non-empty}", "{over: 3}",
+		`x.yaml:10: name is missing in roles.writer.checks; write name: non-empty`},
 }
 
 func TestParseNamesEveryMistake(t *testing.T) {
