@@ -191,10 +191,7 @@ func TestCommitAllRefuses(t *testing.T) {
 // conflict begins a merge with a conflict.
 func conflict(t *testing.T, dir string) {
 	t.Helper()
-	run(t, dir, "checkout", "-q", "-b", "side")
-	write(t, dir, files{"a.txt": "side\n"})
-	run(t, dir, "commit", "-q", "-am", "side")
-	run(t, dir, "checkout", "-q", "main")
+	branch(t, dir, "side", files{"a.txt": "side\n"})
 	write(t, dir, files{"a.txt": "main\n"})
 	run(t, dir, "commit", "-q", "-am", "main")
 	_, err := (git{dir: dir}).withEnv(defaultIdentity...).output(t.Context(), "merge", "side")

@@ -42,11 +42,7 @@ func TestCommitPatchOnNewBranch(t *testing.T) {
 func TestCommitPatchOnAdvancedBranch(t *testing.T) {
 	t.Parallel()
 	r, dir, base, patch := patched(t)
-	run(t, dir, "checkout", "-q", "-b", "feature")
-	write(t, dir, files{"b.txt": "b2\n"})
-	run(t, dir, "commit", "-q", "-am", "mine")
-	mine := head(t, dir)
-	run(t, dir, "checkout", "-q", "main")
+	mine := branch(t, dir, "feature", files{"b.txt": "b2\n"})
 	id := must(r.CommitPatch(t.Context(), "feature", base, patch, "Do it\n", trailer))(t)
 	require.Equal(t, mine, run(t, dir, "rev-parse", "feature^"))
 	require.Equal(t, "M a.txt A new.txt R100 old.txt renamed.txt",
@@ -56,12 +52,7 @@ func TestCommitPatchOnAdvancedBranch(t *testing.T) {
 func TestCommitPatchConflict(t *testing.T) {
 	t.Parallel()
 	r, dir, base, patch := patched(t)
-	run(t, dir, "checkout", "-q", "-b", "feature")
-	write(t, dir, files{"a.txt": "other\n", "new.txt": "mine\n"})
-	run(t, dir, "add", "-A")
-	run(t, dir, "commit", "-q", "-m", "mine")
-	mine := head(t, dir)
-	run(t, dir, "checkout", "-q", "main")
+	mine := branch(t, dir, "feature", files{"a.txt": "other\n", "new.txt": "mine\n"})
 	_, err := r.CommitPatch(t.Context(), "feature", base, patch, "Do it\n", trailer)
 	var conflict *ConflictError
 	require.ErrorAs(t, err, &conflict)

@@ -118,6 +118,18 @@ func initial(t *testing.T, fs files) (*Repo, string) {
 	return must(Open(t.Context(), dir))(t), dir
 }
 
+// branch makes a branch with one commit of these files, and returns the commit.
+func branch(t *testing.T, dir, name string, fs files) string {
+	t.Helper()
+	run(t, dir, "checkout", "-q", "-b", name)
+	write(t, dir, fs)
+	run(t, dir, "add", "-A")
+	run(t, dir, "commit", "-q", "-m", "mine")
+	at := head(t, dir)
+	run(t, dir, "checkout", "-q", "main")
+	return at
+}
+
 // worktree makes a run's checkout of the repository's HEAD.
 func worktree(t *testing.T, r *Repo) (w *Worktree, base string) {
 	t.Helper()
