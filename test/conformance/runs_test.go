@@ -227,7 +227,6 @@ func makeArchived(t *testing.T) result {
 var (
 	moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
 	uuid4  = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
-	hash64 = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	hash16 = regexp.MustCompile(`^[0-9a-f]{16}$`)
 )
 

@@ -121,9 +121,3 @@ func laneEvents(dir string, kind run.Kind) int {
 	}
 	return strings.Count(string(raw), `"kind":"`+string(kind)+`"`)
 }
-
-func pending(t *testing.T, dir string) run.Question {
-	t.Helper()
-	q, _ := metaOf(t, dir).State.Asks()
-	return q
-}
