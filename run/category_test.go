@@ -53,25 +53,9 @@ func TestAdviceNamesWhatClearsTheCause(t *testing.T) {
 			CategoryRateLimit,
 			"Wait until the provider accepts calls again, then resume it; or revert it, or cancel it.",
 		},
-		"no pass to blame": {
-			State{Status: Paused, Reason: PassFailed, Problem: noted}, CategoryScreenshotFailed,
-			"Check the browser with starter doctor, then resume it; or revert it, or cancel it.",
-		},
 		"nothing recorded": {
 			State{Status: Paused, Reason: ConsecutiveFailures}, "",
 			"Check why the passes failed, then resume it; or revert it, or cancel it.",
-		},
-		"the budget": {
-			State{Status: Paused, Reason: BudgetThreshold, Problem: noted}, CategoryBudgetExceeded,
-			"Raise the budget, then resume it; or revert it, or cancel it.",
-		},
-		"a full disk": {
-			State{Status: Paused, Reason: DiskFull}, CategoryFileIO,
-			"Free space on the disk, or fix the file in the message, then resume it; or revert it, or cancel it.",
-		},
-		"an operator": {
-			State{Status: Paused, Reason: UserRequested, Failure: failed, Problem: noted}, "",
-			"When you are ready, resume it; or revert it, or cancel it.",
 		},
 		"at work again": {
 			State{Status: Running, Failure: failed, Problem: noted}, "",

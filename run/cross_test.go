@@ -49,8 +49,6 @@ func TestAcross(t *testing.T) {
 		{"a phase is open", done("api"), func(f *run.CrossFacts) { f.Working = true }, run.ParentRunning, "", nil},
 		{"a child is missing", run.ChildFacts{Alias: "api"}, nil, run.ParentBlocked, "child_missing", nil},
 		{"a child failed", child("failed"), nil, run.ParentBlocked, "status:failed", nil},
-		{"a child is interrupted", child("interrupted"), nil, run.ParentBlocked, "status:interrupted", nil},
-		{"a child halted", child("halted"), nil, run.ParentBlocked, "status:halted", nil},
 		{"a child was rejected", rejected, nil, run.ParentBlocked, "release_rejected", nil},
 		{"a child has no status", child(""), nil, run.ParentBlocked, "status_missing", nil},
 		{"a rejected child that the cursor calls done", rejected,

@@ -96,12 +96,10 @@ func TestFoldOfStatuses(t *testing.T) {
 			}},
 		{name: "paused when done", kind: run.KindRunPaused,
 			before: func(s *run.State) { s.Status = run.Done; flying(s) }, illegal: true},
-		{name: "paused twice", kind: run.KindRunPaused, before: becomes(run.Paused), illegal: true},
 		{name: "resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1},
 			before: becomes(run.Paused), want: func(s *run.State) {
 				s.Status, s.Starts = run.Running, 2
 			}},
-		{name: "resumed while running", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1}, illegal: true},
 		{name: "a failed run is not resumed in place", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1},
 			before: becomes(run.Failed), illegal: true},
 		{name: "a new epoch without a state", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2},
@@ -137,8 +135,6 @@ func TestFoldOfStatuses(t *testing.T) {
 			}},
 		{name: "ended twice", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: becomes(run.Done),
 			illegal: true},
-		{name: "failed after done", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Failed},
-			before: becomes(run.Done), illegal: true},
 		{name: "ended with an unknown word", kind: run.KindRunEnd, payload: run.RunEnd{Status: "perfect"}},
 		{name: "halted by another program", kind: run.KindRunHalted, before: question(run.Paused),
 			want: func(s *run.State) {
@@ -263,8 +259,7 @@ func TestFoldOfWork(t *testing.T) {
 	})
 }
 
-// TestVerdictOfAPass: a verdict that approves the work counts until the work changes, any other until the next one, and
-// none is one too.
+// TestVerdictOfAPass: a verdict counts until the next one, and none is one, too. See TestVerdictsOnChangedWork.
 func TestVerdictOfAPass(t *testing.T) {
 	yes, no := true, false
 	judged := func(verdict string, approved *bool) run.PassEnd {
@@ -277,10 +272,7 @@ func TestVerdictOfAPass(t *testing.T) {
 		passes []run.PassEnd
 		want   run.Verdict
 	}{
-		"approved":      {[]run.PassEnd{judged("good", &yes)}, run.Verdict{Word: "good", Approved: &yes}},
-		"changed since": {[]run.PassEnd{judged("good", &yes), changed}, run.Verdict{}},
-		"not approved": {[]run.PassEnd{judged("needs_work", &no), changed},
-			run.Verdict{Word: "needs_work", Approved: &no}},
+		"approved":              {[]run.PassEnd{judged("good", &yes)}, run.Verdict{Word: "good", Approved: &yes}},
 		"none after one":        {[]run.PassEnd{judged("good", &yes), judged("", &no)}, run.Verdict{Approved: &no}},
 		"changed and judged":    {[]run.PassEnd{judged("good", &yes), both}, run.Verdict{Word: "done", Approved: &yes}},
 		"of an earlier release": {[]run.PassEnd{judged("needs_work", nil), changed}, run.Verdict{Word: "needs_work"}},

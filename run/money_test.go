@@ -120,7 +120,8 @@ func TestRestOfBudgets(t *testing.T) {
 	require.Equal(t, "$0.00", Budget{}.Words())
 	require.Equal(t, "1 tokens", Budget{Tokens: 1}.Words())
 	require.Equal(t, "1 call, 1 hours", Budget{Calls: 1, Hours: 1}.Words())
-	require.Equal(t, "$0.50, until T", Budget{CapUSD: 0.5, Deadline: "T"}.Words())
+	require.Equal(t, "$1.00, 30 tokens, 2 calls, 1.5 hours, until T",
+		Budget{CapUSD: 1, Tokens: 30, Calls: 2, Hours: 1.5, Deadline: "T"}.Words())
 	require.Equal(t, "", Budget{WarnUSD: 1}.Words())
 }
 

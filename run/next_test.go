@@ -36,7 +36,7 @@ func TestNextCommands(t *testing.T) {
 	golden(t, "next-commands.txt", table.String())
 }
 
-// TestNextCommandsInTrouble has a row for each cause that keeps a run from continuing.
+// TestNextCommandsInTrouble has a row for each cause that keeps a run from continuing, and what its status means.
 func TestNextCommandsInTrouble(t *testing.T) {
 	paused := func(reason string) run.State {
 		return run.State{RunID: "r1", Status: run.Paused, Reason: reason, Budget: run.Budget{CapUSD: 0.7}}
@@ -72,6 +72,7 @@ func TestNextCommandsInTrouble(t *testing.T) {
 	for _, r := range rows {
 		r.at.Status, r.at.Dir, r.at.Worker = r.s.Status, "DIR", []string{"worker"}
 		fmt.Fprintf(&table, "%-22s  %s\n", r.name, strings.Join(typed(run.NextCommands(r.s, r.at)), " | "))
+		fmt.Fprintf(&table, "  %s\n", run.Means(r.s.Status, r.s.Reason))
 	}
 	golden(t, "next-commands-in-trouble.txt", table.String())
 }

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,13 +28,9 @@ func TestQuestionKindsAreComplete(t *testing.T) {
 		require.Equal(t, s.Requested, s.Kind.Spec().Requested)
 		require.NotEmpty(t, s.Offers, s.Kind)
 		for _, o := range s.Offers {
-			halts := func(action string) bool {
-				answer, _ := s.Answer(action)
-				return answer.Effect.Has(run.EndsHalted)
-			}
-			require.True(t, slices.ContainsFunc(o.Operator, halts),
-				"%s, %s: a question that expires halts the run", s.Kind, o.Trigger)
 			q := run.Question{Kind: s.Kind, Actions: o.Operator}
+			expired, _ := s.Answer(q.Halts())
+			require.True(t, expired.Effect.Has(run.EndsHalted), "%s, %s", s.Kind, o.Trigger)
 			require.Contains(t, o.Operator, q.Halts(), "%s, %s: what an expiry chooses is offered", s.Kind, o.Trigger)
 			for _, action := range o.Operator {
 				answer, ok := s.Answer(action)

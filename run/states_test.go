@@ -310,6 +310,10 @@ func TestBlockingConditions(t *testing.T) {
 		{State{Status: Paused, Reason: PassFailed}, ""},
 	} {
 		require.Equal(t, row.want, row.state.StoppedBy(), "%+v", row.state)
+		if row.want != "" {
+			advice := strings.ToLower(row.state.Advice())
+			require.True(t, strings.HasPrefix(advice, strings.ToLower(row.want.Info().Advice)), advice)
+		}
 	}
 	raised := State{Status: Paused, Reason: BudgetThreshold}
 	require.Equal(t, Next(Paused, BudgetThreshold), raised.NextStep())

@@ -12,8 +12,8 @@ import (
 func statuses() []run.Status {
 	return []run.Status{
 		run.Unknown, run.Pending, run.Running, run.Replaying, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff,
-		run.AwaitingGateDecision,
-		run.AwaitingHumanReview, run.Done, run.Halted, run.Cancelled, run.Failed, run.Interrupted,
+		run.AwaitingGateDecision, run.AwaitingHumanReview, run.Done, run.Halted, run.Cancelled, run.Failed,
+		run.Interrupted,
 	}
 }
 
@@ -25,9 +25,7 @@ func TestTransitions(t *testing.T) {
 		run.Pending: {run.Running, run.Cancelled},
 		run.Running: {
 			run.Replaying, run.Paused, run.WaitingLimit, run.AwaitingPhaseHandoff, run.AwaitingGateDecision,
-			run.AwaitingHumanReview,
-			run.Done, run.Halted,
-			run.Cancelled, run.Failed, run.Interrupted,
+			run.AwaitingHumanReview, run.Done, run.Halted, run.Cancelled, run.Failed, run.Interrupted,
 		},
 		run.Replaying:            {run.Running, run.Paused, run.Cancelled, run.Failed, run.Interrupted},
 		run.Paused:               {run.Running, run.Halted, run.Cancelled, run.Failed, run.Interrupted},

@@ -52,7 +52,6 @@ func TestInstructionsReachNextPrompts(t *testing.T) {
 		"used by its role":            {[]any{steer, used}, "c", "builder", nil},
 		"used by another role":        {[]any{steer, used}, "c", "reviewer", []string{"be brief"}},
 		"settled without it":          {[]any{steer, end}, "c", "builder", []string{"be brief"}},
-		"used and for one role":       {[]any{run.RunSteered{Text: "x", Role: "builder"}, used}, "c", "builder", nil},
 		"two in the order of arrival": {[]any{steer, reviewer}, "c", "reviewer", []string{"be brief", "be brief"}},
 		"a judged attempt takes it up": {[]any{start, steer, run.PassAttempt{Pass: start.Pass, Call: "c", Judged: true}}, "c",
 			"builder", []string{"be brief"}},

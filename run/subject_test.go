@@ -62,11 +62,6 @@ func TestSubjectOfQuestions(t *testing.T) {
 	require.Nil(t, s.About)
 }
 
-func TestRoundOf(t *testing.T) {
-	require.Equal(t, "2 of at most 2", run.RoundOf(2, 2))
-	require.Equal(t, "3 after 2", run.RoundOf(3, 2))
-}
-
 func TestRoundAfterTheLast(t *testing.T) {
 	at := func(round int, d *run.Decided) string {
 		s := run.State{Wording: run.WordingStages, Phase: "review", Round: round, Decided: d,

@@ -23,7 +23,7 @@ func TestTextsOfEvents(t *testing.T) {
 		`"by":"ann"`, `"by":"ann","auth":"key ann"`, `"by":"bob"`, `"by":"bob","auth":"none"`, `"count":3`, `"count":2`))
 }
 
-func compareTexts(t *testing.T, golden string, words *strings.Replacer) {
+func compareTexts(t *testing.T, name string, words *strings.Replacer) {
 	t.Helper()
 	stream, err := os.ReadFile("testdata/every-kind.jsonl")
 	require.NoError(t, err)
@@ -39,13 +39,7 @@ func compareTexts(t *testing.T, golden string, words *strings.Replacer) {
 		entry.After = &s
 		writeTexts(t, &out, entry)
 	}
-	golden = "testdata/" + golden
-	if *update {
-		require.NoError(t, os.WriteFile(golden, []byte(out.String()), 0o644))
-	}
-	want, err := os.ReadFile(golden)
-	require.NoError(t, err)
-	require.Equal(t, string(want), out.String())
+	golden(t, name, out.String())
 }
 
 func writeTexts(t *testing.T, out *strings.Builder, e run.Entry) {
