@@ -142,6 +142,8 @@ func stored(t *testing.T, d *desk) map[string]string {
 	asking(t, first, morning).write(d.root)
 	paused := begin(t, second, morning.Add(time.Minute))
 	paused.pass(1, "One.")
+	paused.ask("h-1")
+	paused.decide("h-1", "continue")
 	paused.pass(2, strings.Repeat("x", 1<<20))
 	paused.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested, By: "ada " + evil})
 	paused.write(d.root)
