@@ -160,21 +160,15 @@ func TestSecondPatchIsDelivered(t *testing.T) {
 }
 
 func TestDeliveryCommitNamesRun(t *testing.T) {
-	for delivery, subject := range map[string]string{
-		resultBranch: "Do it", "{to: branch, branch: result, message: Result}": "Result",
-	} {
-		t.Run(subject, func(t *testing.T) {
-			h := toDeliver(t, delivery)
-			res := h.deliver("", false)
-			require.Equal(t, subject, h.git("log", "-1", "--format=%s", res.Commit))
-			require.Regexp(t, "^Passbook-Run: run-1\nPassbook-Delivery: run-1 [0-9a-f]{16}\n",
-				h.git("log", "-1", "--format=%(trailers)", res.Commit)+"\n")
-		})
-	}
+	h := toDeliver(t, "{to: branch, branch: result, message: Result}")
+	res := h.deliver("", false)
+	require.Equal(t, "Result", h.git("log", "-1", "--format=%s", res.Commit))
+	require.Regexp(t, "^Passbook-Run: run-1\nPassbook-Delivery: run-1 [0-9a-f]{16}\n",
+		h.git("log", "-1", "--format=%(trailers)", res.Commit)+"\n")
 }
 
-// TestBlockedTargetAsks has one obstacle of each kind; internal/repo has all that it refuses. Without the obstacle,
-// the delivery is made.
+// TestBlockedTargetAsks has obstacles in the checkout, and of a branch; internal/repo has all that it refuses,
+// TestErrorsOfTargetAreQuestions the errors of each kind. Without the obstacle, the delivery is made.
 func TestBlockedTargetAsks(t *testing.T) {
 	for name, row := range map[string]struct {
 		delivery string
@@ -185,10 +179,6 @@ func TestBlockedTargetAsks(t *testing.T) {
 		"a changed file": {
 			theCheckout, func(h *trees) { h.put("a.txt", "mine\n") }, []string{"a.txt"},
 			func(h *trees) { h.git("checkout", "-q", "a.txt") },
-		},
-		"a branch in another checkout": {
-			resultBranch, func(h *trees) { h.git("worktree", "add", "-q", "-b", "result", "../other") }, nil,
-			func(h *trees) { h.git("worktree", "remove", "../other") },
 		},
 		"an advanced branch": {
 			resultBranch, func(h *trees) {

@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/passbook-run/passbook/internal/calls"
 )
 
 // supervisors counts the supervisors that the harness starts. The function returns their process ids.
@@ -37,37 +35,13 @@ func (h *harness) early() *earlySupervisor {
 	return h.acts.early[h.acts.deliveryDir(callID(h.in), 1)]
 }
 
-func TestSupervisorStartsBeforeTheEventsAreWritten(t *testing.T) {
-	h := newHarness(t, "answer")
-	started := h.supervisors()
-	waits := false
-	h.acts.cfg.OnPoint = func(p Point, _ string) { waits = waits || p == PointRequested && h.early() != nil }
-	in := h.startsAs(filepath.Join(h.dir, "run"))
-	require.NotNil(t, must(h.turn(t.Context(), in))(t).Pass)
-	require.True(t, waits)
-	require.Len(t, started(), 1, "the call has another supervisor than the one that waited for it")
-	require.Empty(t, h.acts.early)
-
-	require.True(t, must(h.turn(t.Context(), in))(t).Pass.Reused)
-	require.Empty(t, h.acts.early)
-	for _, id := range started() {
-		require.ErrorIs(t, syscall.Kill(id, 0), syscall.ESRCH, "a supervisor without a call is left")
+// noSupervisors requires that none waits for a call, and that these have ended.
+func (h *harness) noSupervisors(started []int) {
+	h.t.Helper()
+	require.Empty(h.t, h.acts.early)
+	for _, id := range started {
+		require.ErrorIs(h.t, syscall.Kill(id, 0), syscall.ESRCH, "a supervisor without a call is left")
 	}
-	require.Equal(t, 1, h.started())
-}
-
-func TestSupervisorEndsIfTheEventsAreNotWritten(t *testing.T) {
-	h := newHarness(t, "answer")
-	started := h.supervisors()
-	in := h.startsAs(filepath.Join(h.dir, "run"))
-	in.First = 5
-	require.Nil(t, must(h.turn(t.Context(), in))(t).Pass)
-	require.Empty(t, h.acts.early)
-	require.Len(t, started(), 1)
-	for _, id := range started() {
-		require.ErrorIs(t, syscall.Kill(id, 0), syscall.ESRCH, "a supervisor without a call is left")
-	}
-	require.NoDirExists(t, filepath.Join(h.acts.cfg.Scratch, calls.FolderName(callID(h.in))))
 }
 
 func TestLostEarlySupervisorIsReplaced(t *testing.T) {

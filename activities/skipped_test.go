@@ -107,6 +107,7 @@ func TestOnlyIgnoredFilesAreReported(t *testing.T) {
 	h := onTree(t, "sh echo log >only.log"+thenAnswer)
 	res, _ := h.settled()
 	require.Nil(t, res.Changes)
+	require.False(t, res.Modified)
 	require.Equal(t, []string{"left out of the tree: only.log (ignored)"}, res.Validation.Warnings)
 }
 

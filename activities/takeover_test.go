@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -249,4 +250,45 @@ func TestCallOfLiveWorkerIsAwaited(t *testing.T) {
 	require.NoError(t, (<-done).err)
 	require.Equal(t, 0, h.started())
 	require.NoError(t, other.Process.Signal(syscall.Signal(0)), "the other worker continues")
+}
+
+// externalAction is the step of the reader.
+const externalAction = "{role: reader, effect: external_action}"
+
+// TestLostActionIsNotRepeated: an operator learns whether it had its effect before it is executed again.
+func TestLostActionIsNotRepeated(t *testing.T) {
+	h := newHarness(t, "answer")
+	h.define("{role: reader}", externalAction)
+	h.leave(gone(t), gone(t), `{"type":"result","result":"half`)
+	res := h.result()
+	require.Equal(t, run.CategoryUnknown, res.Outcome)
+	require.True(t, res.Permanent)
+	require.Equal(t, 0, h.started())
+
+	h.in.Call += "-again" // as after a resume
+	res = h.accepted()
+	require.Equal(t, 1, h.started())
+}
+
+// TestCallWithoutWorkerKeepsMachineAwake: a worker that hands its calls over releases its hold; their supervisors have
+// the file open until the calls end.
+func TestCallWithoutWorkerKeepsMachineAwake(t *testing.T) {
+	h := newHarness(t, "wait")
+	hold, file, err := os.Pipe()
+	require.NoError(t, err)
+	released := make(chan error, 1)
+	h.acts.cfg.KeepAwake = func() (*os.File, func()) { return file, func() { released <- file.Close() } }
+	done := h.begin(t.Context(), h.acts)
+	h.awaitStart(1)
+	h.acts.HandOver()
+	require.NoError(t, (<-done).err)
+	require.NoError(t, <-released)
+	require.NoError(t, hold.SetReadDeadline(time.Now()))
+	_, err = hold.Read(make([]byte, 1))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded, "it is still open")
+	h.letGo()
+	require.NoError(t, hold.SetReadDeadline(time.Now().Add(20*time.Second)))
+	_, err = hold.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, hold.Close())
 }

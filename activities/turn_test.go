@@ -19,15 +19,19 @@ func (h *harness) turn(ctx context.Context, in contract.ProjectInput) (contract.
 	return doIn(ctx, h.acts.Turn, contract.TurnInput{Project: in, Call: h.in})
 }
 
+// TestTurnWritesThenCalls, and the supervisor of the call starts before the events are written.
 func TestTurnWritesThenCalls(t *testing.T) {
 	h := newHarness(t, "answer")
+	supervisors := h.supervisors()
 	in := h.startsAs(filepath.Join(h.dir, "run"))
 	written := func() bool {
 		raw, err := os.ReadFile(filepath.Join(in.Dir, layout.EventsFile))
 		return err == nil && string(raw) == in.Lines[0]+"\n"
 	}
-	before := false
-	h.acts.cfg.OnPoint = func(p Point, _ string) { before = before || p == PointRequested && written() }
+	before, waits := false, false
+	h.acts.cfg.OnPoint = func(p Point, _ string) {
+		before, waits = before || p == PointRequested && written(), waits || p == PointRequested && h.early() != nil
+	}
 	res := must(h.turn(t.Context(), in))(t)
 	require.Equal(t, "written", string(res.Project.Outcome))
 	require.Zero(t, res.Project.Tail)
@@ -35,10 +39,14 @@ func TestTurnWritesThenCalls(t *testing.T) {
 	require.Equal(t, in.Tail(), run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain})
 	require.NotNil(t, res.Pass)
 	require.True(t, before, "the call began before its events were on disk")
+	require.True(t, waits)
+	require.Len(t, supervisors(), 1, "the call has another supervisor than the one that waited for it")
+	require.Empty(t, h.acts.early)
 	again := must(h.turn(t.Context(), in))(t)
 	require.Equal(t, res.Project, again.Project)
 	require.True(t, again.Pass.Reused)
 	require.Equal(t, 1, h.started(), "the answered call was made again")
+	h.noSupervisors(supervisors())
 }
 
 func TestTurnCallsNothingUnlessItWrites(t *testing.T) {
@@ -60,10 +68,14 @@ func TestTurnCallsNothingUnlessItWrites(t *testing.T) {
 			in := h.startsAs(filepath.Join(h.dir, "run"))
 			h.projected(in)
 			row.prepare(h, &in)
+			supervisors := h.supervisors()
 			res := must(h.turn(t.Context(), in))(t)
 			require.Equal(t, row.outcome, string(res.Project.Outcome))
 			require.Nil(t, res.Pass)
 			require.Zero(t, h.started())
+			require.Len(t, supervisors(), 1, "it starts early")
+			h.noSupervisors(supervisors())
+			h.noScratch()
 		})
 	}
 }

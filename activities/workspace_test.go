@@ -148,13 +148,6 @@ func TestAgentChangesBecomeTree(t *testing.T) {
 	require.Equal(t, 1, h.started())
 }
 
-func TestUnchangedWorkspaceHasNoChanges(t *testing.T) {
-	h := onTree(t, "answer")
-	res := h.accepted()
-	require.Nil(t, res.Changes)
-	require.False(t, res.Modified)
-}
-
 func TestUnstoredTreeIsNotRepeated(t *testing.T) {
 	h := onTree(t, edit+thenLoseStore)
 	_, err := h.pass(context.Background())
