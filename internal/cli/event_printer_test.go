@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -81,13 +80,6 @@ func TestViewPrintsEachLineOnceWithoutTerminal(t *testing.T) {
 	require.Equal(t, append(want, "By the way."), strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
 	require.NotContains(t, out.String(), "\x1b")
 	require.NotContains(t, out.String(), "\r")
-}
-
-func TestFileIsNotATerminal(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	require.NoError(t, err)
-	defer f.Close()
-	require.Zero(t, newEventPrinter(f, projector.At(t.TempDir()).Dir).width)
 }
 
 func TestViewUpdatesLastLineOnTerminal(t *testing.T) {
