@@ -76,8 +76,7 @@ func TestRecordedServerIsEmbedded(t *testing.T) {
 			conn := must(connect.Find(config.Settings{StateDir: state}))(t)
 			require.Equal(t, row.embedded, !conn.Explicit)
 			if row.embedded {
-				c := must(conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler)))(t)
-				c.Close()
+				must(conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler)))(t).Close()
 			}
 		})
 	}
@@ -93,6 +92,5 @@ func TestRoleOfAConnection(t *testing.T) {
 	_, err := conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler))
 	require.Error(t, err, "the worker's key is missing")
 	conn.Role = ""
-	c := must(conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler)))(t)
-	c.Close()
+	must(conn.Dial(t.Context(), s.Address, slog.New(slog.DiscardHandler)))(t).Close()
 }

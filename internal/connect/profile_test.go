@@ -54,8 +54,7 @@ func TestProfileIsWritten(t *testing.T) {
 			"[profile.passbook-two]\naddress = \"b:1\"\n\n" + newProfile},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after := must(writeProfile(t, row.before))(t)
-			require.Equal(t, row.after, after)
+			require.Equal(t, row.after, must(writeProfile(t, row.before))(t))
 		})
 	}
 }
