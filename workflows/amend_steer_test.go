@@ -96,29 +96,6 @@ func TestInstructionInterruptsNoCommand(t *testing.T) {
 	require.Equal(t, []string{call(1, 1), "g0.work/2.1.-.1", call(2, 1)}, w.agent.ids, "no step is repeated")
 }
 
-func TestInvalidInstructionsAreRefused(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	for i := range w.in.Start.Stages {
-		w.in.Start.Stages[i].Roles = w.plan.Stages[i].RoleNames()
-	}
-	refused := map[string]*reply{}
-	w.agent.will(call(1, 1), after(func() {
-		for text, m := range map[string]message{
-			"the instruction is empty":                                    {"text": " \n"},
-			"the instruction has 4099 bytes as JSON; the maximum is 4096": {"text": strings.Repeat("x", 4097)},
-			`the pipeline has no role "dancer" from here on`:              {"text": "x", "role": "dancer"},
-		} {
-			refused[text] = w.update("steer", m)
-		}
-	}))
-	w.done()
-	require.Len(t, refused, 3)
-	for text, r := range refused {
-		require.ErrorContains(t, r.refused, text, "%+v", r)
-	}
-	require.Empty(t, payloads[run.RunSteered](w, run.KindRunSteered))
-}
-
 // given stores a plan of a definition, and a prompt with some text.
 func (w *harness) given(src, prompt string) run.PlanRef {
 	w.t.Helper()

@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -166,16 +165,9 @@ func TestAgentThatStopsAtItsShareOfBudgetPausesRun(t *testing.T) {
 	w.done()
 	require.Equal(t, []string{"$3.00 of $6.00 remain; the agent of role critic-C stopped at its maximum of $2.00"},
 		w.pausedFor())
-	require.Equal(t, []string{
-		groupCall("critic-A", "1"), groupCall("critic-B", "1"), groupCall("critic-C", "1"), groupCall("critic-C", "2"),
-		"g0.001.1.-.1",
-	}, w.sortedCalls())
-}
-
-func (w *harness) sortedCalls() []string {
-	ids := slices.Clone(w.agent.ids)
-	slices.Sort(ids[:3]) // at the same time
-	return ids
+	require.ElementsMatch(t, []string{groupCall("critic-A", "1"), groupCall("critic-B", "1"), groupCall("critic-C", "1")},
+		w.agent.ids[:3], "at the same time")
+	require.Equal(t, []string{groupCall("critic-C", "2"), "g0.001.1.-.1"}, w.agent.ids[3:])
 }
 
 // TestEachBudgetPausesRun raises what is spent; the run continues.
@@ -199,18 +191,13 @@ func TestEachBudgetPausesRun(t *testing.T) {
 					return ok, nil
 				})
 			}
-			var early, wrong *reply
 			w.onPause(func() {
 				require.Len(t, w.agent.ids, row.calls)
-				early = w.update("resume", nil)
-				wrong = w.update("budget", message{"calls": 1, "tokens": 1, "deadline": "2026-01-01T00:00:00Z"})
 				w.update("budget", row.raise)
 				w.update("resume", nil)
 			})
 			w.done()
 			require.Equal(t, []string{row.why}, w.pausedFor())
-			require.ErrorContains(t, early.refused, "raise the budget first")
-			require.ErrorContains(t, wrong.refused, "the deadline 2026-01-01T00:00:00Z has passed")
 			require.Equal(t, run.Used{Calls: 4, Tokens: 400}, run.Used{Calls: w.dir.state(t).Used.Calls,
 				Tokens: w.dir.state(t).Used.Tokens})
 		})

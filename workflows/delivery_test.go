@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -147,6 +148,14 @@ func TestDirtyTargetAsks(t *testing.T) {
 	}
 }
 
+// TestSkippedOverrideIsNoRejection: an operator approved the work, and then did not deliver it.
+func TestSkippedOverrideIsNoRejection(t *testing.T) {
+	w := newHarness(t, judged)
+	w.agent.words, w.trees.dirty = []string{"rejected"}, 1
+	w.answers(message{"action": "approve"}, message{"action": "skip"})
+	w.ends(run.Done, "")
+}
+
 // TestPlanReview: the result of a planning run is reviewed, and planned again with the feedback.
 func TestPlanReview(t *testing.T) {
 	w := newHarness(t, planning)
@@ -184,12 +193,15 @@ func TestFullDiskDuringDelivery(t *testing.T) {
 	}
 }
 
+var (
+	errNoSlot     = temporal.NewApplicationError("wait for one of 2 slots", contract.ErrNoSlot)
+	errCheckedOut = errors.New("the branch is checked out elsewhere")
+)
+
 // fakeTrees are the run's own checkout and the target of its delivery.
 type fakeTrees struct {
 	mu       sync.Mutex
-	broken   int                    // number of syncs that fail
-	busy     int                    // number of syncs that find no slot
-	away     int                    // number of checkouts that find no store
+	errs     []error                // of syncs, in order
 	changes  *run.WorkspaceUpdated  // that Carry reports
 	found    contract.DeliverResult // what a dry run finds
 	dirty    int                    // number of deliveries that find the target changed
@@ -207,18 +219,10 @@ func (f *fakeTrees) Carry(_ context.Context, in contract.SyncWorkspaceInput) (co
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.busy > 0 {
-		f.busy--
-		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("wait for one of 2 slots",
-			contract.ErrNoSlot)
-	}
-	if f.away > 0 {
-		f.away--
-		return contract.SyncWorkspaceResult{}, temporal.NewApplicationError("no store here", contract.ErrNoStore)
-	}
-	if f.broken > 0 {
-		f.broken--
-		return contract.SyncWorkspaceResult{}, errors.New("the branch is checked out elsewhere")
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		return contract.SyncWorkspaceResult{}, err
 	}
 	f.note("Carry " + in.Tree.Tree.Digest)
 	f.carries = append(f.carries, in)
@@ -250,7 +254,7 @@ func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contra
 
 func TestFailedCheckoutPausesAndRetries(t *testing.T) {
 	w := newHarness(t, judged)
-	w.trees.broken = 6
+	w.trees.errs = slices.Repeat([]error{errCheckedOut}, 6)
 	w.onPause(func() { w.signal("resume", nil) })
 	s := w.ends(run.Done, "")
 	require.Empty(t, s.InvalidTransition)
@@ -266,7 +270,7 @@ func TestFailedCheckoutPausesAndRetries(t *testing.T) {
 // A revert while the changes of a pass wait for the checkout abandons the pass: its call is made again.
 func TestRevertAbandonsPassThatWaitsForCheckout(t *testing.T) {
 	w := newHarness(t, judged)
-	w.trees.broken = 6
+	w.trees.errs = slices.Repeat([]error{errCheckedOut}, 6)
 	w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
 	s := w.ends(run.Done, "")
 	require.Empty(t, s.InvalidTransition)
@@ -278,11 +282,11 @@ func TestRevertAbandonsPassThatWaitsForCheckout(t *testing.T) {
 	require.Len(t, w.trees.carries, 1, "the abandoned changes do not reach the checkout")
 }
 
-// TestCheckoutWaitsForTheStore: a host that has no slot, or does not reach the store, uses no attempt. The waits for the
-// store become longer.
+// TestCheckoutWaitsForTheStore: a host without a slot, or without the store, uses no attempt. The waits for the store
+// become longer.
 func TestCheckoutWaitsForTheStore(t *testing.T) {
 	w := newHarness(t, judged)
-	w.trees.away, w.trees.busy = 18, 10
+	w.trees.errs = slices.Concat(slices.Repeat([]error{errNoSlot}, 10), slices.Repeat([]error{noStore("here")}, 18))
 	w.ends(run.Done, "")
 	require.Equal(t, []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}, w.waits[len(w.waits)-3:])
 	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))

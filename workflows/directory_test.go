@@ -166,25 +166,22 @@ func TestStaleEpochFails(t *testing.T) {
 	require.Equal(t, []string{call(1, 1)}, w.agent.ids)
 }
 
-func TestResumeAdoptsOperatorEdits(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.dir.edited = &run.Blob{Digest: "edited"}
-	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
-	w.onPause(func() { w.signal("resume", nil) })
-	w.done()
-	updates := payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)
-	require.Equal(t, "edited", updates[1].Cause)
-	require.Equal(t, "edited", payloads[run.PassStart](w, run.KindPassStart)[1].Before)
-}
-
-// TestRestoredArtifactIsJournaled: an artifact that was missing after a pause is as it was.
-func TestRestoredArtifactIsJournaled(t *testing.T) {
-	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
-	w.onPause(func() { w.dir.restored = true; w.signal("resume", nil) })
-	w.done()
-	require.Equal(t, run.ArtifactUpdated{Artifact: run.Blob{Digest: "page of run-1/" + call(1, 1)}, Cause: "restored"},
-		payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)[1])
+// TestResumeJournalsTheArtifact: one that was edited counts; one that was missing is restored as it was.
+func TestResumeJournalsTheArtifact(t *testing.T) {
+	for cause, digest := range map[string]string{"edited": "by hand", "restored": "page of run-1/" + call(1, 1)} {
+		w := newHarness(t, twoPasses)
+		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+		w.onPause(func() {
+			if w.dir.restored = cause == "restored"; cause == "edited" {
+				w.dir.edited = &run.Blob{Digest: digest}
+			}
+			w.signal("resume", nil)
+		})
+		w.done()
+		require.Equal(t, run.ArtifactUpdated{Artifact: run.Blob{Digest: digest}, Cause: cause},
+			payloads[run.ArtifactUpdated](w, run.KindArtifactUpdated)[1])
+		require.Equal(t, digest, payloads[run.PassStart](w, run.KindPassStart)[1].Before)
+	}
 }
 
 func TestLostDirectoryIsRebuiltBeforeArchiving(t *testing.T) {
@@ -195,14 +192,12 @@ func TestLostDirectoryIsRebuiltBeforeArchiving(t *testing.T) {
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 }
 
-var changedLine = run.JournalDamage{File: "events.jsonl", Line: 3, Expected: "a", Found: "b"}
-
 // TestDamageIsJournaled where the whole journal is verified: on a resume, and before the end, which stays last.
 func TestDamageIsJournaled(t *testing.T) {
 	for where, want := range map[string][]string{"resume": {"run.resumed", "journal.damaged", "run.end"},
 		"end": {"run.resumed", "journal.damaged", "run.end"}} {
 		w := newHarness(t, twoPasses)
-		damaged := func() { w.dir.damage = []run.JournalDamage{changedLine} }
+		damaged := func() { w.dir.damage = []run.JournalDamage{{File: "events.jsonl", Line: 3, Expected: "a", Found: "b"}} }
 		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 		w.onPause(func() {
 			if where == "resume" {

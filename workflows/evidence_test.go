@@ -140,13 +140,6 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 		require.NotContains(t, strings.Join(w.agent.ids[4:], " "), ".r",
 			"what comes behind it is done for the first time")
 	})
-	t.Run("a rejected delivery, over two stages", func(t *testing.T) {
-		w := newHarness(t, reviewed+"  - name: judge\n    steps:\n      - {role: reviewer}\n")
-		w.agent.words = []string{"rejected", "approved"}
-		w.answers(message{"action": "fix", "feedback": "say why"})
-		w.ends(run.Done, "")
-		require.Equal(t, map[string][]int{"001": {0, 1}, "002": {0, 1}}, w.evidenceByStep())
-	})
 	t.Run("a loop that is sent back gets a new round", func(t *testing.T) {
 		w := newHarness(
 			t, strings.Replace(reviewed, "  - name: work\n",

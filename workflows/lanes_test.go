@@ -55,51 +55,22 @@ func (w *harness) registerLanes() {
 // laneCall is the id of the nth call in a lane.
 func laneCall(key string, n string) string { return "g0.work/1.1." + key + "." + n }
 
-// The other lanes work while one waits for a limit.
+// The other lanes work while two wait for limits.
 func TestLimitStopsOneLane(t *testing.T) {
 	w := inLanes(t, threeLanes)
 	w.items = append(w.items, "d", "e")
 	w.agent.will(laneCall("a", "1"), meets(run.LimitPlan, 3*time.Hour))
+	w.agent.will(laneCall("b", "1"), meets(run.LimitPlan, 2*time.Hour))
 	w.onLimit(func() {
 		s := w.dir.state(t)
-		require.Equal(t, 4, s.Lanes.Done)
+		require.Equal(t, 3, s.Lanes.Done)
 		require.Equal(t, run.WaitingLimit, s.Status)
 	})
 	w.done()
-	require.Len(t, payloads[run.RunLimited](w, run.KindRunLimited), 1)
 	require.GreaterOrEqual(t, w.env.Now().Sub(startTime), 3*time.Hour)
-	require.Len(t, w.agent.ids, 6)
+	require.Equal(t, []string{laneCall("b", "2"), laneCall("a", "2")}, w.agent.ids[5:], "each as its own limit resets")
 	w.requireFirstAttempts()
 	require.Nil(t, w.dir.state(t).Limited)
-}
-
-// Without a valid list the run pauses at the step with the list, which a resume repeats.
-func TestMissingListPausesAtItsStep(t *testing.T) {
-	w := inLanes(t, `
-pipeline: lanes
-agent: {run: [claude, -p], reply: text}
-workspace: {git: worktree}
-limits: {attempts: 1}
-roles:
-  planner: {prompt: prompt.md, gives: list}
-  worker: {prompt: prompt.md, gives: report}
-stages:
-  - name: planning
-    steps: [{role: planner, as: plan}]
-  - name: work
-    each: {in: plan.items}
-    steps: [{role: worker}]
-`)
-	w.agent.will("g0.001.1.-.1", goes(noSections))
-	w.agent.will("g0.001.1.-.2", goes(noSections))
-	w.onPause(func() {
-		s := w.dir.state(t)
-		require.Equal(t, run.PassFailed, s.Reason)
-		require.Zero(t, s.Next.Stage)
-		w.signal("resume", message{})
-	})
-	w.done()
-	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 }
 
 // sixLanes works on six items, three at the same time.
@@ -155,6 +126,47 @@ func TestPauseWaitsForCallsOfLanes(t *testing.T) {
 	require.Less(t, paused.Lanes.Begun, 6, "no lane begins after the request")
 	require.Equal(t, w.items, w.itemsCalled())
 	require.Equal(t, allDone, w.ended())
+}
+
+// A halt of the question about a lane ends the run; nothing else is called.
+func TestHaltEndsRunWithLanes(t *testing.T) {
+	w := sixLanes(t, strings.Replace(strings.Replace(threeLanes, ", if_failing: continue", "", 1), "attempts: 3",
+		"attempts: 1", 1))
+	w.agent.will(laneCall("b", "1"), goes(transient))
+	w.dir.when(run.KindQuestionAwaited, func() { w.signal("decide", message{"action": "halt"}) })
+	w.dir.when(run.KindGateRequested, func() { w.signal("decide", message{"action": "halt"}) })
+	w.executeHalted()
+	require.LessOrEqual(t, len(w.itemsCalled()), 6)
+	require.NotContains(t, w.ended(), "b done")
+}
+
+// Without a valid list the run pauses at the step with the list, which a resume repeats.
+func TestMissingListPausesAtItsStep(t *testing.T) {
+	w := inLanes(t, `
+pipeline: lanes
+agent: {run: [claude, -p], reply: text}
+workspace: {git: worktree}
+limits: {attempts: 1}
+roles:
+  planner: {prompt: prompt.md, gives: list}
+  worker: {prompt: prompt.md, gives: report}
+stages:
+  - name: planning
+    steps: [{role: planner, as: plan}]
+  - name: work
+    each: {in: plan.items}
+    steps: [{role: worker}]
+`)
+	w.agent.will("g0.001.1.-.1", goes(noSections))
+	w.agent.will("g0.001.1.-.2", goes(noSections))
+	w.onPause(func() {
+		s := w.dir.state(t)
+		require.Equal(t, run.PassFailed, s.Reason)
+		require.Zero(t, s.Next.Stage)
+		w.signal("resume", message{})
+	})
+	w.done()
+	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 }
 
 // A cancelled run starts no further lane.

@@ -284,29 +284,6 @@ func TestNotifyOptions(t *testing.T) {
 		}}, got)
 }
 
-// TestScheduleOptions: the start of a run and the wait for its end are repeated until the host answers.
-func TestScheduleOptions(t *testing.T) {
-	s := newScheduleHarness(starts, func(context.Context) (contract.RunEnd, error) {
-		return contract.RunEnd{Status: "done"}, nil
-	})
-	server := newFakeServer()
-	workflows.SetInterceptors(s.env, &observes{server: server})
-	_, err := s.result(t, nightly)
-	require.NoError(t, err)
-	for activity, want := range map[string]struct {
-		most    time.Duration
-		summary string
-	}{contract.StartScheduled: {time.Hour, "start nightly"}, contract.AwaitRun: {24 * time.Hour, "run run-1"}} {
-		got := server.activities[activity][0]
-		got.TaskQueue = ""
-		require.Equal(t, workflow.ActivityOptions{StartToCloseTimeout: want.most, HeartbeatTimeout: 30 * time.Second,
-			WaitForCancellation: true, Summary: want.summary, RetryPolicy: &temporal.RetryPolicy{
-				InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
-				NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrNotStarted},
-			}}, got)
-	}
-}
-
 // TestExamineAsksOnce: who examines agents waits for the answer.
 func TestExamineAsksOnce(t *testing.T) {
 	s := newFakeServer()

@@ -264,13 +264,6 @@ func TestOfferedActions(t *testing.T) {
 	require.Len(t, allowedActions(run.State{}), 4)
 }
 
-// TestOneLine cuts a command after its first line, which may be empty.
-func TestOneLine(t *testing.T) {
-	for s, want := range map[string]string{"make": "make", "make\nlint": "make…", "\nmake": "…", "": ""} {
-		require.Equal(t, want, oneLine(s))
-	}
-}
-
 // TestDecisionNamesItsQuestion: a message without an id answers the open question implicitly.
 func TestDecisionNamesItsQuestion(t *testing.T) {
 	q := run.Question{ID: "q-1", Kind: run.QuestionGate}

@@ -23,7 +23,6 @@ func TestRehome(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	// a store that is not a folder, as far as the workflow can see
 	w.in.Target.Store = "FILE" + strings.TrimPrefix(w.in.Target.Store, "file")
-	var early, nowhere, relative *reply
 	var at []string
 	w.env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
 		if info.ActivityType.Name == contract.Project {
@@ -31,21 +30,13 @@ func TestRehome(t *testing.T) {
 		}
 	})
 	rest := 0
-	w.agent.will(call(1, 1), after(func() {
-		early = w.update("rehome", there)
-		w.signal("pause", nil)
-	}))
+	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() {
 		rest = len(w.dir.batches)
-		nowhere = w.update("rehome", message{"queue": "passbook-dir-there"})
-		relative = w.update("rehome", message{"dir": "new"})
 		w.signal("rehome", there)
 		w.dir.when(run.KindRunRehomed, func() { w.signal("resume", message{"dir": "/new"}) })
 	})
 	w.done()
-	require.ErrorContains(t, early.refused, "pause it before you move its directory")
-	require.ErrorContains(t, nowhere.refused, "the new directory is missing")
-	require.ErrorContains(t, relative.refused, "new is not an absolute path")
 	require.Greater(t, len(w.dir.batches), rest)
 	for i, b := range w.dir.batches {
 		if i < rest {
@@ -62,14 +53,9 @@ func TestRehome(t *testing.T) {
 	require.Empty(t, w.dir.moves[0].From, "another host's folders are not compared with it")
 
 	w = newHarness(t, twoPasses)
-	var bound *reply
 	w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
-	w.onPause(func() {
-		bound = w.update("rehome", there)
-		w.update("resume", message{"dir": "/new/"})
-	})
+	w.onPause(func() { w.update("resume", message{"dir": "/new/"}) })
 	w.done()
-	require.ErrorContains(t, bound.refused, "is a folder on the host of the run")
 	require.Equal(t, "/new", w.dir.batches[len(w.dir.batches)-1].Dir)
 	require.Equal(t, []string{"run.paused", "run.rehomed", "run.resumed"},
 		w.story(run.KindRunPaused, run.KindRunRehomed, run.KindRunResumed))

@@ -274,25 +274,27 @@ func TestReopenAsksAtTheGateAgain(t *testing.T) {
 }
 
 func TestCancelledRunProjectsEnd(t *testing.T) {
-	t.Run("while a call runs", func(t *testing.T) {
-		w := newHarness(t, twoPasses)
-		ended := make(chan struct{})
-		w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
-		w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
-		w.cancelled()
-	})
-	t.Run("while it waits for another attempt", func(t *testing.T) {
-		w := newHarness(t, twoPasses)
-		w.agent.will(call(1, 1), goes(transient))
-		w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 3*time.Second)
-		w.cancelled()
-	})
-	t.Run("while it is paused", func(t *testing.T) {
-		w := newHarness(t, twoPasses)
-		w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
-		w.onPause(func() { w.env.CancelWorkflow() })
-		w.cancelled()
-	})
+	for name, cancel := range map[string]func(w *harness){
+		"while a call runs": func(w *harness) {
+			ended := make(chan struct{})
+			w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
+			w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
+		},
+		"while it waits for another attempt": func(w *harness) {
+			w.agent.will(call(1, 1), goes(transient))
+			w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 3*time.Second)
+		},
+		"while it is paused": func(w *harness) {
+			w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
+			w.onPause(w.env.CancelWorkflow)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, twoPasses)
+			cancel(w)
+			w.cancelled()
+		})
+	}
 }
 
 func (w *harness) cancelled() {

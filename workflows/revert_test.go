@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,29 +94,24 @@ func TestRevertToBoundaryKeepsPass(t *testing.T) {
 		"it continues from the artifact of the first pass")
 }
 
+// TestRevertStaysPaused: the same revert once more does nothing, except that it may continue the run.
 func TestRevertStaysPaused(t *testing.T) {
-	w := pausedBehind(t, func(w *harness) {
-		w.onPause(func() {
-			require.Equal(t, []string{"g0.001.1.-.1"}, w.agent.ids, "nothing is called before a resume")
-			require.Zero(t, w.dir.state(t).Passes.LastSettled)
-			w.signal("revert", message{"to": "cp-1", "rest": true}) // uniqueActivityID more: nothing has happened since
-			w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 1e9)
+	for _, rest := range []bool{true, false} {
+		w := pausedBehind(t, func(w *harness) {
+			w.onPause(func() {
+				require.Equal(t, []string{"g0.001.1.-.1"}, w.agent.ids, "nothing is called before a resume")
+				require.Zero(t, w.dir.state(t).Passes.LastSettled)
+				w.signal("revert", message{"to": "cp-1", "rest": rest})
+				if rest {
+					w.env.RegisterDelayedCallback(func() { w.signal("resume", nil) }, 1e9)
+				}
+			})
+			w.signal("revert", message{"to": "cp-1", "rest": true})
 		})
-		w.signal("revert", message{"to": "cp-1", "rest": true})
-	})
-	w.done()
-	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
-	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "the same revert twice is one")
-}
-
-func TestRevertToCurrentPlaceResumes(t *testing.T) {
-	w := pausedBehind(t, func(w *harness) {
-		w.onPause(func() { w.signal("revert", message{"to": "cp-1"}) })
-		w.signal("revert", message{"to": "cp-1", "rest": true})
-	})
-	w.done()
-	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
-	require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1)
+		w.done()
+		require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)
+		require.Len(t, payloads[run.RunReverted](w, run.KindRunReverted), 1, "the same revert twice is one")
+	}
 }
 
 func TestReopenWithRevert(t *testing.T) {
@@ -195,7 +191,7 @@ func TestRevertWithoutCheckoutIsRefused(t *testing.T) {
 	w := newHarness(t, reviewed+"      - {role: implementer}\n")
 	w.agent.will(call(2, 1), after(func() { w.signal("pause", nil) }))
 	w.onPause(func() {
-		w.trees.broken = 6
+		w.trees.errs = slices.Repeat([]error{errCheckedOut}, 6)
 		w.signal("revert", message{"to": "cp-1", "by": "ada"})
 		w.dir.when(run.KindDecisionRefused, func() { w.signal("resume", nil) })
 	})

@@ -3,12 +3,14 @@ package workflows_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/mock"
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/workflows"
@@ -23,11 +25,13 @@ type scheduleOptions struct {
 	env     *testsuite.TestWorkflowEnvironment
 	started []contract.Occurrence
 	awaited int
+	server  *fakeServer
 }
 
 func newScheduleHarness(start func(contract.Occurrence) (contract.ScheduledRun, error),
 	end func(ctx context.Context) (contract.RunEnd, error)) *scheduleOptions {
-	s := &scheduleOptions{env: workflows.NewTestEnvironment()}
+	server := newFakeServer()
+	s := &scheduleOptions{env: workflows.NewTestEnvironment(&observes{server: server}), server: server}
 	workflows.Register(s.env, nil, nil)
 	s.env.SetStartTime(startTime)
 	s.env.RegisterActivityWithOptions(func(_ context.Context, due contract.Occurrence) (contract.ScheduledRun, error) {
@@ -55,6 +59,21 @@ func (s *scheduleOptions) result(t *testing.T, in contract.Schedule) (workflows.
 		require.NoError(t, s.env.GetWorkflowResult(&out))
 	}
 	return out, err
+}
+
+// requireOptions wants the start of a run, and the wait for its end, to be repeated until the host answers.
+func (s *scheduleOptions) requireOptions(t *testing.T) {
+	t.Helper()
+	most := map[string]time.Duration{"start nightly": time.Hour, "run run-1": 24 * time.Hour}
+	for _, options := range s.server.activities {
+		got := options[0]
+		got.TaskQueue = ""
+		require.Equal(t, workflow.ActivityOptions{StartToCloseTimeout: most[got.Summary], HeartbeatTimeout: 30 * time.Second,
+			WaitForCancellation: true, Summary: got.Summary, RetryPolicy: &temporal.RetryPolicy{
+				InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
+				NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrNotStarted},
+			}}, got)
+	}
 }
 
 // TestScheduled: an execution stays open until its run has ended, and fails with it. Transient errors of the start are
@@ -107,6 +126,7 @@ func TestScheduled(t *testing.T) {
 			}
 			require.Equal(t, awaits, s.awaited == 1)
 			require.True(t, s.env.AssertExpectations(t))
+			s.requireOptions(t)
 			if row.code == "" {
 				require.NoError(t, err)
 				require.Equal(t, workflows.ScheduledResult{ScheduledRun: nightlyRun, RunEnd: row.end}, out)

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -98,6 +99,13 @@ var messageRows = map[string]struct {
 		`the question is one of project lib: decide it there, run "starter decide run-1/lib"`, ""},
 	"decide": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, VerbDecide,
 		Message{Action: run.ActionHalt}, "", ""},
+	"steer": {run.State{Status: run.Running}, VerbSteer, Message{Text: "x", Role: "builder"}, "", ""},
+	"steer with nothing": {run.State{Status: run.Running}, VerbSteer, Message{Text: " \n"}, "the instruction is empty",
+		""},
+	"steer with too much": {run.State{Status: run.Running}, VerbSteer, Message{Text: strings.Repeat("x", 4097)},
+		"the instruction has 4099 bytes as JSON; the maximum is 4096", ""},
+	"steer another role": {run.State{Status: run.Running}, VerbSteer, Message{Text: "x", Role: "dancer"},
+		`the pipeline has no role "dancer" from here on`, ""},
 	"revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "", ""},
 	"revert of a running run": {run.State{Status: run.Running}, VerbRevert, Message{To: "cp-1"}, "Pause it first",
 		run.Revert},
@@ -124,6 +132,7 @@ func TestMessagesByState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := engineOf(row.s)
 			e.in.Target.Dir, e.in.Target.Store, e.in.DirQueue = "/runs/1", "file:///s", "here"
+			e.in.Start.Stages = []run.StageRef{{Name: "build", Roles: []string{"builder"}}}
 			err := e.control.validate(row.verb, row.m)
 			if row.text == "" {
 				require.NoError(t, err)
@@ -143,35 +152,20 @@ func TestMessagesByState(t *testing.T) {
 // TestMessagesHaveASize: each text of a message counts.
 func TestMessagesHaveASize(t *testing.T) {
 	c := engineOf(run.State{Status: run.Running}).control
-	half := strings.Repeat("x", maxMessage/2)
-	fields := []func(m *Message){
-		func(m *Message) { m.By = half }, func(m *Message) { m.Note = half }, func(m *Message) { m.Dir = "/" + half[1:] },
-		func(m *Message) { m.Queue = half }, func(m *Message) { m.Feedback = half }, func(m *Message) { m.Action = half },
-		func(m *Message) { m.ID = half }, func(m *Message) { m.To = half }, func(m *Message) { m.Reason = half },
-		func(m *Message) { m.Text = half }, func(m *Message) { m.Role = half },
-	}
-	for i, first := range fields {
-		for j, second := range fields {
-			var m Message
-			first(&m)
-			second(&m)
-			err := c.validate(VerbPause, m)
-			if i == j {
-				require.NotContains(t, errorText(err), "the maximum is")
-				continue
-			}
-			m.By += "y" // in any case, one byte more than the maximum
-			require.ErrorContains(t, c.validate(VerbPause, m), "the message has 32769 bytes; the maximum is 32768")
-		}
+	path := "/" + strings.Repeat("x", maxMessage-3)
+	for _, set := range []func(m *Message){
+		func(m *Message) { m.By = path }, func(m *Message) { m.Note = path }, func(m *Message) { m.Dir = path },
+		func(m *Message) { m.Queue = path }, func(m *Message) { m.Feedback = path }, func(m *Message) { m.Action = path },
+		func(m *Message) { m.ID = path }, func(m *Message) { m.To = path }, func(m *Message) { m.Reason = path },
+		func(m *Message) { m.Text = path }, func(m *Message) { m.Role = path },
+	} {
+		m := Message{By: "y", Note: "y"}
+		set(&m)
+		require.NotContains(t, fmt.Sprint(c.validate(VerbPause, m)), "the maximum is")
+		m.By, m.Note = m.By+"y", m.Note+"y"
+		require.ErrorContains(t, c.validate(VerbPause, m), "the maximum is 32768")
 	}
 	require.Equal(t, 8+4, encodedSize("<", "ab"), "with quotes, and escaped as JSON")
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }
 
 // TestPendingRequests: what was requested meanwhile counts too.
