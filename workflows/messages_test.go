@@ -115,10 +115,18 @@ func TestPauseNowCancelsCallAndRepeatsPass(t *testing.T) {
 	require.Equal(t, run.CategoryCancelled, payloads[run.PassAttempt](w, run.KindPassAttempt)[0].Category)
 }
 
+// failsBefore is a failure after which f is called in the wait for another attempt. From the start of the run, a slow
+// machine could call it earlier: time goes by the clock while an activity runs.
+func (w *harness) failsBefore(wait time.Duration, f func()) script {
+	return func(ok contract.PassResult) (contract.PassResult, error) {
+		w.at(wait, f)
+		return goes(transient)(ok)
+	}
+}
+
 func TestPauseEndsRetryWait(t *testing.T) {
 	w := newHarness(t, twoPasses)
-	w.agent.will(call(1, 1), goes(transient))
-	w.env.RegisterDelayedCallback(func() { w.env.SignalWorkflow("pause", nil) }, 3*time.Second)
+	w.agent.will(call(1, 1), w.failsBefore(3*time.Second, func() { w.env.SignalWorkflow("pause", nil) }))
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	require.Equal(t, []string{call(1, 1), call(1, 2), call(2, 1)}, w.agent.ids)

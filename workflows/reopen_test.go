@@ -281,8 +281,7 @@ func TestCancelledRunProjectsEnd(t *testing.T) {
 			w.agent.will(call(1, 1), after(func() { w.env.CancelWorkflow(); <-ended }))
 		},
 		"while it waits for another attempt": func(w *harness) {
-			w.agent.will(call(1, 1), goes(transient))
-			w.env.RegisterDelayedCallback(w.env.CancelWorkflow, 3*time.Second)
+			w.agent.will(call(1, 1), w.failsBefore(3*time.Second, w.env.CancelWorkflow))
 		},
 		"while it is paused": func(w *harness) {
 			w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
