@@ -51,7 +51,7 @@ func (f *fakeMerges) merge(_ context.Context, in contract.MergeInput) (contract.
 // merging is a harness with six lanes that change files.
 func merging(t *testing.T, src string) *harness {
 	t.Helper()
-	w := sixLanes(t, src)
+	w := inLanes(t, src)
 	w.merges = &fakeMerges{conflicts: map[string]int{}, merging: map[string]func(){}}
 	w.fresh()
 	return w

@@ -27,11 +27,11 @@ stages:
     steps: [{role: worker}]
 `
 
-// inLanes is a harness with lanes a, b and c.
+// inLanes is a harness with six lanes, three at the same time.
 func inLanes(t *testing.T, src string) *harness {
 	t.Helper()
 	w := newHarness(t, src)
-	w.items = []string{"a", "b", "c"}
+	w.items = []string{"a", "b", "c", "d", "e", "f"}
 	w.fresh()
 	return w
 }
@@ -58,27 +58,18 @@ func laneCall(key string, n string) string { return "g0.work/1.1." + key + "." +
 // The other lanes work while two wait for limits.
 func TestLimitStopsOneLane(t *testing.T) {
 	w := inLanes(t, threeLanes)
-	w.items = append(w.items, "d", "e")
 	w.agent.will(laneCall("a", "1"), meets(run.LimitPlan, 3*time.Hour))
 	w.agent.will(laneCall("b", "1"), meets(run.LimitPlan, 2*time.Hour))
 	w.onLimit(func() {
 		s := w.dir.state(t)
-		require.Equal(t, 3, s.Lanes.Done)
+		require.Equal(t, 4, s.Lanes.Done)
 		require.Equal(t, run.WaitingLimit, s.Status)
 	})
 	w.done()
 	require.GreaterOrEqual(t, w.env.Now().Sub(startTime), 3*time.Hour)
-	require.Equal(t, []string{laneCall("b", "2"), laneCall("a", "2")}, w.agent.ids[5:], "each as its own limit resets")
+	require.Equal(t, []string{laneCall("b", "2"), laneCall("a", "2")}, w.agent.ids[6:], "each as its own limit resets")
 	w.requireFirstAttempts()
 	require.Nil(t, w.dir.state(t).Limited)
-}
-
-// sixLanes works on six items, three at the same time.
-func sixLanes(t *testing.T, src string) *harness {
-	t.Helper()
-	w := inLanes(t, src)
-	w.items = []string{"a", "b", "c", "d", "e", "f"}
-	return w
 }
 
 // itemsCalled lists the items that were called, in order of their names.
@@ -114,7 +105,7 @@ func (w *harness) inFirstLanes(do func()) {
 
 // A pause lets the calls of all lanes end, and a resume continues without a second call.
 func TestPauseWaitsForCallsOfLanes(t *testing.T) {
-	w := sixLanes(t, threeLanes)
+	w := inLanes(t, threeLanes)
 	w.inFirstLanes(func() { w.signal("pause", nil) })
 	var paused run.State
 	w.onPause(func() {
@@ -130,7 +121,7 @@ func TestPauseWaitsForCallsOfLanes(t *testing.T) {
 
 // A halt of the question about a lane ends the run; nothing else is called.
 func TestHaltEndsRunWithLanes(t *testing.T) {
-	w := sixLanes(t, strings.Replace(strings.Replace(threeLanes, ", if_failing: continue", "", 1), "attempts: 3",
+	w := inLanes(t, strings.Replace(strings.Replace(threeLanes, ", if_failing: continue", "", 1), "attempts: 3",
 		"attempts: 1", 1))
 	w.agent.will(laneCall("b", "1"), goes(transient))
 	w.dir.when(run.KindQuestionAwaited, func() { w.signal("decide", message{"action": "halt"}) })
@@ -142,21 +133,8 @@ func TestHaltEndsRunWithLanes(t *testing.T) {
 
 // Without a valid list the run pauses at the step with the list, which a resume repeats.
 func TestMissingListPausesAtItsStep(t *testing.T) {
-	w := inLanes(t, `
-pipeline: lanes
-agent: {run: [claude, -p], reply: text}
-workspace: {git: worktree}
-limits: {attempts: 1}
-roles:
-  planner: {prompt: prompt.md, gives: list}
-  worker: {prompt: prompt.md, gives: report}
-stages:
-  - name: planning
-    steps: [{role: planner, as: plan}]
-  - name: work
-    each: {in: plan.items}
-    steps: [{role: worker}]
-`)
+	w := inLanes(t, strings.NewReplacer("roles:\n", "roles:\n  planner: {prompt: prompt.md, gives: list}\n", "stages:\n",
+		"stages:\n  - name: planning\n    steps: [{role: planner, as: plan}]\n", "'*.go'", "plan.items").Replace(threeLanes))
 	w.agent.will("g0.001.1.-.1", goes(noSections))
 	w.agent.will("g0.001.1.-.2", goes(noSections))
 	w.onPause(func() {
@@ -171,7 +149,7 @@ stages:
 
 // A cancelled run starts no further lane.
 func TestCancelEndsLanes(t *testing.T) {
-	w := sixLanes(t, threeLanes)
+	w := inLanes(t, threeLanes)
 	w.inFirstLanes(w.env.CancelWorkflow)
 	_, err := w.execute()
 	require.Error(t, err)
@@ -182,7 +160,7 @@ func TestCancelEndsLanes(t *testing.T) {
 
 // Lanes that the budget does not cover do not start. After it is raised, each item is called once.
 func TestBudgetStopsLanes(t *testing.T) {
-	w := sixLanes(t, withBudget(strings.Replace(threeLanes, "reply: text", "reply: claude-json", 1), "{usd: 4}"))
+	w := inLanes(t, withBudget(strings.Replace(threeLanes, "reply: text", "reply: claude-json", 1), "{usd: 4}"))
 	var paused run.State
 	var before []string
 	w.onPause(func() {
