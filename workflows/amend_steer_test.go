@@ -46,10 +46,9 @@ func TestInstructionInterruptsCall(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	var prompts [][]string
 	w.composing = func(in contract.ComposeInput) { prompts = append(prompts, in.Context.Steering) }
-	ended := make(chan struct{})
+	ack, ended := &reply{}, make(chan struct{})
 	w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
-	var ack *reply
-	w.agent.will(call(1, 1), after(func() { ack = w.update("steer", message{"text": "Stop.", "now": true}); <-ended }))
+	w.agent.will(call(1, 1), after(func() { w.updateInto(ack, "steer", message{"text": "Stop.", "now": true}); <-ended }))
 	w.done()
 	require.Equal(t, "interrupting the running call, which continues with the instruction", ack.ack.Message)
 	require.Equal(t, [][]string{nil, {"Stop."}, nil}, prompts, "the role has used it")

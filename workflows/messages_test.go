@@ -26,6 +26,12 @@ func (w *harness) onPause(f func()) { w.dir.when(run.KindRunPaused, f) }
 // update sends an Update and waits until it was sent; the answer comes when the workflow has seen it.
 func (w *harness) update(verb string, m message) *reply {
 	r := &reply{}
+	w.updateInto(r, verb, m)
+	return r
+}
+
+// updateInto is update for a call that the message cancels: the run may end before the call continues.
+func (w *harness) updateInto(r *reply, verb string, m message) {
 	m = w.withGrants(m)
 	sent := make(chan struct{})
 	w.env.RegisterDelayedCallback(func() {
@@ -33,7 +39,6 @@ func (w *harness) update(verb string, m message) *reply {
 		close(sent)
 	}, 0)
 	<-sent
-	return r
 }
 
 // reply is the answer to an Update.
@@ -98,11 +103,10 @@ func TestInvalidUpdateLeavesNoTrace(t *testing.T) {
 
 func TestPauseNowCancelsCallAndRepeatsPass(t *testing.T) {
 	w := newHarness(t, twoPasses)
-	var pause *reply
-	ended := make(chan struct{})
+	pause, ended := &reply{}, make(chan struct{})
 	w.env.SetOnActivityCanceledListener(func(*activity.Info) { close(ended) })
 	w.agent.will(call(1, 1), after(func() {
-		pause = w.update("pause", message{"now": true})
+		w.updateInto(pause, "pause", message{"now": true})
 		<-ended
 	}))
 	w.onPause(func() { w.signal("resume", nil) })
