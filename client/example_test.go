@@ -64,7 +64,8 @@ func ExampleClient_Resume() {
 	defer c.Close()
 
 	started, err := c.Start(ctx, client.StartOptions{
-		Definition: "pipeline.yaml", Folder: os.DirFS("testdata/greet"), Task: "Greet the reader.",
+		Definition: "pipeline.yaml", Folder: os.DirFS("testdata/greet"),
+		Dir: filepath.Join(os.TempDir(), "cancelled"), Task: "Greet the reader.",
 	})
 	if err != nil {
 		log.Fatal(err)
