@@ -4,7 +4,7 @@
 //
 // The CPU time is that of the command and of all processes that it starts. On Linux servers and workers that outlive
 // the process that started them are included: they become children of this program (PR_SET_CHILD_SUBREAPER). It waits
-// up to 20 seconds for them after the command has ended, and reports that some are left.
+// up to 20 seconds for them after the command has ended, and names those that are left.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -32,7 +33,8 @@ func main() {
 
 // run executes the command and appends its line. It returns the command's exit code.
 func run(file, name string, command []string) (int, error) {
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // the command receives them too
+	// the command receives them too, and ends
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	if err := adoptOrphans(); err != nil {
 		return 0, err
 	}
@@ -78,8 +80,8 @@ func reap(command int, begun time.Time) (code int, wall time.Duration) {
 	select {
 	case <-empty:
 	case <-time.After(20 * time.Second):
-		fmt.Fprintln(os.Stderr, "usage: the command has ended, and processes that it started run on; their CPU time is not "+
-			"counted")
+		fmt.Fprintf(os.Stderr, "usage: the command has ended, and these processes run on, without their CPU time: %s\n",
+			strings.Join(children(), "; "))
 	}
 	if status.Signaled() {
 		return 128 + int(status.Signal()), wall
