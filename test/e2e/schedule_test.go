@@ -11,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
-	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
@@ -130,34 +129,6 @@ func TestSchedule(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(s.state(), "schedules", "environ", "often.json"))
 	require.True(t, statusIs(last, run.AwaitingPhaseHandoff))
 	s.starter("decide", last, "--action", "halt")
-}
-
-// TestScheduleCatchesUpOnce kills the server for several times of a schedule: one run makes up for all of them.
-func TestScheduleCatchesUpOnce(t *testing.T) {
-	t.Parallel()
-	s := newEnv(t).schedules(asking)
-	s.starter("schedule", "create", "laptop", "--every", "2s", "--config", s.config, "--paused")
-	laptop := s.dial().ScheduleClient().GetHandle(t.Context(), "laptop")
-	until(t, "a time has just passed", func() bool { return time.Now().UnixMilli()%2000 < 300 })
-	require.NoError(t, laptop.Unpause(t.Context(), client.ScheduleUnpauseOptions{}))
-	until(t, "it is unpaused", func() bool {
-		d, err := laptop.Describe(t.Context())
-		return err == nil && !d.Schedule.State.Paused
-	})
-	s.kill(s.server())
-	off := time.Now()
-	until(t, "two times pass", func() bool { return time.Since(off) > 4*time.Second })
-	on := time.Now()
-	s.starter("server", "start")
-	row := s.awaits("laptop", "the run that was missed waits, and the other time is skipped",
-		func(r operations.ScheduleRow) bool {
-			return len(r.Recent) > 0 && r.Recent[0].Status == string(run.AwaitingPhaseHandoff) && r.Skipped > 0
-		})
-	require.Equal(t, 1, row.Starts)
-	due, err := time.Parse(run.TimeFormat, row.Recent[0].At)
-	require.NoError(t, err)
-	require.WithinRange(t, due, off, on, "a time that was missed")
-	s.starter("schedule", "delete", "laptop")
 }
 
 // TestScheduleHasItsTimes creates a schedule in a time zone, and none whose times never come.
