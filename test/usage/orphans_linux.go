@@ -14,7 +14,10 @@ func adoptOrphans() error { return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0,
 
 // children returns the command lines of the processes whose parent is this one.
 func children() (commands []string) {
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
+	paths, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return []string{err.Error()}
+	}
 	for _, path := range paths {
 		stat, err := os.ReadFile(path)
 		if err != nil {
