@@ -21,8 +21,8 @@ func Programs(checkout, dir string, packages ...string) (string, error) {
 	if built := os.Getenv(ProgramsVar); built != "" {
 		return built, checkPrograms(built, packages)
 	}
-	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-trimpath", "-o", dir + string(filepath.Separator)},
-		packages...)...)
+	cmd := exec.Command("go", append([]string{"build", "-buildvcs=false", "-trimpath", "-o",
+		dir + string(filepath.Separator)}, packages...)...)
 	cmd.Dir = checkout
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", strings.Join(packages, " "), err, out)
