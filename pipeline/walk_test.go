@@ -28,6 +28,7 @@ func TestRoundAt(t *testing.T) {
 	require.Equal(t, "S5", each.RoundAt(5).Set)
 	require.Equal(t, "cp-S5", each.RoundAt(5).Checkpoint)
 	require.Equal(t, "Grammar + Compositional Rules", each.RoundAt(5).Theme)
+	require.Equal(t, "S7", each.RoundAt(7).Set, "the last one")
 	require.Equal(t, repeat.Rounds[0], repeat.RoundAt(6))
 	for _, n := range []int{-1, 0, 8} {
 		require.Empty(t, each.RoundAt(n).Steps, n)
