@@ -29,6 +29,7 @@ import (
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -77,18 +78,6 @@ func find(t *testing.T, r doctor.Report, name string) doctor.Check {
 
 var update = flag.Bool("update", false, "rewrite the checks in testdata")
 
-// golden compares checks with a reviewed file.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text, "if it is meant: go test ./internal/doctor -update")
-}
-
 // text is a check as golden files show it.
 func text(row string, c doctor.Check, replace ...string) string {
 	shown := fmt.Sprintf("%s\n  %s: %s\n", row, c.State, c.Detail)
@@ -109,7 +98,7 @@ func TestExamineOfAHealthyHost(t *testing.T) {
 	for _, name := range []string{"server", "namespace", "attributes", "clock", "queues", "scripted", "runs"} {
 		all += text(name, find(t, r, name), address, "ADDRESS")
 	}
-	golden(t, "healthy", all)
+	testenv.Golden(t, *update, "healthy", all)
 	require.Contains(t, find(t, r, "state").Detail, o.Settings.StateDir+" is writable")
 	browser := find(t, r, "browser")
 	require.Equal(t, doctor.Warning, browser.State, "a program that is not a browser")
@@ -157,7 +146,7 @@ func TestExamineOfAServerWithoutAttributes(t *testing.T) {
 	for _, name := range []string{"namespace", "attributes", "queues"} {
 		all += text(name, find(t, r, name), address, "ADDRESS", o.Settings.StateDir, "STATE", host, "HOST")
 	}
-	golden(t, "unprepared", all)
+	testenv.Golden(t, *update, "unprepared", all)
 }
 
 func TestExamineWaitsForTheFirstPollOfANewWorker(t *testing.T) {
@@ -242,7 +231,7 @@ func TestExamineOfOpenRuns(t *testing.T) {
 	for _, name := range append(slices.Sorted(maps.Keys(f.runs)), "lost") {
 		all += text(name, find(t, r, "run "+name), root, "ROOT", address, "ADDRESS", o.Settings.StateDir, "STATE")
 	}
-	golden(t, "runs", all)
+	testenv.Golden(t, *update, "runs", all)
 	damage := find(t, r, "run damaged")
 	require.Equal(t, doctor.Problem, damage.State)
 	require.Equal(t, "starter check "+damaged.Root, damage.Fix)
@@ -294,7 +283,7 @@ func TestExamineOfAgents(t *testing.T) {
 			require.NoFileExists(t, filepath.Join(os.Getenv("HOME"), "calls"), "it was called")
 		})
 	}
-	golden(t, "agents", all)
+	testenv.Golden(t, *update, "agents", all)
 }
 
 func TestExamineOfWellKnownAgentsWithoutADefinition(t *testing.T) {
@@ -313,7 +302,7 @@ func TestExamineOfWellKnownAgentsWithoutADefinition(t *testing.T) {
 	for _, name := range []string{"gemini", "claude"} {
 		all += text(name, find(t, r, name), os.Getenv("PATH"), "PATH")
 	}
-	golden(t, "well-known", all)
+	testenv.Golden(t, *update, "well-known", all)
 	require.Len(t, r.Checks, 4)
 }
 
@@ -325,7 +314,8 @@ func TestExamineOfFolders(t *testing.T) {
 	o.Settings.RunRoot = filepath.Join(file, "runs")
 	o.Settings.Store = "mem://?secret_key=hidden"
 	r := doctor.Examine(t.Context(), o)
-	golden(t, "folders", text("run root", find(t, r, "run root"), file, "FILE")+text("store", find(t, r, "store")))
+	testenv.Golden(t, *update, "folders",
+		text("run root", find(t, r, "run root"), file, "FILE")+text("store", find(t, r, "store")))
 	require.NoDirExists(t, o.Settings.RunRoot)
 }
 
@@ -374,7 +364,8 @@ func TestExamineUsesTheWorkersPathForABucket(t *testing.T) {
 	t.Setenv("PATH", mine)
 	program(t, "claude", "echo 1.0\n")
 	o.Agents, o.Settings.Store = []pipeline.Agent{{Run: []string{"claude"}}}, "mem://"
-	golden(t, "bucket", text("claude", find(t, doctor.Examine(t.Context(), o), "claude"), theirs, "THEIRS", mine, "MINE"))
+	testenv.Golden(t, *update, "bucket",
+		text("claude", find(t, doctor.Examine(t.Context(), o), "claude"), theirs, "THEIRS", mine, "MINE"))
 }
 
 // TestExamineOfTheKeeper is reported where settings want one: whether it runs, and what it could not restart.
@@ -394,5 +385,5 @@ func TestExamineOfTheKeeper(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "keeper.json"), raw, 0o600))
 		all += text("keeper", find(t, doctor.Examine(t.Context(), o), "keeper"))
 	}
-	golden(t, "keeper", all)
+	testenv.Golden(t, *update, "keeper", all)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -96,7 +97,7 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 			}
 		})
 	}
-	golden(t, "environment", all)
+	testenv.Golden(t, *update, "environment", all)
 }
 
 func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
@@ -118,5 +119,5 @@ func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
 		all += text(row.name, find(t, doctor.Examine(t.Context(), o), "env alone"), d.Root, "RUN", os.Getenv("PATH"), "PATH",
 			o.Settings.StateDir, "STATE")
 	}
-	golden(t, "unused-environment", all)
+	testenv.Golden(t, *update, "unused-environment", all)
 }

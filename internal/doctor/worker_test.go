@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -38,7 +39,7 @@ func TestExamineNamesWhatNoWorkerHas(t *testing.T) {
 	f.polled[theirs+"-calls-codex"] = "1@elsewhere@"
 	all += shared("all")
 	delete(f.polled, mine)
-	golden(t, "shared", all+shared("no worker"))
+	testenv.Golden(t, *update, "shared", all+shared("no worker"))
 }
 
 func TestExamineShowsCapabilitiesOfTheWorker(t *testing.T) {
@@ -49,7 +50,8 @@ func TestExamineShowsCapabilitiesOfTheWorker(t *testing.T) {
 	c := local.Capabilities{Process: self, Stores: []local.Capability{{Name: "s3://a"},
 		{Name: "s3://b", Missing: "no credentials"}}}
 	require.NoError(t, local.AnnounceCapabilities(o.Settings.StateDir, c))
-	golden(t, "capabilities", text("capabilities", find(t, doctor.Examine(t.Context(), o), "capabilities")))
+	testenv.Golden(t, *update, "capabilities",
+		text("capabilities", find(t, doctor.Examine(t.Context(), o), "capabilities")))
 }
 
 func TestKeepAwake(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -43,7 +44,7 @@ func comparison(t *testing.T) (text, page string) {
 
 func TestComparison(t *testing.T) {
 	text, page := comparison(t)
-	golden(t, "compare", text+"\n"+shown(t, page))
+	testenv.Golden(t, *update, "compare", text+"\n"+shown(t, page))
 	require.Equal(t, 6, strings.Count(page, "<img "), "two views: of two cycles in A, of one in B")
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -71,18 +72,6 @@ func shown(t *testing.T, page string) string {
 
 var update = flag.Bool("update", false, "rewrite the texts of pages in testdata")
 
-// golden compares a text with a reviewed file.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text, "if it is meant: go test ./internal/report -update")
-}
-
 // TestPages compares the texts of pages with reviewed files. The figures of the story follow from four passes of $0.25,
 // a failed attempt of $0.05, a first cycle of 3 × $0.125 + $0.25, and a second of 3 × $0.125.
 func TestPages(t *testing.T) {
@@ -91,11 +80,11 @@ func TestPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := story(t)
 			o := report.Options{Next: []string{"starter NEXT"}, Contents: s.blobs.copy}
-			golden(t, name, shown(t, write(t, s.dir(), o)))
+			testenv.Golden(t, *update, name, shown(t, write(t, s.dir(), o)))
 		})
 	}
 	d := rundir.At("../../rundir/testdata/reference/planning_retry_then_continue")
-	golden(t, "foreign", shown(t, write(t, d, report.Options{})))
+	testenv.Golden(t, *update, "foreign", shown(t, write(t, d, report.Options{})))
 }
 
 // waitingStory waits for an answer.

@@ -3,8 +3,6 @@ package watch
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,6 +11,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -43,13 +42,7 @@ func TestScreens(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := plainly(row.scene, row.width, row.height) + "\n"
-			file := filepath.Join("testdata", row.name+".txt")
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got, "if it is meant: go test ./internal/watch -update")
+			testenv.Golden(t, *update, row.name, got)
 		})
 	}
 }

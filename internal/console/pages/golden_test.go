@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -64,30 +64,18 @@ func (d *desk) outline(page, from string) string {
 	return html.UnescapeString(strings.Join(slices.Compact(lines), "\n")) + "\n"
 }
 
-// golden compares a text with a reviewed file.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	file := filepath.Join("testdata", name+".txt")
-	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Equal(t, string(want), text, "if it is meant: go test ./internal/console/pages -run %s -update", t.Name())
-}
-
 // TestPages compares the text, the links and the forms of each page with a reviewed file. A page loads only what this
 // server has, and browsers do not store it.
 func TestPages(t *testing.T) {
 	d := newDesk(t)
-	golden(t, "empty", d.show("/inbox")+d.show("/runs"))
+	testenv.Golden(t, *update, "empty", d.show("/inbox")+d.show("/runs"))
 	paths := stored(t, d)
 	maps.Copy(paths, map[string]string{"second-question": "/inbox?run=" + fourth, "closed-question": "/inbox?run=" + third,
 		"run-all": "/runs/" + first + "?all", "paused": "/runs/" + second, "decide": "/runs/" + first + "/do/decide",
 		"checkpoints-all": "/runs/" + second + "/checkpoints?all", "fork-at": "/runs/" + second + "/do/fork?at=cp-S1",
 		"done-log": "/runs/" + third + "/log"})
 	for name, path := range paths {
-		golden(t, name, d.show(path))
+		testenv.Golden(t, *update, name, d.show(path))
 		w := d.answer(http.MethodGet, path, nil)
 		policy := w.Header().Get("Content-Security-Policy")
 		require.Contains(t, policy, "default-src 'none'; script-src 'self'; style-src 'self'", path)
@@ -106,7 +94,7 @@ func TestPages(t *testing.T) {
 	lanes.add(run.KindLaneEnded,
 		run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
 	lanes.write(d.root)
-	golden(t, "lanes", d.show("/runs/"+fifth))
+	testenv.Golden(t, *update, "lanes", d.show("/runs/"+fifth))
 	require.Zero(t, d.connected)
 }
 
@@ -183,7 +171,7 @@ func TestFormsKeepWhatWasEntered(t *testing.T) {
 			require.Equal(t, row.connects, d.connected)
 			page := w.Body.String()
 			require.Contains(t, page, "A long text &lt;b&gt;that&lt;/b&gt; took an hour", "what was entered")
-			golden(t, "posted-"+strings.ReplaceAll(row.name, " ", "-"),
+			testenv.Golden(t, *update, "posted-"+strings.ReplaceAll(row.name, " ", "-"),
 				strings.ReplaceAll(d.outline(page, from), file, "FILE"))
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // TestAcceptedAnswerIsNotAskedForAgain until its directory records it: the inbox shows the next question, and another
@@ -24,7 +25,7 @@ func TestAcceptedAnswerIsNotAskedForAgain(t *testing.T) {
 	_, page := d.get("/inbox?run=" + first)
 	require.Contains(t, page, `action="/runs/`+second+`/do/decide"`, "the next question is shown")
 	require.NotContains(t, page, `href="/inbox?run=`+first)
-	golden(t, "accepted", d.show("/runs/"+first)+d.show("/runs/"+first+"/question"))
+	testenv.Golden(t, *update, "accepted", d.show("/runs/"+first)+d.show("/runs/"+first+"/question"))
 
 	code, page, _ := d.post("/runs/"+first+"/do/decide", url.Values{"question": {"h-1"}, "digest": {"d-h-1"},
 		"action": {"halt"}})
