@@ -41,6 +41,9 @@ bubblewrap: ## install bubblewrap for the sandboxes of agents, unless it is ther
 agents: ## install claude, codex, gemini and the MCP inspector at the tested versions into the user's cache with npm (1.1 GB), unless they are there
 	@go run ./test/realcli/install || echo "Tests of the missing programs are skipped."
 
+recordings: agents ## record what the agents' programs print for each known refusal of their providers (10 minutes)
+	go test -count 1 -timeout 30m -run '^TestRecordedRefusals$$' ./test/realcli -record
+
 cluster: ## start what docker-compose.yml describes without Docker: PostgreSQL, Temporal, Web UI, two workers (docs/cluster.md)
 	@go -C tools run ./cluster start
 

@@ -20,12 +20,13 @@ import (
 
 // Turn is one answer of the model: text, and the tool that it calls; without a tool the agent is done.
 type Turn struct {
-	Text  string
-	Tool  string
-	Input any
-	Usage Tokens // what the answer reports; zero: DefaultUsage
-	Fault Fault  // what goes wrong instead
-	Times int    // the number of requests that get this turn; 0: one; Always: all further ones
+	Text    string
+	Tool    string
+	Input   any
+	Usage   Tokens   // what the answer reports; zero: DefaultUsage
+	Fault   Fault    // what goes wrong instead
+	Refusal *Refusal // sent instead
+	Times   int      // the number of requests that get this turn; 0: one; Always: all further ones
 
 	Delay time.Duration // before the answer begins
 }
@@ -283,12 +284,16 @@ type exchange struct {
 
 func (e *exchange) serve() string {
 	f := e.turn.Fault
-	if status, header, body := e.a.provider.refusal(f); status != 0 {
+	status, header, body := e.a.provider.refusal(f)
+	if r := e.turn.Refusal; r != nil {
+		status, header, body = r.Status, r.Header, r.Body
+	}
+	if status != 0 {
 		e.a.edit(e.at, func(l *Entry) { l.Status = status })
+		e.w.Header().Set("Content-Type", "application/json")
 		for name, value := range header {
 			e.w.Header().Set(name, value)
 		}
-		e.w.Header().Set("Content-Type", "application/json")
 		e.w.WriteHeader(status)
 		e.write(body)
 		return Refused

@@ -95,6 +95,11 @@ func (openAI) answer(e *exchange) {
 	}
 	e.w.Header().Set("Content-Type", "text/event-stream")
 	e.event("response.created", map[string]any{"type": "response.created", "response": response})
+	if r := e.turn.Refusal; r != nil {
+		response["status"], response["error"] = "failed", r.Failed
+		e.event("response.failed", map[string]any{"type": "response.failed", "response": response})
+		return
+	}
 	text := map[string]any{
 		"type": "message", "role": "assistant", "id": id("msg", e.at+1), "status": "in_progress", "content": []any{},
 	}

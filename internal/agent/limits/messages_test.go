@@ -2,6 +2,7 @@ package limits
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"os"
 	"testing"
@@ -18,7 +19,12 @@ type message struct {
 	Exit     int       `json:"exit"`
 	Observed time.Time `json:"observed_at"`
 	Text     string    `json:"text"`
-	Expect   struct {
+	Extra    struct {  // other fields of claude's result
+		Status int    `json:"api_error_status"`
+		Type   string `json:"api_error_type"`
+		Error  string `json:"api_error"`
+	} `json:"extra"`
+	Expect struct {
 		Kind  string     `json:"kind"`
 		Until *time.Time `json:"until"`
 	} `json:"expect"`
@@ -26,7 +32,7 @@ type message struct {
 
 // report returns the message where its program prints it.
 func (m message) report() Report {
-	r := Report{Program: m.Program, Exit: m.Exit}
+	r := Report{Program: m.Program, Exit: m.Exit, HTTP: m.Extra.Status, Code: cmp.Or(m.Extra.Error, m.Extra.Type)}
 	switch m.Where {
 	case "result":
 		r.Text = m.Text
@@ -48,7 +54,7 @@ func messages(t *testing.T) []message {
 		require.NoError(t, json.Unmarshal(lines.Bytes(), &m), lines.Text())
 		all = append(all, m)
 	}
-	require.GreaterOrEqual(t, len(all), 23)
+	require.Len(t, all, 41)
 	return all
 }
 
@@ -58,6 +64,8 @@ func TestMessages(t *testing.T) {
 	require.NoError(t, err)
 	inZone := map[string]time.Time{ // of messages that name no zone
 		"c6": time.Date(2026, 11, 30, 9, 0, 0, 0, dhaka), "c7": time.Date(2026, 11, 22, 20, 0, 0, 0, dhaka),
+		"n3": time.Date(2026, 12, 8, 0, 0, 0, 0, dhaka), "n17": time.Date(2026, 12, 3, 4, 5, 0, 0, dhaka),
+		"n31": time.Date(2026, 11, 29, 15, 0, 0, 0, dhaka),
 	}
 	for _, m := range messages(t) {
 		t.Run(m.ID, func(t *testing.T) {
@@ -70,10 +78,10 @@ func TestMessages(t *testing.T) {
 			if m.Expect.Kind == "none" {
 				want.Kind = ""
 			}
-			if m.Expect.Until != nil {
-				want.Until = *m.Expect.Until
-			} else if at, ok := inZone[m.ID]; ok {
+			if at, ok := inZone[m.ID]; ok && want.Kind != "" {
 				want.Until = at.UTC()
+			} else if m.Expect.Until != nil {
+				want.Until = *m.Expect.Until
 			}
 			if got.Kind == Output { // no limit of an account
 				got.Kind = ""
@@ -93,7 +101,11 @@ func TestResetTimes(t *testing.T) {
 		report Report
 		want   string // empty: unknown
 	}{
-		"today":           {Report{Text: hit + "3pm"}, "2026-11-24T14:00:00Z"},
+		"today":                    {Report{Text: hit + "3pm"}, "2026-11-24T14:00:00Z"},
+		"just passed":              {Report{Text: hit + "2:30pm"}, "2026-11-24T13:30:17Z"},
+		"just passed, with a date": {Report{Text: hit + "Nov 24, 2:16pm"}, "2026-11-24T13:30:17Z"},
+		"just passed, of an event": {Report{Program: "claude", Text: hit + "9pm", HTTP: 429,
+			Event: json.RawMessage(`{"status":"rejected","resetsAt":1795527015}`)}, "2026-11-24T13:30:17Z"},
 		"tomorrow":        {Report{Text: hit + "2:15pm"}, "2026-11-25T13:15:00Z"},
 		"midnight":        {Report{Text: hit + "12am"}, "2026-11-24T23:00:00Z"},
 		"noon":            {Report{Text: hit + "12:00 p.m."}, "2026-11-25T11:00:00Z"},
