@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"time"
@@ -113,8 +114,10 @@ func (a *Activities) meetLimit(ctx context.Context, s *store.Store, in contract.
 		return err
 	}
 	limits := plan.RoleLimits(step, role.Name)
-	shut, err := a.accounts.Close(ctx, acc, accounts.Limit{Kind: res.Limit.Kind, Until: until, Call: in.Call,
-		Wait: func(count int) time.Duration { return limits.LimitWait(false, count, 0, 0, 1) }}, now)
+	shut, err := a.accounts.Close(ctx, acc, accounts.Limit{
+		Kind: res.Limit.Kind, Until: until, After: limits.LimitWait(false, 1, 1, rand.Float64(), 1), Call: in.Call,
+		Wait: func(count int) time.Duration { return limits.LimitWait(false, count, 0, 0, 1) },
+	}, now)
 	if err != nil {
 		return err
 	}

@@ -18,13 +18,15 @@ func (l Limits) Delay(attempt int, rnd float64) time.Duration {
 }
 
 // LimitWait returns the wait after consecutive limit n of a provider, from 1. reset is the time until the reset that it
-// reported; 0: none. temporary: the provider is expected to answer soon. rnd is from 0 to 1. The caller applies scale
-// before a reset is added to.
+// reported; 0: none. temporary: the provider is expected to answer soon; a shorter wait that it reports counts at its
+// first two limits in a row. rnd is from 0 to 1. The caller applies scale before a reset is added to.
 func (l Limits) LimitWait(temporary bool, n int, reset time.Duration, rnd, scale float64) time.Duration {
 	l = l.Complete()
 	scaled := func(d time.Duration) time.Duration { return time.Duration(float64(d) * scale).Round(time.Millisecond) }
 	add := scaled(l.AfterReset.Min + time.Duration(rnd*float64(l.AfterReset.Max-l.AfterReset.Min)))
 	switch {
+	case temporary && reset > 0 && n <= 2:
+		return reset
 	case temporary:
 		return max(reset, scaled(l.Wait.after(n)))
 	case reset > 0:

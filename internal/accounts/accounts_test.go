@@ -77,6 +77,17 @@ func TestOneProbeAfterTheReset(t *testing.T) {
 	require.True(t, probe, "the lease passes on")
 }
 
+// TestFirstCallIsAfterTheReset: the provider may be a little late, and its text is cut to the minute.
+func TestFirstCallIsAfterTheReset(t *testing.T) {
+	h := At(t.TempDir(), durable.Disk{})
+	s, err := h.Close(t.Context(), claude, Limit{Kind: "plan", Until: reset, After: 10 * time.Second, Wait: wait}, start)
+	require.NoError(t, err)
+	require.Equal(t, run.Time(reset.Add(10*time.Second)), s.Until)
+	shut, _, err := h.Ask(t.Context(), claude.ID, Caller{Run: "a", Call: "a/1", Number: s.Number}, reset.Add(time.Second))
+	require.NoError(t, err)
+	require.NotNil(t, shut, "also with the lease")
+}
+
 func TestConcurrentCallsMakeOneProbe(t *testing.T) {
 	dir := t.TempDir()
 	s := shutAt(t, At(dir, durable.Disk{}), start, reset)

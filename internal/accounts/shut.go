@@ -120,8 +120,9 @@ func (s *Shut) allows(c Caller, now time.Time) bool {
 // Limit is a limit that a call met.
 type Limit struct {
 	Kind  run.LimitKind
-	Until time.Time // zero: unknown
-	Call  string    // that met it
+	Until time.Time     // zero: unknown
+	After time.Duration // from a known reset to the first call
+	Call  string        // that met it
 	// how long to wait after a number of limits whose reset is unknown
 	Wait func(count int) time.Duration
 }
@@ -138,7 +139,9 @@ func (h Host) Close(ctx context.Context, a Account, l Limit, now time.Time) (shu
 			until = time.Time{}
 		}
 		reset := l.Until
-		if reset.IsZero() && until.IsZero() {
+		if !reset.IsZero() {
+			reset = reset.Add(l.After)
+		} else if until.IsZero() {
 			reset = now.Add(l.Wait(s.Count))
 		}
 		if reset.After(until) {

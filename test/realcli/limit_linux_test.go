@@ -38,7 +38,7 @@ func TestRunWaitsForUsageLimitOfClaude(t *testing.T) {
 	definition := "pipeline: limited\nagent:\n  run: ['" + strings.Join(program, "', '") +
 		"', -p, --output-format, stream-json, --verbose]\n  reply: claude-stream\n  sandbox: none\n" +
 		"  env: [ANTHROPIC_BASE_URL, CLAUDE_CODE_OAUTH_TOKEN, CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC]\n" +
-		"limits: {after_reset: {min: 100ms, max: 200ms}}\nroles:\n  reader: {prompt: read.md, gives: report}\n" +
+		"limits: {after_reset: {min: 2s, max: 3s}}\nroles:\n  reader: {prompt: read.md, gives: report}\n" +
 		"stages:\n  - name: read\n    steps: [{role: reader}, {role: reader}]\n"
 	for name, text := range map[string]string{"limited.yaml": definition, "read.md": "Read it.\n",
 		"settings.yaml": "{}\n"} {
@@ -67,5 +67,5 @@ func TestRunWaitsForUsageLimitOfClaude(t *testing.T) {
 	log := api.Log()
 	require.Len(t, log, 3)
 	require.Equal(t, modelapi.Refused, log[1].Outcome)
-	require.Greater(t, log[2].Time.Sub(log[1].Time), (seconds-1)*time.Second, "the reset is in whole seconds")
+	require.Greater(t, log[2].Time.Sub(log[1].Time), (seconds-1+2)*time.Second, "the reset is in whole seconds")
 }

@@ -17,10 +17,18 @@ type clock struct {
 	zone     *time.Location
 }
 
+// justPassed is how long after a reset a report of it means now: the provider may be late, and programs print the time
+// cut to the minute.
+const justPassed = 15 * time.Minute
+
 // first returns the first known time after observed, to the second, or zero.
 func (c clock) first(sources ...func() time.Time) time.Time {
 	for _, source := range sources {
-		if at := source(); !at.IsZero() && at.After(c.observed) && at.Sub(c.observed) <= maxWait {
+		at := source()
+		if c.coming(at) && !at.After(c.observed) {
+			at = c.observed.Add(time.Second)
+		}
+		if c.coming(at) && at.Sub(c.observed) <= maxWait {
 			if whole := at.Truncate(time.Second); !whole.Equal(at) {
 				at = whole.Add(time.Second) // never before the reset
 			}
@@ -29,6 +37,9 @@ func (c clock) first(sources ...func() time.Time) time.Time {
 	}
 	return time.Time{}
 }
+
+// coming reports whether a reset is still to come, or has just passed.
+func (c clock) coming(at time.Time) bool { return at.After(c.observed.Add(-justPassed)) }
 
 // unix reads seconds or milliseconds since 1970; 0: unknown.
 func (c clock) unix(n float64) time.Time {
@@ -110,6 +121,7 @@ var (
 	instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
 	wait    = regexp.MustCompile(`(?i)\b(?:again|retry|resets?|wait)(?: in| after)? ((?:\d+(?:\.\d+)? ?` +
 		`(?:days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)\b[ ,]*(?:and )?|\d+(?:\.\d+)?[dhms])+)`)
+	date = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC\b`)
 	unit = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)`)
 	when = regexp.MustCompile(`(?i)\b(?:again|resets?)(?: at| on)? ` +
 		`(?:(sun|mon|tue|wed|thu|fri|sat)[a-z]*,?(?: at)? )?` +
@@ -131,6 +143,11 @@ func (c clock) text(text string) time.Time {
 	}
 	if m := when.FindStringSubmatch(text); m != nil {
 		if at := c.calendar(m); !at.IsZero() {
+			return at
+		}
+	}
+	if m := date.FindStringSubmatch(text); m != nil {
+		if at, err := time.Parse("2006-01-02 15:04", m[1]+" "+m[2]); err == nil {
 			return at
 		}
 	}
@@ -198,20 +215,20 @@ func (c clock) calendar(m []string) time.Time {
 		if year != "" {
 			return at(number(year), mon.Month(), number(day))
 		}
-		if this := at(today.Year(), mon.Month(), number(day)); this.After(c.observed) {
+		if this := at(today.Year(), mon.Month(), number(day)); c.coming(this) {
 			return this
 		}
 		return at(today.Year()+1, mon.Month(), number(day))
 	case weekday != "":
 		for d := range 8 {
 			next := at(today.Year(), today.Month(), today.Day()+d)
-			if strings.EqualFold(next.Weekday().String()[:3], weekday) && next.After(c.observed) {
+			if strings.EqualFold(next.Weekday().String()[:3], weekday) && c.coming(next) {
 				return next
 			}
 		}
 		return time.Time{}
 	}
-	if now := at(today.Year(), today.Month(), today.Day()); now.After(c.observed) {
+	if now := at(today.Year(), today.Month(), today.Day()); c.coming(now) {
 		return now
 	}
 	return at(today.Year(), today.Month(), today.Day()+1)
