@@ -34,7 +34,6 @@ type Run struct {
 	SourceRun  string // the run from which this one was replayed, forked or followed up
 	Mode       string // replay, fork, follow_up or from_run_plan
 	Checkpoint string // of the source
-	Schedule   string // that started the run
 }
 
 // Status is the state of one run.
@@ -134,6 +133,6 @@ func fromRow(r operations.Row) Run {
 		Status: r.EffectiveStatus.Status, EffectiveStatus: r.EffectiveStatus,
 		Stage: r.Stage, Passes: r.Settled, PassesTotal: r.Passes,
 		Rounds: r.Rounds, CostUSD: r.CostUSD, Score: r.Score, StartedAt: started, Damage: r.Damage,
-		SourceRun: r.Source, Mode: r.Mode, Checkpoint: r.Checkpoint, Schedule: r.Schedule,
+		SourceRun: r.Source, Mode: r.Mode, Checkpoint: r.Checkpoint,
 	}
 }

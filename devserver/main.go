@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	_ "time/tzdata" // time zones of schedules, also on a host without the database
 )
 
 // Exit codes.

@@ -25,16 +25,7 @@ type Claim struct {
 	SourceCheckpoint string `json:"source_checkpoint_id,omitempty"`
 	Mode             string `json:"mode,omitempty"` // replay or fork
 
-	Schedule Scheduled `json:"schedule,omitzero"` // the schedule that started it
-
 	// aliases of a run across projects: the folders with the runs of its projects
 	Projects []string   `json:"projects,omitempty"`
 	MemberOf Membership `json:"member_of,omitzero"` // the run across projects that it belongs to
-}
-
-// Scheduled identifies the schedule and the occurrence that started a run.
-type Scheduled struct {
-	Name      string `json:"name"`
-	At        string `json:"at"`        // due time
-	Execution string `json:"execution"` // of the workflow that started it
 }

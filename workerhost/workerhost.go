@@ -1,7 +1,7 @@
 // Package workerhost hosts a worker in a Go program, as the program worker does.
 //
-// A worker polls Temporal for the work of one host: it writes run directories, calls agents and starts the runs of
-// schedules. A program calls [RunChild] first in main, because a worker starts its own program once for each call:
+// A worker polls Temporal for the work of one host: it writes run directories and calls agents. A
+// program calls [RunChild] first in main, because a worker starts its own program once for each call:
 //
 //	func main() {
 //		if code, ok := workerhost.RunChild(os.Args[1:]); ok {

@@ -24,5 +24,4 @@ func Register(r worker.WorkflowRegistry, hide func(string) string, verify Verify
 	r.RegisterWorkflowWithOptions(Account, workflow.RegisterOptions{Name: contract.AccountWorkflow})
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
 	r.RegisterWorkflowWithOptions(Examine, workflow.RegisterOptions{Name: contract.ExamineWorkflow})
-	r.RegisterWorkflowWithOptions(Scheduled, workflow.RegisterOptions{Name: ScheduledName})
 }

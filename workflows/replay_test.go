@@ -147,7 +147,7 @@ func required(t *testing.T) []histories.Part {
 	all := []histories.Part{histories.Continued, histories.ContinuedWithQuestion, histories.Reset, histories.Encrypted,
 		histories.Cancelled}
 	acts := &activities.Activities{}
-	called := append(names(acts.RegisterDirectory, acts.RegisterCalls), contract.StartScheduled, contract.AwaitRun)
+	called := names(acts.RegisterDirectory, acts.RegisterCalls)
 	for _, name := range called {
 		all = append(all, histories.ActivityPart(name))
 	}

@@ -10,8 +10,6 @@ const (
 	KindDirectory = "directory" // run, directory, store
 	KindPlan      = "plan"      // run, store, plan, inputs
 	KindEpoch     = "epoch"     // run, number
-	KindSchedule  = "schedule"  // all fields of the schedule
-	KindScheduled = "scheduled" // run, directory: reading how it ends
 	KindExamine   = "examine"   // run, agents: asking their programs
 )
 
@@ -167,21 +165,4 @@ func (in AmendInput) Permissions() []Permission {
 	before := PlanUse{Plan: in.Old.Plan, Inputs: in.Old.Inputs, PlanGrant: in.OldGrant}
 	after := PlanUse{Plan: in.New.Plan, Inputs: in.New.Inputs, PlanGrant: in.NewGrant}
 	return []Permission{before.permission(in.RunID, in.Store), after.permission(in.RunID, in.Store)}
-}
-
-// Permission returns what a schedule starts.
-func (s Schedule) Permission() Permission {
-	return Permission{Kind: KindSchedule, Grant: s.Grant,
-		Values: []string{s.Name, s.Host, s.Config, s.Root, s.Store, s.Task, s.Source, s.Dirty, s.By}}
-}
-
-// Permissions returns what the schedule starts.
-func (s Schedule) Permissions() []Permission { return []Permission{s.Permission()} }
-
-// Permissions returns the use of the directory of a scheduled run.
-func (r ScheduledRun) Permissions() []Permission { return []Permission{r.Permission()} }
-
-// Permission returns the use of the directory of a scheduled run.
-func (r ScheduledRun) Permission() Permission {
-	return Permission{Kind: KindScheduled, Values: []string{r.RunID, r.Directory}, Grant: r.Grant}
 }

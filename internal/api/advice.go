@@ -314,7 +314,7 @@ var verbs = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(`amend attach blame budget cancel check checkpoints codec compare completion config
 		console cost-report costs decide demo diagnose diff doctor evidence export fork grant identity init lineage list logs
-		mcp plan promote quality-report rebuild remove repair-state replay report resume revert run schedule server
+		mcp plan promote quality-report rebuild remove repair-state replay report resume revert run server
 		session snapshot status steer store token verify version watch worker`) {
 		all[name] = true
 	}
@@ -329,7 +329,6 @@ func isVerb(word string) bool {
 // subverbs are the second words of commands.
 var subverbs = map[string][]string{
 	"codec": {"key", "serve"}, "console": {"link", "logout", "sessions"}, "demo": {"turns"}, "grant": {"key"},
-	"schedule": {"create", "delete", "describe", "list", "pause", "trigger", "unpause", "backfill"},
 	"server":   {"start", "stop", "status", "build", "env", "ui", "install", "uninstall"},
 	"snapshot": {"list", "show", "diff", "checkout"}, "store": {"gc"}, "token": {"create", "list", "revoke"},
 }

@@ -97,7 +97,7 @@ func isInvalid(err error) bool {
 		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*grants.KeyError], is[*identity.KeyError],
 		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError],
 		is[*operations.PolicyError], is[*operations.RefusedError],
-		is[*operations.RemoveError], is[*operations.ScheduleError], is[*operations.SnapshotError],
+		is[*operations.RemoveError], is[*operations.SnapshotError],
 		is[*operations.SourceError], is[*operations.StoreError], is[*operations.UnknownRunError],
 		is[*folder.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],
 		is[*projector.NoCheckpointError], is[*projector.TargetError],

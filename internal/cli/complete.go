@@ -36,7 +36,7 @@ func (a *app) completions(root *cobra.Command) {
 		"stage":    row(func(r operations.Row) string { return r.Stage }),
 		"lineage":  a.runIDs, "follow-up": a.runIDs, "from-run-plan": a.runIDs,
 		"from": a.checkpointIDs, "to": a.checkpointIDs, "checkpoint": a.checkpointIDs, "action": a.actionWords,
-		"dirty": words("halt", "include", "exclude", "commit"), "overlap": words(operations.Overlaps()...),
+		"dirty":  words("halt", "include", "exclude", "commit"),
 		"policy": words(run.UseRecorded, run.Reexecute, run.RequireHuman),
 	}
 	var each func(cmd *cobra.Command)

@@ -155,9 +155,6 @@ func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
 
 // begin projects the first events of a run.
 func begin(ctx context.Context, in workflows.Input) error {
-	if in.Target.Dir == "" {
-		return nil // of a schedule
-	}
 	batch := projector.Batch{Epoch: 1, First: 1}
 	events := []event{{run.KindRunStart, in.Start}, {run.KindPhaseStart, run.PhaseStart{Title: "The first stage"}}}
 	if in.Reopen != nil {

@@ -11,7 +11,7 @@ import (
 func (a *app) grant() *cobra.Command {
 	cmd := within(&cobra.Command{
 		Use: "grant", Short: "Create the key that lets the hosts of a cluster accept each other's runs",
-		Long: `A worker accepts only work that a program with its key granted: runs and schedules that the starter started.
+		Long: `A worker accepts only work that a program with its key granted: runs that the starter started.
 By default the key is that of the host, in the state directory. Hosts that work on the same runs share a key: create
 one, give the file to the starter and the workers, and set grant.key_file (PASSBOOK_GRANT_KEY_FILE) on all of them.`,
 	})

@@ -27,8 +27,7 @@ import (
 var acting = strings.Fields(`
 	starter attach budget cancel codec codec-key codec-serve console console-link console-logout grant grant-key identity
 	completion completion-bash completion-fish completion-powershell completion-zsh demo demo-turns fork help init mcp pause rebuild replay
-	report resume revert steer run schedule schedule-backfill schedule-create schedule-delete schedule-pause
-	schedule-trigger schedule-unpause server server-build server-env server-install server-ui server-start
+	report resume revert steer run server server-build server-env server-install server-ui server-start
 	server-stop server-uninstall snapshot store token token-create token-revoke worker scripted-agent
 `)
 
@@ -80,14 +79,14 @@ func TestJSONShapes(t *testing.T) {
 	dir, file := filepath.Join(home, "run"), filepath.Join(home, "corpus", "pipeline.yaml")
 	pausedRun(func(err error) { require.NoError(t, err) }, file, dir, filepath.Join(home, "state"), "11112222-3333",
 		"user-requested")
-	runless := strings.Fields("costs list config version server-status schedule-list plan")
+	runless := strings.Fields("costs list config version server-status plan")
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{}, "snapshot show": SnapshotReport{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"export": ExportReport{},
 		"blame":  BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
-		"promote": operations.Promoted{}, "schedule describe": operations.ScheduleRow{},
-		"remove": removal{}, "session": SessionLine{}, "amend": operations.Amended{},
+		"promote": operations.Promoted{},
+		"remove":  removal{}, "session": SessionLine{}, "amend": operations.Amended{},
 		"verify": operations.Verified{}, "token list": TokenLine{}, "console sessions": login.Session{}, "run": Started{},
 	}
 	for verb, keys := range jsonKeys(t) {

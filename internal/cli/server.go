@@ -3,15 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
@@ -21,7 +16,7 @@ func (a *app) server() *cobra.Command {
 	cmd.AddCommand(
 		&cobra.Command{Use: "start", Short: "Start server, worker and keeper", Args: cobra.NoArgs, RunE: a.serverStart,
 			Long: `Start the embedded server, the background worker, and the keeper that restarts them after a crash. They stop
-when no run and no schedule is active and no terminal is attached for the time of the setting idle (1 minute).`},
+when no run is active and no terminal is attached for the time of the setting idle (1 minute).`},
 		a.serverStop(),
 		&cobra.Command{Use: "build", Short: "Build the server, without starting it", Args: cobra.NoArgs,
 			RunE: a.serverBuild},
@@ -98,7 +93,6 @@ worker joins them and uses their answers. With --now they are ended, and repeate
 }
 
 func (a *app) stop(ctx context.Context, now bool) error {
-	scheduled, unknown := a.scheduled(ctx) // a server that does not answer is stopped anyway
 	grace := 20 * time.Second
 	if !now {
 		grace += a.settings.Drain
@@ -129,13 +123,6 @@ func (a *app) stop(ctx context.Context, now bool) error {
 		return nil
 	}
 	fmt.Fprintln(a.out, "Stopped."+calls)
-	if unknown != nil {
-		fmt.Fprintf(a.out, "The schedules of the stopped server cannot be listed: %v\n", unknown)
-	}
-	if len(scheduled) > 0 {
-		fmt.Fprintf(a.out, "Schedules start nothing until `%s server start`, which catches up missed times: %s\n",
-			program(), strings.Join(scheduled, ", "))
-	}
 	return nil
 }
 
@@ -154,12 +141,10 @@ func (a *app) serverStatus() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		scheduled, err := a.scheduled(cmd.Context())
 		if *asJSON {
-			return a.json(processes{st.Server, st.Worker, st.Keeper, append([]string{}, scheduled...)})
+			return a.json(processes{st.Server, st.Worker, st.Keeper})
 		}
 		a.printServer(st)
-		a.printScheduled(st, scheduled, err)
 		return nil
 	}
 	return cmd
@@ -170,40 +155,6 @@ type processes struct {
 	Server *local.Server `json:"server"`
 	Worker *local.Worker `json:"worker"`
 	Keeper *local.Keeper `json:"keeper"`
-
-	Schedules []string `json:"schedules"` // that keep both running
-}
-
-// scheduled returns the schedules that keep server and worker running: those that are not paused.
-func (a *app) scheduled(ctx context.Context) ([]string, error) {
-	st, err := local.Read(a.settings.StateDir)
-	if err != nil || st.Server == nil {
-		return nil, err
-	}
-	conn, err := connect.Find(a.settings)
-	if err != nil || conn.Explicit {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, api.AskFor)
-	defer cancel()
-	cl, err := conn.Dial(ctx, st.Server.Address, quietLog(io.Discard))
-	if err != nil {
-		return nil, err
-	}
-	defer cl.Close()
-	return hosting.Scheduled(ctx, cl)
-}
-
-func (a *app) printScheduled(st local.Status, scheduled []string, err error) {
-	switch {
-	case err != nil:
-		fmt.Fprintf(a.out, "Schedules cannot be listed: %v\n", err)
-	case len(scheduled) > 0 && st.Worker == nil:
-		fmt.Fprintf(a.out, "Schedules %s: no worker runs, so they start nothing. To start one: %s server start\n",
-			strings.Join(scheduled, ", "), program())
-	case len(scheduled) > 0:
-		fmt.Fprintf(a.out, "Schedules %s keep server and worker running\n", strings.Join(scheduled, ", "))
-	}
 }
 
 func (a *app) printServer(st local.Status) {

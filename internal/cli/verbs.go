@@ -50,7 +50,6 @@ func written() []verb {
 		{"plan", "start", (*app).plan},
 		{"replay", "start", (*app).replay},
 		{"run", "start", (*app).run},
-		{"schedule", "start", (*app).schedule},
 
 		{"amend", "control", (*app).amend},
 		{"attach", "control", (*app).attachTo},
@@ -108,7 +107,7 @@ var reading = []string{"check", "completion", "config", "doctor", "help", "init"
 
 // later are the verbs that write to the state directory only after they connect, which opens it, or not at all: what
 // they refuse before changes nothing.
-var later = []string{"run", "schedule create", "server stop"}
+var later = []string{"run", "server stop"}
 
 // openState opens the state directory for a verb that writes to it.
 func (a *app) openState(cmd *cobra.Command) error {

@@ -48,11 +48,10 @@ func (e *RefusedError) Error() string {
 	case e.Limit != "":
 		return fmt.Sprintf("use of %s refused: %s", e.What, e.Limit)
 	case e.Missing && e.Run == "":
-		return fmt.Sprintf("use of %s refused: it has no grant, because an earlier Passbook or another program started it; "+
-			"create schedules again", e.What)
+		return fmt.Sprintf("use of %s refused: it has no grant, because an earlier Passbook or another program started it", e.What)
 	case e.Missing:
 		return fmt.Sprintf("use of %s refused: it has no grant, because an earlier Passbook or another program started it; "+
-			"continue the run with \"%s\" (if a question is open: \"%s\"), and create schedules again", e.What,
+			"continue the run with \"%s\" (if a question is open: \"%s\")", e.What,
 			shell.Line("starter", "resume", e.Run), shell.Line("starter", "decide", e.Run))
 	}
 	text := fmt.Sprintf("use of %s refused: it was not granted with the key %s of this worker. If the run was started on "+
@@ -186,8 +185,6 @@ func describe(p contract.Permission) string {
 		return fmt.Sprintf("plan %.12s for run %s", p.Values[2], p.Values[0])
 	case contract.KindEpoch:
 		return fmt.Sprintf("epoch %s of run %s", p.Values[1], p.Values[0])
-	case contract.KindScheduled:
-		return fmt.Sprintf("directory %s for scheduled run %s", p.Values[1], p.Values[0])
 	case contract.KindExamine:
 		return "the programs of agents"
 	}

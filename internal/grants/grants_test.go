@@ -28,10 +28,6 @@ func inputs(k *Key) map[string]contract.Granted {
 	t.Grant = k.Sign(t.Permission())
 	plan, other := k.Plan(t, "plan", "inputs"), k.Plan(t, "next", "inputs")
 	tree := contract.Tree{PlanUse: plan}
-	s := contract.Schedule{Name: "nightly", Host: "here", Config: "/p.yaml", Root: "/runs", Store: t.Store, Task: "task"}
-	s.Grant = k.Sign(s.Permission())
-	started := contract.ScheduledRun{RunID: "run-1", Directory: "/runs/1"}
-	started.Grant = k.Sign(started.Permission())
 	examine := contract.ExamineInput{RunID: "run-1", Agents: []contract.AgentAsked{{Run: []string{"claude", "-p"}}}}
 	examine.Grant = k.Sign(examine.Permission())
 	return map[string]contract.Granted{
@@ -58,9 +54,7 @@ func inputs(k *Key) map[string]contract.Granted {
 			RunID: t.RunID, Store: t.Store, Old: run.PlanRef{Plan: "plan", Inputs: "inputs"}, OldGrant: plan.PlanGrant,
 			New: run.PlanRef{Plan: "next", Inputs: "inputs"}, NewGrant: other.PlanGrant,
 		},
-		contract.StartScheduled: contract.Occurrence{Schedule: s},
-		contract.AwaitRun:       started,
-		contract.ExamineAgents:  examine,
+		contract.ExamineAgents: examine,
 	}
 }
 
@@ -94,13 +88,11 @@ func TestChangedInputsAreRefused(t *testing.T) {
 	tree.Tree = &contract.Tree{PlanUse: contract.PlanUse{Plan: "theirs", PlanGrant: pass.Tree.PlanGrant}}
 	amend := all[contract.Amend].(contract.AmendInput)
 	amend.New.Plan = "theirs"
-	due := all[contract.StartScheduled].(contract.Occurrence)
-	due.Config = "/tmp/theirs.yaml"
 	examine := all[contract.ExamineAgents].(contract.ExamineInput)
 	examine.Agents = []contract.AgentAsked{{Run: []string{"/tmp/theirs"}}}
 	for name, in := range map[string]contract.Granted{"directory": dir, "store": store, "run": runID, "epoch": epoch,
 		"plan": plan, "inputs": inputsOf, "plan of the tree": tree, "store of a call": passStore, "amendment": amend,
-		"schedule": due, "agents": examine} {
+		"agents": examine} {
 		require.Error(t, k.Check(in), name)
 	}
 	require.ErrorContains(t, k.Check(contract.ProjectInput{Target: contract.Target{RunID: "run-1", Dir: "/runs/1"}}),

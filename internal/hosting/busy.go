@@ -2,7 +2,6 @@ package hosting
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -24,32 +23,6 @@ func AnyOpen(ctx context.Context, c client.Client, namespace string) bool {
 	req := &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: inUseQuery}
 	open, err := c.CountWorkflow(ctx, req)
 	return err != nil || open.GetCount() > 0
-}
-
-// Scheduled returns the names of the schedules that are not paused and have a next time.
-func Scheduled(ctx context.Context, c client.Client) ([]string, error) {
-	all, err := c.ScheduleClient().List(ctx, client.ScheduleListOptions{PageSize: 100})
-	if err != nil {
-		return nil, fmt.Errorf("list schedules: %w", err)
-	}
-	var names []string
-	for all.HasNext() {
-		s, err := all.Next()
-		if err != nil {
-			return nil, fmt.Errorf("list schedules: %w", err)
-		}
-		if !s.Paused && len(s.NextActionTimes) > 0 {
-			names = append(names, s.ID)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
-// anyScheduled returns true if the server does not answer.
-func anyScheduled(ctx context.Context, c client.Client) bool {
-	names, err := Scheduled(ctx, c)
-	return err != nil || len(names) > 0
 }
 
 // AnyCall reports whether a call is running; its worker should not be stopped. It returns true if the server does not

@@ -1,5 +1,5 @@
-// Package hosting polls Temporal for the work of this host: workflows, activities, calls of agents and the starts of
-// schedules. Package workerhost is its public face; tests use this package to put hooks under the activities.
+// Package hosting polls Temporal for the work of this host: workflows, activities and calls of agents.
+// Package workerhost is its public face; tests use this package to put hooks under the activities.
 //
 // A worker that stops leaves its running calls to the next one, which joins them. It registers no search attributes and
 // starts no server.
@@ -38,7 +38,7 @@ type Options struct {
 	Settings  config.Settings
 	Client    client.Client
 	Host      string                          // id of this host
-	Operator  operations.Operator             // starts the runs of schedules; without a client this worker starts none
+	Operator  operations.Operator             // names the server; its client is not used
 	Scripted  []string                        // argv of the scripted agent
 	Converter converter.DataConverter         // of the client; nil: payloads are not encrypted
 	Redact    *redact.Redactor                // of all output; nil: only well-known forms of keys are redacted
@@ -207,9 +207,6 @@ func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worke
 		group = append(group, dir)
 	}
 	acts.RegisterDirectory(dir)
-	if o.Operator.Client != nil {
-		scheduled{o.Operator, acts}.register(dir)
-	}
 	g := &gate{pool: calls}
 	host := polled{worker.New(o.Client, q.HostCalls, o.gated(g)), g}
 	acts.RegisterCalls(host)

@@ -9,8 +9,8 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 )
 
-// IdleStop returns the Idle function of a background worker. The function returns when no run was open, no schedule had
-// a next time and no starter was attached for the duration idle. It stops the embedded server first, while no starter
+// IdleStop returns the Idle function of a background worker. The function returns when no run was open and
+// no starter was attached for the duration idle. It stops the embedded server first, while no starter
 // can attach.
 func IdleStop(c client.Client, namespace, stateDir string, idle time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
@@ -40,7 +40,7 @@ func inUse(ctx context.Context, c client.Client, namespace, stateDir string) boo
 	if alone, err := local.NoTerminalAttached(stateDir); err != nil || !alone {
 		return true
 	}
-	return AnyOpen(ctx, c, namespace) || anyScheduled(ctx, c)
+	return AnyOpen(ctx, c, namespace)
 }
 
 // stopServer stops the embedded server unless a starter attached meanwhile.

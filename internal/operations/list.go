@@ -51,7 +51,6 @@ type Row struct {
 	Source     string `json:"source_run_id,omitempty"`        // from which this run was made
 	Mode       string `json:"mode,omitempty"`                 // replay, fork, follow_up or from_run_plan
 	Checkpoint string `json:"source_checkpoint_id,omitempty"` // of the source
-	Schedule   string `json:"schedule,omitempty"`             // that started it
 
 	Alias string `json:"project_alias,omitempty"` // of a project's run
 	Of    string `json:"parent_run_id,omitempty"` // the run that the project belongs to
@@ -200,7 +199,6 @@ func read(d projector.Dir) (Row, rundir.Now, error) {
 	r := Row{RunID: claim.RunID, Pipeline: claim.Pipeline, ThreadID: claim.ThreadID, StartedAt: claim.CreatedAt,
 		Directory: d.Root, claim: d.CurrentClaim(claim)}
 	r.Source, r.Mode, r.Checkpoint = claim.SourceRun, claim.Mode, claim.SourceCheckpoint
-	r.Schedule = claim.Schedule.Name
 	r.Of, r.Alias, r.Projects = claim.MemberOf.RunID, claim.MemberOf.Alias, claim.Projects
 	now, err := d.Now()
 	if r.why = err; err == nil {

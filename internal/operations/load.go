@@ -38,7 +38,6 @@ type Definition struct {
 
 	Changed Changed // what to do if the run of the directory was given something else
 
-	Schedule run.Scheduled // the occurrence that starts it; zero: an operator
 	// Warnings were found before the start. They are written to the run's log.
 	Warnings []string
 	// Found are the warnings that are errors. They are written to the run's error log.

@@ -423,9 +423,6 @@ func (o Operator) prepared(ctx context.Context, in workflows.Input) (out workflo
 	if from, mode := in.Start.Origin(); from != "" {
 		opts.Memo["source"], opts.Memo["mode"] = from, mode
 	}
-	if name := in.Claim.Schedule.Name; name != "" {
-		opts.Memo["schedule"] = name
-	}
 	if o.Attributes {
 		opts.TypedSearchAttributes = workflows.InitialSearchAttributes(in.Start)
 	}

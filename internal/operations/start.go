@@ -129,9 +129,6 @@ func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) 
 		return Started{}, errOfProject(dir, claim)
 	case def.Follow != nil && claim.ThreadID != def.Follow.Claim.ThreadID:
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a follow-up needs a separate directory"}
-	case def.Schedule != (run.Scheduled{}) && claim.Schedule != def.Schedule:
-		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID,
-			What: "a run of a schedule needs a separate directory"}
 	case def.Changed == ChangedFresh:
 		return o.startFresh(ctx, def, dir, claim)
 	}
@@ -302,7 +299,6 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 		TaskQueue: o.Settings.TaskQueue,
 		Cluster:   cluster, Embedded: o.Embedded, Address: o.address(),
 	}
-	claim.Schedule = def.Schedule
 	for _, p := range def.Plan.Projects {
 		claim.Projects = append(claim.Projects, p.Alias)
 	}

@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"os"
-	"path/filepath"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -69,8 +68,6 @@ func TestWorkNeedsGrant(t *testing.T) {
 	without.Target.Grant, without.EpochGrant, without.Plans = "", "", nil
 	carried := in
 	carried.Snapshot = &workflows.Snapshot{State: run.State{Status: run.Running}}
-	definition := filepath.Join(h.root, "theirs.yaml")
-	require.NoError(t, os.WriteFile(definition, []byte("pipeline: theirs\n"), 0o600))
 	for _, row := range []struct {
 		name, kind, message string
 		input               any
@@ -78,8 +75,6 @@ func TestWorkNeedsGrant(t *testing.T) {
 		{"no grant", workflows.Name, "it has no grant", without},
 		{"grants of another run", workflows.Name, "was not granted with the key", theirs(in)},
 		{"state of an earlier execution", workflows.Name, "carry is only for an execution that continues", carried},
-		{"schedule", workflows.ScheduledName, "it has no grant", contract.Schedule{Name: "theirs", Config: definition,
-			Root: h.dir("scheduled"), Store: store}},
 	} {
 		id := uuid.NewString()
 		if s, ok := row.input.(workflows.Input); ok {
@@ -97,7 +92,6 @@ func TestWorkNeedsGrant(t *testing.T) {
 	}), "was not granted with the key")
 	require.NoFileExists(t, canary)
 	require.NoDirExists(t, target)
-	require.NoDirExists(t, h.dir("scheduled"))
 }
 
 // scheduleActivity schedules an activity on a queue of Passbook, with a separate workflow.

@@ -74,9 +74,8 @@ END
 			until test -e begun; do sleep 0.05; done; sed -i.bak 's/sleep 600/echo done/' pipeline.yaml`,
 		replace: []string{"RUN", "runs/amended"}, after: "starter watch runs/amended", want: []string{"Done: 1 stage"}},
 
-	{page: "docs/schedules.md", begins: "starter schedule create nightly", before: asks + "cp asks/* .",
-		after: "starter schedule delete hourly; starter list --json",
-		want:  []string{"Created schedule nightly", "Started run", "Paused schedule nightly", `"schedule": "nightly"`}},
+	{page: "docs/schedules.md", begins: "starter run pipeline.yaml", before: asks + "cp asks/* .",
+		replace: []string{"starter run", "starter run --detach"}, want: []string{"Started run", "runs/nightly-"}},
 
 	{page: "docs/security.md", begins: "mkdir -p ~/.config/passbook",
 		after: `sed -i.bak "s|/home/me|$HOME|" codec.yaml; starter config --settings codec.yaml
