@@ -78,11 +78,11 @@ soak-turns: server ## kill workers at random moments of runs that work on a tree
 mutants: server ## plant faults and count those that the tests detect; N=600 SEED=1 PACKAGES=run,workflows (docs/testing.md)
 	@go -C tools run ./mutate -n $(or $(N),600) -seed $(or $(SEED),1) -packages "$(PACKAGES)"
 
-bench: server ## measure what the engine adds to a pass (docs/performance.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
+bench: server ## measure what the engine adds to a pass (test/bench/README.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./test/bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
 
-bench-peers: server ## compare with a shell loop, the Temporal SDK, DBOS, go-workflows and Restate (docs/peers.md); REPS=3, QUICK=1 to try it, ONLY="Passbook;bash loop"
-	@go run ./test/bench -peers $(if $(QUICK),-quick) $(if $(REPS),-reps $(REPS)) $(if $(ONLY),-only "$(ONLY)")
+bench-peers: server ## compare with a shell loop and the plain Temporal SDK; REPS=3, QUICK=1 to try it
+	@go run ./test/bench -peers $(if $(QUICK),-quick) $(if $(REPS),-reps $(REPS))
 
 release-dry: ## build the archives and packages of a release into dist/, and try them (docs/releases.md); takes about half an hour
 	@scripts/release dry

@@ -1,270 +1,222 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"debug/buildinfo"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strings"
-	"time"
+	"strconv"
+	"sync"
 
+	"go.temporal.io/sdk/client"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/test/realcli"
 )
 
-const (
-	passbookName = "Passbook"
-	bashName     = "bash loop"
-)
+// engine is Passbook or a peer in a folder: its server, if it has one, and one worker.
+type engine interface {
+	// start starts everything. The first start of a folder also creates it.
+	start(ctx context.Context) error
+	// stop ends everything in order. Without a running process it does nothing.
+	stop(ctx context.Context) error
+	// kill ends the worker as kill -9 does, and rework starts it again.
+	kill() error
+	rework(ctx context.Context) error
+	// begin starts a workflow.
+	begin(ctx context.Context, id string, w work) error
+	// await waits until a workflow has ended, and returns the number of steps of which it has the answers.
+	await(ctx context.Context, id string) (int, error)
+	// stored is the number of bytes in the files of the stopped engine, by what they are.
+	stored() (map[string]int64, error)
+}
 
-// full and quick are the amounts of a measurement, and of a trial of the command.
-var (
-	full = amounts{Latency: 20, Many: 200, Passes: 56, Steps: 1000, Waiting: 1000, Call: 2 * time.Second,
-		Patience: 20 * time.Minute}
-	brief = amounts{Latency: 2, Many: 20, Passes: 8, Steps: 16, Waiting: 10, Call: time.Second / 2, Patience: time.Minute}
-)
+// plainSDK is one workflow with one activity for each step, on an embedded server of Passbook.
+type plainSDK struct {
+	root, program, dir string
+	client             client.Client
+	environ            []string
+	worker             *exec.Cmd
+}
 
-// compare measures Passbook and its peers in turn, and writes the table of docs/peers.md.
-func compare(ctx context.Context, s settings, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp(s.Temp, "passbook-peers-")
+func (s *plainSDK) state() string { return filepath.Join(s.dir, "state") }
+
+func (s *plainSDK) log() string { return filepath.Join(s.dir, "worker.log") }
+
+func (s *plainSDK) start(ctx context.Context) error {
+	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		return err
+	}
+	server, err := ensureServer(ctx, s.root, s.state())
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	if err := os.Chmod(dir, 0o711); err != nil { // PostgreSQL's user has its files in it
-		return err
-	}
-	programs := filepath.Join(dir, "bin")
-	if err := buildPeers(ctx, s, programs); err != nil {
-		return err
-	}
-	all, err := contenders(ctx, s, programs)
+	s.environ = append(os.Environ(), server.SetEnv()...)
+	conn, err := connect.Find(config.Settings{StateDir: s.state()})
 	if err != nil {
 		return err
 	}
-	t := &table{contenders: all, amounts: full, reps: s.Reps, readings: map[string]map[figure][]reading{}}
-	if s.Quick {
-		t.amounts = brief
-	}
-	if err := t.measure(ctx, dir, filepath.Join(programs, "agent"), (*trial).run); err != nil {
+	if s.client, err = conn.Dial(ctx, server.Address, slog.New(slog.NewTextHandler(io.Discard, nil))); err != nil {
 		return err
 	}
-	t.write(out)
+	return s.rework(ctx)
+}
+
+func (s *plainSDK) rework(context.Context) (err error) {
+	s.worker, err = startWorker(exec.Command(s.program), s.dir, s.log(), s.environ)
+	return err
+}
+
+func (s *plainSDK) kill() error { return errors.Join(s.worker.Process.Kill(), waited(s.worker)) }
+
+func (s *plainSDK) stop(ctx context.Context) error {
+	err := endWorker(s.worker, s.log())
+	if s.client != nil {
+		s.client.Close()
+		s.client = nil
+	}
+	_, stopped := local.Stop(context.WithoutCancel(ctx), s.state(), readyTimeout)
+	return errors.Join(err, stopped)
+}
+
+func (s *plainSDK) begin(ctx context.Context, id string, w work) error {
+	_, err := s.client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: "peer"}, "work", w)
+	return err
+}
+
+func (s *plainSDK) await(ctx context.Context, id string) (answers int, err error) {
+	err = s.client.GetWorkflow(ctx, id, "").Get(ctx, &answers)
+	return answers, err
+}
+
+func (s *plainSDK) stored() (map[string]int64, error) {
+	n, err := bytesIn(filepath.Join(s.state(), "server"))
+	return map[string]int64{"database": n}, err
+}
+
+//go:embed loop.sh
+var loopScript string
+
+// shellLoop is a script for each workflow, which syncs each answer.
+type shellLoop struct {
+	dir string
+	mu  sync.Mutex
+	all map[string]*loopProcess
+}
+
+type loopProcess struct {
+	work   work
+	cmd    *exec.Cmd
+	killed bool
+	ended  chan struct{} // closed after err is set
+	err    error
+}
+
+func newShellLoop(dir string) *shellLoop { return &shellLoop{dir: dir, all: map[string]*loopProcess{}} }
+
+// start starts the loops again that were stopped.
+func (l *shellLoop) start(ctx context.Context) error {
+	return errors.Join(os.MkdirAll(l.dir, 0o755), l.rework(ctx))
+}
+
+// begin starts the script of a workflow, which continues where its journal ends.
+func (l *shellLoop) begin(_ context.Context, id string, w work) error {
+	args := append([]string{"-c", loopScript, "loop.sh", filepath.Join(l.dir, id), strconv.Itoa(w.Steps)}, w.Agent...)
+	p := &loopProcess{work: w, cmd: exec.Command("bash", args...), ended: make(chan struct{})}
+	p.cmd.Stderr = os.Stderr
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		p.err = p.cmd.Wait()
+		close(p.ended)
+	}()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all[id] = p
 	return nil
 }
 
-// measure makes the measurements of all contenders in turn.
-func (t *table) measure(ctx context.Context, dir, agent string, run func(*trial, context.Context)) error {
-	t.before = load()
-	for rep := range t.reps {
-		for i, c := range t.contenders {
-			if c.missing != nil {
-				continue
+func (l *shellLoop) await(ctx context.Context, id string) (int, error) {
+	l.mu.Lock()
+	p := l.all[id]
+	l.mu.Unlock()
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	journal, err := os.ReadFile(filepath.Join(l.dir, id, "journal"))
+	return bytes.Count(journal, []byte("\n")), errors.Join(p.err, err)
+}
+
+// kill ends all loops.
+func (l *shellLoop) kill() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var errs []error
+	for _, p := range l.all {
+		select {
+		case <-p.ended:
+		default:
+			p.killed = true
+			if err := p.cmd.Process.Kill(); !errors.Is(err, os.ErrProcessDone) {
+				errs = append(errs, err)
 			}
-			fmt.Fprintf(os.Stderr, "bench: %s, repetition %d of %d\n", c.name, rep+1, t.reps)
-			m := trial{amounts: t.amounts, contender: c, agent: agent,
-				dir: filepath.Join(dir, fmt.Sprintf("%d-%d", rep, i)), readings: map[figure]reading{}}
-			run(&m, ctx)
-			t.add(c.name, m.readings)
-			if err := errors.Join(context.Cause(ctx), os.RemoveAll(m.dir)); err != nil {
-				return err
-			}
+			<-p.ended
 		}
 	}
-	t.after = load()
-	return nil
+	return errors.Join(errs...)
 }
 
-// buildPeers builds Passbook's programs and those of the peers.
-func buildPeers(ctx context.Context, s settings, programs string) error {
-	if err := buildPassbook(ctx, s.Root, programs); err != nil {
-		return err
+// rework starts the loops again that have been killed.
+func (l *shellLoop) rework(ctx context.Context) error {
+	l.mu.Lock()
+	killed := map[string]work{}
+	for id, p := range l.all {
+		if p.killed {
+			killed[id] = p.work
+		}
 	}
-	return build(ctx, filepath.Join(s.Root, "tools/peers"), programs, "./...")
-}
-
-// buildPassbook builds Passbook's programs and the agent.
-func buildPassbook(ctx context.Context, root, programs string) error {
-	if err := command(ctx, root, "scripts/programs", programs); err != nil {
-		return err
-	}
-	return build(ctx, root, programs, "./test/bench/agent")
-}
-
-// build builds programs of a module into a folder.
-func build(ctx context.Context, module, programs string, packages ...string) error {
-	args := append([]string{"build", "-buildvcs=false", "-trimpath", "-o", programs + string(filepath.Separator)}, packages...)
-	return command(ctx, module, "go", args...)
-}
-
-func command(ctx context.Context, folder, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = folder
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the programs of %s: %w\n%s", folder, err, output)
+	l.mu.Unlock()
+	for id, w := range killed {
+		if err := l.begin(ctx, id, w); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// contenders are the columns of the table. What is not installed stays in it, with the reason.
-func contenders(ctx context.Context, s settings, programs string) ([]contender, error) {
-	server, err := serverVersion(ctx, s, filepath.Join(programs, "state"))
-	if err != nil {
-		return nil, err
-	}
-	program := func(name string) string { return filepath.Join(programs, name) }
-	var failed []error
-	module := func(name, path string) string {
-		v, err := versionOf(program(name), path)
-		failed = append(failed, err)
-		return v
-	}
-	sdk := module("temporal", "go.temporal.io/sdk")
-	dbos := module("dbos", "github.com/dbos-inc/dbos-transact-golang")
-	all := []contender{
-		{
-			name: passbookName, agents: true, version: checkout(ctx, s.Root) + ", " + server,
-			durable: "fsync of each commit (SQLite, WAL, synchronous=full) and of the journal",
-			open:    func(dir, logs string) engine { return newPassbook(s, programs, dir, logs) },
-		},
-		{
-			name: bashName, version: firstLine(exec.CommandContext(ctx, "bash", "--version")),
-			durable: "fsync after each step (sync)", open: newBashLoop,
-		},
-		{
-			name: "Temporal SDK", version: "SDK " + sdk + ", " + server,
-			durable: "fsync of each commit (Passbook's server: SQLite, WAL, synchronous=full)",
-			open: func(dir, _ string) engine {
-				return &peerProgram{path: program("temporal"), dir: dir, server: &temporalServer{s.Root,
-					filepath.Join(dir, "state")}}
-			},
-		},
-		{
-			name: "DBOS, SQLite", version: dbos, durable: "WAL, synchronous=normal: no fsync of a commit",
-			open: func(dir, _ string) engine {
-				return &peerProgram{path: program("dbos"), dir: dir, address: "sqlite:" + filepath.Join(dir, "dbos.sqlite")}
-			},
-		},
-		postgresContender(ctx, dbos, program("dbos")),
-		{
-			name: "go-workflows", version: module("goworkflows", "github.com/cschleiden/go-workflows"),
-			durable: "fsync of each commit (SQLite, WAL, synchronous=full)", detection: 2 * time.Minute,
-			open: func(dir, _ string) engine { return &peerProgram{path: program("goworkflows"), dir: dir} },
-		},
-		restateContender(ctx, module("restate", "github.com/restatedev/sdk-go"), program("restate")),
-	}
-	all, err = s.selected(all)
-	return all, errors.Join(append(failed, err)...)
+func (l *shellLoop) stop(context.Context) error { return l.kill() }
+
+func (l *shellLoop) stored() (map[string]int64, error) {
+	n, err := bytesIn(l.dir)
+	return map[string]int64{"journal": n}, err
 }
 
-// selected returns those that -only names.
-func (s settings) selected(all []contender) (some []contender, err error) {
-	if len(s.Only) == 0 {
-		return all, nil
-	}
-	var names, unknown []string
-	for _, c := range all {
-		if names = append(names, c.name); slices.Contains(s.Only, c.name) {
-			some = append(some, c)
+// bytesIn is the number of bytes in the files of a folder.
+func bytesIn(folder string) (n int64, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
 		}
-	}
-	for _, name := range s.Only {
-		if !slices.Contains(names, name) {
-			unknown = append(unknown, name)
+		info, err := e.Info()
+		if err != nil {
+			return fmt.Errorf("measure %s: %w", path, err)
 		}
+		n += info.Size()
+		return nil
+	})
+	if os.IsNotExist(err) {
+		err = nil
 	}
-	if len(unknown) > 0 {
-		err = fmt.Errorf("-only names %q; there are %q", unknown, names)
-	}
-	return some, err
-}
-
-func postgresContender(ctx context.Context, dbos, path string) contender {
-	bin, err := findPostgres()
-	c := contender{name: "DBOS, PostgreSQL", version: dbos, durable: "fsync of each commit (synchronous_commit=on)",
-		missing: err}
-	if err == nil {
-		c.version += ", " + firstLine(exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version"))
-	}
-	c.open = func(dir, _ string) engine {
-		return &peerProgram{path: path, dir: dir, server: &postgres{bin: bin, dir: dir}}
-	}
-	return c
-}
-
-func restateContender(ctx context.Context, sdk, path string) contender {
-	cli := realcli.RestateServer()
-	c := contender{name: "Restate", version: "SDK " + sdk + ", restate-server " + cli.Version,
-		durable: "fsync of its log (RocksDB WAL)"}
-	if c.missing = cli.Install(ctx); c.missing != nil {
-		return c
-	}
-	argv, err := cli.Argv()
-	c.missing = err
-	c.open = func(dir, _ string) engine {
-		return &peerProgram{path: path, dir: dir, server: &restateServer{path: argv[0], dir: dir}}
-	}
-	return c
-}
-
-// serverVersion builds the embedded server unless it is there.
-func serverVersion(ctx context.Context, s settings, state string) (string, error) {
-	path, err := local.Build(ctx, local.Options{StateDir: state, SourceDir: s.Root},
-		func(line string) { fmt.Fprintln(os.Stderr, line) })
-	if err != nil {
-		return "", err
-	}
-	v, err := local.Version(ctx, path)
-	return "Temporal server " + v, err
-}
-
-// versionOf reads the version of a module in a program.
-func versionOf(program, module string) (string, error) {
-	info, err := buildinfo.ReadFile(program)
-	if err != nil {
-		return "", err
-	}
-	for _, m := range info.Deps {
-		if m.Path == module {
-			return m.Version, nil
-		}
-	}
-	return "", fmt.Errorf("%s has no module %s", program, module)
-}
-
-// checkout is the commit that is measured.
-func checkout(ctx context.Context, root string) string {
-	return firstLine(exec.CommandContext(ctx, "git", "-c", "safe.directory=*", "-C", root, "describe", "--always",
-		"--dirty"))
-}
-
-// firstLine is the first line that a program prints, or why there is none.
-func firstLine(cmd *exec.Cmd) string {
-	out, err := cmd.Output()
-	if err != nil {
-		return err.Error()
-	}
-	line, _, _ := strings.Cut(string(out), "\n")
-	return line
-}
-
-// load is the load average of one minute, or empty where the system does not show it.
-func load() string {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return ""
-	}
-	first, _, _ := strings.Cut(string(text), " ")
-	return first
-}
-
-// where describes the machine.
-func where() string {
-	return fmt.Sprintf("%s/%s, %d CPUs", runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	return n, err
 }

@@ -101,15 +101,6 @@ func Inspector() CLI {
 	}
 }
 
-// RestateServer is the server of Restate, with which test/bench compares.
-func RestateServer() CLI {
-	return CLI{
-		Name: "restate-server", Package: "@restatedev/restate-server", Version: "1.7.12",
-		integrity: "sha512-/De/rLpv1Vg6k7eT/zMIMfb0FobmAE4jKztP7Ds4FHRm3FJhxt6ejjlByj9xmutt1YOqhlrg+cbttOD0h8Qz1g==",
-		program:   "@restatedev/restate-server-*/bin/restate-server",
-	}
-}
-
 // folder returns where a version is installed, in the user's cache.
 func (c CLI) folder() (string, error) {
 	cache, err := os.UserCacheDir()
