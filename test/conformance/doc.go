@@ -1,4 +1,4 @@
-// Package conformance holds the tests of the checklist (docs/conformance.md): from outside, through the program and the
+// Package conformance holds the tests of the checklist (README.md): from outside, through the program and the
 // files that it leaves.
 //
 // Nothing in here uses the code. A check has the ids of its rows in its name: go test ./test/conformance -run

@@ -23,10 +23,10 @@ var groupSizes = map[string]int{
 	"LC": 11, "CL": 12, "IV": 10, "PX": 14,
 }
 
-// TestPageIsComplete compares docs/conformance.md with the checklist and with the tests.
+// TestPageIsComplete compares README.md with the checklist and with the tests.
 func TestPageIsComplete(t *testing.T) {
 	t.Parallel()
-	page := string(read(t, filepath.Join(project, "docs", "conformance.md")))
+	page := string(read(t, "README.md"))
 	page = strings.ReplaceAll(page, "\n  ", " ") // a row of several lines
 	sizes, seen, checked, scripts := map[string]int{}, map[string]bool{}, map[string]bool{}, scriptRows(t)
 	for ids := range allRows(t) {
