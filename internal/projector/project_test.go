@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -367,4 +368,49 @@ func TestTornLines(t *testing.T) {
 	_, err = d.Project(t.Context(), w.store, w.batch(7, 9))
 	require.ErrorIs(t, err, fs.ErrPermission)
 	require.ErrorContains(t, err, "append events 7 to 9: ")
+}
+
+// TestEditsAreKeptBeforeTheArtifactIsReplaced: an operator's version of the artifact is copied to edits/ before a lost
+// call restores the file or a pass replaces it. What the projector wrote itself is no edit.
+func TestEditsAreKeptBeforeTheArtifactIsReplaced(t *testing.T) {
+	w := working(t)
+	edits := func(d Dir) (all []string) {
+		names, err := filepath.Glob(d.Path(layout.EditsDir) + "/*")
+		require.NoError(t, err)
+		for _, name := range names {
+			raw, err := os.ReadFile(name)
+			require.NoError(t, err)
+			require.Equal(t, ".html", filepath.Ext(name))
+			all = append(all, string(raw))
+		}
+		return all
+	}
+	flying := w.last()
+	w.add(run.KindPassAttempt, run.PassAttempt{Pass: numbered(2, "report"), Attempt: 1, Category: run.CategoryLost})
+	lost := w.last()
+	w.begin(numbered(2, "report"), "page 1")
+	w.settle(numbered(2, "report"), "")
+	w.begin(numbered(3, "artifact"), "page 1")
+	w.settle(numbered(3, "artifact"), "page 2")
+	w.settle(numbered(3, "artifact"), "page 3")
+
+	d := w.projected(flying)
+	write(t, d, "page.html", "mine")
+	w.project(d, lost)
+	require.Equal(t, []string{"mine"}, edits(d), "before the artifact of the lost call is restored")
+	write(t, d, "page.html", "mine too")
+	w.project(d, w.last())
+	require.ElementsMatch(t, []string{"mine", "mine too"}, edits(d), "before the pass replaces the artifact")
+
+	d = w.projected(lost)
+	for _, written := range []string{"page 1", "page 2", "page 3"} { // a projection that was interrupted
+		again := w.projected(lost)
+		write(t, again, "page.html", written)
+		w.project(again, w.last())
+		require.Empty(t, edits(again))
+	}
+	require.NoError(t, os.Remove(d.Path("page.html")))
+	require.NoError(t, os.Remove(d.Path(layout.MetaFile)))
+	w.project(d, w.last())
+	require.Empty(t, edits(d))
 }
