@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 
 	"github.com/passbook-run/passbook/internal/fsck"
@@ -143,7 +144,20 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 		res.Recovered = append(res.Recovered, contract.RecoveredError{Category: run.CategoryStateCorruption,
 			Message: what})
 	}
+	for _, e := range p.Edits {
+		res.Recovered = append(res.Recovered, replacedEdit(e))
+	}
 	return res, err
+}
+
+// replacedEdit words an edit of the artifact as requirement 002 §3.1 does.
+func replacedEdit(e projector.Edit) contract.RecoveredError {
+	what := "modified outside orchestrator. The pass replaces it."
+	if e.Restored {
+		what = "partially modified. Restoring from backup."
+	}
+	return contract.RecoveredError{Category: run.CategoryStateCorruption, Kept: e.Kept,
+		Message: fmt.Sprintf("Artifact %s Your version: %s", what, e.Kept)}
 }
 
 // ArchiveSegment archives a part of the journal.

@@ -56,6 +56,10 @@ func (l *Log) picturesFailed(_ *Entry, p ShotsAttempt) {
 
 // noted logs an error outside of an attempt.
 func (l *Log) noted(_ *Entry, p ErrorNoted) {
+	if p.Kept != "" {
+		l.warn("%s", p.Message)
+		return
+	}
 	level := LevelError
 	if p.Recovered {
 		level = LevelWarn

@@ -459,4 +459,5 @@ type ErrorNoted struct {
 	Diagnostics string   `json:"diagnostics,omitempty"` // at most 2000 characters
 	Recovered   bool     `json:"recovered"`
 	Attempt     int      `json:"attempt,omitempty"` // that recovered it; 0: not by trying again
+	Kept        string   `json:"kept,omitempty"`    // an operator's version of the artifact, in the run directory
 }

@@ -21,7 +21,7 @@ func (e *engine) journalRecovered(ctx workflow.Context, context string, all []co
 	for _, t := range all {
 		ev := run.ErrorNoted{
 			Context: context, Category: t.Category, Message: t.Message, Diagnostics: t.Diagnostics, Recovered: true,
-			Attempt: cmp.Or(t.Attempt, attempt),
+			Attempt: cmp.Or(t.Attempt, attempt), Kept: t.Kept,
 		}
 		if err := e.j.emit(ctx, run.KindErrorNoted, e.j.state.Phase, ev); err != nil {
 			return err

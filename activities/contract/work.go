@@ -411,6 +411,7 @@ type RecoveredError struct {
 	Message     string       `json:"message"`
 	Diagnostics string       `json:"diagnostics,omitempty"`
 	Attempt     int          `json:"attempt,omitempty"` // of the activity, that succeeded; 0: no retry was needed
+	Kept        string       `json:"kept,omitempty"`    // as in run.ErrorNoted
 }
 
 // Heartbeat is reported by running activities.

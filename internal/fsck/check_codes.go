@@ -141,8 +141,8 @@ func ownRules() []rule {
 		{SnapshotDamaged, SeverityWarning, hintRepair},
 		{EvidenceDamaged, SeverityWarning, hintRepair},
 		{ArtifactHashMismatch, SeverityWarning,
-			"starter resume RUN takes an edit over; without one, starter repair-state RUN --apply puts a lost file " +
-				"back"},
+			"starter resume RUN takes over an edit of a paused run; while a call runs, an edit is replaced at its end " +
+				"and kept in _orchestrator/edits; without an edit, starter repair-state RUN --apply restores the file"},
 		{StoreDamaged, SeverityWarning, hintStore},
 		{StreamTornTail, SeverityInfo, hintRepair},
 		{ActiveHandoffWithoutDecision, SeverityInfo, hintDecide},

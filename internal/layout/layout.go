@@ -177,12 +177,17 @@ func BackupFile(p run.Pass, artifact string) string {
 	return join(evidenceDir(p), name+path.Ext(artifact))
 }
 
-// EditsDir contains artifacts from before an edit of an operator.
+// EditsDir contains artifacts from before an edit of an operator, and edits that the run replaced.
 const EditsDir = Orchestrator + "/edits"
 
 // BeforeEdit returns the path of the artifact before the edit that event seq records.
 func BeforeEdit(seq int64, artifact string) string {
 	return path.Join(EditsDir, fmt.Sprintf("before-%d%s", seq, path.Ext(artifact)))
+}
+
+// KeptEdit returns the path of the copy of an edit with this digest.
+func KeptEdit(digest, artifact string) string {
+	return path.Join(EditsDir, fmt.Sprintf("edit-%.8s%s", digest, path.Ext(artifact)))
 }
 
 func NoteFile(file string) string { return join(Orchestrator, file) }

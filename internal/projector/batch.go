@@ -9,6 +9,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
 )
 
 // batchWriter collects whole files, so that each folder is synced once. Blobs are read when they are written, a few at
@@ -24,6 +25,8 @@ type batchWriter struct {
 	evidenceOnly bool // other files stay unchanged, except for those that are read back
 
 	spares bool // files whose bytes are lost stay unchanged
+
+	first run.State // before the batch
 }
 
 // wholeFile is a file to be written: a blob of the store, the result of load when it is written, or data.

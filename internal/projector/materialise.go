@@ -29,7 +29,8 @@ func (p *Projector) Materialise() error {
 	}
 	from := rundir.Behind{Seq: p.meta.Events.Seq, Size: p.meta.Events.Size, State: p.meta.State.Clone()}
 	load := func(d string) ([]byte, error) { return p.Blobs.Get(p.Ctx, d) }
-	w := &batchWriter{dir: p.Dir, load: load, spares: p.Spares, defers: defers || p.restarted}
+	w := &batchWriter{dir: p.Dir, load: load, spares: p.Spares, defers: defers || p.restarted,
+		first: from.State}
 	logs := records.NewLogbook(load)
 	var marks []run.Checkpoint
 	for i, e := range p.unseen {
@@ -66,7 +67,7 @@ func (p *Projector) Materialise() error {
 	if err := p.keepRecords(w, due, from); err != nil {
 		return err
 	}
-	if err := w.flush(); err != nil {
+	if err := p.flush(w); err != nil {
 		return err
 	}
 	if !defers {
@@ -101,7 +102,7 @@ func (p *Projector) saveBefore(w *batchWriter) error {
 		return err
 	}
 	p.encoded = p.wroteState // the checkpoint contains them too
-	return w.flush()
+	return p.flush(w)
 }
 
 // queueRecords queues state.json, to be read back before it counts (requirement 002 §3.3).
@@ -135,7 +136,7 @@ func (p *Projector) writeMeta() error {
 // supersedes is moved.
 func (p *Projector) applyRecords(w *batchWriter, e run.Event) error {
 	if e.Kind == run.KindRunReverted {
-		if err := w.flush(); err != nil {
+		if err := p.flush(w); err != nil {
 			return err
 		}
 		if err := p.supersedeReverted(w, e); err != nil {

@@ -29,6 +29,7 @@ type Projected struct {
 	Outcome run.Projection `json:"outcome"`
 	Tail    run.Tail       `json:"tail"`
 	Healed  []string       `json:"healed,omitempty"` // damaged files that were rebuilt
+	Edits   []Edit         `json:"edits,omitempty"`
 
 	Damage []run.JournalDamage `json:"damage,omitempty"` // damage to the journal itself: the outcome is Damaged
 	End    *End                `json:"end,omitempty"`    // of a final journal: the outcome is Final
@@ -105,8 +106,8 @@ func (p *Projector) project(b Batch) (Projected, error) {
 	}
 	meta, state := p.meta.Meta, encodable{p.records, p.encoder}
 	p.Dir.Memory.keep(p.Dir.Root, remembered{p.wroteMeta, p.wroteState, &meta, &state, p.meta.Records})
-	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Added: len(fresh),
-		Pipeline: p.meta.State.Pipeline}, nil
+	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Edits: p.edits,
+		Added: len(fresh), Pipeline: p.meta.State.Pipeline}, nil
 }
 
 // verifies reports whether the whole journal is compared with its chain before these lines are appended: at the end of

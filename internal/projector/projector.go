@@ -43,6 +43,7 @@ type Projector struct {
 	unsynced  string       // boot during which files were written that may not be on disk
 	boot      string       // of the machine; empty: everything is synced at once
 	healed    []string     // damaged files that are rebuilt from the events
+	edits     []Edit       // of the artifact, that were replaced
 	beyond    *rundir.Meta // meta.json, if events.jsonl is shorter than its mark
 
 	wroteMeta, wroteState []byte // meta.json and state.json as written last; nil: not written
