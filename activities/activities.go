@@ -347,7 +347,7 @@ func (a *Activities) store(ctx context.Context, url string) (*store.Store, error
 		return s, nil
 	}
 	s, err := a.openStore(context.WithoutCancel(ctx), url)
-	if errors.Is(err, store.ErrNoDriver) {
+	if errors.Is(err, store.ErrScheme) {
 		return nil, badInput("%v", err)
 	}
 	if err != nil {

@@ -51,7 +51,6 @@ func putTree(t *testing.T, s *store.Store, f content) run.Blob {
 // TestLanesMerge merges two lanes by table: either the whole result, or only conflicts.
 func TestLanesMerge(t *testing.T) {
 	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	long := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	base := content{"a.txt": long, "b/c.txt": "c\n", "bin": "\x00one", "run.sh": "echo\n", "link": "->a.txt"}
 	first, last := strings.Replace(long, "1\n", "one\n", 1), strings.Replace(long, "9\n", "nine\n", 1)

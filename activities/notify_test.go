@@ -28,7 +28,6 @@ func notify(t *testing.T, to pipeline.Notify, env map[string]string) error {
 	ctx := context.Background()
 	url := "file://" + filepath.Join(t.TempDir(), "store")
 	s := must(store.Open(ctx, url))(t)
-	defer s.Close()
 	if to.Timeout == 0 {
 		to.Timeout = 10 * time.Second
 	}

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/passbook-run/passbook/internal/cli"
-	_ "github.com/passbook-run/passbook/internal/store/clouds"
 )
 
 func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }

@@ -4,7 +4,6 @@ package main
 import (
 	"os"
 
-	_ "github.com/passbook-run/passbook/internal/store/clouds"
 	"github.com/passbook-run/passbook/internal/workercmd"
 )
 

@@ -101,7 +101,6 @@ func stored(t *testing.T, v any) string {
 	t.Helper()
 	s, err := store.Open(context.Background(), storeURL)
 	require.NoError(t, err)
-	defer s.Close()
 	digest, err := s.PutJSON(context.Background(), v)
 	require.NoError(t, err)
 	return string(digest)

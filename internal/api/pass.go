@@ -124,7 +124,6 @@ func turnPatch(ctx context.Context, d projector.Dir, turn int) (patch string, er
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	v, err := s.Turn(turn)
 	if err != nil {
 		return "", err

@@ -28,7 +28,6 @@ func TestReplayAmendsAtTheSamePlace(t *testing.T) {
 	w := newHost(t)
 	s, err := store.Open(t.Context(), "file://"+filepath.Join(w.state, "store"))
 	require.NoError(t, err)
-	defer s.Close()
 	stored := func(text string) (ref run.PlanRef) {
 		require.NoError(t, os.WriteFile("three.yaml", []byte(text), 0o644))
 		def, err := operations.LoadFile("three.yaml")

@@ -75,7 +75,7 @@ is needed.`,
 		if err != nil {
 			return err
 		}
-		return errors.Join(a.showBlame(cmd.Context(), s, args, *asJSON), s.Close())
+		return a.showBlame(cmd.Context(), s, args, *asJSON)
 	}
 	return cmd
 }

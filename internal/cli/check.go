@@ -47,7 +47,6 @@ func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (fsck.Report
 	o := fsck.CheckOptions{EffectiveStatus: a.alive(ctx, d), ReadTree: blobs.ReadTree}
 	if deep && !d.Foreign() {
 		blobs := &runStore{dir: d}
-		defer blobs.close()
 		o.Deep = blobs
 	}
 	r, err := fsck.Check(ctx, d, o)

@@ -127,7 +127,7 @@ func (a *app) tourTurns(ctx context.Context, dir string) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "\nThe last change of each file (%s blame %s):\n\n", program(), shell.Quote(d.Root))
-	if err := errors.Join(a.showBlame(ctx, s, nil, false), s.Close()); err != nil {
+	if err := a.showBlame(ctx, s, nil, false); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "\nThe program is in %s\n", d.Path(layout.WorkspaceDir))

@@ -174,7 +174,6 @@ func begin(ctx context.Context, in workflows.Input) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	_, err = projector.At(in.Target.Dir).Project(ctx, blobs.Of(s), batch)
 	return err
 }

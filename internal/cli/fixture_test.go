@@ -45,7 +45,6 @@ func writeRun(check func(error), state, dir string, claim run.Claim, events ...e
 	ctx := context.Background()
 	s, err := store.Open(ctx, "file://"+filepath.Join(state, "store"))
 	check(err)
-	defer s.Close()
 	claim.Version, claim.CreatedAt, claim.Store = run.ClaimVersion, "2026-01-02T03:04:05.000Z", s.URL()
 	claim.ThreadID = cmp.Or(claim.ThreadID, claim.RunID)
 	d := projector.At(dir)
@@ -76,7 +75,6 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 	check(err)
 	s, err := store.Open(ctx, "file://"+filepath.Join(state, "store"))
 	check(err)
-	defer s.Close()
 	stored, err := def.Upload(ctx, s)
 	check(err)
 	start := run.RunStart{
@@ -160,7 +158,6 @@ func (w *host) treeRun(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(from, "made.txt"), []byte("made\n"), 0o644))
 	s, err := store.Open(ctx, "file://"+filepath.Join(w.state, "store"))
 	require.NoError(t, err)
-	defer s.Close()
 	saved, err := tree.Save(ctx, s, from, tree.Rules{}, nil)
 	require.NoError(t, err)
 	w.record(t, filepath.Join(w.root, "tree"), run.Claim{RunID: id, Pipeline: "tree"},

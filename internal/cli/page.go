@@ -69,11 +69,11 @@ files of a workspace are read from the run's store. No server is needed.`,
 	}
 	o.flags(cmd)
 	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
-	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) (err error) {
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		options := o.options()
 		options.Next = a.recordedNext(d)
 		s := operations.OpenContents(ctx, d)
-		defer func() { err = errors.Join(err, s.Close()) }()
+		defer s.Close()
 		options.Contents = s.Copy
 		var page bytes.Buffer
 		if err := report.Write(&page, d, options); err != nil {

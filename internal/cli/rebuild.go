@@ -92,7 +92,6 @@ func (a *app) recover(ctx context.Context, runID, traces, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	out, err := operations.Recover(ctx, s, operations.Recovery{RunID: runID, Traces: raw, Dir: abs})
 	if err != nil {
 		return err

@@ -200,7 +200,6 @@ func (a *app) freed(ctx context.Context, url string, ids []string) (operations.A
 	if err != nil {
 		return operations.Amount{}, err
 	}
-	defer s.Close()
 	c := operations.Collection{StateDir: a.settings.StateDir, Roots: []string{a.settings.RunRoot}, Now: time.Now()}
 	return operations.Freed(ctx, s, c, ids)
 }

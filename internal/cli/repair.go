@@ -30,7 +30,6 @@ Damaged lines of events.jsonl are restored from the store. An active run is refu
 	cmd.Flags().BoolVar(&apply, "apply", false, "write the repair; without it nothing is changed")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		stored := &runStore{dir: d}
-		defer stored.close()
 		effective := a.alive(ctx, d)
 		res, err := fsck.Repair(ctx, projector.Dir{Dir: d}, fsck.RepairOptions{
 			Apply: apply, EffectiveStatus: effective, Blobs: stored, Now: time.Now(), By: connect.User(),
@@ -162,10 +161,4 @@ func (r *runStore) PutTree(ctx context.Context, manifest []byte) error {
 // LayDown writes a tree to a folder.
 func (r *runStore) LayDown(ctx context.Context, tree, dir string) error {
 	return r.do(ctx, func(b runBlobs) error { return b.LayDown(ctx, tree, dir) })
-}
-
-func (r *runStore) close() {
-	if r.open != nil {
-		_ = r.open.Close()
-	}
 }

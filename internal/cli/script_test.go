@@ -260,7 +260,6 @@ func turns(ts *testscript.TestScript, _ bool, args []string) {
 	dir, id := ts.MkAbs(args[0]), args[1]
 	s, err := store.Open(context.Background(), "file://"+ts.MkAbs("state/store"))
 	ts.Check(err)
-	defer s.Close()
 	w := workspaceStory{ts: ts, store: s, states: map[string]run.State{}}
 	for _, folder := range args[2:] {
 		w.addTurn(id, folder)

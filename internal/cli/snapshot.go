@@ -110,7 +110,7 @@ func (a *app) onTurns(
 		if err != nil {
 			return err
 		}
-		return errors.Join(do(cmd.Context(), s, args), s.Close())
+		return do(cmd.Context(), s, args)
 	}
 	return cmd
 }

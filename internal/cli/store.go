@@ -44,7 +44,6 @@ unknown run without a directory, or while a reference cannot be read.`,
 		if err != nil {
 			return err
 		}
-		defer s.Close()
 		c.StateDir, c.Now = a.settings.StateDir, time.Now()
 		c.Roots = append(c.Roots, a.settings.RunRoot)
 		out, err := operations.Collect(cmd.Context(), s, c)

@@ -161,7 +161,6 @@ func (e *examiner) bucket(ctx context.Context, address string) {
 	shown := config.Masked(address)
 	s, err := operations.OpenStore(ctx, address)
 	if err == nil {
-		defer s.Close()
 		_, err = s.Has(ctx, store.DigestOf([]byte("doctor")))
 	}
 	if err != nil {

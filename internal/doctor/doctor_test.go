@@ -187,7 +187,6 @@ func wroteTo(t *testing.T, o doctor.Options, d projector.Dir, claim run.Claim) p
 	}
 	s, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
-	defer s.Close()
 	p, err := d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
 	require.NoError(t, err)
 	require.Equal(t, run.ProjectionWritten, p.Outcome)

@@ -3,7 +3,6 @@ package hosting
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"os"
@@ -41,7 +40,6 @@ type host struct {
 	names []string // of the polled queues
 
 	runs      []need // of all open runs, from the last list
-	stores    map[string]*store.Store
 	polled    map[queue]polled
 	announced local.Capabilities
 }
@@ -53,8 +51,7 @@ type polled struct {
 }
 
 func newHost(o Options, self process.Identity) *host {
-	return &host{o: o, self: self, wake: make(chan struct{}, 1), stores: map[string]*store.Store{},
-		polled: map[queue]polled{}}
+	return &host{o: o, self: self, wake: make(chan struct{}, 1), polled: map[queue]polled{}}
 }
 
 // needs records what a run needs whose plan was read on this host.
@@ -156,7 +153,7 @@ func (h *host) find(ctx context.Context, needs []need) found {
 			}
 		}
 		all.Go(func() {
-			err := h.reachStore(ctx, &mu, n.store)
+			err := reachStore(ctx, n.store)
 			mu.Lock()
 			has.stores[n.store] = err
 			mu.Unlock()
@@ -169,27 +166,15 @@ func (h *host) find(ctx context.Context, needs []need) found {
 	return has
 }
 
-// reachStore checks a store. After a failure the next check opens it again, because opening it reads the credentials.
-func (h *host) reachStore(ctx context.Context, mu *sync.Mutex, url string) error {
+// reachStore checks a store.
+func reachStore(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	mu.Lock()
-	s := h.stores[url]
-	delete(h.stores, url)
-	mu.Unlock()
-	if s == nil {
-		var err error
-		if s, err = store.Open(ctx, url); err != nil {
-			return err
-		}
+	s, err := store.Open(ctx, url)
+	if err != nil {
+		return err
 	}
-	if err := s.Reach(ctx); err != nil {
-		return errors.Join(err, s.Close())
-	}
-	mu.Lock()
-	defer mu.Unlock()
-	h.stores[url] = s
-	return nil
+	return s.Reach(ctx)
 }
 
 // retire stops polling queues that the host no longer serves or no run needs. A queue of calls stays until none of its

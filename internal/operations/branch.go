@@ -105,7 +105,6 @@ func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
 	if serr != nil {
 		return Origin{}, serr
 	}
-	defer s.Close()
 	first, ferr := projector.LoadCheckpoint(ctx, blobs.Of(s), from.RunID, run.UnnamedID(1))
 	if ferr != nil || first.Start == nil {
 		if err == nil {
@@ -135,7 +134,6 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 	if err != nil {
 		return Started{}, err
 	}
-	defer s.Close()
 	c, source, err := o.branchPoint(ctx, s, from, b)
 	if err != nil {
 		return Started{}, err

@@ -86,7 +86,6 @@ func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*re
 	if err != nil {
 		return nil, nil, fmt.Errorf("the trees of the workspace are in the store: %w", err)
 	}
-	defer s.Close()
 	return compareStored(ctx, s, w.Start, w.Tree)
 }
 

@@ -224,7 +224,6 @@ func (g givenTo) read(ctx context.Context, name, digest string) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
 	if raw, err = s.Get(ctx, store.Digest(digest)); err != nil {
 		return nil, fmt.Errorf("read %s of run %s: %w", path.Base(name), g.claim.RunID, err)
 	}

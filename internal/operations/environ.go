@@ -120,7 +120,6 @@ func storedPlan(ctx context.Context, storeURL, digest string) (pipeline.Plan, er
 	if err != nil {
 		return plan, err
 	}
-	defer s.Close()
 	if err := s.GetJSON(ctx, store.Digest(digest), &plan); err != nil {
 		return plan, fmt.Errorf("read the plan: %w", err)
 	}

@@ -87,7 +87,6 @@ func TestEnvironmentIsNotPassedToOtherHosts(t *testing.T) {
 func TestStartPassesItsEnvironment(t *testing.T) {
 	o, d, f := terminal(t)
 	s := must(store.Open(t.Context(), o.Settings.Store))(t)
-	defer s.Close()
 	in := workflows.Input{
 		Target: contract.Target{RunID: "run-1", Dir: d.Root, Store: o.Settings.Store},
 		Claim:  run.Claim{RunID: "run-1", TaskQueue: "passbook"},

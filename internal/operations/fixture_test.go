@@ -107,7 +107,6 @@ func unchanged(t *testing.T, root string) func() {
 func testStore(t *testing.T) *store.Store {
 	t.Helper()
 	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
 
@@ -202,7 +201,6 @@ func journaled(t *testing.T, o Operator, id string, status run.Status) projector
 	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, Pipeline: "small", Store: o.Settings.Store, Host: o.Host,
 		CreatedAt: "2026-01-02T03:04:05.000Z"}))
 	s := must(store.Open(t.Context(), o.Settings.Store))(t)
-	defer s.Close()
 	events := []entry{{run.KindRunStart, run.RunStart{Pipeline: "small", RunID: id}}}
 	if status != "" {
 		events = append(events, runEnded(status))

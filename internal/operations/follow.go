@@ -141,7 +141,6 @@ func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	if f.Tree == nil {
 		return &SourceError{Source: w.Source, Why: fmt.Sprintf("run %s has recorded no tree of the folder",
 			f.Claim.RunID)}

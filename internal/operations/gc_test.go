@@ -55,7 +55,6 @@ func bothStores(t *testing.T, test func(*testing.T, *store.Store)) {
 	t.Run("file", func(t *testing.T) { test(t, testStore(t)) })
 	t.Run("s3", func(t *testing.T) {
 		s := must(store.Open(t.Context(), fakes3.Start(t)))(t)
-		defer s.Close()
 		test(t, s)
 	})
 }

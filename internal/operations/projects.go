@@ -206,7 +206,6 @@ func storeInput(ctx context.Context, in workflows.Input) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer s.Close()
 	digest, err := s.PutJSON(ctx, in)
 	return string(digest), err
 }

@@ -62,7 +62,6 @@ func Promote(ctx context.Context, dir projector.Dir, p Promotion) (Promoted, err
 	if err != nil {
 		return Promoted{}, err
 	}
-	defer s.Close()
 	r, err := dir.Result(ctx, blobs.Of(s))
 	if err != nil {
 		return Promoted{}, err

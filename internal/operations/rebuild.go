@@ -30,7 +30,6 @@ func (o Operator) RewriteDerived(ctx context.Context, d projector.Dir) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	return fsck.RewriteDerived(ctx, d, blobs.Of(s), blobs.ReadTree)
 }
 
@@ -44,7 +43,6 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	defer s.Close()
 	report(ctx, "Writing the directory", 0, 0)
 	return projector.At(dir).Rebuild(ctx, blobs.Of(s), src)
 }

@@ -79,7 +79,6 @@ func register(ctx context.Context, in workflows.Input) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	if _, err := s.Create(ctx, runsPrefix+in.Claim.RunID, raw); err != nil {
 		return fmt.Errorf("register run %s in its store: %w", in.Claim.RunID, err)
 	}

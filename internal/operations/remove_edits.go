@@ -24,7 +24,6 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 	if err != nil {
 		return err
 	}
-	defer blobs.Close()
 	e := edits{store: blobs, known: map[store.Digest]bool{}}
 	if s.work != nil && s.work.Kind == run.WorkspaceDir {
 		e.expect(ctx, s)

@@ -55,7 +55,6 @@ func (o Operator) removed(ctx context.Context, what string) (removed, error) {
 	if err != nil {
 		return s, err
 	}
-	defer blobs.Close()
 	note, err := removalOf(ctx, blobs, s.claim.RunID)
 	if err != nil {
 		return s, err
@@ -193,7 +192,6 @@ func (o Operator) registered(ctx context.Context, id string) (claim run.Claim, d
 	if err != nil {
 		return claim, "", err
 	}
-	defer s.Close()
 	note, err := removalOf(ctx, s, id)
 	if err != nil {
 		return claim, "", err

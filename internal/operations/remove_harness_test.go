@@ -43,7 +43,6 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 	m := &removal{t: t, f: &fakeTemporal{attributes: true}, source: must(filepath.EvalSymlinks(t.TempDir()))(t),
 		entry: filepath.Join(state, "runs", removedRun)}
 	m.s = must(store.Open(ctx, "file://"+filepath.Join(state, "store")))(t)
-	t.Cleanup(func() { require.NoError(t, m.s.Close()) })
 	write(t, m.source, map[string]string{"a.txt": "a\n"})
 	m.git("init", "-q", "-b", "main")
 	m.git("add", "-A")

@@ -148,7 +148,6 @@ func (o Operator) storeParts(ctx context.Context, p *Removable, _ Removal, s rem
 	if err != nil {
 		return err
 	}
-	defer blobs.Close()
 	var n Amount
 	for _, prefix := range []string{"calls/", "checkpoints/", "late/"} {
 		names, err := blobs.List(ctx, prefix+p.RunID+"/")
@@ -171,7 +170,6 @@ func (o Operator) storeParts(ctx context.Context, p *Removable, _ Removal, s rem
 			if err != nil {
 				return err
 			}
-			defer blobs.Close()
 			_, err = blobs.Create(ctx, removedPrefix+p.RunID, raw)
 			return err
 		})

@@ -128,7 +128,6 @@ func (o Operator) policyInForce(ctx context.Context, claim run.Claim, dir projec
 	if err != nil {
 		return p, err
 	}
-	defer blobs.Close()
 	if err := blobs.GetJSON(ctx, store.Digest(ref.Policy), &p); err != nil {
 		name, rerr := dir.InForce(layout.PolicyFile) // the store has lost it; the directory has a copy
 		raw, ferr := dir.ReadFile(name)
@@ -177,7 +176,6 @@ func (o Operator) catchUp(ctx context.Context, dir projector.Dir,
 	if err != nil {
 		return c, effective, err
 	}
-	defer s.Close()
 	known, head, err := o.inHistory(ctx, s, claim.RunID, effective)
 	if err != nil {
 		return c, effective, err
@@ -294,7 +292,6 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 	if err != nil {
 		return in, 0, err
 	}
-	defer s.Close()
 	restored, err := projector.Import(ctx, dir.Dir, blobs.Of(s), start, now.State)
 	if err != nil {
 		return in, restored, err

@@ -303,7 +303,6 @@ func TestForceOverrulesThePolicyAndRecordsIt(t *testing.T) {
 func TestRevertRebuildsACheckpoint(t *testing.T) {
 	o, d, f := closedRun(t, "", runEnded(run.Failed))
 	s := must(store.Open(t.Context(), o.Settings.Store))(t)
-	defer s.Close()
 	names := must(s.List(t.Context(), "checkpoints/r1/"))(t)
 	require.NotEmpty(t, names)
 	require.NoError(t, s.Replace(t.Context(), names[0], []byte("{}")))

@@ -155,7 +155,6 @@ func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.C
 	if err != nil {
 		return c, "", err
 	}
-	defer s.Close()
 	journal, start := now.Checkpoints, now.Start
 	if start.RunID == "" { // the run is open: its directory decides
 		journal = func() (projector.Names, error) { return projector.Checkpoints(dir.Dir) }
@@ -259,7 +258,6 @@ func (o Operator) refill(ctx context.Context, dir projector.Dir, claim run.Claim
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	return fsck.Refill(ctx, dir, c, fsck.RepairOptions{EffectiveStatus: effective, Blobs: blobs.Of(s),
 		Now: time.Now(), By: o.By})
 }

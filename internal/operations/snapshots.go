@@ -52,9 +52,6 @@ func OpenSnapshots(ctx context.Context, d projector.Dir) (*Snapshots, error) {
 	return &Snapshots{Versions: versions, dir: d, store: s}, nil
 }
 
-// Close closes the store.
-func (s *Snapshots) Close() error { return s.store.Close() }
-
 // Turns returns the versions that turns left.
 func (s *Snapshots) Turns() []rundir.Version {
 	return slices.DeleteFunc(slices.Clone(s.Versions),

@@ -329,7 +329,6 @@ func upload(ctx context.Context, def Definition, dir projector.Dir, url string) 
 	if err != nil {
 		return Stored{}, err
 	}
-	defer s.Close()
 	stored, err := def.Upload(ctx, s)
 	if err != nil {
 		return Stored{}, fmt.Errorf("store the inputs in %s: %w", url, err)

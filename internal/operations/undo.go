@@ -143,7 +143,6 @@ func (b *beginning) unregister(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
 	if _, err := registration(ctx, s, b.claim.RunID); errors.Is(err, store.ErrMissing) {
 		return nil
 	}

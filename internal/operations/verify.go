@@ -74,7 +74,6 @@ func Verify(ctx context.Context, settings config.Settings, dir projector.Dir, se
 	if v.store, err = OpenStore(ctx, claim.Store); err != nil {
 		return Verified{}, err
 	}
-	defer v.store.Close()
 	v.settings, v.secrets, v.host = settings, secrets, sandbox.Examine()
 	if v.variables, err = verifyVariables(settings.StateDir, claim.RunID); err != nil {
 		return Verified{}, err

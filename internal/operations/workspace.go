@@ -175,7 +175,6 @@ func prepareIn(ctx context.Context, def *Definition, dir projector.Dir, claim ru
 	if err != nil {
 		return nil, err
 	}
-	defer s.Close()
 	return prepare(ctx, s, def, dir, claim)
 }
 

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	_ "gocloud.dev/blob/memblob"
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -68,9 +67,8 @@ type story struct {
 }
 
 func newStory(t testing.TB) *story {
-	s, err := store.Open(t.Context(), "mem://")
+	s, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return &story{t: t, blobs: memory{blobs.Of(s)}}
 }
 

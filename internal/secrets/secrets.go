@@ -87,14 +87,13 @@ func LearnKeys(r *redact.Redactor, settings config.Settings) {
 }
 
 // keyOf reads the key of a store's marks, and creates it if there is none.
-func keyOf(url string) (key []byte, err error) {
+func keyOf(url string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	s, err := store.Open(ctx, url)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	return StoreKey(ctx, s)
 }
 

@@ -17,8 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 )
 
-// folder is a store in a folder of this host with one file per blob or name. The names are those of gocloud's
-// fileblob, which does not fsync and is not used.
+// folder is a store in a folder of this host with one file per blob or name.
 type folder struct {
 	root       string
 	disk       durable.Disk
@@ -56,8 +55,6 @@ func openFolder(u *url.URL, disk durable.Disk) (*folder, error) {
 	f := &folder{root: filepath.Clean(u.Path), disk: disk}
 	return f, f.disk.Mkdir(f.root, 0o700)
 }
-
-func (f *folder) close() error { return nil }
 
 func (f *folder) where(name string) string { return filepath.Join(f.root, filepath.FromSlash(name)) }
 

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob/fileblob"
 
 	"github.com/passbook-run/passbook/internal/durable"
 )
@@ -177,24 +176,11 @@ func TestChangingFileIsNotStored(t *testing.T) {
 	require.False(t, there)
 }
 
-func TestFolderIsPrivateAndCompatible(t *testing.T) {
-	s, f := openTestFolder(t)
+func TestFolderIsPrivate(t *testing.T) {
+	_, f := openTestFolder(t)
 	info, err := os.Stat(f.root)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-
-	d, err := s.Put(t.Context(), []byte("hello"))
-	require.NoError(t, err)
-	_, err = s.Create(t.Context(), "calls/r~1/claim-1", []byte("mine"))
-	require.NoError(t, err)
-	b, err := fileblob.OpenBucket(f.root, nil)
-	require.NoError(t, err)
-	defer b.Close()
-	for name, want := range map[string]string{d.name(): "hello", "calls/r~1/claim-1": "mine"} {
-		got, err := b.ReadAll(t.Context(), name)
-		require.NoError(t, err)
-		require.Equal(t, want, string(got))
-	}
 }
 
 func TestCrashLeftoversAreNotListed(t *testing.T) {

@@ -6,7 +6,7 @@
 // verified.
 //
 // Only [Store.Remove] deletes. A blob that is put again gets a new time, to within an hour, so that used
-// blobs never look old. The drivers of cloud services are in store/clouds; a program that needs them imports it.
+// blobs never look old.
 package store
 
 import (
@@ -59,7 +59,6 @@ type medium interface {
 	where(name string) string
 	reach(ctx context.Context) error
 	sync() error // makes what was created unsynced durable
-	close() error
 }
 
 // batch is a set of puts that become durable together.
@@ -79,9 +78,9 @@ type Store struct {
 	medium medium
 }
 
-// Open opens the store at a bucket URL: file:///var/lib/passbook/store, or one of a driver that the program
-// imports, such as s3://bucket?region=eu-central-1. The folder of a file:// URL is created, readable by this user
-// only. A bucket must exist; a missing one is reported at the first use.
+// Open opens the store at a URL: file:///var/lib/passbook/store, or a bucket such as
+// s3://bucket?region=eu-central-1. The folder of a file:// URL is created, readable by this user only. A bucket must
+// exist; a missing one is reported at the first use. There is nothing to close: buckets share their connections.
 func Open(ctx context.Context, rawURL string) (*Store, error) {
 	return OpenOn(ctx, durable.Disk{}, rawURL)
 }
@@ -96,16 +95,13 @@ func OpenOn(ctx context.Context, disk durable.Disk, rawURL string) (*Store, erro
 	if u.Scheme == "file" {
 		m, err = openFolder(u, disk)
 	} else {
-		m, err = openBucket(ctx, u)
+		m, err = openBucket(u)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open the store %s: %w", rawURL, err)
 	}
 	return &Store{url: rawURL, medium: m}, nil
 }
-
-// Close frees the store's connections.
-func (s *Store) Close() error { return s.medium.close() }
 
 // Reach returns nil if the store responds and is readable. It reads almost nothing.
 func (s *Store) Reach(ctx context.Context) error { return s.medium.reach(ctx) }

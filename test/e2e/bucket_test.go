@@ -40,6 +40,6 @@ func TestMissingBucket(t *testing.T) {
 	h := newEnv(t, "PASSBOOK_STORE="+strings.Replace(fakes3.Start(t), "s3://passbook?", "s3://nowhere?", 1))
 	output, code := h.try("run", "--config", tiny(), "--output-dir", h.dir("run"))
 	require.NotZero(t, code)
-	require.Contains(t, output, "NoSuchBucket")
+	require.Contains(t, output, "bucket does not exist")
 	require.NoFileExists(t, h.dir("run/events.jsonl"))
 }

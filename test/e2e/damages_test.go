@@ -144,7 +144,6 @@ func (l *subject) survives(name string) {
 	}
 	s, err := store.Open(t.Context(), l.o.Settings.Store)
 	require.NoError(t, err)
-	defer s.Close()
 	_, err = fsck.Repair(t.Context(), l.dir, fsck.RepairOptions{Apply: true, Blobs: blobs.Of(s), Now: time.Now(),
 		By: "tests", ReadTree: blobs.ReadTree})
 	require.NoError(t, err)

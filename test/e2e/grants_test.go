@@ -45,7 +45,6 @@ stages: [{name: one, steps: [{run: "`+command+`"}, {role: judge}]}]
 	require.Empty(t, problems)
 	s, err := store.Open(t.Context(), url)
 	require.NoError(t, err)
-	defer s.Close()
 	digest, err := s.PutJSON(t.Context(), pipeline.Expand(def))
 	require.NoError(t, err)
 	return string(digest)

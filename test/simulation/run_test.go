@@ -231,7 +231,7 @@ func (w *world) input() (in workflows.Input, err error) {
 			*ev.Workspace, err = w.workspace(ctx, s, p)
 		}
 	}
-	return w.target(claim, ev), errors.Join(err, s.Close())
+	return w.target(claim, ev), err
 }
 
 // stored is the plan of a definition, and its source in the store.
@@ -278,7 +278,6 @@ func (w *world) reopened() (in workflows.Input, err error) {
 	if err != nil {
 		return in, err
 	}
-	defer s.Close()
 	claim, err := w.dir.Claim()
 	if err != nil {
 		return in, err

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	_ "gocloud.dev/blob/memblob"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
@@ -80,9 +79,8 @@ func (s *story) add(kind run.Kind, payload any) {
 
 // begin starts a run that revises a page.
 func begin(t testing.TB, id string, began time.Time) *story {
-	bucket, err := store.Open(t.Context(), "mem://")
+	bucket, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, bucket.Close()) })
 	s := &story{t: t, id: id, blobs: memory{blobs.Of(bucket)}, began: began}
 	inputs, err := json.Marshal(rundir.Inputs{Version: 1})
 	require.NoError(t, err)

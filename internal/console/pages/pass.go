@@ -2,7 +2,6 @@ package pages
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -85,8 +84,9 @@ func (s *site) pass(r *http.Request) (view, error) {
 		body.Left = append(body.Left, s.h.ProblemOf(err).Message)
 	}
 	contents := operations.OpenContents(r.Context(), sub.dir.Dir)
+	defer contents.Close()
 	body.Changes, body.More, err = report.ChangesOf(sub.dir.Dir, seq, report.Options{Contents: contents.Copy})
-	if err = errors.Join(err, contents.Close()); err != nil {
+	if err != nil {
 		return view{}, err
 	}
 	if err := body.boundary(); err != nil {

@@ -20,7 +20,6 @@ func saved(t *testing.T, moments ...map[string]string) (*store.Store, []tree.Tre
 	t.Helper()
 	s, err := store.Open(t.Context(), "file://"+filepath.Join(t.TempDir(), "store"))
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	var trees []tree.Tree
 	for _, files := range moments {
 		dir := t.TempDir()

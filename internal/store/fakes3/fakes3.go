@@ -14,14 +14,10 @@ import (
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"github.com/stretchr/testify/require"
-
-	_ "github.com/passbook-run/passbook/internal/store/clouds"
 )
 
 // env is what a client needs, besides the URL.
-var env = map[string]string{
-	"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_EC2_METADATA_DISABLED": "true",
-}
+var env = map[string]string{"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 // setEnv sets the variables for this process and its children. They are the same for every test, so parallel tests
 // may share them.

@@ -8,62 +8,45 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"gocloud.dev/blob"
-	"gocloud.dev/blob/fileblob"
 
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 )
 
-// bucketOf opens the bucket of a store.
-func bucketOf(t *testing.T, s *store.Store) *blob.Bucket {
-	t.Helper()
-	var b *blob.Bucket
-	if path, isFile := strings.CutPrefix(s.URL(), "file://"); isFile {
-		b = must(fileblob.OpenBucket(path, &fileblob.Options{Metadata: fileblob.MetadataDontWrite}))(t)
-	} else {
-		b = must(blob.OpenBucket(t.Context(), s.URL()))(t)
-	}
-	t.Cleanup(func() { require.NoError(t, b.Close()) })
-	return b
-}
-
 // TestDamageIsNamedAndNeverCheckedOut damages one blob after another.
 func TestDamageIsNamedAndNeverCheckedOut(t *testing.T) {
 	files := map[string]string{"a": "precious", "d/b": "valid", "z": "last"}
-	onEach(t, func(t *testing.T, s *store.Store) {
-		from := t.TempDir()
-		for path, content := range files {
-			lay(t, from, file(path, content))
+	s, from := openStore(t), t.TempDir()
+	for path, content := range files {
+		lay(t, from, file(path, content))
+	}
+	saved := save(t, s, from, nil)
+	of := map[store.Digest]string{saved.Digest: ""}
+	for path, content := range files {
+		of[store.DigestOf([]byte(content))] = path
+	}
+	for d, path := range of {
+		blob := filepath.Join(strings.TrimPrefix(s.URL(), "file://"), "blobs", string(d[:2]), string(d[2:]))
+		valid := must(os.ReadFile(blob))(t)
+		for at := range min(len(valid), 3) {
+			bytes := append([]byte{}, valid...)
+			bytes[at] ^= 0x20
+			require.NoError(t, os.WriteFile(blob, bytes, 0o600))
+			to := t.TempDir()
+			_, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
+			damage := (*store.DamagedError)(nil)
+			require.ErrorAs(t, err, &damage)
+			require.Equal(t, d, damage.Digest)
+			require.ErrorContains(t, err, path)
+			requireOnly(t, to, files, path)
 		}
-		saved, bucket := save(t, s, from, nil), bucketOf(t, s)
-		of := map[store.Digest]string{saved.Digest: ""}
-		for path, content := range files {
-			of[store.DigestOf([]byte(content))] = path
-		}
-		for d, path := range of {
-			key := "blobs/" + string(d[:2]) + "/" + string(d[2:])
-			valid := must(bucket.ReadAll(t.Context(), key))(t)
-			for at := range min(len(valid), 3) {
-				bytes := append([]byte{}, valid...)
-				bytes[at] ^= 0x20
-				require.NoError(t, bucket.WriteAll(t.Context(), key, bytes, nil))
-				to := t.TempDir()
-				_, err := tree.Checkout(t.Context(), s, saved.Digest, to, tree.Rules{})
-				damage := (*store.DamagedError)(nil)
-				require.ErrorAs(t, err, &damage)
-				require.Equal(t, d, damage.Digest)
-				require.ErrorContains(t, err, path)
-				requireOnly(t, to, files, path)
-			}
-			require.NoError(t, bucket.Delete(t.Context(), key))
-			_, err := tree.Checkout(t.Context(), s, saved.Digest, t.TempDir(), tree.Rules{})
-			require.ErrorIs(t, err, store.ErrMissing)
-			require.ErrorContains(t, err, string(d))
-			require.NoError(t, bucket.WriteAll(t.Context(), key, valid, nil))
-		}
-		must(tree.Checkout(t.Context(), s, saved.Digest, t.TempDir(), tree.Rules{}))(t)
-	})
+		require.NoError(t, os.Remove(blob))
+		_, err := tree.Checkout(t.Context(), s, saved.Digest, t.TempDir(), tree.Rules{})
+		require.ErrorIs(t, err, store.ErrMissing)
+		require.ErrorContains(t, err, string(d))
+		require.NoError(t, os.WriteFile(blob, valid, 0o600))
+	}
+	must(tree.Checkout(t.Context(), s, saved.Digest, t.TempDir(), tree.Rules{}))(t)
 }
 
 // requireOnly compares what was checked out with the valid files.

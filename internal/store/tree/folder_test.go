@@ -18,7 +18,6 @@ import (
 // TestFolderProblems distinguishes errors of the folder from those of the store.
 func TestFolderProblems(t *testing.T) {
 	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
-	defer s.Close()
 	var folder *FolderError
 
 	dir := t.TempDir()

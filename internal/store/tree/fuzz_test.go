@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
-	_ "gocloud.dev/blob/memblob"
 
 	"github.com/passbook-run/passbook/internal/store"
 )
@@ -47,7 +46,7 @@ func FuzzManifest(f *testing.F) {
 			),
 		)
 	}
-	s, err := store.Open(f.Context(), "mem://")
+	s, err := store.Open(f.Context(), "file://"+f.TempDir())
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, _ = ReadManifest(data)

@@ -44,8 +44,7 @@ func TestTrackedFilesAreNotSecrets(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600))
 	}
-	s := must(store.Open(t.Context(), "mem://"))(t)
-	defer s.Close()
+	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
 	saved := must(Save(t.Context(), s, dir, Rules{Tracked: []string{"config/tls.key", ".aws/sub/known"}}, nil))(t)
 	var files []string
 	for _, e := range saved.Tree.Entries {

@@ -38,7 +38,7 @@ func TestPatternsMeanWhatGitMeans(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
 	}
 	git(t, dir, "init", "-q")
-	s := must(store.Open(t.Context(), "mem://"))(t)
+	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
 	for _, patterns := range rows {
 		t.Run(strings.Join(patterns, " then "), func(t *testing.T) {
 			exclude := strings.Join(patterns, "\n") + "\n"

@@ -24,9 +24,7 @@ func onEach(t *testing.T, test func(*testing.T, *store.Store)) {
 
 func open(t *testing.T, url string) *store.Store {
 	t.Helper()
-	s := must(store.Open(t.Context(), url))(t)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
+	return must(store.Open(t.Context(), url))(t)
 }
 
 func openStore(t *testing.T) *store.Store { return open(t, "file://"+t.TempDir()) }
