@@ -204,13 +204,14 @@ func testFromRunPlan(t *testing.T, h *environment) {
 
 	next := h.trial(t)
 	next.source, next.steer, next.before = tr.source, tr.steer, tr.before
-	next.begin("--from-run-plan", parent.RunID)
+	next.begin("--from-run-plan", parent.RunID, "--task", "")
 	next.over(run.Done)
 	require.Equal(t, "planner implementer reviewer", next.calls(), "the plan was made once")
 	for _, prompt := range []string{"prompt-implementer-1", "prompt-reviewer-1"} {
 		require.Contains(t, string(read(t, filepath.Join(next.steer, prompt))), "The plan: add a line to work.txt.")
 	}
 	require.Equal(t, parent.RunID, metaOf(t, next.dir).Parent.RunID)
+	require.Equal(t, parent.State.Task, metaOf(t, next.dir).State.Task)
 	require.Equal(t, "line 1\nline 2", next.git("show", "result:work.txt"))
 	next.untouched("result")
 }
