@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -104,7 +105,11 @@ func (h Host) Definition(in StartInput) (def operations.Definition, dir string, 
 	if in.Directory == "" && in.Request != "" { // repeated, it finds the run
 		dir = filepath.Join(h.Settings.RunRoot, fmt.Sprintf("%s-%.12s", def.Plan.Pipeline, layout.Digest([]byte(in.Request))))
 	}
-	if err := def.Ask(strings.TrimSpace(in.Task), in.Source, in.Dirty); err != nil {
+	task := strings.TrimSpace(in.Task)
+	if def.Follow != nil && task == "" {
+		task = def.Follow.Task
+	}
+	if err := def.Ask(task, in.Source, in.Dirty); err != nil {
 		return def, "", &InputError{err}
 	}
 	return def, dir, nil
@@ -157,7 +162,11 @@ func (h Host) Prepare(ctx context.Context, def operations.Definition, dir string
 		return d, closed, err
 	}
 	if _, err := d.Claim(); errors.Is(err, rundir.ErrNoRun) {
-		return d, nil, operations.CheckSource(ctx, def, d)
+		var env []string // of calls on this host
+		if h.Settings.LocalStore() {
+			env = os.Environ()
+		}
+		return d, nil, operations.CheckStart(ctx, def, d, env)
 	}
 	return d, nil, nil
 }

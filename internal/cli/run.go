@@ -55,7 +55,7 @@ and the commands to choose from. Ctrl+C pauses after the running pass; a second 
 	cmd.Flags().StringVar(&in.Dirty, "dirty", "",
 		dirtyUsage)
 	cmd.Flags().StringVar(&in.FollowUp, "follow-up", "", "a finished run to continue with a new --task")
-	cmd.Flags().StringVar(&in.FromRunPlan, "from-run-plan", "", "a finished run whose plan to implement")
+	cmd.Flags().StringVar(&in.FromRunPlan, "from-run-plan", "", "a finished run whose plan to implement, with its task")
 	return cmd
 }
 

@@ -26,6 +26,7 @@ const (
 // Follow is the run that a new one follows up, and what that takes over from it.
 type Follow struct {
 	Mode      string
+	Task      string // of the run; empty: it had none
 	Dir       projector.Dir
 	Claim     run.Claim
 	Workspace *rundir.Workspace // as the run left it
@@ -69,6 +70,9 @@ func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) 
 	}
 	f := &Follow{Mode: mode, Dir: dir, Claim: claim, Workspace: meta.Workspace, Tree: s.Tree, Artifact: s.Artifact,
 		Delivered: s.Delivery != nil && s.Delivery.Delivered}
+	if s.Task != claim.Pipeline {
+		f.Task = s.Task
+	}
 	if mode == FromRunPlan {
 		return f, f.skip(def, meta.History, s.Replies)
 	}

@@ -54,7 +54,7 @@ func (o Operator) members(ctx context.Context, def Definition, dir projector.Dir
 	for _, p := range def.Plan.Projects {
 		m, err := o.member(def, p)
 		if err == nil {
-			err = CheckSource(ctx, m.Definition, projectDir(dir, p.Alias))
+			err = CheckStart(ctx, m.Definition, projectDir(dir, p.Alias), o.ownPrograms())
 		}
 		if err != nil {
 			return nil, fmt.Errorf("project %s: %w", p.Alias, err)

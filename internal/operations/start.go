@@ -116,7 +116,7 @@ func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) 
 			def.Plan.Budget.USD); err != nil {
 			return Started{}, err
 		}
-		if err := CheckSource(ctx, def, dir); err != nil {
+		if err := CheckStart(ctx, def, dir, o.ownPrograms()); err != nil {
 			return Started{}, err
 		}
 		if _, err := o.members(ctx, def, dir); err != nil {
@@ -135,6 +135,14 @@ func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) 
 	return o.found(ctx, def, dir, claim)
 }
 
+// ownPrograms is the environment in which the agents of a run on this host are looked up; nil: others may make its calls.
+func (o Operator) ownPrograms() []string {
+	if !o.Settings.LocalStore() {
+		return nil
+	}
+	return o.Environ
+}
+
 // startFresh archives the run of a directory, unless it is live, and starts a new one, because an operator asks for it.
 func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim) (Started, error) {
 	now, err := dir.Now()
@@ -145,7 +153,7 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 	if effective.Liveness == run.LiveOpen || effective.Liveness == run.LiveUnknown && !effective.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "--fresh"}
 	}
-	if err := CheckSource(ctx, def, dir); err != nil {
+	if err := CheckStart(ctx, def, dir, o.ownPrograms()); err != nil {
 		return Started{}, err
 	}
 	to, err := dir.Archive(ctx)
@@ -214,7 +222,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		if claim.ConfigHash != def.Plan.ConfigHash {
 			return o.startFresh(ctx, def, dir, claim)
 		}
-		if err := CheckSource(ctx, def, dir); err != nil {
+		if err := CheckStart(ctx, def, dir, o.ownPrograms()); err != nil {
 			return st, err
 		}
 		stored, err := upload(ctx, def, dir, claim.Store)
