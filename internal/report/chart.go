@@ -1,41 +1,65 @@
 package report
 
 import (
-	"bytes"
+	"cmp"
 	"fmt"
-	"html/template"
-	"image/color"
-	"regexp"
+	"math"
+	"slices"
+	"strconv"
 	"strings"
-
-	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/vg"
-	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgsvg"
+	"unicode/utf8"
 )
 
-// Chart is one drawing in two shapes, as SVG. Its colours are variables of the page's style, for light and dark themes.
+// Chart is one drawing in two shapes. The template "drawing" writes a shape as SVG, whose colours are variables of the
+// page's style, for light and dark themes.
 type Chart struct {
 	Title        string // description for screen readers
-	Wide, Narrow template.HTML
+	Wide, Narrow shape
 	Legend       []Key
 }
+
+// hues is the number of colours for series.
+const hues = 6
 
 // Key is an entry of the legend.
 type Key struct {
 	Name   string
-	Ink    int
+	Ink    int // 1 to 6: --c1 to --c6
 	Dashed bool
 }
 
-// Inks of a drawing, by the style variables that they become: 1 to hues are --c1 to --c6.
-const (
-	hues  = 6
-	text  = 7
-	grid  = 8
-	faint = 9
-)
+// shape is a drawing of one size. Y grows downwards.
+type shape struct {
+	Width, Height, Left, Right, Bottom px
+	Rows, Columns                      []mark // of the axes
+	Bars                               []rect
+	Lines                              []curve
+}
+
+// px is a length or a position.
+type px float64
+
+func (p px) String() string { return strconv.FormatFloat(math.Round(float64(p)*100)/100, 'f', -1, 64) }
+
+type mark struct {
+	At    px
+	Label string
+}
+
+type rect struct {
+	X, Y, Width, Height px
+	Ink                 int
+}
+
+type curve struct {
+	Path   string
+	Ink    int
+	Dashed bool
+	Dots   []spot
+	Radius px
+}
+
+type spot struct{ X, Y px }
 
 // bars are the bars of one series, stacked on the series before.
 type bars struct {
@@ -44,11 +68,13 @@ type bars struct {
 	values []float64
 }
 
+type point struct{ X, Y float64 }
+
 // line is a line through points, dots, or both.
 type line struct {
 	name   string
 	ink    int
-	points plotter.XYs
+	points []point
 	dashed bool
 	step   bool
 	dots   bool
@@ -66,207 +92,179 @@ type drawing struct {
 }
 
 // chart draws both shapes.
-func (d drawing) chart() (*Chart, error) {
-	c := &Chart{Title: d.title}
+func (d drawing) chart() *Chart {
+	c := &Chart{Title: d.title, Wide: d.shape(720, 220), Narrow: d.shape(340, 200)}
 	for _, b := range d.bars {
 		c.Legend = append(c.Legend, Key{Name: b.name, Ink: b.ink})
 	}
 	for _, l := range d.lines {
-		if l.name != "" {
-			c.Legend = append(c.Legend, Key{Name: l.name, Ink: l.ink, Dashed: l.dashed})
-		}
+		c.Legend = append(c.Legend, Key{Name: l.name, Ink: l.ink, Dashed: l.dashed})
 	}
-	for _, shape := range []struct {
-		to            *template.HTML
-		width, height vg.Length
-	}{{&c.Wide, 720, 220}, {&c.Narrow, 340, 200}} {
-		svg, err := d.svg(shape.width, shape.height)
-		if err != nil {
-			return nil, fmt.Errorf("chart %q: %w", d.title, err)
-		}
-		*shape.to = svg
-	}
-	return c, nil
+	return c
 }
 
-func (d drawing) svg(width, height vg.Length) (template.HTML, error) {
-	p := d.plot()
-	if err := d.addBars(p, width); err != nil {
-		return "", err
-	}
-	for _, l := range d.lines {
-		if err := l.add(p); err != nil {
-			return "", err
-		}
-	}
-	p.Y.Min, p.Y.Max = 0, max(p.Y.Max, d.top, 0)*1.04
-	if p.Y.Max == 0 {
-		p.Y.Max = 1
-	}
-	canvas := vgsvg.NewWith(vgsvg.UseWH(width, height))
-	p.Draw(draw.New(canvas))
-	var out bytes.Buffer
-	if _, err := canvas.WriteTo(&out); err != nil {
-		return "", err
-	}
-	return inPage(out.String()), nil
+// frame is the area between the axes.
+type frame struct{ left, right, top, bottom, minX, maxX, maxY float64 }
+
+func (f frame) x(v float64) px {
+	return px(f.left + (v-f.minX)/(f.maxX-f.minX)*(f.right-f.left))
 }
 
-// plot returns an empty plot in the style of the page.
-func (d drawing) plot() *plot.Plot {
-	p := plot.New()
-	p.BackgroundColor = color.Transparent
-	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
-		axis.LineStyle.Width = 0
-		axis.Tick.LineStyle.Width = 0
-		axis.Tick.Length = 3
-		axis.Tick.Label.Color = ink(text)
-		axis.Tick.Label.Font.Variant = "Sans"
-		axis.Tick.Label.Font.Size = 10
-	}
-	p.X.Padding, p.Y.Padding, p.X.Tick.Length = 6, 4, 7
+func (f frame) y(v float64) px { return px(f.bottom - v/f.maxY*(f.bottom-f.top)) }
+
+func (d drawing) shape(width, height float64) shape {
 	x, y := d.x, d.y
 	if len(d.bars) > 0 { // counts, and numbers of what is counted
-		if x == nil {
-			x = whole
-		}
-		if y == nil {
-			y = whole
-		}
+		x, y = or(x, whole), or(y, whole)
 	}
-	p.X.Tick.Marker, p.Y.Tick.Marker = labels(x, 9), labels(y, 6)
-	lines := plotter.NewGrid()
-	lines.Vertical.Width, lines.Horizontal.Width, lines.Horizontal.Color = 0, 0.75, ink(grid)
-	p.Add(lines)
-	return p
+	x, y = or(x, plain), or(y, plain)
+	f := frame{right: width - 14, top: 8, bottom: height - 22}
+	f.minX, f.maxX, f.maxY = d.extent()
+	rows := ticks(0, f.maxY, 6, y)
+	for _, r := range rows {
+		f.left = max(f.left, 14+6.2*float64(utf8.RuneCountInString(r.label)))
+	}
+	s := shape{Width: px(width), Height: px(height), Left: px(f.left), Right: px(f.right), Bottom: px(height - 6),
+		Bars: d.stacked(f)}
+	for _, r := range rows {
+		s.Rows = append(s.Rows, mark{f.y(r.at), r.label})
+	}
+	columns := d.columns(width)
+	if columns == nil {
+		columns = ticks(f.minX, f.maxX, int(width/80), x)
+	}
+	for _, c := range columns {
+		s.Columns = append(s.Columns, mark{f.x(c.at), c.label})
+	}
+	for _, l := range d.lines {
+		s.Lines = append(s.Lines, l.curve(f))
+	}
+	return s
 }
 
-func (d drawing) addBars(p *plot.Plot, width vg.Length) error {
-	if len(d.bars) == 0 {
-		return nil
+func or(f, otherwise func(float64) string) func(float64) string {
+	if f == nil {
+		return otherwise
 	}
-	n := len(d.bars[0].values)
-	if n == 0 {
-		return nil
-	}
-	var below *plotter.BarChart
-	for _, b := range d.bars {
-		chart, err := plotter.NewBarChart(plotter.Values(b.values), min(34, max(1, (width-60)/vg.Length(n)*0.72)))
-		if err != nil {
-			return err
+	return f
+}
+
+func plain(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+
+// extent returns the ranges of the axes.
+func (d drawing) extent() (minX, maxX, maxY float64) {
+	minX, maxX, maxY = math.Inf(1), math.Inf(-1), d.top
+	for _, l := range d.lines {
+		for _, p := range l.points {
+			minX, maxX, maxY = min(minX, p.X), max(maxX, p.X), max(maxY, p.Y)
 		}
-		chart.Color, chart.LineStyle.Width, chart.XMin = ink(b.ink), 0, 1
-		if below != nil {
-			chart.StackOn(below)
-		}
-		below = chart
-		p.Add(chart)
 	}
-	p.X.Min, p.X.Max = 0.4, float64(n)+0.6
-	if d.names != nil {
-		ticks := make(plot.ConstantTicks, n)
-		each := (n*22 + int(width) - 1) / int(width) // maximum number of names side by side
-		for i, name := range d.names {
-			ticks[i] = plot.Tick{Value: float64(i + 1)}
-			if i%each == 0 {
-				ticks[i].Label = short(name, max(3, each*int(width)/n/7))
+	if n := d.count(); n > 0 {
+		minX, maxX = 0.4, float64(n)+0.6
+		for i := range n {
+			sum := 0.0
+			for _, b := range d.bars {
+				sum += b.values[i]
 			}
+			maxY = max(maxY, sum)
 		}
-		p.X.Tick.Marker = ticks
 	}
-	return nil
+	switch {
+	case minX > maxX:
+		minX, maxX = 0, 1
+	case minX == maxX:
+		minX, maxX = minX-0.5, maxX+0.5
+	}
+	return minX, maxX, cmp.Or(maxY*1.04, 1)
 }
 
-func (l line) add(p *plot.Plot) error {
-	path, dots, err := plotter.NewLinePoints(l.points)
-	if err != nil {
-		return err
+// count returns the number of bars side by side.
+func (d drawing) count() int {
+	if len(d.bars) == 0 {
+		return 0
 	}
-	path.Color, path.Width = ink(l.ink), 1.75
-	if l.step {
-		path.StepStyle = plotter.PostStep
+	return len(d.bars[0].values)
+}
+
+// stacked returns the bars.
+func (d drawing) stacked(f frame) []rect {
+	n := d.count()
+	width := min(34, max(1, (f.right-f.left)/float64(n)*0.72))
+	var all []rect
+	below := make([]float64, n)
+	for _, b := range d.bars {
+		for i, v := range b.values {
+			low, high := f.y(below[i]), f.y(below[i]+v)
+			below[i] += v
+			all = append(all, rect{f.x(float64(i+1)) - px(width/2), high, px(width), low - high, b.ink})
+		}
 	}
-	if l.dashed {
-		path.Dashes, path.Width = []vg.Length{4, 4}, 1.25
+	return all
+}
+
+// tick is a mark of an axis.
+type tick struct {
+	at    float64
+	label string
+}
+
+// columns returns the names of the bars, as far as they fit.
+func (d drawing) columns(width float64) []tick {
+	var all []tick
+	n := len(d.names)
+	each := int(math.Ceil(float64(n) * 22 / width)) // maximum number of names side by side
+	for i, name := range d.names {
+		if i%each == 0 {
+			all = append(all, tick{float64(i + 1), short(name, max(3, each*int(width)/n/7))})
+		}
+	}
+	return all
+}
+
+// ticks returns at most so many marks at round numbers.
+func ticks(low, high float64, most int, write func(float64) string) []tick {
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(most))))
+	for _, factor := range []float64{1, 2, 5, 10} {
+		if (high-low)/(step*factor) < float64(most) {
+			step *= factor
+			break
+		}
+	}
+	var all []tick
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		label := write(math.Round(i*step*1e9) / 1e9)
+		// a mark between two labels has none, or that of the mark before
+		if label != "" && !slices.ContainsFunc(all, func(t tick) bool { return t.label == label }) {
+			all = append(all, tick{i * step, label})
+		}
+	}
+	return all
+}
+
+func (l line) curve(f frame) curve {
+	c := curve{Ink: l.ink, Dashed: l.dashed, Radius: 3.5}
+	if l.bare {
+		c.Radius = 2.5
+	}
+	var path strings.Builder
+	for i, p := range l.points {
+		x, y := f.x(p.X), f.y(p.Y)
+		switch {
+		case i == 0:
+			fmt.Fprintf(&path, "M%s %s", x, y)
+		case l.step:
+			fmt.Fprintf(&path, "H%sV%s", x, y)
+		default:
+			fmt.Fprintf(&path, "L%s %s", x, y)
+		}
+		if l.dots {
+			c.Dots = append(c.Dots, spot{x, y})
+		}
 	}
 	if !l.bare {
-		p.Add(path)
+		c.Path = path.String()
 	}
-	if l.dots {
-		dots.Color, dots.Shape, dots.Radius = ink(l.ink), draw.CircleGlyph{}, 3.5
-		if l.bare {
-			dots.Radius = 2.5
-		}
-		p.Add(dots)
-	}
-	return nil
-}
-
-// labels limits the labelled marks of an axis.
-func labels(write func(float64) string, most int) plot.Ticker {
-	return plot.TickerFunc(func(low, high float64) []plot.Tick {
-		var kept []plot.Tick
-		for _, t := range (plot.DefaultTicks{}).Ticks(low, high) {
-			if t.IsMinor() {
-				continue
-			}
-			if write != nil {
-				t.Label = write(t.Value)
-			}
-			if t.Label == "" {
-				continue
-			}
-			if len(kept) > 0 && kept[len(kept)-1].Label == t.Label {
-				continue // a mark between two labels
-			}
-			kept = append(kept, t)
-		}
-		for len(kept) > most {
-			half := kept[:0]
-			for i := 0; i < len(kept); i += 2 {
-				half = append(half, kept[i])
-			}
-			kept = half
-		}
-		return kept
-	})
-}
-
-// ink is a colour that is replaced by a style variable on the page.
-func ink(n int) color.Color { return color.NRGBA{R: 1, G: uint8(n), B: 1, A: 255} }
-
-var inkShape = regexp.MustCompile(`(fill|stroke):#01(0[1-9])01`)
-
-// inPage adapts a drawing to the page: it removes size and fonts, and replaces colours. Styles become attributes, which
-// the policy of a page that allows no inline style does not forbid. Text in it is already escaped.
-func inPage(svg string) template.HTML {
-	_, svg, _ = strings.Cut(svg, "viewBox=")
-	svg = inkShape.ReplaceAllStringFunc(svg, func(m string) string {
-		name, _, _ := strings.Cut(m, ":")
-		n := int(m[len(m)-3] - '0')
-		if n <= hues {
-			return fmt.Sprintf("%s:var(--c%d)", name, n)
-		}
-		return name + ":var(" + map[int]string{text: "--muted", grid: "--line", faint: "--faint"}[n] + ")"
-	})
-	svg = fontShape.ReplaceAllString(svg, "")
-	svg = styleShape.ReplaceAllStringFunc(svg, attributes)
-	return template.HTML(`<svg aria-hidden="true" viewBox=` + svg) //nolint:gosec // the library escapes texts
-}
-
-var fontShape = regexp.MustCompile(`font-family:[^;"]*;font-variant:[^;"]*;font-weight:[^;"]*;font-style:[^;"]*;?`)
-
-var styleShape = regexp.MustCompile(`style="[^"]*"`)
-
-// attributes returns a style as attributes of the element.
-func attributes(style string) string {
-	var out []string
-	for _, one := range strings.Split(strings.TrimSuffix(strings.TrimPrefix(style, `style="`), `"`), ";") {
-		if name, value, ok := strings.Cut(one, ":"); ok {
-			out = append(out, fmt.Sprintf("%s=%q", strings.TrimSpace(name), strings.TrimSpace(value)))
-		}
-	}
-	return strings.Join(out, " ")
+	return c
 }
 
 // short cuts a name to a number of characters.

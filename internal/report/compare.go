@@ -11,8 +11,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/run"
@@ -321,16 +319,12 @@ func (c *Comparison) Page(to io.Writer, o Options) error {
 	o = o.filled()
 	v := &page{Left: c.Left}
 	p := comparePage{Comparison: c, Contrasts: c.contrasts(), Diff: c.diff, Rows: newest(v, c.Passes, o.Rows, "pass")}
-	var err error
 	for _, chart := range []struct {
 		to   **Chart
 		from *drawing
 	}{{&p.Trend, c.trend()}, {&p.Spend, c.spending()}} {
-		if chart.from == nil {
-			continue
-		}
-		if *chart.to, err = chart.from.chart(); err != nil {
-			return err
+		if chart.from != nil {
+			*chart.to = chart.from.chart()
 		}
 	}
 	p.Strips = c.strips(v, o.Pictures)
@@ -343,10 +337,10 @@ func (c *Comparison) trend() *drawing {
 	a, b := line{name: "A", ink: 1, dots: true}, line{name: "B", ink: 2, dots: true}
 	for _, s := range c.Scores {
 		if s.A != nil {
-			a.points = append(a.points, plotter.XY{X: float64(s.Round), Y: *s.A})
+			a.points = append(a.points, point{X: float64(s.Round), Y: *s.A})
 		}
 		if s.B != nil {
-			b.points = append(b.points, plotter.XY{X: float64(s.Round), Y: *s.B})
+			b.points = append(b.points, point{X: float64(s.Round), Y: *s.B})
 		}
 	}
 	return together("Score of each round", whole, nil, a, b)
@@ -360,7 +354,7 @@ func (c *Comparison) spending() *drawing {
 		all := thin(s.found.History.Costs)
 		for n, p := range all {
 			x := float64(n+1) * float64(len(s.found.History.Costs)) / float64(len(all))
-			l.points = append(l.points, plotter.XY{X: x, Y: p.USD})
+			l.points = append(l.points, point{X: x, Y: p.USD})
 		}
 		lines = append(lines, l)
 	}

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"gonum.org/v1/plot/plotter"
-
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/run"
@@ -63,8 +61,7 @@ type depthRow struct {
 	Counts []string
 }
 
-func (v *page) draw(s source) error {
-	var err error
+func (v *page) draw(s source) {
 	v.Money = breakdown(s)
 	v.Depths = depthTable(newest(v, tallied(s.found), s.opt.Rows, "count of a verifier"))
 	charts := []struct {
@@ -81,14 +78,10 @@ func (v *page) draw(s source) error {
 		}{&v.Money.Parts[i].Chart, partDrawing(v.Money.Parts[i])})
 	}
 	for _, c := range charts {
-		if c.from == nil {
-			continue
-		}
-		if *c.to, err = c.from.chart(); err != nil {
-			return err
+		if c.from != nil {
+			*c.to = c.from.chart()
 		}
 	}
-	return nil
 }
 
 // breakdown returns the cost in state.json by role, set and cycle.
@@ -184,14 +177,14 @@ func spendDrawing(s source) *drawing {
 	if begun := when(s.found.StartedAt); !begun.IsZero() && begun.Before(from) {
 		from = begun
 	}
-	spent := line{name: "spent", ink: 1, step: true, points: plotter.XYs{{}}}
+	spent := line{name: "spent", ink: 1, step: true, points: []point{{}}}
 	for _, p := range points {
-		spent.points = append(spent.points, plotter.XY{X: when(p.At).Sub(from).Seconds(), Y: p.USD})
+		spent.points = append(spent.points, point{X: when(p.At).Sub(from).Seconds(), Y: p.USD})
 	}
 	d := &drawing{title: "Cost over time", y: axisUSD, lines: []line{spent}}
 	d.x = func(v float64) string { return axisTime(v * 1000) }
 	if p := s.figures.Cost.Projected; p != nil && !s.state.Status.Closed() && *p < 5*s.found.Spend.USD {
-		points := plotter.XYs{{X: 0, Y: *p}, {X: to.Sub(from).Seconds(), Y: *p}}
+		points := []point{{X: 0, Y: *p}, {X: to.Sub(from).Seconds(), Y: *p}}
 		d.lines = append(d.lines, line{name: "projected", ink: 4, dashed: true, points: points})
 	}
 	if allowed := budgetLine(s, from, to.Sub(from).Seconds()); len(allowed.points) > 1 {
@@ -209,10 +202,10 @@ func budgetLine(s source, from time.Time, width float64) line {
 			return line{}
 		}
 		x := when(b.At).Sub(from).Seconds()
-		l.points = append(l.points, plotter.XY{X: max(0, min(width, x)), Y: b.USD})
+		l.points = append(l.points, point{X: max(0, min(width, x)), Y: b.USD})
 	}
 	if n := len(l.points); n > 0 {
-		l.points = append(l.points, plotter.XY{X: width, Y: l.points[n-1].Y})
+		l.points = append(l.points, point{X: width, Y: l.points[n-1].Y})
 	}
 	return l
 }
@@ -237,11 +230,11 @@ func scoreDrawing(b rundir.PipelineState, w run.Vocabulary) *drawing {
 	for _, c := range cycles(b) {
 		x := float64(c.CycleNumber)
 		if c.PAScore != nil {
-			score.points = append(score.points, plotter.XY{X: x, Y: *c.PAScore})
+			score.points = append(score.points, point{X: x, Y: *c.PAScore})
 		}
 		for _, a := range c.Auditors {
 			if a.Score != nil {
-				auditors.points = append(auditors.points, plotter.XY{X: x, Y: *a.Score})
+				auditors.points = append(auditors.points, point{X: x, Y: *a.Score})
 			}
 		}
 	}
@@ -252,7 +245,7 @@ func scoreDrawing(b rundir.PipelineState, w run.Vocabulary) *drawing {
 	d := &drawing{title: "Score of each " + w.Round, x: whole}
 	if t := b.PAScoreThreshold; t != nil {
 		first, last := score.points[0].X, score.points[n-1].X
-		points := plotter.XYs{{X: first - 0.25, Y: *t}, {X: last + 0.25, Y: *t}}
+		points := []point{{X: first - 0.25, Y: *t}, {X: last + 0.25, Y: *t}}
 		d.lines = append(d.lines, line{name: "target", ink: 3, dashed: true, points: points})
 	}
 	if len(auditors.points) > 0 && n <= most {

@@ -173,9 +173,7 @@ func (v *page) fill(s source) error {
 	v.LaneRows = newest(v, s.found.Lanes, most, "lane")
 	v.Groups = v.groups(s)
 	v.Starts = newest(v, starts(s.found), most, "start")
-	if err := v.draw(s); err != nil {
-		return err
-	}
+	v.draw(s)
 	v.gallery(s)
 	v.differences(s)
 	return nil
