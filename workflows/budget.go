@@ -9,9 +9,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// changeMean is a change of this code that an execution follows unless its history predates it.
-const changeMean = "a call needs the mean of its role" // before: any rest of the budget
-
 // warnBudget journals once that most of the budget is spent.
 func (e *engine) warnBudget(ctx workflow.Context) error {
 	s := e.j.state
@@ -116,7 +113,7 @@ func (e *engine) withinBudget(ctx workflow.Context, all []*pass) ([]*pass, error
 	left, n := e.rest(), 0
 	for _, p := range all {
 		need := s.Needs(p.role.Name)
-		if !left.covers(&need) && patched(ctx, changeMean) {
+		if !left.covers(&need) {
 			break
 		}
 		p.share, p.tokens, n = need.USD, need.Tokens, n+1
@@ -158,7 +155,7 @@ func (p *pass) bounded(usd float64) float64 {
 // members of its group. It sets the pass's share. Without it the step begins again when they have settled.
 func (p *pass) covered(ctx workflow.Context) bool {
 	s := p.e.j.state
-	if s.Status != run.Replaying && p.e.budgetSpent(ctx) && patched(ctx, changeMean) {
+	if s.Status != run.Replaying && p.e.budgetSpent(ctx) {
 		return false
 	}
 	if !p.e.gated(s, p.step.PlanStep) {
@@ -179,7 +176,7 @@ func (p *pass) covered(ctx workflow.Context) bool {
 		p.share = p.bounded(left.usd)
 		return true
 	}
-	return !patched(ctx, changeMean)
+	return false
 }
 
 // completes reports whether passes are all that a step has left.

@@ -202,8 +202,7 @@ func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, err
 	if err := c.validate(verb, m); err != nil { // what was valid on acceptance may not be now
 		return Ack{}, err
 	}
-	if m.lacksReason(verb) && workflow.GetVersion(ctx, "force needs a reason", workflow.DefaultVersion,
-		1) != workflow.DefaultVersion {
+	if m.lacksReason(verb) {
 		return Ack{}, c.errReasonRequired()
 	}
 	if c.changesLocation(m) {

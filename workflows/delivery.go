@@ -22,7 +22,7 @@ func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
 		return e.finishProjects(ctx)
 	}
 	planOnly := pipeline.PlanOnly(e.in.Start.Kind)
-	switch run.BeforeDelivery(s.Status == run.Halted, planOnly, s.Status == run.Done || planOnly && e.accepted(ctx)) {
+	switch run.BeforeDelivery(s.Status == run.Halted, planOnly, s.Status == run.Done || planOnly && e.accepted()) {
 	case run.Halted:
 		return &run.RunEnd{Status: run.Halted, Reason: s.Reason}, nil
 	case run.AwaitingHumanReview:
@@ -69,7 +69,7 @@ const deliveryPhase = "delivery"
 
 // deliver delivers the work as defined. Rejected work, and a target that changed meanwhile, need a decision first.
 func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
-	verdict, action := e.verdict(ctx), e.deliveryAction()
+	verdict, action := e.verdict(), e.deliveryAction()
 	override := e.j.state.Markers.DeliveryOverride
 	if action == run.ActionSkip {
 		return e.skipDelivery(ctx, verdict, action)
@@ -205,18 +205,5 @@ func (e *engine) completeDelivery(ctx workflow.Context, res contract.DeliverResu
 		return nil, err
 	}
 	r := run.AfterDelivery(run.Done, d)
-	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: journaledOutcome(ctx, r.Outcome)}, nil
-}
-
-// journaledOutcome returns the outcome to journal. Earlier releases swapped the two outcomes without a diff;
-// replays of their histories must journal the same.
-func journaledOutcome(ctx workflow.Context, o run.Outcome) run.Outcome {
-	noDiff := o == run.OutcomeNoOp || o == run.OutcomeNoChange
-	if !noDiff || workflow.GetVersion(ctx, "no-diff outcome", workflow.DefaultVersion, 1) != workflow.DefaultVersion {
-		return o
-	}
-	if o == run.OutcomeNoOp {
-		return run.OutcomeNoChange
-	}
-	return run.OutcomeNoOp
+	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: r.Outcome}, nil
 }

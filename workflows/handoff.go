@@ -138,14 +138,14 @@ func (e *engine) loopAccepted(at run.Place) bool {
 
 // lastAnswerAccepts reports whether an operator accepted the work of the last round at an ask step, so that the end of
 // the loop would ask about the same thing again.
-func (e *engine) lastAnswerAccepts(ctx workflow.Context, at run.Place) bool {
+func (e *engine) lastAnswerAccepts(at run.Place) bool {
 	d := e.j.state.Decided
 	if d == nil || d.Kind != run.QuestionHandoff || d.Phase != e.round.Stage || d.Round != at.Round ||
 		d.Action != run.ActionContinue && d.Action != run.ActionContinueWithWaiver {
 		return false
 	}
 	judged, _ := e.reviewSubject()
-	return judged == d.Digest && patched(ctx, changeLoopAsks)
+	return judged == d.Digest
 }
 
 // loopRetried reports whether an operator asked for one more round after this one.

@@ -138,38 +138,18 @@ func TestSizeOfASignal(t *testing.T) {
 	require.Equal(t, Message{}, m)
 }
 
-// TestOutcomeOfARunWithoutADiff: runs that began before the names were exchanged keep the former ones.
-func TestOutcomeOfARunWithoutADiff(t *testing.T) {
-	for outcome, former := range map[run.Outcome]run.Outcome{run.OutcomeNoOp: run.OutcomeNoChange,
-		run.OutcomeNoChange: run.OutcomeNoOp, run.OutcomeRejected: run.OutcomeRejected} {
-		var got run.Outcome
-		do := func(ctx workflow.Context) error { got = journaledOutcome(ctx, outcome); return nil }
-		inside(t, do)
-		require.Equal(t, outcome, got)
-		inside(t, do, func(env *testsuite.TestWorkflowEnvironment) {
-			env.OnGetVersion("no-diff outcome", workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-		})
-		require.Equal(t, former, got)
-	}
-}
-
-// TestPhaseThatAnAnswerLeaves ends before that of the earlier stage begins; in a run that began before, it stays open.
+// TestPhaseThatAnAnswerLeaves ends before that of the earlier stage begins.
 func TestPhaseThatAnAnswerLeaves(t *testing.T) {
-	former := func(env *testsuite.TestWorkflowEnvironment) {
-		env.OnGetVersion(changePhases, workflow.DefaultVersion, workflow.Version(1)).Return(workflow.DefaultVersion)
-	}
 	for name, row := range map[string]struct {
-		open   string
-		before []func(*testsuite.TestWorkflowEnvironment)
-		want   []run.Kind
+		open string
+		want []run.Kind
 	}{
-		"another phase": {"review", nil, []run.Kind{run.KindPhaseEnd, run.KindPhaseStart}},
-		"this phase":    {"work", nil, nil},
-		"before":        {"review", []func(*testsuite.TestWorkflowEnvironment){former}, nil},
+		"another phase": {"review", []run.Kind{run.KindPhaseEnd, run.KindPhaseStart}},
+		"this phase":    {"work", nil},
 	} {
 		e := engineOf(run.State{Status: run.Running, Phase: row.open, PhaseOpen: true})
 		e.round.Stage, e.round.Title = "work", "Work"
-		inside(t, func(ctx workflow.Context) error { return e.enterPhase(ctx, run.Place{Round: 1}) }, row.before...)
+		inside(t, func(ctx workflow.Context) error { return e.enterPhase(ctx, run.Place{Round: 1}) })
 		require.Equal(t, row.want, pendingOf(e.j), name)
 	}
 }

@@ -10,15 +10,12 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// changePhases is a change of this code that an execution follows unless its history predates it.
-const changePhases = "an answer ends the phase that it leaves" // before: it stayed open
-
 // enterPhase opens a phase: a stage, or each round of a repeated one. If a decision led back to an earlier stage, the
 // phase that is open ends first.
 func (e *engine) enterPhase(ctx workflow.Context, at run.Place) error {
 	s := e.j.state
 	if s.PhaseOpen {
-		if s.Phase == e.round.Stage || !patched(ctx, changePhases) {
+		if s.Phase == e.round.Stage {
 			return nil
 		}
 		left := run.PhaseEnd{Key: s.Phase, Title: s.Phase, Outcome: "back to " + e.round.Stage, Round: s.Round}
@@ -107,7 +104,7 @@ func (e *engine) leavePhase(ctx workflow.Context, at run.Place) error {
 	if !more {
 		next = run.Place{Stage: at.Stage + 1, Round: 1}
 		if e.repeats() && e.round.Repeat.Otherwise == "ask" && !e.conditionMet() && !e.loopAccepted(at) &&
-			!e.lastAnswerAccepts(ctx, at) {
+			!e.lastAnswerAccepts(at) {
 			return e.askAboutLoop(ctx, at) // and here again, with its decision
 		}
 	}

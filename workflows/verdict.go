@@ -4,23 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"go.temporal.io/sdk/workflow"
-
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
-
-// Changes of this code that an execution follows unless its history predates them.
-const (
-	changeApproval = "only what is approved is delivered without a question" // before: all that was not rejected
-	changeAccepted = "a plan that was accepted is not reviewed again"
-	changeLoopAsks = "the answer at an ask step decides the end of its loop about the same work"
-)
-
-// patched reports whether an execution runs a change of this code: its history does not predate it.
-func patched(ctx workflow.Context, change string) bool {
-	return workflow.GetVersion(ctx, change, workflow.DefaultVersion, 1) != workflow.DefaultVersion
-}
 
 // approved reports whether a pass of a role with verdicts approves the work; nil: its role returns none. A member
 // of a group approves only if no other member disapproves.
@@ -40,13 +26,10 @@ func (p *pass) disapproves() bool {
 
 // verdict returns the last review's verdict as it counts for the delivery: if roles return verdicts, all but an
 // approval is a rejection.
-func (e *engine) verdict(ctx workflow.Context) run.Verdict {
+func (e *engine) verdict() run.Verdict {
 	v := e.j.state.Judgement()
 	verdict := run.Verdict{Word: v.Word}
 	if verdict.Rejected() || v.Approves() || v.Word == "" && v.Approved == nil && !e.in.Start.Judged {
-		return verdict
-	}
-	if !patched(ctx, changeApproval) {
 		return verdict
 	}
 	no := false
@@ -65,14 +48,14 @@ func notApproved(v run.Verdict) string {
 }
 
 // accepted reports whether an operator accepted the result of a plan in a hand-off: it is not asked about again.
-func (e *engine) accepted(ctx workflow.Context) bool {
+func (e *engine) accepted() bool {
 	d := e.j.state.Decided
 	if d == nil || d.Kind != run.QuestionHandoff || d.Digest == "" ||
 		d.Action != run.ActionContinue && d.Action != run.ActionContinueWithWaiver {
 		return false
 	}
 	last, _ := e.lastOutput()
-	return d.Digest == last && patched(ctx, changeAccepted)
+	return d.Digest == last
 }
 
 // unjudgedQuestion asks what to do with a step whose role returned no verdict.
