@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// CheckpointVersion is the version of stored checkpoints. A reader upgrades older ones and refuses newer ones.
+// CheckpointVersion is the version of stored checkpoints. A reader refuses any other.
 const CheckpointVersion = 1
 
 // Checkpoint is a place to go back to (requirement 003 §4): the small state after event Seq, with the chain over all
@@ -28,18 +28,18 @@ type CheckpointError struct{ ID, Why string }
 
 func (e *CheckpointError) Error() string { return fmt.Sprintf("checkpoint %s: %s", e.ID, e.Why) }
 
-// ReadCheckpoint reads a stored checkpoint, upgrades it, and checks that its content belongs to its name.
+// ReadCheckpoint reads a stored checkpoint and checks that its content belongs to its name.
 func ReadCheckpoint(raw []byte, runID, id string) (Checkpoint, error) {
 	var c Checkpoint
 	if err := json.Unmarshal(raw, &c); err != nil {
 		return c, &CheckpointError{id, "it is damaged: " + err.Error()}
 	}
 	switch {
-	case c.Version > CheckpointVersion || c.State.Version > StateVersion:
-		return c, &CheckpointError{id, fmt.Sprintf("it was written by a later release (version %d, state %d)",
-			c.Version, c.State.Version)}
 	case c.Version < 1:
 		return c, &CheckpointError{id, "it is damaged: it has no version"}
+	case c.Version != CheckpointVersion || c.State.Version != StateVersion:
+		return c, &CheckpointError{id, fmt.Sprintf("it has version %d and state %d, and this program reads %d and %d",
+			c.Version, c.State.Version, CheckpointVersion, StateVersion)}
 	case c.RunID != runID || c.State.RunID != runID || c.Seq != c.State.Seq:
 		return c, &CheckpointError{id, fmt.Sprintf("it does not belong to its name: it holds event %d of run %s", c.State.Seq,
 			c.State.RunID)}

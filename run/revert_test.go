@@ -90,15 +90,16 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 func TestStoredCheckpoints(t *testing.T) {
 	s := State{Version: StateVersion, RunID: "r", ThreadID: "t", Seq: 7, Epoch: 9}
 	c := Checkpoint{Version: 1, RunID: "r", ID: "cp-7", Seq: 7, State: s}
-	const later, other = "it was written by a later release ", "it does not belong to its name: it holds "
+	const reads, other = ", and this program reads 1 and 2", "it does not belong to its name: it holds "
 	for want, change := range map[string]func(*Checkpoint){
-		"":                                 func(*Checkpoint) {},
-		later + "(version 2, state 2)":     func(c *Checkpoint) { c.Version = 2 },
-		later + "(version 1, state 3)":     func(c *Checkpoint) { c.State.Version = 3 },
-		"it is damaged: it has no version": func(c *Checkpoint) { c.Version = 0 },
-		other + "event 7 of run r":         func(c *Checkpoint) { c.RunID = "x" },
-		other + "event 7 of run other":     func(c *Checkpoint) { c.State.RunID = "other" },
-		other + "event 8 of run r":         func(c *Checkpoint) { c.State.Seq = 8 },
+		"":                                     func(*Checkpoint) {},
+		"it has version 2 and state 2" + reads: func(c *Checkpoint) { c.Version = 2 },
+		"it has version 1 and state 3" + reads: func(c *Checkpoint) { c.State.Version = 3 },
+		"it has version 1 and state 1" + reads: func(c *Checkpoint) { c.State.Version = 1 },
+		"it is damaged: it has no version":     func(c *Checkpoint) { c.Version = 0 },
+		other + "event 7 of run r":             func(c *Checkpoint) { c.RunID = "x" },
+		other + "event 7 of run other":         func(c *Checkpoint) { c.State.RunID = "other" },
+		other + "event 8 of run r":             func(c *Checkpoint) { c.State.Seq = 8 },
 	} {
 		changed := c
 		change(&changed)

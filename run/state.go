@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// StateVersion is the version of State. A reader upgrades older ones and refuses newer ones.
+// StateVersion is the version of State. A reader refuses any other.
 const StateVersion = 2
 
 const (

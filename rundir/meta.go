@@ -124,7 +124,7 @@ func (d Dir) Meta() (Meta, error) {
 	return m, err
 }
 
-// Known returns an error if a newer release wrote a file of the directory that every write depends on. Files that are
+// Known returns an error if another release wrote a file of the directory that every write depends on. Files that are
 // missing or damaged are not error here.
 func (d Dir) Known() error {
 	if err := d.KnownClaim(); err != nil {
@@ -154,7 +154,7 @@ func (d Dir) KnownMeta(m Meta) error {
 	switch {
 	case m.Version > MetaVersion:
 		return d.newer(layout.MetaFile, m.Version, MetaVersion)
-	case m.State.Version > run.StateVersion:
+	case m.State.Version != run.StateVersion && m.State.Version != 0: // 0: no event was folded
 		return d.newer("the state in "+layout.MetaFile, m.State.Version, run.StateVersion)
 	}
 	return nil

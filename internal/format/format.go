@@ -1,8 +1,7 @@
 // Package format has the versions of everything that Passbook writes, and opens state directories.
 //
-// A release writes one version of each format, and reads the earlier ones. It refuses to write where a newer release
-// has written. Run directories need no upgrade: run.json and events.jsonl stay as they are, and everything else is
-// derived again by the next projection.
+// A release writes one version of each format. It refuses to write where another release has written another version.
+// The steps of [Directories] are the only upgrades; there are none yet.
 package format
 
 import (

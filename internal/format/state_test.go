@@ -149,7 +149,7 @@ func TestNewerDirectoryIsRefused(t *testing.T) {
 			var newer *layout.NewerError
 			require.ErrorAs(t, err, &newer)
 			require.EqualError(t, err, "open state directory "+dir+": format.json has version 2, and this program (devel) "+
-				"knows up to 1; nothing was changed. Use Passbook v9.1.0 or a newer one, or set PASSBOOK_STATE_DIR to "+
+				"reads 1; nothing was changed. Use Passbook v9.1.0 or a newer one, or set PASSBOOK_STATE_DIR to "+
 				"another directory")
 		}
 		require.Equal(t, before, contents(t, dir))

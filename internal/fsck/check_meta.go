@@ -233,7 +233,7 @@ func (x *examined) strayKeys() []string {
 	var stray []string
 	for _, k := range append(want.Keys, "phase_handoff") {
 		if !slices.Contains(notFolded, k) && !slices.Contains(stray, k) &&
-			!object.SameJSON(x.meta.folded(k), want.Values[k]) {
+			!object.SameJSON(x.meta.object.Values[k], want.Values[k]) {
 			stray = append(stray, k)
 		}
 	}

@@ -182,14 +182,15 @@ func TestDirectoriesThatCannotBeChecked(t *testing.T) {
 	require.Equal(t, run.Pending, r.EffectiveStatus.Status)
 }
 
-// TestNewerDirectoryIsNotRepaired, also where the newer form looks like damage.
-func TestNewerDirectoryIsNotRepaired(t *testing.T) {
+// TestUnknownVersionIsNotRepaired, also where its form looks like damage.
+func TestUnknownVersionIsNotRepaired(t *testing.T) {
 	for name, row := range map[string]struct{ file, from, to string }{
 		"claim":              {layout.ClaimFile, `"version": 1`, `"version": 2`},
 		"shape of the claim": {layout.ClaimFile, `"version": 1`, `"version": 2, "host": 7`},
 		"meta":               {layout.MetaFile, `"version": 1`, `"version": 2`},
 		"shape of meta":      {layout.MetaFile, `"version": 1`, `"version": 2, "events": 7`},
 		"state":              {layout.MetaFile, `"version": 2`, `"version": 3`},
+		"earlier state":      {layout.MetaFile, `"version": 2`, `"version": 1`},
 	} {
 		d, blobs := directoryOf(t, "paused")
 		swapped(row.file, row.from, row.to)(t, d)

@@ -1,7 +1,6 @@
 package fsck_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"testing"
@@ -21,24 +20,6 @@ func older(name string) change {
 		project(t, before, s, s.batches[:len(s.batches)-1]...)
 		write(t, d, name, read(t, before, name))
 	}
-}
-
-// inVersion1 rewrites a state with an open hand-off as programs wrote it whose states had version 1.
-func inVersion1(t *testing.T, d projector.Dir) {
-	var state map[string]any
-	m, err := d.Meta()
-	require.NoError(t, err)
-	raw, err := json.Marshal(m.State)
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(raw, &state))
-	handoff := state["questions"].([]any)[0].(map[string]any)
-	delete(state, "questions")
-	delete(handoff, "kind")
-	state["version"], state["handoff"] = 1, handoff
-	raw, err = json.Marshal(state)
-	require.NoError(t, err)
-	setKey(t, d, "state", string(raw))
-	setKey(t, d, "digest", `""`)
 }
 
 // metaDamages are rows of meta.json, run.json and decisions, compared with the events.
@@ -92,7 +73,6 @@ func metaDamages() []damage {
 			"phase_handoff", lost, unasked, noDecision).leaves(noDecision),
 		repaired("the hand-off has another phase", "asking", withKey("phase_handoff", `{"id":"h-1","phase":"another"}`),
 			"phase_handoff", noDecision, fsck.DerivedFileBehind).leaves(noDecision),
-		stays("the state of an earlier version", "asking", inVersion1, noDecision),
 		repaired("a halt was decided, and meta.json has running", "halted",
 			together(withKey("status", `"running"`), withDecision("h-1", "halt")), "status", halted,
 			fsck.TerminalEventWithoutTerminalMeta),

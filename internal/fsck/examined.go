@@ -2,7 +2,6 @@ package fsck
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -114,22 +113,6 @@ func (m metaRead) handoff() (id string, there bool) {
 		id = h.Text("handoff_id")
 	}
 	return id, true
-}
-
-// folded is a key that follows from the events, in the form of this version.
-func (m metaRead) folded(key string) []byte {
-	raw := m.object.Values[key]
-	var read struct {
-		Version int `json:"version"`
-	}
-	if key != "state" || json.Unmarshal(raw, &read) != nil || read.Version >= run.StateVersion {
-		return raw
-	}
-	upgraded, err := json.Marshal(m.typed.State)
-	if err != nil {
-		return raw
-	}
-	return upgraded
 }
 
 func (p *places) add(line int64) {

@@ -7,13 +7,13 @@ import (
 	"github.com/passbook-run/passbook/internal/build"
 )
 
-// NewerError refuses to write what a newer release has written. Nothing was changed.
+// NewerError refuses to write what another release, usually a newer one, has written. Nothing was changed.
 type NewerError struct {
 	Op      string // such as "write run directory"
 	Object  string
 	File    string // the file with the version; empty: the object
 	Version int
-	Known   int    // the newest version that this program knows
+	Known   int    // the version that this program reads
 	Program string // the release that wrote it; empty: not recorded
 	Else    string // what else to do; empty: nothing
 }
@@ -27,8 +27,11 @@ func (e *NewerError) Error() string {
 	if e.Program != "" {
 		needed = "Passbook " + e.Program
 	}
-	return fmt.Sprintf("%s %s: %s has version %d, and this program (%s) knows up to %d; nothing was changed. Use %s or "+
-		"a newer one%s", e.Op, e.Object, what, e.Version, build.Version(), e.Known, needed, e.Else)
+	if e.Version > e.Known {
+		needed += " or a newer one"
+	}
+	return fmt.Sprintf("%s %s: %s has version %d, and this program (%s) reads %d; nothing was changed. Use %s%s", e.Op,
+		e.Object, what, e.Version, build.Version(), e.Known, needed, e.Else)
 }
 
 // VersionOf returns the member "version" of a JSON object, whatever the object has beside it; 0 without one.
