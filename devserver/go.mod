@@ -226,7 +226,6 @@ require (
 )
 
 tool (
-	github.com/temporalio/ui-server/v2/cmd/server
 	go.temporal.io/server/cmd/server
 	go.temporal.io/server/cmd/tools/sql
 )

@@ -20,9 +20,7 @@ import (
 
 const (
 	clusterName = "active"
-	// Names of the two data stores, which are one database.
-	executionStore  = "executions"
-	visibilityStore = "sqlite"
+	dataStore   = "sqlite" // of executions and of visibility
 )
 
 // server is the four Temporal services in this process, and the Web UI.
@@ -57,7 +55,6 @@ func start(o options, db *database) (*server, error) {
 		temporal.WithConfig(serverConfig(o, db.sql, p)),
 		temporal.ForServices(temporal.DefaultServices),
 		temporal.WithStaticHosts(hosts),
-		temporal.WithCustomDataStoreFactory(combining{db.sql}),
 		temporal.WithLogger(s.log),
 		temporal.WithDynamicConfigClient(dynamicConfig(o.dynamic)),
 	)...)
@@ -110,13 +107,10 @@ func serverConfig(o options, db *config.SQL, p ports) *config.Config {
 	c.Global.Membership.MaxJoinDuration = 30 * time.Second
 	c.Global.Membership.BroadcastAddress = o.ip
 	c.Persistence = config.Persistence{
-		DefaultStore:     executionStore,
-		VisibilityStore:  visibilityStore,
+		DefaultStore:     dataStore,
+		VisibilityStore:  dataStore,
 		NumHistoryShards: int32(o.shards),
-		DataStores: map[string]config.DataStore{
-			executionStore:  {CustomDataStoreConfig: &config.CustomDatastoreConfig{Name: executionStore}},
-			visibilityStore: {SQL: db},
-		},
+		DataStores:       map[string]config.DataStore{dataStore: {SQL: db}},
 	}
 	c.ClusterMetadata = &cluster.Config{
 		FailoverVersionIncrement: 10,
