@@ -44,24 +44,6 @@ agents: ## install claude, codex, gemini and the MCP inspector at the tested ver
 recordings: agents ## record what the agents' programs print for each known refusal of their providers (10 minutes)
 	go test -count 1 -timeout 30m -run '^TestRecordedRefusals$$' ./test/realcli -record
 
-cluster: ## start what docker-compose.yml describes without Docker: PostgreSQL, Temporal, Web UI, two workers (docs/cluster.md)
-	@go -C tools run ./cluster start
-
-cluster-demo: ## start it, run the example on it, kill a worker in the middle, and compare with the embedded server's
-	@go -C tools run ./cluster -kill demo
-
-cluster-stop: ## end it; its folder stays
-	@go -C tools run ./cluster stop
-
-temporal-cli: ## build the pinned temporal CLI into the user's cache (first time some minutes), and print where it is
-	@go -C tools run ./cluster temporal-cli
-
-tctl: ## build the archived tctl there too
-	@go -C tools run ./cluster tctl
-
-tctl-test: server ## build it, and work a run with it
-	@go test -count 1 -run '^TestScenarioByEveryClient$$' ./test/e2e -tctl "$$(go -C tools run ./cluster tctl)"
-
 test: bubblewrap server ## run the tests of all packages and of the programs: eight minutes; SUITES="unit conformance" runs only these (docs/testing.md)
 	@scripts/test $(SUITES)
 

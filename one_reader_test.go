@@ -18,7 +18,6 @@ var contentReaders = []string{"Open", "OpenFile", "OpenAs", "OpenInRoot", "ReadF
 // otherReaders are the places that read events.jsonl without run.Reader.
 var otherReaders = map[string]string{
 	"internal/projector/damage.go ReadRaw": "copies a damaged file",
-	"tools/cluster/demo.go ReadFile":       "counts completed passes, in another module",
 }
 
 // TestOneReaderOfEvents: every program reads the lines of events.jsonl through run.Reader, which only package journal

@@ -20,13 +20,13 @@ var violations = []struct{ gate, file, text, message string }{
 	{"errcheck", "drop.go", "package clean\n\nimport \"os\"\n\nfunc Drop(f *os.File) {\n\tdefer f.Close()\n" +
 		"\t_, _ = f.WriteString(\"\")\n}\n", "f.WriteString"},
 	{"errcheck", "drop.go", "", "defer f.Close()"},
-	{"vale", "docs/page.md", "# Page\n\nThe run g" + "oes\non.\n", "docs/page.md:3:9: Use 'continue' instead"},
+	{"vale", "docs/page.md", "# Page\n\nThe run g" + "oes\non.\n", "docs/page.md:3:9:Passbook.Words:Use 'continue'"},
 	{"vale", "docs/cell.md", "| a |\n|---|\n| 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 |\n",
-		"docs/cell.md:3:3: A cell has at most 15 words"},
+		"docs/cell.md:3:3:Passbook.Cells:A cell has at most 15 words"},
 	{"vale", "message.go", "package clean\n\n// Message r" + "ests.\nconst Message = \"n" +
 		"obody answers\"\n",
-		"message.go:3:12: Use 'pause'"},
-	{"vale", "message.go", "", "message.go:4:18: Use 'no worker'"},
+		"message.go:3:12:Passbook.Words:Use "},
+	{"vale", "message.go", "", "message.go:4:18:Passbook.Words:Use 'no worker'"},
 	{"actionlint", ".github/workflows/x.yml", "on: push\njobs:\n  x:\n    runs-on: ubuntu-24.04\n    steps:\n" +
 		"      - run: echo ${{ github.nothing }}\n", "property \"nothing\" is not defined"},
 	{"tidy", "go.mod", "module clean\n\ngo 1.26\n\nrequire github.com/google/uuid v1.6.0\n",

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +20,9 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// builtCLI builds the pinned temporal CLI, once for all tests.
+// builtCLI builds the temporal CLI, once for all tests.
 var builtCLI = sync.OnceValues(func() (string, error) {
-	cmd := exec.Command("go", "run", "./cluster", "temporal-cli")
+	cmd := exec.Command("go", "tool", "-n", "temporal")
 	cmd.Dir = filepath.Join(project, "tools")
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err
@@ -185,5 +184,3 @@ func (h *environment) terminal(script string) ([]byte, error) {
 		"PATH="+programs+":"+filepath.Dir(program)+":"+os.Getenv("PATH"))
 	return cmd.CombinedOutput()
 }
-
-var tctl = flag.String("tctl", "", "the archived tctl, as `make tctl` builds it")

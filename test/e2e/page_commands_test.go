@@ -91,10 +91,9 @@ END
 		want: []string{"awaiting_phase_handoff"}},
 
 	{page: "docs/cluster.md", begins: "docker compose", notRun: "needs Docker"},
-	{page: "docs/cluster.md", begins: "make cluster ", replace: []string{"make ", "make -n "}, // minutes
-		want: []string{"cluster start", "cluster -kill demo", "cluster stop"}},
+	{page: "docs/cluster.md", begins: "scripts/cluster", notRun: "needs PostgreSQL"},
 	{page: "docs/cluster.md", begins: "TEMPORAL_ADDRESS=127.0.0.1:17233", before: asks + "cp asks/* .",
-		replace: []string{"127.0.0.1:17233", "$SERVER", "/var/tmp/passbook-cluster-1000/state", "$PASSBOOK_STATE_DIR"},
+		replace: []string{"127.0.0.1:17233", "$SERVER", "/var/tmp/cluster/state", "$PASSBOOK_STATE_DIR"},
 		exits:   "4", want: []string{"First?"}},
 	{page: "docs/cluster.md", begins: "TEMPORAL_ADDRESS=eu-central-1", notRun: "needs an account"},
 	{page: "docs/cluster.md", begins: "PASSBOOK_DEPLOYMENT_NAME", notRun: "TestWorkerDeployment does it"},

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -95,9 +94,9 @@ func byMCP(tr *trial, verb string, m workflows.Message) {
 	tr.tool(verb, in)
 }
 
-// temporalClients answer with the CLIs of Temporal.
+// temporalClients answer with the CLI of Temporal.
 func temporalClients() map[string]storyClient {
-	clients := map[string]storyClient{
+	return map[string]storyClient{
 		"temporal, Update": func(tr *trial, verb string, m workflows.Message) {
 			tr.cli(tr.dir).do("workflow", "update", "execute", "--name", verb, "--input", inJSON(tr.t, m))
 		},
@@ -109,16 +108,6 @@ func temporalClients() map[string]storyClient {
 			tr.cli(tr.dir).do("workflow", "signal", "--name", verb, "--input", inJSON(tr.t, m))
 		},
 	}
-	if *tctl != "" {
-		clients["tctl"] = func(tr *trial, verb string, m workflows.Message) {
-			cmd := exec.CommandContext(tr.t.Context(), *tctl, "wf", "signal", "-w", metaOf(tr.t, tr.dir).RunID, "-n", verb,
-				"-i", inJSON(tr.t, m))
-			cmd.Env = append(os.Environ(), tr.running().Server.SetEnv()...)
-			out, err := cmd.CombinedOutput()
-			require.NoError(tr.t, err, string(out))
-		}
-	}
-	return clients
 }
 
 func inJSON(t *testing.T, m workflows.Message) string {
@@ -171,7 +160,7 @@ func TestScenarioByEveryClient(t *testing.T) {
 		"HTTP API": runner("HTTP API", start, send),
 		"pages":    runner("pages", nil, byPages(h.logIn(t, h.console("")))),
 	}
-	if *allClients || *tctl != "" {
+	if *allClients {
 		for name, client := range temporalClients() {
 			runners[name] = runner(name, nil, client)
 		}
