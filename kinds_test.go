@@ -30,7 +30,6 @@ var kindSwitches = map[string]string{
 	"settledOf":     "last steps of the live screen",
 	"add":           "tables of the evidence",
 	"Projected":     "counters of metrics",
-	"Add":           "spans of a trace",
 }
 
 // TestKindsAreDistinguishedInTheirTable finds every switch over kinds of events outside package run.

@@ -33,7 +33,7 @@ var packageLayers = []layer{
 	{"storage", []string{"internal/sessions"}},
 	{"storage", []string{"internal/agent", "internal/browser", "config", "internal/repo", "rundir", "internal/store"}},
 	{"storage", []string{"internal/records", "internal/agent/probe", "internal/format"}},
-	{"storage", []string{"internal/projector", "internal/traces"}},
+	{"storage", []string{"internal/projector"}},
 	{"storage", []string{"internal/fsck"}},
 	{"storage", []string{"internal/secrets", "internal/grants", "internal/identity", "internal/links"}},
 	{"storage", []string{"internal/accounts", "internal/blobs", "internal/workspace"}},

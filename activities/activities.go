@@ -66,9 +66,6 @@ type Config struct {
 	Grants        Grants // checks every input; nil in tests only: everything is allowed
 	Links         Links  // makes links to the console for notices; nil: none
 
-	// value of TRACEPARENT for the agent of a call; nil: it gets none
-	Traceparent func(run, call string, attempt int) string
-
 	Projected func(Projection) // called after lines were added to a run directory; nil: it is not
 
 	// keeps the machine awake until release, and as long as a call inherits the file; nil: it may sleep

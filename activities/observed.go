@@ -1,12 +1,8 @@
 package activities
 
 import (
-	"maps"
 	"path"
-	"strings"
 
-	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -16,22 +12,6 @@ type Projection struct {
 	First                int64    // seq of the first line
 	Lines                []string // of the batch
 	Added                int      // of them, those that this delivery has added: the last ones
-}
-
-// traceparent is the variable of the W3C trace context.
-const traceparent = "TRACEPARENT"
-
-// trace puts the trace context into the environment of an agent. It comes after the claim: it is not part of the
-// question, so a call is the same with and without traces.
-func (a *Activities) trace(in contract.PassInput, cmd *agent.Command) {
-	if a.cfg.Traceparent == nil {
-		return
-	}
-	env := map[string]string{}
-	maps.Copy(env, cmd.ExtraEnv)
-	call := in.Call[:strings.LastIndex(in.Call, ".")] // without the digest of the question
-	env[traceparent] = a.cfg.Traceparent(in.RunID, call, in.Attempt)
-	cmd.ExtraEnv = env
 }
 
 // RunningCall is a call that this worker makes now.

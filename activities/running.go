@@ -203,7 +203,6 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
 	}
 	cmd.Dir, cmd.Mark = st.work, st.dir
-	a.trace(in, &cmd)
 	if cmd.Sandbox != nil {
 		cmd.Sandbox.Objects = st.objects
 	}

@@ -49,11 +49,9 @@ func withServer(tests func() int) (code int, err error) {
 		_, serr := local.StopServer(context.Background(), state, 20*time.Second)
 		err = errors.Join(err, serr)
 	}()
-	unobserve, err := observe()
-	if err != nil {
+	if err := observe(); err != nil {
 		return 1, err
 	}
-	defer unobserve()
 	ready, stopped := make(chan struct{}), make(chan error, 1)
 	go func() {
 		stopped <- workerhost.Run(ctx, workerhost.Options{Ready: func() error { close(ready); return nil }})

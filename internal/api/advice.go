@@ -312,8 +312,8 @@ func (h Host) nameOf(named, run string) string {
 // verbs are the commands of the starter that messages may name, besides those of operations.
 var verbs = func() map[string]bool {
 	all := map[string]bool{}
-	for name := range strings.FieldsSeq(`amend attach blame budget cancel check checkpoints codec compare completion config
-		console cost-report costs decide demo diagnose diff doctor evidence export fork grant identity init lineage list logs
+	for name := range strings.FieldsSeq(`amend attach budget cancel check checkpoints codec completion config
+		console cost-report costs decide demo diagnose diff doctor evidence fork grant identity init list logs
 		mcp plan promote quality-report rebuild remove repair-state replay report resume revert run server
 		session snapshot status steer store token verify version watch worker`) {
 		all[name] = true

@@ -79,10 +79,7 @@ func (a *app) completions(root *cobra.Command) {
 
 // runsOf returns the maximum number of runs that a verb takes.
 func runsOf(cmd *cobra.Command) int {
-	switch {
-	case strings.HasPrefix(cmd.Use, "compare RUN RUN"):
-		return 2
-	case strings.HasPrefix(cmd.Use, "remove RUN..."):
+	if strings.HasPrefix(cmd.Use, "remove RUN...") {
 		return math.MaxInt
 	}
 	return 1

@@ -113,6 +113,17 @@ func readSessions(d rundir.Dir) ([]SessionLine, error) {
 	return lines, nil
 }
 
+// printSession prints the command that opens the last conversation of a run. `starter check` reports files that cannot be
+// read.
+func (a *app) printSession(d rundir.Dir) {
+	lines, err := readSessions(d)
+	if err != nil || len(lines) == 0 {
+		return
+	}
+	last := lines[len(lines)-1]
+	a.row("Session", "%s", cmp.Or(last.Command, last.Problem))
+}
+
 // passName returns how a call is named: the number of its pass, or its step with round and member.
 func passName(call string) string {
 	step := callOf(call)

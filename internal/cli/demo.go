@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -81,7 +80,7 @@ source project is created beside the run directory; both stay.`,
 			if err := a.start(cmd.Context(), def, dir, false); err != nil {
 				return err
 			}
-			return a.tourTurns(cmd.Context(), dir)
+			return a.tourTurns(dir)
 		},
 	}
 	cmd.Flags().StringVar(&dir, "output-dir", "", "the run directory (default: a new one under run_root)")
@@ -110,7 +109,7 @@ func exampleOfTurns(project string) (operations.Definition, error) {
 }
 
 // tourTurns shows the results of turns.
-func (a *app) tourTurns(ctx context.Context, dir string) error {
+func (a *app) tourTurns(dir string) error {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return err
@@ -122,17 +121,8 @@ func (a *app) tourTurns(ctx context.Context, dir string) error {
 	}
 	fmt.Fprintf(a.out, "\nThe turns (%s snapshot list %s):\n\n", program(), shell.Quote(d.Root))
 	a.printSnapshots(lines)
-	s, err := operations.OpenSnapshots(ctx, projector.Dir{Dir: d})
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.out, "\nThe last change of each file (%s blame %s):\n\n", program(), shell.Quote(d.Root))
-	if err := a.showBlame(ctx, s, nil, false); err != nil {
-		return err
-	}
 	fmt.Fprintf(a.out, "\nThe program is in %s\n", d.Path(layout.WorkspaceDir))
-	fmt.Fprintf(a.out, "and try: %s blame %s bin/ledger\n", program(), shell.Quote(d.Root))
-	fmt.Fprintf(a.out, "         %s snapshot diff %s 4\n", program(), shell.Quote(d.Root))
+	fmt.Fprintf(a.out, "and try: %s snapshot diff %s 4\n", program(), shell.Quote(d.Root))
 	return nil
 }
 

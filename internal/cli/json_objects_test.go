@@ -13,7 +13,6 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/doctor"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -27,11 +26,6 @@ func TestJSONObjectsAreDocumented(t *testing.T) {
 		"`store gc`: `objects`": operations.GarbageItem{},
 		"`doctor`: check":       doctor.Check{},
 		"`config`: setting":     config.Setting{},
-		"`compare`: run":        report.Side{},
-		"`compare`: pass":       report.PassPair{},
-		"`compare`: pass side":  report.PassSide{},
-		"`compare`: score":      report.ScorePair{},
-		"`compare`: artifact":   report.ArtifactPair{},
 	} {
 		_, cell, found := strings.Cut(strings.ReplaceAll(string(page), "\n  ", " "), "\n- "+row+": ")
 		require.True(t, found, row)

@@ -20,7 +20,6 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/report"
 )
 
 // acting are the verbs that change something. All others read, and have --json.
@@ -83,10 +82,9 @@ func TestJSONShapes(t *testing.T) {
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{}, "snapshot show": SnapshotReport{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
-		"export": ExportReport{},
-		"blame":  BlameReport{}, "compare": report.Comparison{}, "store gc": operations.Collected{},
-		"promote": operations.Promoted{},
-		"remove":  removal{}, "session": SessionLine{}, "amend": operations.Amended{},
+		"store gc": operations.Collected{},
+		"promote":  operations.Promoted{},
+		"remove":   removal{}, "session": SessionLine{}, "amend": operations.Amended{},
 		"verify": operations.Verified{}, "token list": TokenLine{}, "console sessions": login.Session{}, "run": Started{},
 	}
 	for verb, keys := range jsonKeys(t) {

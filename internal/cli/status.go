@@ -22,7 +22,7 @@ shown as interrupted.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,
-		"also show epoch, running calls, journal, store and last errors")
+		"also show epoch, running calls, journal, store, last errors, the last session, and the runs of the lineage")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		s, err := a.inspect(ctx, d)
 		if err != nil {
@@ -37,6 +37,10 @@ shown as interrupted.`,
 		a.printStatus(s)
 		if verbose {
 			if err := a.printMore(s); err != nil {
+				return err
+			}
+			a.printSession(s.dir)
+			if err := a.printLineage(ctx, s.Claim); err != nil {
 				return err
 			}
 		}

@@ -29,7 +29,6 @@ import (
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/telemetry"
-	"github.com/passbook-run/passbook/internal/traces"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -83,12 +82,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	secrets.LearnKeys(o.Redact, o.Settings) // they may be new
-	live, untrace := o.trace(ctx)
-	defer untrace()
-	conf.Needs, conf.Projected = host.needs, o.projected(live)
-	if live != nil {
-		conf.Traceparent = traces.Parent
-	}
+	conf.Needs, conf.Projected = host.needs, o.projected()
 	acts, err := activities.New(conf)
 	if err != nil {
 		return err

@@ -16,7 +16,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/telemetry"
-	"github.com/passbook-run/passbook/internal/traces"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -26,14 +25,9 @@ const (
 	pollAgain = 2 * time.Second
 )
 
-// projected returns what is done with a batch that is on disk: the events that this worker has added are counted, and
-// spans that end with it are exported. A batch that is delivered again may be one whose spans an earlier worker had not
-// exported.
-func (o Options) projected(live *traces.Live) func(activities.Projection) {
+// projected returns what is done with a batch that is on disk: the events that this worker has added are counted.
+func (o Options) projected() func(activities.Projection) {
 	return func(p activities.Projection) {
-		if live != nil {
-			live.Written(p.Dir, p.First)
-		}
 		if o.Metrics == nil {
 			return
 		}
@@ -42,34 +36,6 @@ func (o Options) projected(live *traces.Live) func(activities.Projection) {
 			events = append(events, journal.ParseAny(line))
 		}
 		o.Metrics.Projected(p.Pipeline, events, time.Now())
-	}
-}
-
-// trace exports spans to the collector that the environment names; nil: it names none. A worker works without its
-// traces, so that errors are only logged.
-func (o Options) trace(ctx context.Context) (live *traces.Live, stop func()) {
-	report := func(err error) {
-		slog.Warn("traces are not exported; the worker works without them", "error", o.Redact.Text(err.Error()))
-	}
-	endpoint := traces.Endpoint()
-	if endpoint == "" {
-		return nil, func() {}
-	}
-	c, err := traces.Connect(ctx, endpoint, time.Second)
-	if err != nil {
-		report(err)
-		return nil, func() {}
-	}
-	live = traces.NewLive(c.Send, o.Metrics, report)
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it ends after the last projection
-	var all sync.WaitGroup
-	all.Go(func() { live.Run(ctx) })
-	return live, func() {
-		cancel()
-		all.Wait()
-		if err := c.Close(context.WithoutCancel(ctx)); err != nil {
-			report(err)
-		}
 	}
 }
 

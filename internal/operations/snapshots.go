@@ -12,7 +12,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/internal/store/blame"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -98,40 +97,6 @@ func (s *Snapshots) Tree(ctx context.Context, n int) (tree.Tree, error) {
 // Compare compares two trees, named by their digests. drop removes its temporary files.
 func (s *Snapshots) Compare(ctx context.Context, from, to string) (c *repo.Comparison, drop func() error, err error) {
 	return compareStored(ctx, s.store, from, to)
-}
-
-// Blame returns for every file the version that last changed it: File.Tree is an index into the returned versions.
-func (s *Snapshots) Blame(ctx context.Context) ([]blame.File, []rundir.Version, error) {
-	trees, versions, err := s.inForce(ctx)
-	return blame.Files(trees), versions, err
-}
-
-// Lines does the same for every line of a file.
-func (s *Snapshots) Lines(ctx context.Context, path string) (blame.Text, []rundir.Version, error) {
-	trees, versions, err := s.inForce(ctx)
-	if err != nil {
-		return blame.Text{}, nil, err
-	}
-	text, err := blame.Lines(ctx, s.store, trees, path)
-	return text, versions, err
-}
-
-// inForce loads the trees that no revert has abandoned.
-func (s *Snapshots) inForce(ctx context.Context) ([]tree.Tree, []rundir.Version, error) {
-	versions := slices.DeleteFunc(slices.Clone(s.Versions), func(v rundir.Version) bool { return v.Abandoned })
-	var trees []tree.Tree
-	for i, v := range versions {
-		if i > 0 && v.Tree == versions[i-1].Tree {
-			trees = append(trees, trees[i-1])
-			continue
-		}
-		t, err := tree.Load(ctx, s.store, store.Digest(v.Tree))
-		if err != nil {
-			return nil, nil, err
-		}
-		trees = append(trees, t)
-	}
-	return trees, versions, nil
 }
 
 // Checkout makes the folder at dir contain exactly what turn n left. A folder with content is refused unless force

@@ -59,8 +59,6 @@ func (s *screen) fits(t *testing.T, page string) {
 // TestPagesFitInBrowser opens pages in a real browser: no requests, no messages, no overflow, no injected markup.
 func TestPagesFitInBrowser(t *testing.T) {
 	s := open(t)
-	_, compared := comparison(t)
-	s.fits(t, compared)
 	page := write(t, storyDir(t), report.Options{})
 	s.fits(t, page)
 	s.show(t, page, 800, "light")

@@ -95,4 +95,4 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
 	"title": figures.Title, "lanes": evidence.LaneTotals, "tenths": tenths,
 	"style": func() template.CSS { return template.CSS(styleSource) },
-}).Parse(partsSource + pageSource + compareSource))
+}).Parse(partsSource + pageSource))

@@ -22,7 +22,6 @@ type Metrics struct {
 	results, costs, tokens, ended *prometheus.CounterVec
 	duration                      *prometheus.HistogramVec
 	lag                           prometheus.Histogram
-	exported, dropped             prometheus.Counter
 	sets                          sets
 	retry                         time.Duration // how often it tries to listen
 
@@ -71,13 +70,7 @@ var (
 	ended    = row{"passbook_runs_ended_total", kindCounter, "Runs that ended, by status", []string{"status"}}
 	lag      = row{"passbook_projection_lag_seconds", kindHistogram,
 		"Time from an event to its line on disk, of the oldest of a batch", nil}
-	exported = row{"passbook_spans_exported_total", kindCounter, "Spans that the collector has accepted", nil}
-	dropped  = row{"passbook_spans_dropped_total", kindCounter, "Spans that were not exported", nil}
 )
-
-func (r row) counter() prometheus.Counter {
-	return prometheus.NewCounter(prometheus.CounterOpts{Name: r.name, Help: r.help})
-}
 
 func (r row) counters() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: r.name, Help: r.help}, r.labels)
@@ -95,31 +88,16 @@ func New(version string) *Metrics {
 		results:  results.counters(), costs: costs.counters(), tokens: tokens.counters(), ended: ended.counters(),
 		duration: prometheus.NewHistogramVec(duration.options(1, 5, 15, 30, minute, 2*minute, 5*minute, 10*minute,
 			30*minute, hour, 2*hour), duration.labels),
-		lag:      prometheus.NewHistogram(lag.options(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, minute)),
-		exported: exported.counter(), dropped: dropped.counter(),
+		lag:  prometheus.NewHistogram(lag.options(.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, minute)),
 		sets: sets{seen: map[[3]string]bool{}}, retry: retryEvery,
 	}
 	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: buildInfo.name, Help: buildInfo.help}, buildInfo.labels)
 	info.WithLabelValues(version, runtime.Version()).Set(1)
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info, m.results, m.costs, m.tokens, m.ended,
-		m.duration, m.lag, m.exported, m.dropped, atRequest{m})
+		m.duration, m.lag, atRequest{m})
 	return m
 }
 
 // Registry is where other packages register their metrics.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
-
-// SpansExported counts spans. A nil Metrics counts nothing.
-func (m *Metrics) SpansExported(n int) {
-	if m != nil {
-		m.exported.Add(float64(n))
-	}
-}
-
-// SpansDropped counts spans that were not exported. A nil Metrics counts nothing.
-func (m *Metrics) SpansDropped(n int) {
-	if m != nil {
-		m.dropped.Add(float64(n))
-	}
-}

@@ -24,7 +24,7 @@ import (
 // rows is the table of metrics.
 func rows() []row {
 	return []row{buildInfo, running, slots, openRuns, limited, backlog, age, serverUp, disk, results, costs, tokens,
-		duration, ended, lag, exported, dropped}
+		duration, ended, lag}
 }
 
 // page is the answer to a request, parsed as Prometheus does.
@@ -86,8 +86,6 @@ func used(t *testing.T) *Metrics {
 		}})
 	m.Polled(Polled{Up: true, Queues: []Queue{{Name: "q", Tasks: 3, Age: time.Minute}},
 		Runs: map[string]int64{string(run.WaitingLimit): 2}})
-	m.SpansExported(7)
-	m.SpansDropped(1)
 	return m
 }
 
@@ -115,8 +113,6 @@ func TestMetricsShowWhatWasProjected(t *testing.T) {
 		duration.name: {"role=worker": 2, "role=command": 1},
 		ended.name:    {"status=done": 1},
 		lag.name:      {"": 1},
-		exported.name: {"": 7},
-		dropped.name:  {"": 1},
 	} {
 		require.Equal(t, want, samples(got[name]), name)
 	}

@@ -105,6 +105,7 @@ func TestRealAgentsContinueSessionsOfRoles(t *testing.T) {
 		require.Contains(t, string(asked[4].Body), fmt.Sprintf("Answer 3 of %s.", name))
 	}
 	require.Contains(t, h.starter("session", dir), "codex")
+	require.Regexp(t, `(?m)^Session: +(mkdir .* && )?\S*gemini --resume `, h.starter("status", "-v", dir))
 }
 
 // requireCounted requires that a run has all tokens that the model APIs counted, and that they cost what the prices of
