@@ -20,30 +20,31 @@ const (
 	ParentInconsistent ParentClass = "inconsistent"    // the records contradict each other
 )
 
-// CrossCode identifies a contradiction between the records of a run across projects.
-type CrossCode string
+// CrossDetail is a contradiction between the records of a run across projects, as text.
+type CrossDetail string
 
 // Contradictions.
 const (
-	DeclaredAliasDuplicate           CrossCode = "declared_alias_duplicate"
-	UndeclaredChild                  CrossCode = "undeclared_child"
-	DuplicateChildFacts              CrossCode = "duplicate_child_facts"
-	EmbeddedPhysicalStatusConflict   CrossCode = "embedded_physical_status_conflict"
-	PhysicalChildMalformed           CrossCode = "physical_child_malformed"
-	EmbeddedChildMalformed           CrossCode = "embedded_child_malformed"
-	EmbeddedWithoutPhysical          CrossCode = "embedded_without_physical"
-	PendingDecisionWithoutPause      CrossCode = "pending_decision_without_pause"
-	CheckpointSubStatusContradiction CrossCode = "checkpoint_sub_status_contradiction"
-	MultiplePendingDecisions         CrossCode = "multiple_pending_decisions"
-	CheckpointPendingWithoutPayload  CrossCode = "checkpoint_pending_without_payload"
-	PayloadWithoutCheckpointPending  CrossCode = "payload_without_checkpoint_pending"
-	CheckpointKindConflict           CrossCode = "checkpoint_kind_conflict"
-	CheckpointAliasConflict          CrossCode = "checkpoint_alias_conflict"
-	CheckpointParentHandoffConflict  CrossCode = "checkpoint_parent_handoff_id_conflict"
-	CheckpointChildHandoffConflict   CrossCode = "checkpoint_child_handoff_id_conflict"
-	CheckpointHandoffConflict        CrossCode = "checkpoint_handoff_id_conflict"
-	PendingWithActiveOperation       CrossCode = "pending_decision_with_active_operation"
-	TerminalParentContradiction      CrossCode = "terminal_parent_contradiction"
+	DeclaredAliasDuplicate           CrossDetail = "meta.json declares it more than once"
+	UndeclaredChild                  CrossDetail = "it has a record, and meta.json does not declare it"
+	DuplicateChildFacts              CrossDetail = "it has more than one record"
+	EmbeddedPhysicalStatusConflict   CrossDetail = "the copy in meta.json has another status than its own record"
+	PhysicalChildMalformed           CrossDetail = "its own meta.json is not a JSON object"
+	EmbeddedChildMalformed           CrossDetail = "the copy in meta.json is not a JSON object"
+	EmbeddedWithoutPhysical          CrossDetail = "meta.json has a copy of its record, and the record itself is missing"
+	PendingDecisionWithoutPause      CrossDetail = "it holds a hand-off and does not wait for a decision"
+	CheckpointSubStatusContradiction CrossDetail = "done in cross_checkpoint.json, but not in its own record"
+	MultiplePendingDecisions         CrossDetail = "more than one hand-off is pending in the run and its projects"
+	CheckpointPendingWithoutPayload  CrossDetail = "cross_checkpoint.json waits for a hand-off, and " +
+		"neither the run nor a project holds one"
+	PayloadWithoutCheckpointPending CrossDetail = "a hand-off is pending, and cross_checkpoint.json waits for none"
+	CheckpointKindConflict          CrossDetail = "cross_checkpoint.json has another kind for the hand-off than its record"
+	CheckpointAliasConflict         CrossDetail = "cross_checkpoint.json has another project for the hand-off than its record"
+	CheckpointParentHandoffConflict CrossDetail = "cross_checkpoint.json names another hand-off of the run than its record"
+	CheckpointChildHandoffConflict  CrossDetail = "cross_checkpoint.json names another hand-off of the project than its record"
+	CheckpointHandoffConflict       CrossDetail = "cross_checkpoint.json names another hand-off than the one that is pending"
+	PendingWithActiveOperation      CrossDetail = "a hand-off is pending while a phase has started and not ended"
+	TerminalParentContradiction     CrossDetail = "the run ended, and a hand-off, a phase or a project of it did not"
 )
 
 // Observation is what was found in place of a child's record.
@@ -106,8 +107,8 @@ type CrossChild struct {
 
 // CrossViolation is one contradiction.
 type CrossViolation struct {
-	Code  CrossCode `json:"code"`
-	Alias string    `json:"alias"` // empty: not about a single project
+	Detail CrossDetail `json:"detail"`
+	Alias  string      `json:"alias"` // empty: not about a single project
 }
 
 // Across judges a run across projects. A child that is missing, failed, halted or rejected blocks the release of its
@@ -134,8 +135,8 @@ type crossing struct {
 	live     bool // a child is active according to its record
 }
 
-func (c *crossing) find(code CrossCode, alias string) {
-	c.res.Violations = append(c.res.Violations, CrossViolation{code, alias})
+func (c *crossing) find(detail CrossDetail, alias string) {
+	c.res.Violations = append(c.res.Violations, CrossViolation{detail, alias})
 }
 
 // index finds the facts of each declared project.
@@ -184,7 +185,7 @@ func (c *crossing) judgeChild(f ChildFacts) {
 		c.find(CheckpointSubStatusContradiction, f.Alias)
 	}
 	if blocker == "" && len(c.res.Violations) > before {
-		blocker = string(c.res.Violations[before].Code)
+		blocker = "contradiction"
 	}
 	c.working = c.working || f.Working
 	c.live = c.live || f.Own == Present && Status(f.Status).Class() == Live
@@ -260,7 +261,7 @@ func (p *CrossDecision) Passes(child ChildFacts) bool {
 // compare reports differences between the checkpoint and the open question. A missing value is not a difference.
 func (c *crossing) compare(p CrossDecision, at CrossCheckpoint) {
 	for _, pair := range []struct {
-		code      CrossCode
+		detail    CrossDetail
 		asked, at string
 	}{
 		{CheckpointKindConflict, p.Kind, at.Kind},
@@ -270,7 +271,7 @@ func (c *crossing) compare(p CrossDecision, at CrossCheckpoint) {
 		{CheckpointHandoffConflict, p.ID, at.ID},
 	} {
 		if pair.asked != "" && pair.at != "" && pair.asked != pair.at {
-			c.find(pair.code, p.Alias)
+			c.find(pair.detail, p.Alias)
 		}
 	}
 }

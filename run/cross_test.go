@@ -34,7 +34,7 @@ func TestAcross(t *testing.T) {
 			change(&f.Checkpoint)
 		}
 	}
-	type codes = []run.CrossCode
+	type codes = []run.CrossDetail
 	for _, r := range []struct {
 		name    string
 		api     run.ChildFacts
@@ -75,14 +75,14 @@ func TestAcross(t *testing.T) {
 			run.ParentInconsistent, "", codes{run.DuplicateChildFacts}},
 		{"another status inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Present,
 			Inside: "failed"}, nil, run.ParentInconsistent,
-			"embedded_physical_status_conflict", codes{run.EmbeddedPhysicalStatusConflict}},
+			"contradiction", codes{run.EmbeddedPhysicalStatusConflict}},
 		{"no status inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Present}, nil,
 			run.ParentReady, "", nil},
 		{"unreadable", run.ChildFacts{Alias: "api", Own: run.Malformed}, nil, run.ParentInconsistent,
 			"child_unreadable", codes{run.PhysicalChildMalformed}},
 		{"unreadable inside", run.ChildFacts{Alias: "api", Own: run.Present, Status: "done", Embedded: run.Malformed},
 			nil, run.ParentInconsistent,
-			"embedded_child_malformed", codes{run.EmbeddedChildMalformed}},
+			"contradiction", codes{run.EmbeddedChildMalformed}},
 		{"inside only", run.ChildFacts{Alias: "api", Embedded: run.Present, Inside: "done"}, nil,
 			run.ParentInconsistent, "child_missing", codes{run.EmbeddedWithoutPhysical}},
 		{"a failed child holds a hand-off", asks("failed", "project:api:h-1"),
@@ -135,7 +135,7 @@ func TestAcross(t *testing.T) {
 			got := run.Across(f)
 			var found codes
 			for _, v := range got.Violations {
-				found = append(found, v.Code)
+				found = append(found, v.Detail)
 			}
 			require.Equal(t, r.codes, found)
 			require.Equal(t, r.class, got.Class)

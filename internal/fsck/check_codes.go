@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/run"
 )
 
 // Severity is the severity of a finding. Only errors and warnings make a directory not ok.
@@ -101,7 +100,7 @@ const (
 )
 
 // rules lists every code, in the order in which findings are shown.
-func rules() []rule { return bySeverity(slices.Concat(ownRules(), foreignRules())) }
+func rules() []rule { return bySeverity(slices.Concat(ownRules(), crossRules())) }
 
 func ownRules() []rule {
 	return []rule{
@@ -183,6 +182,7 @@ func sorted(list []Issue) []Issue {
 // Codes of runs across projects, and of streams that another program wrote.
 const (
 	CrossCheckpointUnreadable Code = "cross_checkpoint_unreadable"
+	CrossParentContradiction  Code = "cross_parent_contradiction" // the message has the detail
 	StreamOrderUnusual        Code = "stream_order_unusual"
 )
 
@@ -192,53 +192,10 @@ const (
 	hintNothing = "nothing: the events count as they are"
 )
 
-// violation describes a contradiction between the records of a run across projects.
-type violation struct {
-	code run.CrossCode
-	text string
-}
-
-func violations() []violation {
-	return []violation{
-		{run.DeclaredAliasDuplicate, layout.MetaFile + " declares it more than once"},
-		{run.UndeclaredChild, "it has a record, and " + layout.MetaFile + " does not declare it"},
-		{run.DuplicateChildFacts, "it has more than one record"},
-		{run.EmbeddedPhysicalStatusConflict, "the copy in " + layout.MetaFile +
-			" has another status than its own record"},
-		{run.PhysicalChildMalformed, "its own " + layout.MetaFile + " is not a JSON object"},
-		{run.EmbeddedChildMalformed, "the copy in " + layout.MetaFile + " is not a JSON object"},
-		{run.EmbeddedWithoutPhysical, layout.MetaFile + " has a copy of its record, and the record itself is missing"},
-		{run.PendingDecisionWithoutPause, "it holds a hand-off and does not wait for a decision"},
-		{run.CheckpointSubStatusContradiction, "done in " + crossFile + ", but not in its own record"},
-		{run.MultiplePendingDecisions, "more than one hand-off is pending in the run and its projects"},
-		{run.CheckpointPendingWithoutPayload, crossFile +
-			" waits for a hand-off, and neither the run nor a project holds one"},
-		{run.PayloadWithoutCheckpointPending, "a hand-off is pending, and " + crossFile + " waits for none"},
-		{run.CheckpointKindConflict, crossFile + " has another kind for the hand-off than its record"},
-		{run.CheckpointAliasConflict, crossFile + " has another project for the hand-off than its record"},
-		{run.CheckpointParentHandoffConflict, crossFile + " names another hand-off of the run than its record"},
-		{run.CheckpointChildHandoffConflict, crossFile + " names another hand-off of the project than its record"},
-		{run.CheckpointHandoffConflict, crossFile + " names another hand-off than the one that is pending"},
-		{run.PendingWithActiveOperation, "a hand-off is pending while a phase has started and not ended"},
-		{run.TerminalParentContradiction, "the run ended, and a hand-off, a phase or a project of it did not"},
-	}
-}
-
-func violationText(c run.CrossCode) string {
-	all := violations()
-	i := slices.IndexFunc(all, func(v violation) bool { return v.code == c })
-	return all[i].text
-}
-
-func crossParentCode(c run.CrossCode) Code { return Code("cross_parent_" + string(c)) }
-
-// foreignRules are the rules of these codes.
-func foreignRules() []rule {
-	all := []rule{{CrossCheckpointUnreadable, SeverityError, hintProjects}}
-	for _, v := range violations() {
-		all = append(all, rule{crossParentCode(v.code), SeverityError, hintProjects})
-	}
-	return append(all, rule{StreamOrderUnusual, SeverityInfo, hintNothing})
+// crossRules are the rules of runs across projects.
+func crossRules() []rule {
+	return []rule{{CrossCheckpointUnreadable, SeverityError, hintProjects},
+		{CrossParentContradiction, SeverityError, hintProjects}, {StreamOrderUnusual, SeverityInfo, hintNothing}}
 }
 
 // bySeverity sorts rules in display order: errors first.

@@ -85,11 +85,11 @@ func (x *examined) judgeProjects() {
 		return
 	}
 	for _, v := range x.parent.Violations {
-		text := violationText(v.Code)
+		text := string(v.Detail)
 		if v.Alias != "" {
 			text = fmt.Sprintf("project %s: %s", v.Alias, text)
 		}
-		x.findCross(crossParentCode(v.Code), text)
+		x.findCross(CrossParentContradiction, text)
 	}
 }
 

@@ -87,7 +87,7 @@ func metaDamages() []damage {
 			fsck.CrossCheckpointUnreadable, fsck.DerivedFileDamaged),
 		repaired("cross_checkpoint.json is ahead of the project", "own projects",
 			swapped(layout.CrossFile, `"api": "running"`, `"api": "done"`), layout.CrossFile,
-			"cross_parent_checkpoint_sub_status_contradiction", fsck.DerivedFileDamaged),
+			fsck.CrossParentContradiction, fsck.DerivedFileDamaged),
 		stays("a project asks, and the run has not forwarded it yet", "own projects", withFile("api/meta.json",
 			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-9"}}`)),
 	}
