@@ -198,6 +198,17 @@ var (
 	errCheckedOut = errors.New("the branch is checked out elsewhere")
 )
 
+// TestLostDirectoryIsRebuiltBeforeItsCheckout: the worker that finds no run directory asks for it first.
+func TestLostDirectoryIsRebuiltBeforeItsCheckout(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.errs = []error{temporal.NewNonRetryableApplicationError("the directory is gone", contract.ErrDirectoryLost,
+		nil)}
+	w.done()
+	require.Equal(t, []string{"Rebuild", "Carry tree of run-1/" + call(1, 1)}, slices.DeleteFunc(w.trace,
+		func(s string) bool { return s != "Rebuild" && !strings.HasPrefix(s, "Carry") }))
+	require.Empty(t, w.story(run.KindRunPaused))
+}
+
 // fakeTrees are the run's own checkout and the target of its delivery.
 type fakeTrees struct {
 	mu       sync.Mutex

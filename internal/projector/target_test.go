@@ -195,6 +195,12 @@ func TestOwnersOfTargets(t *testing.T) {
 		"an owner":   {d: empty.dir(map[string]string{layout.OwnerFile: `{"run_id":"r"}`}), other: ofRun, vacant: inTheWay},
 		"a workspace": {empty.dir(map[string]string{layout.WorkspaceDir + "/a": ""}), inTheWay + "workspace/",
 			inTheWay + "workspace/", "", inTheWay + "workspace/"},
+		"a checkout that a worker began": {empty.dir(map[string]string{layout.WorkspaceDir + "/a": "",
+			layout.CheckoutFile: "{}", layout.Orchestrator + "/kept/b": ""}), inTheWay + "_orchestrator/, workspace/",
+			inTheWay + "_orchestrator/, workspace/", "", inTheWay + "_orchestrator/, workspace/"},
+		"a file beside a checkout": {empty.dir(map[string]string{layout.CheckoutFile: "{}",
+			layout.Orchestrator + "/a.txt": ""}), inTheWay + "_orchestrator/", inTheWay + "_orchestrator/",
+			inTheWay + "_orchestrator/", inTheWay + "_orchestrator/"},
 		"other files": {empty.dir(map[string]string{"a.txt": "", "b.txt": ""}), inTheWay + "a.txt, b.txt",
 			inTheWay + "a.txt, b.txt", inTheWay + "a.txt, b.txt", inTheWay + "a.txt, b.txt"},
 	} {
