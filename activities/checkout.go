@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 	"slices"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -58,17 +57,7 @@ func recordSync(d projector.Dir, to string) error {
 		return nil
 	}
 	r.Trees = append(r.Trees, to)
-	err = writeCheckout(d, r)
-	if errors.Is(err, fs.ErrNotExist) { // a lost directory, which is rebuilt with the next events
-		err = os.MkdirAll(d.Root, layout.DirPerm)
-		if err == nil {
-			err = d.Inside().Mkdir(d.Path(layout.Orchestrator), layout.DirPerm)
-		}
-		if err == nil {
-			err = writeCheckout(d, r)
-		}
-	}
-	return err
+	return writeCheckout(d, r)
 }
 
 // recordContent records that the checkout contains a tree.

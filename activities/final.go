@@ -11,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // checkEnd reports whether the directory's run was finished by another journal. The outcome is final or empty.
@@ -34,8 +35,8 @@ func endOf(e *projector.End) *contract.JournalEnd {
 	return &contract.JournalEnd{State: e.State, Head: e.Head}
 }
 
-// requireUnfinished refuses work on a finished run. A reset workflow can have such work in its queue before it can
-// check.
+// requireUnfinished refuses work on a finished run, which a reset workflow can have in its queue before it can check. It
+// also refuses work in a directory that was lost: what the work would write there would be in the way of a rebuild.
 func requireUnfinished[I interface{ GetTarget() contract.Target }, O any](a *Activities,
 	do func(context.Context, I) (O, error)) func(context.Context, I) (O, error) {
 	return func(ctx context.Context, in I) (O, error) {
@@ -52,6 +53,9 @@ func requireUnfinished[I interface{ GetTarget() contract.Target }, O any](a *Act
 		if end != nil {
 			why := errors.New("run " + at.RunID + " is already done: nothing was changed")
 			return none, temporal.NewNonRetryableApplicationError(why.Error(), contract.ErrFinal, why)
+		}
+		if _, err := a.open(at.Dir).Claim(); errors.Is(err, rundir.ErrNoRun) {
+			return none, temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirectoryLost, err)
 		}
 		return do(ctx, in)
 	}

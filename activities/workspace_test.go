@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"errors"
 	"context"
 	"os"
 	"os/exec"
@@ -48,7 +49,7 @@ func onTree(t *testing.T, play string, edits ...string) *trees {
 	h := &trees{harness: newHarness(t, play)}
 	root := must(filepath.EvalSymlinks(h.harness.dir))(t)
 	h.source, h.dir = filepath.Join(root, "source"), filepath.Join(root, "run")
-	require.NoError(t, os.MkdirAll(h.source, 0o700))
+	require.NoError(t, errors.Join(os.MkdirAll(h.source, 0o700), os.MkdirAll(filepath.Join(h.dir, "_orchestrator"), 0o700)))
 	h.put("a.txt", "a\n")
 	h.put("b.txt", "b\n")
 	h.put("gone.txt", "g\n")

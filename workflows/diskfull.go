@@ -36,6 +36,12 @@ func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity st
 			refusals++
 			continue
 		}
+		if isType(err, contract.ErrDirectoryLost) {
+			if err := e.j.rebuildLost(ctx); err != nil {
+				return err
+			}
+			continue
+		}
 		if !isType(err, contract.ErrDiskFull) {
 			e.diskFullTries = 0
 			return err

@@ -245,6 +245,14 @@ func (j *journal) rebuild(ctx workflow.Context, first int64) error {
 	return j.e.journalRecovered(ctx, "", []contract.RecoveredError{lost}, 0)
 }
 
+// rebuildLost rebuilds a directory that an activity has not found.
+func (j *journal) rebuildLost(ctx workflow.Context) error {
+	if j.of != nil {
+		return j.of.rebuildLost(ctx)
+	}
+	return j.rebuild(ctx, j.archived+1)
+}
+
 // rebase numbers the pending events after the lines on disk. Those lines are kept, archived, and journaled as
 // abandoned.
 func (j *journal) rebase(ctx workflow.Context, disk run.Tail) error {
@@ -279,14 +287,7 @@ func (j *journal) archive(ctx workflow.Context, tail run.Tail) error {
 	}
 	in := contract.ArchiveSegmentInput{Target: j.e.in.Target, Head: j.head, First: j.archived + 1, Tail: tail}
 	var res contract.ArchiveSegmentResult
-	err := j.e.runDirectoryActivity(ctx, "archive the journal", contract.ArchiveSegment, &in, &res)
-	if isType(err, contract.ErrDirectoryLost) {
-		if err := j.rebuild(ctx, in.First); err != nil {
-			return err
-		}
-		err = j.e.runDirectoryActivity(ctx, "archive the journal", contract.ArchiveSegment, &in, &res)
-	}
-	if err != nil {
+	if err := j.e.runDirectoryActivity(ctx, "archive the journal", contract.ArchiveSegment, &in, &res); err != nil {
 		return fmt.Errorf("archive events %d to %d: %w", in.First, tail.Seq, err)
 	}
 	if j.head, j.archived = res.Head, res.Last; j.archived < tail.Seq {

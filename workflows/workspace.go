@@ -149,6 +149,8 @@ func (e *engine) tryCheckoutActivity(ctx workflow.Context, summary, activity str
 			away++
 		case isType(err, contract.ErrNoSlot):
 			continue
+		case isType(err, contract.ErrDirectoryLost):
+			err = e.j.rebuildLost(ctx)
 		case isType(err, contract.ErrDiskFull):
 			err = e.awaitDiskSpace(ctx, err, asked)
 		default:

@@ -432,7 +432,7 @@ const (
 	ErrForced        = "Forced"      // reset or cancelled by an operator
 	ErrPaused        = "Paused"      // the activity was paused by an operator
 	ErrBadInput      = "BadInput"    // no worker can do it
-	ErrDirectoryLost = "Shorter"     // ArchiveSegment: rebuild the lost directory first
+	ErrDirectoryLost = "Shorter"     // rebuild the lost directory first
 	ErrClaimed       = "Claimed"     // the directory belongs to another run
 	ErrStale         = "Stale"       // a later start of the run owns the directory
 	ErrFinal         = "Final"       // the run is done: nothing is changed

@@ -51,7 +51,11 @@ rebuilt after a copy under run_state_repairs/.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.out, "%s holds events 1 to %d.\n", abs, tail.Seq)
+			if tail.Seq > 0 {
+				fmt.Fprintf(a.out, "%s holds events 1 to %d.\n", abs, tail.Seq)
+			} else {
+				fmt.Fprintf(a.out, "%s is the directory of the run again. Its running call brings the events.\n", abs)
+			}
 			if _, err := a.atHome(rundir.At(abs)); err != nil { // an existing directory stays the directory of the run
 				fmt.Fprintln(a.out, err)
 				return nil

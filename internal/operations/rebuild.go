@@ -14,7 +14,7 @@ import (
 // CheckRebuild refuses a directory that is not the run's and cannot become it. Nothing is written.
 func CheckRebuild(runID, dir string) error {
 	d := projector.At(dir)
-	if err := projector.MayTake(d.Dir, runID); err != nil {
+	if err := projector.MayContinue(d.Dir, runID); err != nil {
 		return err
 	}
 	return projector.MayWrite(d.Dir)
