@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -47,6 +48,29 @@ func TestInvalidInputFailsWithoutWriting(t *testing.T) {
 			require.ErrorContains(t, err, row.want+"start runs with the starter binary")
 			require.Empty(t, w.trace, "an activity was called")
 		})
+	}
+}
+
+// TestOneRunUnderOneID: workflow, target, claim and start name one run. A second workflow with the input of an open run
+// would take its directory and its decisions.
+func TestOneRunUnderOneID(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(w *harness)
+		want   string
+	}{
+		"workflow": {func(w *harness) { w.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "by-hand"}) },
+			`target.run_id "run-1" is not the workflow id, claim.run_id "run-1" is not the workflow id, ` +
+				`start.run_id "run-1" is not the workflow id; `},
+		"target": {func(w *harness) { w.in.Target.RunID = "run-2" }, `target.run_id "run-2" is not the workflow id; `},
+		"claim":  {func(w *harness) { w.in.Claim.RunID = "run-2" }, `claim.run_id "run-2" is not the workflow id; `},
+		"start":  {func(w *harness) { w.in.Start.RunID = "run-2" }, `start.run_id "run-2" is not the workflow id; `},
+	} {
+		w := newHarness(t, twoPasses)
+		w.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "run-1"})
+		row.change(w)
+		_, err := w.execute()
+		require.ErrorContains(t, err, row.want, name)
+		require.Empty(t, w.trace, name)
 	}
 }
 
