@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/passbook-run/passbook/activities"
@@ -162,6 +163,7 @@ func (w *harness) fresh() {
 		w.start = startTime
 	}
 	w.env.SetStartTime(w.start)
+	w.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "run-1"})
 	if w.in.Snapshot != nil && w.in.Reopen == nil {
 		w.env.SetContinuedExecutionRunID("the execution before")
 	}

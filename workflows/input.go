@@ -141,6 +141,14 @@ func (in Input) check(workflowID string, continued bool) error {
 			wrong = append(wrong, f.name+" is missing")
 		}
 	}
+	for _, f := range []struct{ name, id string }{
+		{"target", in.Target.RunID}, {"claim", in.Claim.RunID}, {"start", in.Start.RunID},
+	} {
+		// a second workflow would take the directory and the decisions of the run
+		if f.id != "" && f.id != workflowID {
+			wrong = append(wrong, fmt.Sprintf("%s.run_id %q is not the workflow id", f.name, f.id))
+		}
+	}
 	if dir := in.Target.Dir; dir != "" && !path.IsAbs(dir) {
 		wrong = append(wrong, fmt.Sprintf("target.dir %q is not absolute", dir))
 	}

@@ -66,7 +66,6 @@ func TestOneRunUnderOneID(t *testing.T) {
 		"start":  {func(w *harness) { w.in.Start.RunID = "run-2" }, `start.run_id "run-2" is not the workflow id; `},
 	} {
 		w := newHarness(t, twoPasses)
-		w.env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "run-1"})
 		row.change(w)
 		_, err := w.execute()
 		require.ErrorContains(t, err, row.want, name)

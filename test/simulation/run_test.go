@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/mock"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -156,6 +157,7 @@ func (w *world) execute(in workflows.Input, continued, reset bool) (res workflow
 	}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.Target.RunID})
 	env.SetTestTimeout(10_000 * time.Hour)
 	at := &executions{reset: reset, epoch: w.epochs}
 	env.SetWorkerOptions(sdk.Options{DeadlockDetectionTimeout: time.Hour,
