@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -180,7 +181,6 @@ func TestCommandStep(t *testing.T) {
 		"it fails": {"cat b.txt; echo bad >&2; exit 3", "failed", "b\nbad\n", 3},
 		"it changes a file": {"echo x >a.txt && echo y >junk.txt && git rev-parse --abbrev-ref HEAD", "ok", "HEAD\n",
 			0},
-		"no such program": {"no-such-program 2>/dev/null", "failed", "", 127},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := onTree(t, "answer", "COMMAND", row.command)
@@ -195,6 +195,22 @@ func TestCommandStep(t *testing.T) {
 			require.Zero(t, h.started(), "no agent is asked")
 			require.Empty(t, h.git("status", "--porcelain"))
 			h.noScratch()
+		})
+	}
+}
+
+// TestCommandThatCannotRun: whether the work is right is not known, so it is no failed check.
+func TestCommandThatCannotRun(t *testing.T) {
+	for code, command := range map[int]string{127: "no-such-program", 126: "chmod -x junk.sh; ./junk.sh"} {
+		t.Run(strconv.Itoa(code), func(t *testing.T) {
+			h := onTree(t, "answer", "COMMAND", "echo >junk.sh; "+command)
+			h.in.At.Step = 1
+			res := h.result()
+			require.Equal(t, run.CategorySpawnFailed, res.Outcome)
+			require.Equal(t, code, res.ExitCode)
+			require.True(t, res.Permanent, "the run pauses")
+			require.Contains(t, res.Message, strings.Fields(command)[len(strings.Fields(command))-1]+": ", "what the shell printed")
+			require.Empty(t, res.Value)
 		})
 	}
 }

@@ -17,10 +17,12 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
@@ -220,4 +222,43 @@ func TestBudgetWarnsOfModelsAtRunTime(t *testing.T) {
 			require.Equal(t, row.warns, len(BudgetWarnings(plan)) == 1)
 		})
 	}
+}
+
+// TestFilesOfPipelinesAreNoChanges: those of the definition, and of a pipeline that `starter init` wrote beside it.
+func TestFilesOfPipelinesAreNoChanges(t *testing.T) {
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	source := t.TempDir()
+	write(t, source, map[string]string{"a.txt": "a\n"})
+	git(t, source, "init", "-q")
+	git(t, source, "add", "-A")
+	git(t, source, "commit", "-q", "-m", "Begin")
+	const file = "pipeline: p\nagent: {run: [scripted]}\nworkspace: {git: worktree}\n" +
+		"roles: {worker: {prompt: w.md, gives: changes}}\nstages: [{name: once, steps: [{role: worker}]}]\n"
+	for _, folder := range []string{"passbook/first", "passbook/second"} {
+		write(t, source, map[string]string{folder + "/pipeline.yaml": file, folder + "/w.md": "Work.\n"})
+	}
+	def := must(LoadFile(filepath.Join(source, "passbook/first/pipeline.yaml")))(t)
+	def.WorkOn = source
+	dir := projector.At(filepath.Join(t.TempDir(), "run"))
+	require.NoError(t, CheckSource(t.Context(), def, dir))
+	write(t, source, map[string]string{"passbook/notes.txt": "n\n", "passbook/third/x.md": "x\n"})
+	var refused *SourceError
+	require.ErrorAs(t, CheckSource(t.Context(), def, dir), &refused)
+	require.Contains(t, refused.Why, "(passbook/notes.txt, passbook/third/x.md)")
+}
+
+// TestRebuiltDirectoryIsHiddenFromGit, as it was when the run began.
+func TestRebuiltDirectoryIsHiddenFromGit(t *testing.T) {
+	s := testStore(t)
+	source := t.TempDir()
+	write(t, source, map[string]string{"a.txt": "a\n"})
+	b := workspace.Blob(must(tree.Save(t.Context(), s, source, tree.Rules{}, nil))(t))
+	d := directoryOf(t, s, "t1",
+		entry{run.KindRunStart, run.RunStart{RunID: "t1", ThreadID: "t1", Epoch: 1,
+			Workspace: &run.Workspace{Kind: run.WorkspaceGit, Source: source, Tree: b}}},
+		runEnded(run.Done))
+	moved := projector.At(filepath.Join(source, "run"))
+	require.NoError(t, os.Rename(d.Root, moved.Root))
+	require.NoError(t, Operator{Settings: config.Settings{Store: s.URL()}}.RewriteDerived(t.Context(), moved))
+	require.Equal(t, layout.HiddenFromGit, string(must(os.ReadFile(moved.Path(".gitignore")))(t)))
 }
