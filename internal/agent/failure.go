@@ -2,6 +2,7 @@ package agent
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -55,6 +56,17 @@ func SpawnFailure(err error) *Failure {
 	case errors.As(err, &path) && path.Op != "fork/exec":
 		f.setCategory(run.CategoryFileIO)
 	}
+	return f
+}
+
+// CannotRun reports whether an exit code of a shell means that a command was not found or could not be executed.
+func CannotRun(code int) bool { return code == 126 || code == 127 }
+
+// CommandFailure is the failure of a command that could not run. What the shell printed names it.
+func CommandFailure(code int, stdout, stderr string) *Failure {
+	f := NewFailure(run.CategorySpawnFailed, fmt.Sprintf("the command could not run (exit code %d)%s", code,
+		lastWords(stderr, stdout, "")), code)
+	f.Diagnostics = diagnose(stderr, stdout)
 	return f
 }
 

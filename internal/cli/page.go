@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/report"
@@ -34,7 +35,7 @@ type pageOptions struct {
 
 func (o *pageOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.out, "out", "",
-		"file to write; - is standard output (default: named after its directory, in this folder)")
+		"file to write; - is standard output (default: report.html in the run directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
 	cmd.Flags().BoolVar(&o.open, "open", false, "open the page in the browser")
 	cmd.Flags().Float64Var(&o.pictures, "pictures", report.DefaultPictures/(1<<20),
@@ -79,7 +80,7 @@ files of a workspace are read from the run's store. No server is needed.`,
 		if err := report.Write(&page, d, options); err != nil {
 			return err
 		}
-		return a.deliver(page.Bytes(), filepath.Base(d.Root)+"-report.html", o)
+		return a.deliver(page.Bytes(), d.Path(layout.ReportFile), o)
 	})
 }
 

@@ -215,6 +215,9 @@ const UnsyncedFile = Orchestrator + "/unsynced"
 // HiddenFromGit is the .gitignore of a run directory that lies in a checkout.
 const HiddenFromGit = "*\n"
 
+// ReportFile is the page that `starter report` writes.
+const ReportFile = "report.html"
+
 // ResultFile names the result of a completed run.
 const ResultFile = "result.json"
 

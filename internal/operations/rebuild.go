@@ -20,7 +20,8 @@ func CheckRebuild(runID, dir string) error {
 	return projector.MayWrite(d.Dir)
 }
 
-// RewriteDerived rebuilds the derived files of a rebuilt directory that differ from what the run wrote.
+// RewriteDerived rebuilds the derived files of a rebuilt directory that differ from what the run wrote. In a checkout,
+// git does not see the directory.
 func (o Operator) RewriteDerived(ctx context.Context, d projector.Dir) error {
 	claim, err := d.Claim()
 	if err != nil {
@@ -30,7 +31,14 @@ func (o Operator) RewriteDerived(ctx context.Context, d projector.Dir) error {
 	if err != nil {
 		return err
 	}
-	return fsck.RewriteDerived(ctx, d, blobs.Of(s), blobs.ReadTree)
+	if err := fsck.RewriteDerived(ctx, d, blobs.Of(s), blobs.ReadTree); err != nil {
+		return err
+	}
+	meta, err := d.Meta()
+	if err != nil || meta.Workspace == nil || meta.Workspace.Kind != run.WorkspaceGit {
+		return err
+	}
+	return hide(d, meta.Workspace.Source)
 }
 
 // Rebuild rebuilds a lost run directory from the newest execution's history and the segments that it names.

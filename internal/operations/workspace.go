@@ -13,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/scaffold"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -99,7 +100,9 @@ func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
 		return &SourceError{Source: r.Root(), Why: "a " + dirt.Operation + " is under way there: end or abort it"}
 	case w.Dirty == "halt":
 		own := filesOf(def, r.Root())
-		changed := slices.DeleteFunc(dirt.Paths(), func(p string) bool { return slices.Contains(own, p) })
+		changed := slices.DeleteFunc(dirt.Paths(), func(p string) bool {
+			return slices.Contains(own, p) || ofPipeline(filepath.Join(r.Root(), filepath.FromSlash(p)), def.Home)
+		})
 		if len(changed) > 0 {
 			return &SourceError{Source: r.Root(),
 				Why: fmt.Sprintf("it has changes that are not committed (%s): commit or stash them, or add --dirty "+
@@ -128,6 +131,22 @@ func filesOf(def Definition, root string) []string {
 		}
 	}
 	return paths
+}
+
+// ofPipeline reports whether a file belongs to a pipeline in a folder beside that of the definition, as `starter init`
+// writes it: no run works on it.
+func ofPipeline(file, home string) bool {
+	home, err := filepath.EvalSymlinks(home)
+	if err != nil {
+		return false
+	}
+	beside, err := filepath.Rel(filepath.Dir(home), file)
+	if err != nil || !filepath.IsLocal(beside) {
+		return false
+	}
+	folder, _, _ := strings.Cut(beside, string(filepath.Separator))
+	fi, err := os.Stat(filepath.Join(filepath.Dir(home), folder, scaffold.Definition))
+	return err == nil && fi.Mode().IsRegular() && filepath.Dir(home) != filepath.Dir(file)
 }
 
 func few(paths []string) string {

@@ -161,7 +161,7 @@ type ownNames struct {
 // stay.
 func namesOf(d rundir.Dir) ownNames {
 	o := ownNames{
-		files: append([]string{layout.TracesFile, layout.ProvenanceFile, layout.ResultFile, layout.PromotionsFile,
+		files: append([]string{layout.TracesFile, layout.ProvenanceFile, layout.ResultFile, layout.PromotionsFile, layout.ReportFile,
 			layout.DeliveryPatch, layout.DefinitionFile, layout.PlanFile, layout.InputsFile, layout.PolicyFile,
 			layout.StateFile, layout.OwnerFile, layout.CheckoutFile, layout.UnsyncedFile}, last...),
 		folders: []string{layout.WorkspaceDir, layout.SnapshotsDir, layout.RepairsDir, layout.DecisionsDir,
