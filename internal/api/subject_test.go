@@ -1,0 +1,68 @@
+package api
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// asked is a directory whose last pass made a plan, after a command that failed.
+func asked(t *testing.T, plan, output string) (rundir.Dir, run.Question) {
+	t.Helper()
+	d := rundir.At(t.TempDir())
+	var journal strings.Builder
+	q := run.Question{Kind: run.QuestionHandoff, ID: "h", Phase: "work"}
+	for i, reply := range []string{output, plan} {
+		p := run.Pass{Step: []string{"tests", "plan"}[i], Round: 1, Role: "planner", Number: i + 1}
+		end := run.PassEnd{Pass: p, Reply: &run.Blob{Digest: layout.Digest([]byte(reply)), Size: int64(len(reply))}}
+		if i == 0 {
+			end.As, end.Value = "tests", "failed"
+			q.Checks = []run.Value{{Name: "tests", Text: "failed"}}
+		} else {
+			q.Artifacts = []run.Attached{{Name: "plan", Digest: end.Reply.Digest}}
+		}
+		payload, err := json.Marshal(end)
+		require.NoError(t, err)
+		line, err := json.Marshal(map[string]any{"seq": i + 1, "ts": "2026-01-02T03:04:05.000Z", "kind": run.KindPassEnd,
+			"payload": json.RawMessage(payload)})
+		require.NoError(t, err)
+		journal.Write(append(line, '\n'))
+		file := d.Path(layout.ReplyFile(p))
+		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		require.NoError(t, os.WriteFile(file, []byte(reply), 0o600))
+	}
+	require.NoError(t, os.WriteFile(d.Path(layout.EventsFile), []byte(journal.String()), 0o600))
+	return d, q
+}
+
+// TestQuestionShowsWhatIsToBeApproved from its head, without the block for programs, and the output of a failed command
+// before it.
+func TestQuestionShowsWhatIsToBeApproved(t *testing.T) {
+	plan := "# Goal\n\nGreet." + strings.Repeat("\nmore", 30) + "\n\n```json\n{\"changes\": []}\n```\n"
+	d, q := asked(t, plan, "--- FAIL: TestGreet\nFAIL\n")
+	about := Attachments(t.Context(), d, q)
+	require.Len(t, about, 2)
+	require.Equal(t, "Output of tests", about[0].Name)
+	require.Equal(t, []string{"--- FAIL: TestGreet", "FAIL"}, about[0].Lines)
+	require.Equal(t, "Plan", about[1].Name)
+	require.Equal(t, strings.Split("# Goal\n\nGreet."+strings.Repeat("\nmore", 30), "\n"), about[1].Lines)
+}
+
+func TestTextIsNotHidden(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing else":    "```json\n{}\n```",
+		"another block":   "See:\n\n```go\nx := 1\n```",
+		"no JSON":         "See:\n\n```json\n{...}\n```",
+		"text follows it": "```json\n{}\n```\nDone.",
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, text, withoutBlock(text)) })
+	}
+}
