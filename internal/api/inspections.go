@@ -67,6 +67,10 @@ func Question(ctx context.Context, h Host, in RunInput) (Subject, error) {
 	asked := askedOf(&now.State, q)
 	s.Question = &asked
 	for _, a := range Attachments(ctx, d.Dir, q) {
+		const most = 60
+		if n := len(a.Lines) - most; n > 0 {
+			a.Lines = append(a.Lines[:most:most], fmt.Sprintf("… and %d lines more", n))
+		}
 		lines := make([]string, 0, len(a.Lines))
 		for _, line := range a.Lines {
 			lines = append(lines, run.Cut(line, maxLine))

@@ -18,7 +18,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Attachment is a file or a list that a question is about, with its first or last lines.
+// Attachment is a file or a list that a question is about, with its first lines.
 type Attachment struct {
 	Name  string   `json:"name"`
 	Text  string   `json:"text" jsonschema:"a path, or what shows the rest"`
@@ -28,8 +28,8 @@ type Attachment struct {
 // maxFindings is the number of findings that a question shows.
 const maxFindings = 12
 
-// Attachments returns what a question is about: findings, replies, the change and pictures. What cannot be read is left
-// out.
+// Attachments returns what a question is about: output of failed commands, findings, replies, the change and pictures.
+// What cannot be read is left out.
 func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment {
 	var all []Attachment
 	shown := map[string]bool{}
@@ -39,7 +39,13 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		}
 		shown[digest] = true
 		if f, err := projector.FileOf(d, digest); err == nil && f != "" {
-			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), endOf(d, f)})
+			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), linesOf(d, f)})
+		}
+	}
+	for _, check := range q.Checks { // what the tests say, before what the agents say
+		if f, digest, err := projector.FileOfCommand(d, check.Name, check.Text); err == nil && f != "" && check.Text != "ok" {
+			shown[digest] = true
+			all = append(all, Attachment{"Output of " + check.Name, d.Path(f), endOf(d, f)})
 		}
 	}
 	if j := q.Judged; j != nil {
@@ -47,9 +53,6 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 			all = append(all, Attachment{"Findings", d.Path(f), lines})
 		}
 		file("review", j.Reply)
-		if n := len(all); n > 1 && all[0].Name == "Findings" {
-			all[n-1].Lines = nil // it ends in the block with the findings
-		}
 	}
 	if q.Found != nil {
 		if f, err := projector.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
@@ -175,16 +178,47 @@ func pictureNames(d rundir.Dir, folder string) []string {
 	return names
 }
 
-// endOf returns the last lines of a file; none if the file cannot be read.
+// maxLines is the number of lines of a text that a question shows.
+const maxLines = 400
+
+// linesOf returns the first lines of a text, without the block of JSON at its end; none if the file cannot be read.
+func linesOf(d rundir.Dir, file string) []string {
+	raw, err := d.ReadFile(file)
+	if err != nil {
+		return nil
+	}
+	lines := strings.Split(withoutBlock(strings.TrimSpace(string(raw))), "\n")
+	if n := len(lines) - maxLines; n > 0 {
+		lines = append(lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more", n))
+	}
+	return lines
+}
+
+// withoutBlock returns a text without the fenced block of JSON at its end, which is for programs, unless there is
+// nothing else.
+func withoutBlock(text string) string {
+	at := strings.LastIndex(text, "```json\n")
+	if at < 0 {
+		return text
+	}
+	words := strings.TrimSpace(text[:at])
+	block, closed := strings.CutSuffix(text[at+len("```json\n"):], "```")
+	if words == "" || !closed || !json.Valid([]byte(block)) {
+		return text
+	}
+	return words
+}
+
+// endOf returns the last lines of an output, where commands report failures; none if the file cannot be read.
 func endOf(d rundir.Dir, file string) []string {
 	raw, err := d.ReadFile(file)
 	if err != nil {
 		return nil
 	}
-	const most = 12
+	const most = 40
 	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	if len(lines) > most {
-		lines = append([]string{"…"}, lines[len(lines)-most:]...)
+	if n := len(lines) - most; n > 0 {
+		lines = append([]string{fmt.Sprintf("… %d lines before", n)}, lines[n:]...)
 	}
 	return lines
 }

@@ -120,9 +120,9 @@ func (a *app) decidedHere(ctx context.Context, s *session, v *eventPrinter, sigs
 	}
 	v.clear()
 	fmt.Fprintln(a.out)
-	a.printQuestion(ctx, v.dir, v.state, q)
+	rest := a.printQuestion(ctx, v.dir, v.state, q, false)
 	for {
-		m, err := a.askWhileOpen(ctx, v.dir, q, sigs)
+		m, err := a.askWhileOpen(ctx, v.dir, q, sigs, rest)
 		if errors.Is(err, errElsewhere) {
 			fmt.Fprintln(a.out, "\nIt was decided elsewhere.")
 			return true
@@ -145,7 +145,7 @@ func isOpen(s run.State, q run.Question) bool {
 
 // askWhileOpen asks until the user answers, Ctrl+C is pressed, or the question is closed.
 func (a *app) askWhileOpen(
-	ctx context.Context, d rundir.Dir, q run.Question, sigs <-chan os.Signal,
+	ctx context.Context, d rundir.Dir, q run.Question, sigs <-chan os.Signal, rest []string,
 ) (workflows.Message, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -165,7 +165,7 @@ func (a *app) askWhileOpen(
 			}
 		}
 	}()
-	return a.askPerson(ctx, q, workflows.Message{})
+	return a.askPerson(ctx, q, workflows.Message{}, rest)
 }
 
 // awaitClose waits for the workflow of a finished run: its directory does not change afterwards. The directory is final

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"charm.land/lipgloss/v2"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
@@ -51,12 +52,12 @@ Each question offers some of these actions; --show lists them:
 		if *asJSON {
 			return a.jsonQuestion(s, show)
 		}
-		q, open := a.showQuestion(ctx, s, show || m.Action == "")
+		q, open, rest := a.showQuestion(ctx, s, show || m.Action == "", show)
 		switch {
 		case show, !open && m.Action == "":
 			return nil
 		case m.Action == "":
-			if m, err = a.askPerson(ctx, q, m); err != nil {
+			if m, err = a.askPerson(ctx, q, m, rest); err != nil {
 				return err
 			}
 		}
@@ -127,21 +128,24 @@ func (a *app) jsonQuestion(s inspection, printed bool) error {
 	return a.json(r)
 }
 
-// showQuestion returns the open question, and prints it on request.
-func (a *app) showQuestion(ctx context.Context, s inspection, printed bool) (run.Question, bool) {
-	q, open := s.Now.State.Asks()
+// showQuestion returns the open question, and prints it on request: whole, or its first page. It returns the rest.
+func (a *app) showQuestion(ctx context.Context, s inspection, printed, whole bool) (q run.Question, open bool,
+	rest []string) {
+	q, open = s.Now.State.Asks()
 	switch {
 	case !printed:
 	case !open:
 		fmt.Fprintf(a.out, "Run %s is %s: nothing waits for a decision.\n", s.Claim.RunID, view.Describe(s.Effective))
 	default:
 		a.row("Run", "%s in %s, %s", s.Claim.RunID, s.dir.Root, view.Describe(s.Effective))
-		a.printQuestion(ctx, s.dir, s.Now.State, q)
+		rest = a.printQuestion(ctx, s.dir, s.Now.State, q, whole)
 	}
-	return q, open
+	return q, open, rest
 }
 
-func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q run.Question) {
+// printQuestion prints a question with its choices, and what it is about: whole, or the first page on a terminal. It
+// returns the rest.
+func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q run.Question, whole bool) (rest []string) {
 	a.row("Question", "%s", q.Line())
 	a.row("Id", "%s", q.ID)
 	if q.Kind != run.QuestionDelivery && q.Of == "" { // the text of such a question names its place
@@ -154,30 +158,64 @@ func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q ru
 	if q.ExpiresAt != "" {
 		a.row("Answer by", "%s; then: %s", view.Minute(q.ExpiresAt), q.OnExpiry)
 	}
-	for _, at := range api.Attachments(ctx, d, q) {
-		a.row(at.Name, "%s", at.Text)
-		for _, line := range at.Lines {
-			fmt.Fprintf(a.out, "    │ %s\n", clip(line, 160))
-		}
+	rest = a.subjectLines(ctx, d, q)
+	if !whole {
+		rest = a.page(rest, len(q.Actions)+len(s.Facts(q))+6)
+	} else {
+		rest = a.page(rest, -len(rest))
 	}
 	for i, action := range q.Actions {
 		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, q.Meaning(action))
 	}
+	return rest
 }
 
-func clip(line string, most int) string {
-	if r := []rune(line); len(r) > most {
-		return string(r[:most-1]) + "…"
+// subjectLines returns what a question is about, in lines of the terminal's width.
+func (a *app) subjectLines(ctx context.Context, d rundir.Dir, q run.Question) []string {
+	const frame = "    │ "
+	width := widthOf(a.out) - len([]rune(frame))
+	var all []string
+	for _, at := range api.Attachments(ctx, d, q) {
+		all = append(all, fmt.Sprintf("%-12s %s", at.Name+":", at.Text))
+		for _, line := range at.Lines {
+			if width > 0 {
+				line = lipgloss.Wrap(line, width, " ")
+			}
+			for l := range strings.SplitSeq(line, "\n") {
+				all = append(all, frame+l)
+			}
+		}
 	}
-	return line
+	return all
 }
 
-// askPerson asks the user at the terminal, until ctx ends.
-func (a *app) askPerson(ctx context.Context, h run.Question, m workflows.Message) (workflows.Message, error) {
+// page prints lines as far as they fit into the terminal below others, and returns the rest. Output that is not a
+// terminal gets all.
+func (a *app) page(lines []string, others int) (rest []string) {
+	n := len(lines)
+	if _, height := sizeOf(a.out); height > 0 && others >= 0 {
+		const least = 6
+		n = min(n, max(least, height-others))
+	}
+	for _, line := range lines[:n] {
+		fmt.Fprintln(a.out, line)
+	}
+	if rest = lines[n:]; len(rest) > 0 {
+		fmt.Fprintf(a.out, "    … %s more: type m\n", run.Plural(len(rest), "line"))
+	}
+	return rest
+}
+
+// askPerson asks the user at the terminal, until ctx ends. m pages through the rest of what the question is about.
+func (a *app) askPerson(ctx context.Context, h run.Question, m workflows.Message, rest []string) (workflows.Message,
+	error) {
 	if !a.personThere() {
 		return m, asUsage(fmt.Errorf("name the action: --action %s", strings.Join(h.Actions, ", ")))
 	}
 	line, err := a.prompted(ctx, "Which one? ")
+	for ; err == nil && line == "m" && len(rest) > 0; line, err = a.prompted(ctx, "Which one? ") {
+		rest = a.page(rest, 2)
+	}
 	if err != nil {
 		return m, err
 	}

@@ -35,14 +35,20 @@ func newEventPrinter(out io.Writer, dir rundir.Dir) *eventPrinter {
 
 // widthOf returns the width of the terminal; 0: not a terminal.
 func widthOf(out io.Writer) int {
+	width, _ := sizeOf(out)
+	return width
+}
+
+// sizeOf returns the size of the terminal; 0: not a terminal.
+func sizeOf(out io.Writer) (width, height int) {
 	f, ok := unwrapped(out).(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) || os.Getenv("TERM") == "dumb" {
-		return 0
+		return 0, 0
 	}
-	if w, _, err := term.GetSize(int(f.Fd())); err == nil && w > 0 {
-		return w
+	if w, h, err := term.GetSize(int(f.Fd())); err == nil && w > 0 && h > 0 {
+		return w, h
 	}
-	return 80
+	return 80, 24
 }
 
 // unwrapped returns the writer below the one that escapes text, for output that moves the cursor.

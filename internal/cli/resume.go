@@ -44,9 +44,9 @@ func (a *app) resumeRun(ctx context.Context, in api.ResumeInput, ask bool) error
 		return err
 	}
 	if here, err := a.inspect(ctx, d.Dir); err == nil && a.personThere() && ask {
-		if q, open := a.showQuestion(ctx, here, false); open {
-			a.showQuestion(ctx, here, true)
-			m, err := a.askPerson(ctx, q, workflows.Message{Note: in.Note})
+		if _, open := here.Now.State.Asks(); open {
+			q, _, rest := a.showQuestion(ctx, here, true, false)
+			m, err := a.askPerson(ctx, q, workflows.Message{Note: in.Note}, rest)
 			if err != nil {
 				return err
 			}

@@ -207,7 +207,7 @@ func about(ctx context.Context, d rundir.Dir, s run.State, q run.Question) []str
 		}
 		out = append(out, at.Name+": "+text)
 		for _, line := range at.Lines {
-			out = append(out, "  "+run.OneLine(line))
+			out = append(out, "  "+strings.TrimRight(terminal.Safe(line), " "))
 		}
 	}
 	return out

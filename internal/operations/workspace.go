@@ -144,9 +144,9 @@ func ofPipeline(file, home string) bool {
 	if err != nil || !filepath.IsLocal(beside) {
 		return false
 	}
-	folder, _, _ := strings.Cut(beside, string(filepath.Separator))
+	folder, _, below := strings.Cut(beside, string(filepath.Separator))
 	fi, err := os.Stat(filepath.Join(filepath.Dir(home), folder, scaffold.Definition))
-	return err == nil && fi.Mode().IsRegular() && filepath.Dir(home) != filepath.Dir(file)
+	return err == nil && fi.Mode().IsRegular() && below && folder != filepath.Base(home)
 }
 
 func few(paths []string) string {

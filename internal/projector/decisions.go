@@ -82,6 +82,19 @@ func FileOfFound(d rundir.Dir, digest string) (string, error) {
 	})
 }
 
+// FileOfCommand returns the file with the output of the newest command of that name, relative to the directory, and its
+// digest, or "" if the value is another one.
+func FileOfCommand(d rundir.Dir, name, value string) (file, digest string, err error) {
+	file, err = newestFile(d, func(p run.PassEnd) string {
+		if p.As != name || p.Value != value || p.Reply == nil {
+			return ""
+		}
+		digest = p.Reply.Digest
+		return layout.ReplyFile(p.Pass)
+	})
+	return file, digest, err
+}
+
 // newestFile returns what is found of the newest pass of which anything is, or "".
 func newestFile(d rundir.Dir, find func(run.PassEnd) string) (string, error) {
 	events, _, err := d.Events()

@@ -250,7 +250,9 @@ func (t theme) wait(s Scene, w int) []string {
 			}
 		}
 		for _, l := range q.About { // below the choices, which are always visible
-			out = append(out, t.frame.Render("│ ")+cut(l, w-2))
+			for _, l := range strings.Split(lipgloss.Wrap(l, max(10, w-2), " "), "\n") {
+				out = append(out, t.frame.Render("│ ")+cut(l, w-2))
+			}
 		}
 	}
 	for _, l := range strings.Split(s.Why, "\n") {
