@@ -155,3 +155,12 @@ func TestNoReceiversStartNoChild(t *testing.T) {
 	w.done()
 	require.Empty(t, w.received.got)
 }
+
+// TestLastNoticeNamesTheResult and the command that takes it.
+func TestLastNoticeNamesTheResult(t *testing.T) {
+	w := newHarness(t, judged)
+	w.in.Start.Receivers = []run.Receiver{{Name: "ops", On: []string{"end"}}}
+	w.ends(run.Done, "")
+	require.Len(t, w.received.got, 1)
+	require.Equal(t, "1 file on branch result; to take the result: git merge result", w.received.got[0].Notice.Detail)
+}

@@ -103,7 +103,7 @@ func TestExamineOfAHealthyHost(t *testing.T) {
 	browser := find(t, r, "browser")
 	require.Equal(t, doctor.Warning, browser.State, "a program that is not a browser")
 	require.Contains(t, browser.Detail, "Fake 1.0 does not take a picture")
-	require.False(t, r.OK)
+	require.True(t, r.OK, "a warning is no problem")
 	require.Equal(t, 1, faults(r), "%+v", r.Checks)
 }
 

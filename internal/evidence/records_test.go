@@ -128,7 +128,7 @@ func TestRecordsHaveEachValue(t *testing.T) {
 			Attempt: i + 1, Category: f.Category, Message: "message", USD: f.USD, CostKnown: f.CostKnown}, f)
 		known = append(known, f.CostKnown)
 	}
-	require.Equal(t, []run.CostKnown{run.CostUnknown, run.CostExact, run.CostAtLeast, run.CostExact}, known)
+	require.Equal(t, []run.CostKnown{run.CostUnknown, run.CostExact, run.CostAtLeast}, known, "a lost worker is no failed attempt")
 	require.Equal(t, []evidence.Score{{Seq: scored, Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0),
 		Met: true,
 		Why: "why"}}, e.Scores)

@@ -43,10 +43,14 @@ func TestAdviceIsAboutPauses(t *testing.T) {
 
 func TestReasonsForNotContinuing(t *testing.T) {
 	for want, s := range map[string]run.State{
-		"Finished. Delivered to branch passbook/r.": {Status: run.Done,
+		"Finished. 2 files on branch passbook/r; to take the result: git merge passbook/r.": {Status: run.Done,
 			Delivery: &run.Delivered{Delivered: true, To: "branch",
-				Target: "passbook/r", Commit: "abc", Message: "m"}},
-		"Finished. Nothing was delivered: no change": {Status: run.Done, Delivery: &run.Delivered{Message: "no change",
+				Target: "passbook/r", Commit: "abc", Files: 2, Message: "m"}},
+		"Finished. 1 file in /src, commit 0123456789ab.": {Status: run.Done, Delivery: &run.Delivered{Delivered: true,
+			To: "checkout", Target: "/src", Commit: "0123456789abcdef", Files: 1}},
+		"Finished. 1 file in /src, not committed.": {Status: run.Done, Delivery: &run.Delivered{Delivered: true,
+			To: "checkout", Target: "/src", Files: 1}},
+		"Finished. Nothing was delivered: no change.": {Status: run.Done, Delivery: &run.Delivered{Message: "no change",
 			Target: "t"}},
 		"3 of 4 passes, 2 cycles, 5 calls, $1.50. Score 2.5.": {Status: run.Done, Rounds: 2, Score: new(2.5),
 			Passes: run.PassCount{Total: 4, LastSettled: 3, Invalid: 1}, Spent: run.Totals{Calls: 5, USD: 1.5}},
