@@ -117,7 +117,8 @@ func (f *folder) waive(w *Waiver) {
 func (f *folder) deliver(e *Event) {
 	var p DeliveryCompleted
 	e.Decode(&p)
-	f.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Message: p.Message}
+	f.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Files: p.Files,
+		Message: p.Message}
 }
 
 // filledList keeps null out of JSON lists.

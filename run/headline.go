@@ -25,6 +25,9 @@ func phaseHeadline(e *Entry, p PhaseStart) string {
 }
 
 func attemptHeadline(e *Entry, p PassAttempt) string {
+	if p.Category == CategoryLost { // no failure: the next worker joins the call, continues its session or makes it again
+		return fmt.Sprintf("  … %s: worker restarted (%s)", p.Pass.label(), p.Message)
+	}
 	return fmt.Sprintf("  ! %s attempt %d: %s — %s", p.Pass.label(), p.Attempt, p.Category.In(e.After.Wording),
 		p.Message)
 }
@@ -39,7 +42,7 @@ func passHeadline(e *Entry, p PassEnd) string {
 		extra = "  unchanged"
 	}
 	if p.Joined {
-		extra += "  joined"
+		extra += "  worker restarted"
 	}
 	if p.Reused {
 		extra += "  reused"

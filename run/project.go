@@ -328,7 +328,8 @@ func (f *folder) skipProject(e *Event) {
 func (f *folder) deliverProject(e *Event) {
 	p := decoded[ProjectDelivery](e)
 	f.onProject(p.Alias, func(s *ProjectState) {
-		s.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Message: p.Message}
+		s.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Files: p.Files,
+			Message: p.Message}
 	})
 }
 

@@ -143,7 +143,22 @@ type Delivered struct {
 	To        string `json:"to,omitempty"`
 	Target    string `json:"target,omitempty"`
 	Commit    string `json:"commit,omitempty"`
+	Files     int    `json:"files,omitempty"`
 	Message   string `json:"message,omitempty"`
+}
+
+// Text describes the result of a run, and how a user takes it.
+func (d Delivered) Text() string {
+	switch files := Plural(d.Files, "file"); {
+	case !d.Delivered:
+		return "nothing was delivered: " + d.Message
+	case d.To == "branch":
+		return fmt.Sprintf("%s on branch %s; to take the result: git merge %s", files, d.Target, d.Target)
+	case d.Commit != "":
+		return fmt.Sprintf("%s in %s, commit %.12s", files, d.Target, d.Commit)
+	default:
+		return fmt.Sprintf("%s in %s, not committed", files, d.Target)
+	}
 }
 
 // InFlightCall is a call that has started and not settled.

@@ -125,6 +125,9 @@ func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.
 		ev.Decode(&p)
 		n.Detail = run.Cut(p.Detail, maxNoticeText)
 	}
+	if d := s.Delivery; ev.Kind == run.KindRunEnd && d != nil {
+		n.Detail = run.Cut(d.Text(), maxNoticeText)
+	}
 	if l := s.Limited; ev.Kind == run.KindRunLimited && l != nil {
 		n.Detail = s.LimitText(run.Clock{})
 		if l.Account != "" { // one notice for all runs of the account

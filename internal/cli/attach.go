@@ -245,7 +245,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		}
 		fmt.Fprintf(a.out, "\n%s: %s, %s, %s.%s\n%s", title,
 			view.WorkText(s), ofCalls(s.Spent.Calls), reusedWords(s)+s.CostWords(), view.ScoreText(s),
-			unmetWords(s)+unrecoveredWords(d))
+			resultLines(d, s)+unmetWords(s)+unrecoveredWords(d))
 	case s.Status == run.Paused && s.Reason == run.UserRequested:
 		fmt.Fprintf(a.out, "\nPipeline paused by user. Resume with: %s\n", next)
 	case s.Status == run.Paused && s.Reason == run.BudgetThreshold:
@@ -274,6 +274,19 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		return silentExit(exitForced)
 	}
 	return outcome(s)
+}
+
+// resultLines name what a finished run leaves, and the command that shows its changes.
+func resultLines(d rundir.Dir, s run.State) string {
+	result := view.Result(d, s)
+	if result == "" {
+		return ""
+	}
+	result = "Result: " + run.OneLine(result) + "\n"
+	if s.Delivery != nil && s.Delivery.Delivered {
+		result += fmt.Sprintf("To see it: %s diff %s\n", program(), shell.Quote(d.Root))
+	}
+	return result
 }
 
 // unmetWords describes why a finished run is not approved.

@@ -63,21 +63,14 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 	return a.goodbye(d, res.State, 0)
 }
 
-// attachScreen shows a run until it finishes or the user leaves. Leaving never cancels it. Ctrl+C pauses it, or only
-// leaves.
+// attachScreen shows a run until it finishes or the user leaves. Leaving never cancels it. Ctrl+C pauses it, or with
+// leave only leaves.
 func (a *app) attachScreen(ctx context.Context, s *session, st operations.Started, leave bool, in, out *os.File) error {
 	ctx, stop := withSignals(ctx)
 	defer stop()
 	o := a.screen(ctx, st.Dir.Dir, in, out, &actions{a: a, dir: st.Dir.Dir, s: s})
 	o.Attached = !leave
-	o.Interrupt = func(ctx context.Context, nth int) error {
-		_, err := s.Send(ctx, st.RunID, workflows.VerbPause, workflows.Message{Now: nth > 1, Note: "Ctrl+C"})
-		var refused *operations.RefusedError
-		if errors.As(err, &refused) {
-			return nil
-		}
-		return err
-	}
+	o.Interrupt = a.pauses(s, st.RunID, leave)
 	var held notice
 	o.Why = held.why
 	gone := 0
@@ -114,6 +107,21 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 		s.awaitClose(ctx, res.State)
 	}
 	return a.goodbye(st.Dir.Dir, res.State, res.Interrupts)
+}
+
+// pauses returns what Ctrl+C does on a screen that started or resumed the run; nil: it leaves.
+func (a *app) pauses(s *session, runID string, leave bool) func(ctx context.Context, nth int) error {
+	if leave {
+		return nil
+	}
+	return func(ctx context.Context, nth int) error {
+		_, err := s.Send(ctx, runID, workflows.VerbPause, workflows.Message{Now: nth > 1, Note: "Ctrl+C"})
+		var refused *operations.RefusedError
+		if errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	}
 }
 
 // signalError is the signal that cancelled a context.

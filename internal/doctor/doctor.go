@@ -39,7 +39,7 @@ type Check struct {
 
 // Report contains all checks, ordered by dependency.
 type Report struct {
-	OK     bool    `json:"ok"` // no warning and no problem
+	OK     bool    `json:"ok"` // no problem
 	Checks []Check `json:"checks"`
 }
 
@@ -111,7 +111,7 @@ func (e *examiner) quietly(ctx context.Context) *operations.Operator {
 func (e *examiner) add(s State, area, name, fix, format string, args ...any) {
 	e.report.Checks = append(e.report.Checks,
 		Check{Area: area, Name: name, State: s, Detail: fmt.Sprintf(format, args...), Fix: fix})
-	if s == Warning || s == Problem {
+	if s == Problem {
 		e.report.OK = false
 	}
 }

@@ -129,7 +129,9 @@ func (c *collector) start(e run.Event) {
 
 func (c *collector) fail(e run.Event) {
 	var p run.PassAttempt
-	e.Decode(&p)
+	if e.Decode(&p); p.Category == run.CategoryLost && p.Spend == nil {
+		return // the call goes on, or is made again
+	}
 	f := Failure{
 		Seq: e.Seq, Number: p.Number, Step: p.Step, Round: p.Round, Role: p.Role, Member: p.Member, Item: p.Item,
 		Attempt:  p.Attempt,

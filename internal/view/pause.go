@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // WhyPaused describes why a run does not continue, and which key helps; empty if it continues or has an open
@@ -55,14 +57,33 @@ func doneText(s run.State) string {
 }
 
 func deliveryText(s run.State) string {
-	switch d := s.Delivery; {
-	case d == nil:
+	if s.Delivery == nil {
 		return ""
-	case d.Delivered:
-		return fmt.Sprintf(" Delivered to %s %s.", d.To, d.Target)
-	default:
-		return " Nothing was delivered: " + d.Message
 	}
+	text := s.Delivery.Text()
+	return " " + strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+}
+
+// Result is what a finished run leaves to the user: its delivery or its artifact; empty: neither.
+func Result(d rundir.Dir, s run.State) string {
+	switch {
+	case s.Status != run.Done:
+		return ""
+	case s.Delivery != nil:
+		return s.Delivery.Text()
+	case s.Artifact == nil:
+		return ""
+	}
+	for line, err := range d.Lines(0) {
+		if err != nil || line.Err != nil {
+			return ""
+		}
+		var start run.RunStart
+		if line.Event.Decode(&start); line.Event.Kind == run.KindRunStart && start.Artifact != nil {
+			return d.Path(layout.ArtifactFile(start))
+		}
+	}
+	return ""
 }
 
 func pausedText(s run.State) string {

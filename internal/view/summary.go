@@ -65,11 +65,7 @@ func (r Run) Identity() []Row {
 		t.row("Workspace", "%s of %s%s", rundir.At(r.Directory).Path(layout.WorkspaceDir), w.Source,
 			prefixed(", branch ", w.Branch))
 	}
-	if d := s.Delivery; d != nil && d.Delivered {
-		t.row("Delivered", "to %s %s%s", d.To, d.Target, prefixed(", commit ", d.Commit))
-	} else if d != nil {
-		t.row("Delivered", "nothing: %s", d.Message)
-	}
+	t.optional("Result", Result(rundir.At(r.Directory), s))
 	for _, f := range s.GuardFacts() {
 		t.row(f.Name, "%s", f.Text)
 	}
@@ -229,6 +225,19 @@ func ofBudget(s run.State) string {
 		return ""
 	}
 	return fmt.Sprintf(" / %s (%.0f%%)", figures.USD(s.Budget.CapUSD), 100*s.Total()/s.Budget.CapUSD)
+}
+
+// Budgets are the budgets of a run with what is used, in rows.
+func (r Run) Budgets() []Row {
+	s := r.Now.State
+	t := table{}
+	if s.Budget.CapUSD <= 0 {
+		t.row("Cost", "%s, no budget in USD%s", s.CostText(), otherBudgets(s, r.Clock))
+	} else {
+		t.row("Cost", "%s%s%s", s.CostText(), ofBudget(s), otherBudgets(s, r.Clock))
+	}
+	t.optional("Today", r.Today)
+	return t
 }
 
 // otherBudgets lists the budgets besides that in USD, with what is used.

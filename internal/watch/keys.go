@@ -276,7 +276,11 @@ func (m *model) keys() string {
 	if m.o.Attached && m.scene.Status == run.Running {
 		all = append(all, [2]string{"Ctrl+C", "pause and leave"})
 	}
-	return m.theme().keyLine(append(all, [2]string{"q", leave}), m.width)
+	quit := "q"
+	if m.o.Interrupt == nil {
+		quit = "q, Ctrl+C"
+	}
+	return m.theme().keyLine(append(all, [2]string{quit, leave}), m.width)
 }
 
 func (t theme) keyLine(all [][2]string, width int) string {
