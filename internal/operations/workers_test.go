@@ -12,6 +12,7 @@ import (
 	deploymentpb "go.temporal.io/api/deployment/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	failurepb "go.temporal.io/api/failure/v1"
+	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -221,6 +222,34 @@ func TestHeldNamesMissingCapabilities(t *testing.T) {
 			require.True(t, strings.HasPrefix(held.Cause, row.want), held.Cause)
 			require.False(t, held.DiskFull)
 		})
+	}
+}
+
+// TestHeldNamesFailingWorkflowTask: a run whose worker cannot continue its workflow is not healthy. Attempts that timed
+// out are no failures: no worker answered.
+func TestHeldNamesFailingWorkflowTask(t *testing.T) {
+	completed := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
+		WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
+			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "0123456789"}}}}
+	failed := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
+		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Identity: "7@here@",
+			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "abcdefghij"},
+			Failure:       &failurepb.Failure{Message: "nondeterministic workflow: event 7"}}}}
+	for name, row := range map[string]struct {
+		attempt int32
+		history []*historypb.HistoryEvent
+		want    *run.Held
+	}{
+		"fails": {7, []*historypb.HistoryEvent{completed, failed}, &run.Held{Cause: "its workflow task failed, attempt 7, " +
+			"last with: nondeterministic workflow: event 7. Worker 7@here@ has build abcdefgh, and build 01234567 continued " +
+			"the run last: start a worker of that build"}},
+		"failed once": {2, []*historypb.HistoryEvent{completed, failed}, nil},
+		"timed out":   {7, []*historypb.HistoryEvent{failed, completed}, nil},
+	} {
+		server := waitingRun(nil)
+		server.details.PendingWorkflowTask = &workflowpb.PendingWorkflowTaskInfo{Attempt: row.attempt}
+		server.history = row.history
+		require.Equal(t, row.want, Operator{Client: server}.Held(t.Context(), "x", level), name)
 	}
 }
 
