@@ -119,7 +119,7 @@ func (e *examiner) open(ctx context.Context, o operations.Operator, name string,
 	live, err := stateOf(ctx, o, claim.RunID)
 	waits, fix := e.waits(ctx, o, claim.RunID, d)
 	if err != nil {
-		e.add(Problem, "runs", name, e.starts(o), "its workflow is open and answers no query: no worker runs it (%v)%s",
+		e.add(Problem, "runs", name, e.starts(o), "its workflow is open and answers no query (%v)%s",
 			err,
 			waits)
 		return
@@ -184,6 +184,9 @@ func (e *examiner) waits(ctx context.Context, o operations.Operator, runID strin
 	x, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
 	if err != nil {
 		return "", fix
+	}
+	if failed := o.FailingTask(ctx, runID, x); failed != "" {
+		return "; " + failed, fix
 	}
 	for _, p := range x.GetPendingActivities() {
 		kind, queue := p.GetActivityType().GetName(), p.GetActivityOptions().GetTaskQueue().GetName()

@@ -1,9 +1,14 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
@@ -31,6 +36,9 @@ func (o Operator) Held(ctx context.Context, runID string, effective run.Effectiv
 	if err != nil {
 		return nil
 	}
+	if failed := o.FailingTask(ctx, runID, d); failed != "" {
+		return &run.Held{Cause: failed}
+	}
 	for _, p := range d.GetPendingActivities() {
 		// a working worker reports at once; a frozen one only accepts the task
 		if claimed, waits := contract.ClaimInActivityID(p.GetActivityId()); waits && p.GetHeartbeatDetails() == nil {
@@ -55,6 +63,52 @@ func (o Operator) Held(ctx context.Context, runID string, effective run.Effectiv
 		return found
 	}
 	return nil
+}
+
+// FailingTask describes the workflow task that a worker of another build cannot complete; empty: none, or it is not
+// known. The server records the first failure only.
+func (o Operator) FailingTask(ctx context.Context, runID string,
+	d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	attempt := d.GetPendingWorkflowTask().GetAttempt()
+	if attempt <= transient {
+		return ""
+	}
+	var failed *historypb.WorkflowTaskFailedEventAttributes
+	var runs string // the build that completed the last task
+	for it := o.Client.GetWorkflowHistory(ctx, runID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); it.HasNext(); {
+		e, err := it.Next()
+		if err != nil {
+			return ""
+		}
+		if done := e.GetWorkflowTaskCompletedEventAttributes(); done != nil {
+			failed, runs = nil, done.GetWorkerVersion().GetBuildId()
+		} else if f := e.GetWorkflowTaskFailedEventAttributes(); f != nil {
+			failed = f
+		}
+	}
+	if failed == nil {
+		return ""
+	}
+	return fmt.Sprintf("its workflow task failed, attempt %d, last with: %s. Worker %s has build %s, and build %s "+
+		"continued the run last: start a worker of that build", attempt, run.OneLine(failed.GetFailure().GetMessage()),
+		failed.GetIdentity(), cmp.Or(failed.GetWorkerVersion().GetBuildId(), o.buildOf(ctx, d, failed.GetIdentity()),
+			"unknown"), runs)
+}
+
+// buildOf returns the build of a worker of the workflow: events of failed tasks lack that of a deployment.
+func (o Operator) buildOf(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse,
+	identity string) string {
+	queue, err := o.Client.DescribeTaskQueue(ctx, d.GetExecutionConfig().GetTaskQueue().GetName(),
+		enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+	if err != nil {
+		return ""
+	}
+	for _, p := range queue.GetPollers() {
+		if p.GetIdentity() == identity {
+			return cmp.Or(p.GetDeploymentOptions().GetBuildId(), p.GetWorkerVersionCapabilities().GetBuildId())
+		}
+	}
+	return ""
 }
 
 // Pausing describes a pause of a working run that was requested and has not begun; empty: none, or it is not known.

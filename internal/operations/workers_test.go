@@ -230,18 +230,17 @@ func TestHeldNamesMissingCapabilities(t *testing.T) {
 func TestHeldNamesFailingWorkflowTask(t *testing.T) {
 	completed := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
 		WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
-			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "0123456789"}}}}
+			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "old"}}}}
 	failed := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
 		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Identity: "7@here@",
-			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "abcdefghij"},
-			Failure:       &failurepb.Failure{Message: "nondeterministic workflow: event 7"}}}}
+			Failure: &failurepb.Failure{Message: "nondeterministic workflow: event 7"}}}}
 	for name, row := range map[string]struct {
 		attempt int32
 		history []*historypb.HistoryEvent
 		want    *run.Held
 	}{
 		"fails": {7, []*historypb.HistoryEvent{completed, failed}, &run.Held{Cause: "its workflow task failed, attempt 7, " +
-			"last with: nondeterministic workflow: event 7. Worker 7@here@ has build abcdefgh, and build 01234567 continued " +
+			"last with: nondeterministic workflow: event 7. Worker 7@here@ has build new, and build old continued " +
 			"the run last: start a worker of that build"}},
 		"failed once": {2, []*historypb.HistoryEvent{completed, failed}, nil},
 		"timed out":   {7, []*historypb.HistoryEvent{failed, completed}, nil},
@@ -249,6 +248,8 @@ func TestHeldNamesFailingWorkflowTask(t *testing.T) {
 		server := waitingRun(nil)
 		server.details.PendingWorkflowTask = &workflowpb.PendingWorkflowTaskInfo{Attempt: row.attempt}
 		server.history = row.history
+		server.pollers = map[string]*taskqueuepb.PollerInfo{"": {Identity: "7@here@",
+			DeploymentOptions: &deploymentpb.WorkerDeploymentOptions{BuildId: "new"}}}
 		require.Equal(t, row.want, Operator{Client: server}.Held(t.Context(), "x", level), name)
 	}
 }
