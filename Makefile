@@ -72,7 +72,7 @@ release-dry: ## build the archives and packages of a release into dist/, and try
 release-try: ## the same for this system alone
 	@scripts/release fast
 
-lint: ## format, vet, staticcheck, dropped errors, texts, deterministic workflows, GitHub workflows, tidy modules
+lint: ## format, vet, dropped errors, layers, unused code, texts, deterministic workflows, GitHub workflows, tidy modules
 	@scripts/lint
 
 check: chromium bubblewrap agents server ## all that CI runs: lint, the tests, kills, real agents, browsers, race detector for changed packages

@@ -1,3 +1,4 @@
+// Package passbook_test checks the whole tree: the public API, the source, and documentation that must match the code.
 package passbook_test
 
 import (
@@ -14,6 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+const module = "github.com/passbook-run/passbook"
 
 // publicPackages are the Go API. Their exported declarations mention no type of an internal package.
 var publicPackages = []string{
@@ -166,7 +169,7 @@ func (m *mentions) named(obj *types.TypeName) {
 	if obj.Pkg() == nil {
 		return
 	}
-	if name, ours := inModule(obj.Pkg().Path()); ours && strings.HasPrefix(name, "internal/") {
+	if name, ours := strings.CutPrefix(obj.Pkg().Path(), module+"/"); ours && strings.HasPrefix(name, "internal/") {
 		m.found = append(m.found, fmt.Sprintf("%s mentions %s.%s", m.declaration, name, obj.Name()))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/pipeline"
@@ -52,7 +53,7 @@ func (m goMod) direct() (paths []string) {
 func TestEveryDependencyHasItsReason(t *testing.T) {
 	page := read(t, "docs/dependencies.md")
 	for heading, dir := range map[string]string{"Passbook": ".", "devserver": "devserver", "tools": "tools",
-		"tools/vale": "tools/vale", "tools/release": "tools/release"} {
+		"tools/vale": "tools/vale", "tools/golangci": "tools/golangci", "tools/release": "tools/release"} {
 		t.Run(heading, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), "go", "-C", dir, "mod", "edit", "-json").Output()
 			require.NoError(t, err)
@@ -203,5 +204,37 @@ func TestFilesOfARunDirectoryAreReserved(t *testing.T) {
 		require.Contains(t, problems.Error(), "is a file that the run directory keeps for itself", m[1])
 		_, err := run.ParseEvent([]byte(`{"kind":"run.start","payload":{"artifact":{"file":"` + m[1] + `"}}}`))
 		require.ErrorContains(t, err, "is not a name of a file in a run directory", m[1])
+	}
+}
+
+// TestComposeFile: a worker that may not change the namespace depends on the search attributes that the set-up of the
+// cluster registers, and a stop of the container waits for the calls of the worker.
+func TestComposeFile(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Environment map[string]string
+			Grace       string `yaml:"stop_grace_period"`
+		}
+	}
+	require.NoError(t, yaml.Unmarshal([]byte(read(t, "docker-compose.yml")), &compose))
+	var wanted []string
+	for name, kind := range workflows.SearchAttributes() {
+		wanted = append(wanted, name+"="+kind.String())
+	}
+	registered := compose.Services["namespace"].Environment["SEARCH_ATTRIBUTES"]
+	require.ElementsMatch(t, wanted, strings.Fields(registered))
+	require.Contains(t, read(t, "Dockerfile"), " PASSBOOK_DRAIN="+compose.Services["worker"].Grace+"\n")
+}
+
+// TestWorkerDoesNotImportTheCommandLine keeps the terminal's and the reports' libraries out of the worker program.
+func TestWorkerDoesNotImportTheCommandLine(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./worker").Output()
+	require.NoError(t, err)
+	deps := strings.Fields(string(out))
+	require.Contains(t, deps, module+"/internal/hosting")
+	for _, d := range deps {
+		for _, banned := range []string{module + "/internal/cli", module + "/internal/report", "charm"} {
+			require.NotContains(t, d, banned, "the worker imports %s", d)
+		}
 	}
 }

@@ -12,14 +12,14 @@ import (
 
 // violations are one finding for each gate of scripts/lint, in one module: the gate, its file and its message.
 var violations = []struct{ gate, file, text, message string }{
-	{"gofmt", "format.go", "package clean\n\nvar  Format = 1\n", "run gofmt -w on: format.go"},
-	{"vet", "print.go", "package clean\n\nimport \"fmt\"\n\nfunc Print() { fmt.Printf(\"%d\", \"text\") }\n",
+	{"golangci", "format.go", "package clean\n\nvar  Format = 1\n", "File is not properly formatted (gofmt)"},
+	{"golangci", "print.go", "package clean\n\nimport \"fmt\"\n\nfunc Print() { fmt.Printf(\"%d\", \"text\") }\n",
 		"wrong type string"},
 	{"darwin", "mac_darwin.go", "package clean\n\nvar Mac = missing\n", "undefined: missing"},
-	{"staticcheck", "unused.go", "package clean\n\nfunc unused() {}\n", "func unused is unused"},
-	{"errcheck", "drop.go", "package clean\n\nimport \"os\"\n\nfunc Drop(f *os.File) {\n\tdefer f.Close()\n" +
+	{"golangci", "unused.go", "package clean\n\nfunc unused() {}\n", "func unused is unused"},
+	{"golangci", "drop.go", "package clean\n\nimport \"os\"\n\nfunc Drop(f *os.File) {\n\tdefer f.Close()\n" +
 		"\t_, _ = f.WriteString(\"\")\n}\n", "f.WriteString"},
-	{"errcheck", "drop.go", "", "defer f.Close()"},
+	{"golangci", "drop.go", "", "defer f.Close()"},
 	{"vale", "docs/page.md", "# Page\n\nThe run g" + "oes\non.\n", "docs/page.md:3:9:Passbook.Words:Use 'continue'"},
 	{"vale", "docs/cell.md", "| a |\n|---|\n| 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 |\n",
 		"docs/cell.md:3:3:Passbook.Cells:A cell has at most 15 words"},
@@ -43,7 +43,7 @@ func TestGatesReportViolations(t *testing.T) {
 	write("go.mod", "module clean\n\ngo 1.26\n")
 	write("clean.go", "// Package clean has no finding.\npackage clean\n\n// Sum adds.\nfunc Sum(a, b int) int { "+
 		"return a + b }\n")
-	gates := []string{"gofmt", "vet", "darwin", "staticcheck", "errcheck", "vale", "actionlint"}
+	gates := []string{"golangci", "darwin", "vale", "actionlint"}
 	output, err := lint(t, dir, append(gates, "tidy")...)
 	require.NoError(t, err, "a clean module: %s", output)
 	for _, v := range violations {
