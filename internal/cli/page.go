@@ -35,7 +35,7 @@ type pageOptions struct {
 
 func (o *pageOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.out, "out", "",
-		"file to write; - is standard output (default: report.html in the run directory)")
+		"file to write; - is standard output (default: _orchestrator/report.html in the run directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
 	cmd.Flags().BoolVar(&o.open, "open", false, "open the page in the browser")
 	cmd.Flags().Float64Var(&o.pictures, "pictures", report.DefaultPictures/(1<<20),

@@ -216,7 +216,7 @@ const UnsyncedFile = Orchestrator + "/unsynced"
 const HiddenFromGit = "*\n"
 
 // ReportFile is the page that `starter report` writes.
-const ReportFile = "report.html"
+const ReportFile = Orchestrator + "/report.html"
 
 // ResultFile names the result of a completed run.
 const ResultFile = "result.json"
