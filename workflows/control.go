@@ -359,7 +359,11 @@ func (c *control) validate(verb string, m Message) error {
 			return nil
 		}
 		if s.Status != run.Paused && s.Status != run.WaitingLimit && !c.Pause {
-			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed", s.Status)
+			instead := ""
+			if _, open := s.Asks(); open {
+				instead = "; answer its question (starter decide)"
+			}
+			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed%s", s.Status, instead)
 		}
 		if c.Revert != nil {
 			return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
