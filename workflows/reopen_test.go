@@ -273,6 +273,43 @@ func TestReopenAsksAtTheGateAgain(t *testing.T) {
 	}
 }
 
+// A resume that is forced answers no question: the next epoch asks it again, and calls no agent before.
+func TestReopenAsksOpenQuestionAgain(t *testing.T) {
+	for _, row := range decisionPlaces {
+		t.Run(row.place+" "+row.trigger, func(t *testing.T) {
+			w := row.harness(t)
+			var first []run.Question
+			asks := func(n int, q run.Question) {
+				if n == 1 {
+					first = append(first, q)
+				}
+				w.signal("decide", message{"action": q.Halts()})
+			}
+			w.answering(asks)
+			_, err := w.execute()
+			require.NoError(t, err)
+			w.terminatedAfter(first[0].Kind.Spec().Requested)
+			called := len(w.agent.ids)
+			switch row.trigger { // the cause remains
+			case run.TriggerDirtyTarget:
+				w.trees.dirty = 1
+			case run.TriggerUnrecorded:
+				w.agent.will(call(2, 1), unrecorded)
+				called++ // that asks for the record
+			}
+			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Force: true, Reason: "the server is lost"})
+			w.answering(asks)
+			_, err = w.execute()
+			require.NoError(t, err)
+			require.Len(t, first, 2, "the question was lost")
+			require.Len(t, w.agent.ids, called, "an agent was called")
+			require.Equal(t, first[0].Text, first[1].Text)
+			require.Equal(t, first[0].Actions, first[1].Actions)
+			require.Equal(t, first[0].Digest, first[1].Digest)
+		})
+	}
+}
+
 func TestCancelledRunProjectsEnd(t *testing.T) {
 	for name, cancel := range map[string]func(w *harness){
 		"while a call runs": func(w *harness) {

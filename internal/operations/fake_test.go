@@ -139,6 +139,11 @@ func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, _ client.StartWorkflow
 	return nil, f.startErr
 }
 
+func (f *fakeTemporal) TerminateWorkflow(_ context.Context, id, _, _ string, _ ...any) error {
+	f.described[id] = terminated
+	return f.err
+}
+
 func (f *fakeTemporal) UpdateWorkflow(_ context.Context,
 	o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
 	if f.update != nil {
