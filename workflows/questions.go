@@ -113,11 +113,14 @@ func (e *engine) requestAnswer(ctx workflow.Context, ask run.QuestionRequested) 
 	return ask.ID, nil
 }
 
-// askGateAgain asks the question of a gate again, at which the run was halted or cancelled before this epoch. The
-// answer that it is about is journaled already: without this, the step would be taken again with the same answer. A run
-// that the decision of this epoch has halted asks nothing.
+// askGateAgain asks the question of a gate again, at which the run was halted or cancelled before this epoch, or which
+// is undecided. The answer that it is about is journaled already: without this, the step would be taken again with the
+// same answer. A run that the decision of this epoch has halted asks nothing.
 func (e *engine) askGateAgain(ctx workflow.Context) error {
 	q, at := e.j.state.Gate, e.j.state.Next
+	if open, undecided := e.j.state.Open(run.QuestionGate); undecided && open.Trigger == run.TriggerCheckFailed {
+		q = &open
+	}
 	if q == nil || !e.active() || at.Stage >= len(e.in.Start.Stages) {
 		return nil
 	}

@@ -156,7 +156,7 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d projector.Dir,
 func (h Host) alreadyRunning(d rundir.Dir, verb string, err error) (string, error) {
 	var refused *operations.RefusedError
 	m, unread := d.Meta()
-	if verb != workflows.VerbResume || !errors.As(err, &refused) || unread != nil || m.State.Status != run.Running {
+	if verb != workflows.VerbResume || !errors.As(err, &refused) || refused.FailedPrecondition || unread != nil || m.State.Status != run.Running {
 		return "", err
 	}
 	for _, p := range d.Projects(m.State) {

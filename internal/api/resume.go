@@ -54,7 +54,11 @@ func (h Host) resume(
 	if err != nil {
 		return "", err
 	}
-	if open {
+	behind := ""
+	if open && in.Force {
+		behind = o.Behind(ctx, d, claim.RunID)
+	}
+	if open && behind == "" {
 		if in.Here {
 			home := workflows.Message{Dir: d.Root, Queue: contract.HostQueues(claim.TaskQueue, o.Host).Dir, Note: in.Note}
 			if _, err := o.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil &&
@@ -71,7 +75,8 @@ func (h Host) resume(
 			return "", err
 		}
 	}
-	return reopened(ctx, o, d, operations.Reopening{Force: in.Force, Reason: in.Reason, Note: in.Note, Now: in.Now})
+	return reopened(ctx, o, d, operations.Reopening{Force: in.Force, Reason: in.Reason, Note: in.Note, Now: in.Now,
+		Behind: behind})
 }
 
 // explained refuses force without a reason, before a server is started.
@@ -106,9 +111,12 @@ func reopened(ctx context.Context, o operations.Operator, d projector.Dir, r ope
 		AwaitDirectory(ctx, d.Dir, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
 }
 
-// ReopenedWith lists what a new epoch repaired and overruled, a line for each.
+// ReopenedWith lists what a new epoch replaced, repaired and overruled, a line for each.
 func ReopenedWith(re operations.Reopened) string {
 	text := ""
+	if re.Behind != "" {
+		text = fmt.Sprintf("Warning: %s. That workflow was terminated, and the directory counts.\n", re.Behind)
+	}
 	for _, what := range re.Repaired {
 		text += fmt.Sprintf("Warning: the journal was damaged and was restored: %s\n", what)
 	}

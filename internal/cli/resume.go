@@ -23,7 +23,7 @@ A run that waits for a usage limit tries at once. In a new epoch it continues to
 	}
 	cmd.Flags().StringVar(&in.Note, "note", "", "a note for the record")
 	cmd.Flags().BoolVar(&in.Force, "force", false,
-		"resume despite repeated failures, a halt, an unreachable server or changed settings; needs --reason")
+		"resume despite repeated failures, a halt, a lost or restored server or changed settings; needs --reason")
 	cmd.Flags().BoolVar(&in.Now, "now", false, "try at once instead of waiting for a usage limit to reset")
 	cmd.Flags().BoolVar(&in.Here, "here", false, "the directory was moved to this host, which writes it from now on")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "the reason for --force, which is recorded")

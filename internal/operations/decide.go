@@ -18,7 +18,7 @@ type Decision struct {
 }
 
 // Decide answers the open question of a run: a hand-off, a gate, a review or a delivery. If a failed or interrupted
-// run left it open, the answer opens the run's next epoch.
+// run left it open, or the workflow is behind the directory and does not know it, the answer opens the run's next epoch.
 func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Message) (Decision, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -47,25 +47,34 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 			return Decision{}, lost
 		}
 		if err := workflows.CheckDecision(now.State, m); err != nil {
-			return Decision{}, notDecided(now, effective, err)
+			err = notDecided(now, effective, err)
+			if effective.Liveness == run.LiveOpen {
+				err = o.orBehind(ctx, dir, claim.RunID, err)
+			}
+			return Decision{}, err
 		}
 		return Decision{Said: "that was decided already"}, nil
 	}
 	if m.ID == "" { // the signature is about this question
 		m.ID, m.Implicit = q.ID, true
 	}
-	left := effective.Status == run.Failed || effective.Status == run.Interrupted
+	left, behind := effective.Status == run.Failed || effective.Status == run.Interrupted, ""
 	if effective.Liveness == run.LiveOpen || !left {
 		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
 			return Decision{}, err
 		}
 		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
-		return Decision{Said: ack.Message}, err
+		if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
+			err = o.closed(ctx, dir, claim, refused)
+		}
+		if behind = o.behindOnRefusal(ctx, dir, claim.RunID, err); behind == "" {
+			return Decision{Said: ack.Message}, err
+		}
 	}
 	if err := o.sign(&m, claim.RunID, workflows.VerbDecide); err != nil {
 		return Decision{}, err
 	}
-	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
+	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m, Behind: behind})
 	return Decision{Said: m.Action + " is decided", Reopened: &re}, err
 }
 

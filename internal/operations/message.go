@@ -68,6 +68,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
 			return ack, o.closed(ctx, dir, claim, refused)
 		}
+		err = o.orBehind(ctx, dir, claim.RunID, err)
 		if err == nil && (verb == workflows.VerbPause || verb == workflows.VerbResume) {
 			for _, w := range o.toProjects(ctx, dir, now.State, verb, workflows.Message{Note: m.Note, Now: m.Now}) {
 				ack.Message += "; " + w
@@ -92,7 +93,12 @@ func (o Operator) closed(ctx context.Context, dir projector.Dir, claim run.Claim
 	if err != nil {
 		return errors.Join(refused, err)
 	}
-	if effective.Liveness == run.LiveOpen || effective.Liveness == run.LiveUnknown {
+	switch effective.Liveness {
+	case run.LiveOpen:
+		return refused
+	case run.LiveUnknown:
+		refused.Why = fmt.Sprintf("whether the run is alive is unknown (%s). If that server is gone for good: %s",
+			effective.Detail, forcedResume(dir))
 		return refused
 	}
 	refused.Conflict = conflictOf(now.State, effective, refused.Verb)

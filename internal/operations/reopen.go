@@ -36,6 +36,8 @@ type Reopening struct {
 	Note   string
 	Now    bool // do not wait for a limit that the last epoch met
 
+	Behind string // the open workflow has fewer events than the directory, as described; it is terminated
+
 	Decision *workflows.Message // of the hand-off that the last epoch left open
 	Amend    *workflows.Message // the definition that the run is to adopt
 }
@@ -45,7 +47,8 @@ type Reopened struct {
 	RunID    string
 	Epoch    int
 	From     run.Status
-	Restored int // files stored again, because the store had lost them
+	Restored int    // files stored again, because the store had lost them
+	Behind   string // how the workflow that was terminated was behind the directory; empty: none
 
 	Overruled []string            // differences between the run's policy and the settings that force overrules
 	Repaired  []run.JournalDamage // restored lines of the journal
@@ -66,6 +69,9 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 		return Reopened{}, err
 	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
+	if err == nil && r.Behind != "" && effective.Liveness == run.LiveOpen {
+		c, effective, err = o.endBehind(ctx, dir, claim, c.State, r)
+	}
 	if err != nil {
 		return Reopened{}, err
 	}
@@ -92,7 +98,7 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 		return Reopened{}, err
 	}
 	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: effective.Status, Restored: restored,
-		Overruled: overruled, Repaired: c.Broken}, nil
+		Behind: r.Behind, Overruled: overruled, Repaired: c.Broken}, nil
 }
 
 // reevaluated compares what the run was allowed at its start with today's settings (requirement 003 §6). If the
@@ -240,7 +246,7 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	case effective.Status == run.Halted && !r.Force:
 		return conflict(s, effective, "the run was halted (%s); to resume it nevertheless, run: %s", s.Reason,
 			toType(s, effective, run.Resume))
-	case undecided && r.Decision == nil:
+	case undecided && r.Decision == nil && !r.Force: // by force, the next epoch asks again
 		return undecidedError(s, effective, q)
 	case s.Checkpoint == nil:
 		return unmet("the run has no checkpoint to continue from")

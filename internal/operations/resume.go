@@ -22,7 +22,10 @@ func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err != nil {
 		return Reopened{}, err
 	}
-	if effective.Liveness != run.LiveOpen {
+	if effective.Liveness == run.LiveOpen && r.Force {
+		r.Behind = o.Behind(ctx, dir, claim.RunID)
+	}
+	if effective.Liveness != run.LiveOpen || r.Behind != "" {
 		return o.Reopen(ctx, dir, r)
 	}
 	_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,
