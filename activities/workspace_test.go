@@ -1,8 +1,8 @@
 package activities
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"

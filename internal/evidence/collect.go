@@ -130,7 +130,7 @@ func (c *collector) start(e run.Event) {
 func (c *collector) fail(e run.Event) {
 	var p run.PassAttempt
 	if e.Decode(&p); p.Category == run.CategoryLost && p.Spend == nil {
-		return // the call goes on, or is made again
+		return // the call continues, or is made again
 	}
 	f := Failure{
 		Seq: e.Seq, Number: p.Number, Step: p.Step, Round: p.Round, Role: p.Role, Member: p.Member, Item: p.Item,

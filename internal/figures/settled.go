@@ -84,7 +84,7 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 		case run.KindPassAttempt:
 			var p run.PassAttempt
 			if e.Decode(&p); p.Category == run.CategoryLost {
-				continue // the call goes on, or is made again
+				continue // the call continues, or is made again
 			}
 			out = append(out, Settled{
 				Seq: e.Seq, TS: e.TS, Pass: p.Pass, Duration: time.Duration(p.DurationMS) * time.Millisecond,

@@ -36,7 +36,7 @@ func TestSettledHasEachValue(t *testing.T) {
 		event(6, run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "s", Changed: 9}),
 		event(7, run.KindWorkspaceTampered, run.Tampered{Step: "s", Count: 9}),
 		event(8, run.KindWorkspaceTampered, run.Tampered{Step: "other", Count: 6}),
-		event(9, run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryLost, Message: "its call goes on"}),
+		event(9, run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryLost, Message: "its call continues"}),
 		event(9, run.KindPassAttempt, run.PassAttempt{Pass: p, Category: run.CategoryAgentExit, Message: "m", DurationMS: 20,
 			Spend: &cost}),
 		event(10, run.KindPassStart, run.PassStart{Pass: p}),

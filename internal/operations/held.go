@@ -81,7 +81,7 @@ func (o Operator) FailingTask(ctx context.Context, runID string,
 			return ""
 		}
 		if done := e.GetWorkflowTaskCompletedEventAttributes(); done != nil {
-			failed, runs = nil, done.GetWorkerVersion().GetBuildId()
+			failed, runs = nil, done.GetWorkerVersion().GetBuildId() //nolint:staticcheck // the server fills no other
 		} else if f := e.GetWorkflowTaskFailedEventAttributes(); f != nil {
 			failed = f
 		}
@@ -91,7 +91,8 @@ func (o Operator) FailingTask(ctx context.Context, runID string,
 	}
 	return fmt.Sprintf("its workflow task failed, attempt %d, last with: %s. Worker %s has build %s, and build %s "+
 		"continued the run last: start a worker of that build", attempt, run.OneLine(failed.GetFailure().GetMessage()),
-		failed.GetIdentity(), cmp.Or(failed.GetWorkerVersion().GetBuildId(), o.buildOf(ctx, d, failed.GetIdentity()),
+		failed.GetIdentity(), cmp.Or(failed.GetWorkerVersion().GetBuildId(), //nolint:staticcheck // as above
+			o.buildOf(ctx, d, failed.GetIdentity()),
 			"unknown"), runs)
 }
 
@@ -105,7 +106,7 @@ func (o Operator) buildOf(ctx context.Context, d *workflowservice.DescribeWorkfl
 	}
 	for _, p := range queue.GetPollers() {
 		if p.GetIdentity() == identity {
-			return cmp.Or(p.GetDeploymentOptions().GetBuildId(), p.GetWorkerVersionCapabilities().GetBuildId())
+			return cmp.Or(p.GetDeploymentOptions().GetBuildId(), p.GetWorkerVersionCapabilities().GetBuildId()) //nolint:staticcheck // of workers without a deployment
 		}
 	}
 	return ""

@@ -230,7 +230,7 @@ func TestHeldNamesMissingCapabilities(t *testing.T) {
 func TestHeldNamesFailingWorkflowTask(t *testing.T) {
 	completed := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
 		WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
-			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "old"}}}}
+			WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "old"}}}} //nolint:staticcheck // the server fills it
 	failed := &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskFailedEventAttributes{
 		WorkflowTaskFailedEventAttributes: &historypb.WorkflowTaskFailedEventAttributes{Identity: "7@here@",
 			Failure: &failurepb.Failure{Message: "nondeterministic workflow: event 7"}}}}

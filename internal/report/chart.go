@@ -221,7 +221,7 @@ func (d drawing) columns(width float64) []tick {
 	return all
 }
 
-// ticks returns at most so many marks at round numbers.
+// ticks returns at most that number of marks at round numbers.
 func ticks(low, high float64, most int, write func(float64) string) []tick {
 	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(most))))
 	for _, factor := range []float64{1, 2, 5, 10} {

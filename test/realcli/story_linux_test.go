@@ -56,15 +56,15 @@ func TestDayOfAUser(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "awaits": awaits, "killworker": killWorker,
-			"says":   func(ts *testscript.TestScript, _ bool, args []string) { says(ts, api, args[0]) },
-			"change": change, "merge": merge,
+			"answers": func(ts *testscript.TestScript, _ bool, args []string) { answers(ts, api, args[0]) },
+			"change":  change, "merge": merge,
 			"silent": func(*testscript.TestScript, bool, []string) { <-api.Silent() },
 		},
 	})
 }
 
-// says FILE: the model's answers from now on, a JSON list of turns.
-func says(ts *testscript.TestScript, api *modelapi.API, file string) {
+// answers FILE: the model's answers from now on, a JSON list of turns.
+func answers(ts *testscript.TestScript, api *modelapi.API, file string) {
 	var turns []modelapi.Turn
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &turns))
 	api.Script(turns...)
