@@ -8,7 +8,6 @@ type Fold struct {
 	state   folder
 	event   Event // the last one: a separate copy of each would be on the heap
 	illegal Irregular
-	unusual Irregular
 }
 
 // Irregular are events of a stream that are out of order: how many, and the first of them.
@@ -54,7 +53,7 @@ type Snapshot struct {
 // its beginning.
 func NewFold(s State, h History) *Fold {
 	return &Fold{state: folder{State: s.Clone(), own: true, recorder: NewRecorder(h)},
-		illegal: Irregular{First: []IrregularEvent{}}, unusual: Irregular{First: []IrregularEvent{}}}
+		illegal: Irregular{First: []IrregularEvent{}}}
 }
 
 // Apply folds one event.
@@ -66,7 +65,6 @@ func (f *Fold) Apply(e Event) {
 func (f *Fold) add(e *Event) {
 	f.state.apply(e)
 	f.illegal.note(e.Seq, f.state.InvalidTransition)
-	f.unusual.note(e.Seq, f.state.foreign.unusual)
 }
 
 // Current is the state after the events so far, as it is folded: the next event changes it.
@@ -81,12 +79,6 @@ func (f *Fold) History() History { return f.state.recorder.History() }
 // InvalidTransitions lists the events that the table of transitions refused.
 func (f *Fold) InvalidTransitions() Irregular {
 	return Irregular{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
-}
-
-// Unusual lists the events of another program's stream whose order the table of transitions does not allow. They are
-// folded.
-func (f *Fold) Unusual() Irregular {
-	return Irregular{Count: f.unusual.Count, First: slices.Clip(f.unusual.First)}
 }
 
 // Snapshot is the result of the stream so far.

@@ -120,7 +120,7 @@ func TestFoldOfHandoffs(t *testing.T) {
 				s.Questions[1].Actions, s.Questions[1].RequestedAt = []string{}, now
 				headed(s)
 			}},
-		{name: "a review that another program ends with", kind: run.KindRunEnd,
+		{name: "a review as the end", kind: run.KindRunEnd,
 			payload: run.RunEnd{Status: run.AwaitingHumanReview}, before: closed(run.Running),
 			want: func(s *run.State) {
 				s.Status = run.AwaitingHumanReview

@@ -43,8 +43,7 @@ const (
 	CheckpointParentHandoffConflict CrossDetail = "cross_checkpoint.json names another hand-off of the run than its record"
 	CheckpointChildHandoffConflict  CrossDetail = "cross_checkpoint.json names another hand-off of the project than its record"
 	CheckpointHandoffConflict       CrossDetail = "cross_checkpoint.json names another hand-off than the one that is pending"
-	PendingWithActiveOperation      CrossDetail = "a hand-off is pending while a phase has started and not ended"
-	TerminalParentContradiction     CrossDetail = "the run ended, and a hand-off, a phase or a project of it did not"
+	TerminalParentContradiction     CrossDetail = "the run ended, and a hand-off or a project of it did not"
 )
 
 // Observation is what was found in place of a child's record.
@@ -62,7 +61,6 @@ type CrossFacts struct {
 	Declared   []string // aliases of the projects in order, with repeats
 	Children   []ChildFacts
 	Status     Status // of the parent
-	Working    bool   // a phase of the parent is in progress
 	Pending    *CrossDecision
 	Checkpoint CrossCheckpoint
 }
@@ -78,7 +76,6 @@ type ChildFacts struct {
 	Verdict   string // of its final acceptance
 	ShipReady *bool
 	Pending   *CrossDecision
-	Working   bool
 	Cursor    string // status in the checkpoint of the parent
 }
 
@@ -131,7 +128,6 @@ type crossing struct {
 	byAlias  map[string]ChildFacts
 	res      CrossParent
 	pending  *CrossDecision
-	working  bool
 	live     bool // a child is active according to its record
 }
 
@@ -141,7 +137,7 @@ func (c *crossing) find(detail CrossDetail, alias string) {
 
 // index finds the facts of each declared project.
 func (c *crossing) index() {
-	c.byAlias, c.working = map[string]ChildFacts{}, c.facts.Working
+	c.byAlias = map[string]ChildFacts{}
 	for _, alias := range c.facts.Declared {
 		if slices.Contains(c.declared, alias) {
 			c.find(DeclaredAliasDuplicate, alias)
@@ -187,17 +183,11 @@ func (c *crossing) judgeChild(f ChildFacts) {
 	if blocker == "" && len(c.res.Violations) > before {
 		blocker = "contradiction"
 	}
-	c.working = c.working || f.Working
 	c.live = c.live || f.Own == Present && Status(f.Status).Class() == Live
 	c.res.Children = append(c.res.Children, CrossChild{Alias: f.Alias, Status: f.Status, Blocker: blocker})
 }
 
-// succeeded also accepts the words of other programs for done.
-func (f ChildFacts) succeeded() bool { return f.Own == Present && succeededRun(f.Status) }
-
-func succeededRun(status string) bool {
-	return status == string(Done) || status == "success" || status == "completed"
-}
+func (f ChildFacts) succeeded() bool { return f.Own == Present && f.Status == string(Done) }
 
 // rejected reports whether a child ended and its work was rejected.
 func (f ChildFacts) rejected() bool {
@@ -248,9 +238,6 @@ func (c *crossing) judgePending() {
 	if p != nil {
 		c.compare(*p, at)
 	}
-	if p != nil && c.working {
-		c.find(PendingWithActiveOperation, p.Alias)
-	}
 }
 
 // Passes reports whether the parent asks the question of this child: both are the same question.
@@ -282,7 +269,7 @@ func (c *crossing) judgeEnd() {
 	if c.ended() == "" {
 		return
 	}
-	wrong := c.working || c.pending != nil
+	wrong := c.pending != nil
 	for _, child := range c.res.Children {
 		wrong = wrong || c.ended() == ParentSucceeded && child.Blocker != ""
 	}
@@ -294,7 +281,7 @@ func (c *crossing) judgeEnd() {
 // ended is the class of a parent that ended, or "" if it did not.
 func (c *crossing) ended() ParentClass {
 	switch s := c.facts.Status; {
-	case succeededRun(string(s)):
+	case s == Done:
 		return ParentSucceeded
 	case s == Failed:
 		return ParentFailed
@@ -313,7 +300,7 @@ func (c *crossing) class() ParentClass {
 		return c.ended()
 	case c.pending != nil:
 		return ParentAwaiting
-	case c.working || c.live:
+	case c.live:
 		return ParentRunning
 	case blocked:
 		return ParentBlocked

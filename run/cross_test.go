@@ -44,9 +44,7 @@ func TestAcross(t *testing.T) {
 		codes   codes
 	}{
 		{"all done", done("api"), nil, run.ParentReady, "", nil},
-		{"done in other words", child("completed"), nil, run.ParentReady, "", nil},
 		{"a child works", child("running"), nil, run.ParentRunning, "", nil},
-		{"a phase is open", done("api"), func(f *run.CrossFacts) { f.Working = true }, run.ParentRunning, "", nil},
 		{"a child is missing", run.ChildFacts{Alias: "api"}, nil, run.ParentBlocked, "child_missing", nil},
 		{"a child failed", child("failed"), nil, run.ParentBlocked, "status:failed", nil},
 		{"a child was rejected", rejected, nil, run.ParentBlocked, "release_rejected", nil},
@@ -112,18 +110,11 @@ func TestAcross(t *testing.T) {
 			run.ParentInconsistent, "", codes{run.CheckpointChildHandoffConflict}},
 		{"another hand-off", done("api"), unlike(func(c *run.CrossCheckpoint) { c.ID = "project:api:h-2" }),
 			run.ParentInconsistent, "", codes{run.CheckpointParentHandoffConflict, run.CheckpointHandoffConflict}},
-		{"a hand-off while a phase is open", done("api"),
-			func(f *run.CrossFacts) { f.Pending, f.Checkpoint, f.Working = proxy, waits, true }, run.ParentInconsistent,
-			"",
-			codes{run.PendingWithActiveOperation}},
 		{"parent done with a failed child", child("failed"), func(f *run.CrossFacts) { f.Status = run.Done },
 			run.ParentInconsistent, "status:failed",
 			codes{run.TerminalParentContradiction}},
 		{"parent done with a child at work", child("running"), func(f *run.CrossFacts) { f.Status = run.Done },
 			run.ParentInconsistent, "status:running",
-			codes{run.TerminalParentContradiction}},
-		{"parent failed with a phase open", done("api"),
-			func(f *run.CrossFacts) { f.Status, f.Working = run.Failed, true }, run.ParentInconsistent, "",
 			codes{run.TerminalParentContradiction}},
 	} {
 		t.Run(r.name, func(t *testing.T) {
@@ -144,36 +135,4 @@ func TestAcross(t *testing.T) {
 			require.Equal(t, "web", got.Children[1].Alias)
 		})
 	}
-}
-
-// TestOpenWorkAcrossProjects follows phases through the stream of a parent.
-func TestOpenWorkAcrossProjects(t *testing.T) {
-	var w run.CrossWork
-	note := func(kind run.Kind, payload string) { w.Note(run.Event{Kind: kind, Payload: []byte(payload)}) }
-	note(run.KindRunStart, `{"run_kind":"cross_project"}`)
-	note(run.KindPhaseStart, `{"phase_key":"cross_plan"}`)
-	require.True(t, w.Working(""))
-	note(run.KindPhaseEnd, `{"phase_key":"cross_plan"}`)
-	require.False(t, w.Working(""))
-
-	note(run.KindRunStart, `{"project_alias":"api"}`)
-	note(run.KindPhaseStart, `{"phase_key":"plan"}`)
-	note(run.KindPhaseStart, `{"title":"a headline"}`)
-	require.True(t, w.Working("api"), "a phase is that of the child at work")
-	require.False(t, w.Working(""))
-	note(run.KindPhaseStart, `{"phase_key":"plan","project_alias":"web"}`)
-	require.True(t, w.Working("web"))
-	note(run.KindRunEnd, `{"status":"failed"}`)
-	require.False(t, w.Working("api"), "the child ended")
-	require.True(t, w.Working("web"))
-
-	note(run.KindRunStart, `{}`)
-	require.False(t, w.Working("web"), "the parent was started again: what an earlier process had begun is over")
-	require.Equal(t, []string{"api"}, w.Children())
-
-	note(run.KindPhaseStart, `{"phase_key":"deliver"}`)
-	note(run.KindRunEnd, `{"status":"done","projects":2}`)
-	require.True(t, w.Working(""), "a completed parent has nothing open")
-	note(run.KindRunEnd, `{"status":"failed","projects":2}`)
-	require.False(t, w.Working(""), "a failure ends what was open")
 }

@@ -69,10 +69,6 @@ type decodersOf map[reflect.Type]*decoder
 
 func payloadDecoders() decodersOf {
 	all := decodersOf{}
-	for _, t := range []reflect.Type{reflect.TypeFor[crossMember](), reflect.TypeFor[foreignStart](),
-		reflect.TypeFor[foreignEnd]()} {
-		all.of(t)
-	}
 	for _, row := range allKinds() {
 		all.of(reflect.TypeOf(row.payload()).Elem())
 		all.of(reflect.TypeOf(row.decodes()).Elem())

@@ -10,13 +10,13 @@ import (
 
 // Fold the events of a run directory into the state of the run.
 func ExampleReader() {
-	journal, err := os.Open("../rundir/testdata/reference/feature_done/events.jsonl")
+	journal, err := os.Open("../rundir/testdata/run/events.jsonl")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer journal.Close()
 
-	fold := run.NewFold(run.ForeignState(), run.History{}) // run.State{} for a journal that Passbook wrote
+	fold := run.NewFold(run.State{}, run.History{})
 	damaged := 0
 	for line, err := range run.NewReader(journal, 0).Lines() {
 		switch {
@@ -33,7 +33,7 @@ func ExampleReader() {
 	fmt.Println(state.Status, "after", state.Seq, "events")
 	fmt.Println("damaged lines:", damaged)
 	// Output:
-	// Add input validation
-	// done after 34 events
+	// page
+	// done after 54 events
 	// damaged lines: 0
 }

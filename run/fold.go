@@ -36,9 +36,7 @@ func (f *folder) applyOne(e *Event, r *kindRow) {
 		}
 		f.TS = e.TS
 	}
-	if f.foreign.on {
-		f.applyForeign(e, r)
-	} else if r != nil {
+	if r != nil {
 		r.fold(f, e)
 	}
 }
@@ -206,14 +204,13 @@ func (f *folder) revert(e *Event) {
 
 // adopt replaces the state by a carried one, at the current position in the stream.
 func (f *folder) adopt(carried *State) {
-	seq, ts, damage, foreign := f.Seq, f.TS, f.Damage, f.foreign
+	seq, ts, damage := f.Seq, f.TS, f.Damage
 	f.State = *carried
-	f.foreign = foreign
 	// damage is of the directory, which going back does not repair
 	f.Seq, f.TS, f.InvalidTransition, f.Damage = seq, ts, "", damage
 }
 
-// end folds run.end. A program that exits while a run waits writes one with the current status.
+// end folds run.end. One with the status of a run that waits changes nothing.
 func (f *folder) end(e *Event) {
 	var p RunEnd
 	e.Decode(&p)
@@ -243,17 +240,6 @@ func (f *folder) end(e *Event) {
 
 // approved reports that an approved review has already ended the run: like a halt, it is its decision and one run.end.
 func (s *State) approved() bool { return s.Status == Done && s.Reason == ReasonReviewApproved }
-
-// halt folds run.halted of other programs. A halt is its decision and one end, so a stream may record it twice.
-func (f *folder) halt(e *Event) {
-	var p struct {
-		Reason string `json:"reason"`
-	}
-	e.Decode(&p)
-	if f.Status != Halted {
-		f.take(MarkRunHalted(f.State, p.Reason, e.TS))
-	}
-}
 
 func (f *folder) interrupt(e *Event) {
 	var p RunInterrupted

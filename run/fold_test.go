@@ -82,7 +82,6 @@ func TestFoldOfStatuses(t *testing.T) {
 	}
 	checkRows(t, []row{
 		{name: "a second start", kind: run.KindRunStart, payload: opening(), illegal: true},
-		{name: "started by another program", kind: run.KindRunStarted, illegal: true},
 		{name: "start after done", kind: run.KindRunStart, payload: run.RunStart{Epoch: 2}, before: becomes(run.Done),
 			illegal: true},
 		{name: "start after failed, same epoch", kind: run.KindRunStart, payload: run.RunStart{Epoch: 1},
@@ -136,11 +135,6 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "ended twice", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Done}, before: becomes(run.Done),
 			illegal: true},
 		{name: "ended with an unknown word", kind: run.KindRunEnd, payload: run.RunEnd{Status: "perfect"}},
-		{name: "halted by another program", kind: run.KindRunHalted, before: question(run.Paused),
-			want: func(s *run.State) {
-				s.Status, s.FinishedAt, s.Questions = run.Halted, now, nil
-				s.Markers.HaltedAt, s.Markers.Halt = now, &run.Halt{}
-			}},
 		{name: "halted, then its end", kind: run.KindRunEnd, payload: run.RunEnd{Status: run.Halted},
 			before: becomes(run.Halted), want: headed},
 		{name: "interrupted keeps the question", kind: run.KindRunInterrupted,

@@ -6,17 +6,6 @@ import (
 	"strings"
 )
 
-// phaseKey is a phase's identity: its key; title and the event's phase only where a foreign writer left the key out.
-func phaseKey(key, title string, phase *string) string {
-	if key == "" {
-		key = title
-	}
-	if key == "" && phase != nil {
-		key = *phase
-	}
-	return key
-}
-
 func phaseName(e *Event) string {
 	if e.Phase == nil {
 		return ""
@@ -34,14 +23,14 @@ func list[T any](f *folder, s []T) []T {
 
 func (f *folder) startPhase(e *Event) {
 	p := decoded[PhaseStart](e)
-	f.Phase, f.Round, f.PhaseOpen = phaseKey(p.Key, p.Title, e.Phase), p.Round, true
+	f.Phase, f.Round, f.PhaseOpen = p.Key, p.Round, true
 	f.recorder.begin(f.Phase, e.Seq)
 	f.Values, f.Pictures = nil, nil
 }
 
 func (f *folder) endPhase(e *Event) {
 	p := decoded[PhaseEnd](e)
-	f.recorder.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
+	f.recorder.end(p.Key, p.Outcome, e.Seq)
 	f.PhaseOpen = false
 	if p.Next != nil && p.Next.Stage != f.Next.Stage {
 		f.LaneTotals, f.Lanes = f.Lanes.leave(f.LaneTotals), nil

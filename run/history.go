@@ -63,12 +63,12 @@ func (r *Recorder) Apply(e Event) {
 
 func (r *Recorder) phaseStarted(e *Event) {
 	p := decoded[PhaseStart](e)
-	r.begin(phaseKey(p.Key, p.Title, e.Phase), e.Seq)
+	r.begin(p.Key, e.Seq)
 }
 
 func (r *Recorder) phaseEnded(e *Event) {
 	p := decoded[PhaseEnd](e)
-	r.end(phaseKey(p.Key, p.Title, e.Phase), p.Outcome, e.Seq)
+	r.end(p.Key, p.Outcome, e.Seq)
 }
 
 func (r *Recorder) handoffRequested(e *Event) { r.request(requested(e, QuestionHandoff).ID) }
@@ -89,15 +89,6 @@ func (r *Recorder) begin(phase string, seq int64) {
 		r.begun[phase] = true
 		r.h.Seen = append(r.h.Seen, PhaseMark{phase, max(seq, newestOf(r.h.Seen))})
 	}
-}
-
-// has reports whether a phase has begun. In a nil recorder none has.
-func (r *Recorder) has(phase string) bool {
-	if r == nil {
-		return false
-	}
-	r.index()
-	return r.begun[phase]
 }
 
 func newestOf(marks []PhaseMark) int64 {

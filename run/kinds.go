@@ -14,12 +14,8 @@ type kindRow struct {
 	effect string
 	// fold folds the event into the small state.
 	fold foldEvent
-	// foreign does the same in the stream of another program; nil: fold does.
-	foreign foldEvent
 	// record folds the event into the history; nil: it adds nothing.
 	record func(*Recorder, *Event)
-	// across folds the event into what is open in a run across projects; nil: it changes nothing.
-	across func(*CrossWork, crossMember)
 	// occasion names the receivers that are notified of the event; nil: none.
 	occasion func(State) string
 	traits

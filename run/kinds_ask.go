@@ -23,8 +23,7 @@ func askKinds() []kindRow {
 		row := kindRow{
 			kind: q.Requested, effect: cmp.Or(q.effect, string(q.Status)), traits: traits{started: true},
 			occasion: always("question"), fold: func(f *folder, e *Event) { f.ask(e, q) },
-			foreign: func(f *folder, e *Event) { f.askForeign(e, q) },
-			texts:   about((*Log).asked, noHeadline, noStory),
+			texts: about((*Log).asked, noHeadline, noStory),
 		}
 		if q.Kind == QuestionHandoff {
 			row.record = (*Recorder).handoffRequested
@@ -32,9 +31,8 @@ func askKinds() []kindRow {
 		asked = append(asked, row)
 		decided = append(decided, kindRow{
 			kind: q.Decided, effect: answered, traits: traits{started: true},
-			fold:    func(f *folder, e *Event) { f.decide(e, q) },
-			foreign: func(f *folder, e *Event) { f.decideForeign(e, q) },
-			texts:   about((*Log).answered, noHeadline, answerStory),
+			fold:  func(f *folder, e *Event) { f.decide(e, q) },
+			texts: about((*Log).answered, noHeadline, answerStory),
 		})
 	}
 	return slices.Concat(asked, decided, []kindRow{

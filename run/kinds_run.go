@@ -3,9 +3,7 @@ package run
 // Kinds of events about the run itself.
 const (
 	KindRunStart        Kind = "run.start"
-	KindRunStarted      Kind = "run.started" // read, never written
 	KindRunEnd          Kind = "run.end"
-	KindRunHalted       Kind = "run.halted" // read, never written
 	KindRunInterrupted  Kind = "run.interrupted"
 	KindRunReplaying    Kind = "run.replaying"
 	KindRunPaused       Kind = "run.paused"
@@ -28,28 +26,21 @@ func statusKinds() []kindRow {
 	return []kindRow{
 		{
 			kind: KindRunStart, effect: "running",
-			fold: (*folder).start, foreign: (*folder).startForeign, across: (*CrossWork).begin,
-			texts: about((*Log).started, noHeadline, noStory),
-		},
-		{
-			kind: KindRunStarted, effect: "running; read, never written",
-			fold: (*folder).start, foreign: (*folder).startForeign, across: (*CrossWork).begin,
-			texts: about[RunStart](noLog, noHeadline, noStory),
+			fold: (*folder).start, texts: about((*Log).started, noHeadline, noStory),
 		},
 		{
 			kind: KindRunResumed, effect: "running", traits: traits{started: true},
-			fold: (*folder).resume, foreign: (*folder).resumeForeign,
+			fold:  (*folder).resume,
 			texts: about((*Log).resumed, noHeadline, resumedStory),
 		},
 		{
 			kind: KindRunReplaying, effect: "replaying", traits: traits{started: true},
-			fold:    func(f *folder, _ *Event) { f.become(Replaying, "") },
-			foreign: func(f *folder, e *Event) { f.turn(e, Replaying) },
-			texts:   about[Source](noLog, noHeadline, noStory),
+			fold:  func(f *folder, _ *Event) { f.become(Replaying, "") },
+			texts: about[Source](noLog, noHeadline, noStory),
 		},
 		{
 			kind: KindRunPaused, effect: "paused, with its reason", traits: traits{started: true},
-			fold: (*folder).pause, foreign: (*folder).pauseForeign,
+			fold:     (*folder).pause,
 			occasion: always("pause"), texts: about((*Log).paused, noHeadline, pausedStory),
 		},
 		{
@@ -64,18 +55,12 @@ func statusKinds() []kindRow {
 		{
 			kind: KindRunEnd, effect: "the status that it names; another word than those of the table changes nothing",
 			traits: traits{started: true},
-			fold:   (*folder).end, foreign: (*folder).endForeign, across: (*CrossWork).finish, occasion: endOrFailure,
+			fold:   (*folder).end, occasion: endOrFailure,
 			texts: about((*Log).ended, noHeadline, noStory),
 		},
 		{
-			kind: KindRunHalted, effect: "halted; read, never written", traits: traits{started: true},
-			fold: (*folder).halt, foreign: (*folder).endForeign,
-			texts: about[RunEnd](noLog, noHeadline, noStory),
-		},
-		{
 			kind: KindRunInterrupted, effect: "interrupted", traits: traits{started: true},
-			fold: (*folder).interrupt, foreign: (*folder).interruptForeign,
-			across: (*CrossWork).interrupt, texts: about(noLog, noHeadline, interruptedStory),
+			fold: (*folder).interrupt, texts: about(noLog, noHeadline, interruptedStory),
 		},
 		{
 			kind: KindRunReverted, effect: "the state that it carries",

@@ -12,7 +12,6 @@ const (
 	KindWorkspaceUpdated  Kind = "workspace.updated"
 	KindWorkspaceTampered Kind = "workspace.tampered"
 	KindNoteAppended      Kind = "note.appended"
-	KindSnapshotCreated   Kind = "snapshot.created"
 	KindCheckpointCreated Kind = "checkpoint.created"
 	KindScreenshots       Kind = "screenshots.captured"
 	KindShotsAttempt      Kind = "screenshots.attempt"
@@ -27,13 +26,13 @@ func workKinds() []kindRow {
 	return []kindRow{
 		{
 			kind: KindPhaseStart, traits: traits{started: true},
-			fold: (*folder).startPhase, foreign: (*folder).startForeignPhase, record: (*Recorder).phaseStarted,
-			across: (*CrossWork).beginPhase, texts: about((*Log).phase, phaseHeadline, noStory),
+			fold: (*folder).startPhase, record: (*Recorder).phaseStarted,
+			texts: about((*Log).phase, phaseHeadline, noStory),
 		},
 		{
 			kind: KindPhaseEnd, traits: traits{started: true},
-			fold: (*folder).endPhase, foreign: (*folder).endForeignPhase, record: (*Recorder).phaseEnded,
-			across: (*CrossWork).endPhase, texts: about((*Log).phaseEnded, noHeadline, noStory),
+			fold: (*folder).endPhase, record: (*Recorder).phaseEnded,
+			texts: about((*Log).phaseEnded, noHeadline, noStory),
 		},
 		{kind: KindPassStart, fold: (*folder).startPass, texts: about((*Log).passStarted, noHeadline, noStory)},
 		{kind: KindPassAttempt, fold: (*folder).attemptPass, texts: about((*Log).attempted, attemptHeadline, noStory)},
@@ -55,7 +54,6 @@ func workKinds() []kindRow {
 			kind: KindNoteAppended, traits: ofPass, fold: (*folder).appendNote,
 			texts: about[NoteAppended](noLog, noHeadline, noStory),
 		},
-		{kind: KindSnapshotCreated, fold: unchanged, texts: about[SnapshotCreated](noLog, noHeadline, noStory)},
 		{
 			kind: KindCheckpointCreated, fold: (*folder).checkpoint,
 			texts: about((*Log).checkpointed, checkpointHeadline, noStory),

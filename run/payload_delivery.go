@@ -14,12 +14,6 @@ type DeliveryCompleted struct {
 	Result    string `json:"result,omitempty"`  // digest of what was promoted
 }
 
-// SnapshotCreated records that the state at a turn was written down for readers.
-type SnapshotCreated struct {
-	Turn   int    `json:"turn"`
-	Digest string `json:"digest"`
-}
-
 // Effect is payload of effect.reused and effect.blocked: an outside call that a replay did not make again, or not
 // without being asked.
 type Effect struct {

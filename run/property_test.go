@@ -34,10 +34,7 @@ func asked(t testing.TB) []run.Event {
 }
 
 func journals(t testing.TB) map[string][]run.Event {
-	all := excerpts(t)
-	all["asked"] = asked(t)
-	all["twenty passes"] = passes(t, 20).events
-	return all
+	return map[string][]run.Event{"asked": asked(t), "twenty passes": passes(t, 20).events}
 }
 
 // TestApplyLeavesItsArgument compares every state with what it was after all later events were folded, and after the

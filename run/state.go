@@ -117,8 +117,7 @@ type State struct {
 	Started           []string      `json:"started,omitempty"`     // calls of the step at Next that keep their prompt
 	InvalidTransition string        `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
 
-	lane    *Lane         // that the state is a view of; nil: it is that of the run
-	foreign foreignStream // set only while the stream of another program is folded
+	lane *Lane // that the state is a view of; nil: it is that of the run
 }
 
 // SetText describes which set the run is at: S5, or S5 completed, S6 pending. Empty: it works through no sets.

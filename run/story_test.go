@@ -3,7 +3,6 @@ package run_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -105,23 +104,6 @@ func (s *story) pass(i int) {
 }
 
 func ptr[T any](v T) *T { return &v }
-
-// excerpts are streams of another program that writes the same format: their kinds, keys and outcomes, with texts of
-// ours.
-func excerpts(t testing.TB) map[string][]run.Event {
-	t.Helper()
-	all := map[string][]run.Event{}
-	for _, name := range []string{"another-program-done", "another-program-asked"} {
-		raw, err := os.ReadFile("testdata/" + name + ".jsonl")
-		require.NoError(t, err)
-		for _, line := range strings.Split(strings.TrimSpace(string(raw)), "\n") {
-			e, err := run.ParseEvent([]byte(line))
-			require.NoError(t, err)
-			all[name] = append(all[name], e)
-		}
-	}
-	return all
-}
 
 // carried takes a state through JSON, as continue-as-new and meta.json do.
 func carried(t testing.TB, s run.State) run.State {

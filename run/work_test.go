@@ -217,10 +217,6 @@ func TestEndsOfLoops(t *testing.T) {
 	require.Equal(t, "shorter", s.Feedback, "the next round of the stage needs it")
 	s.add(KindPhaseStart, "work", PhaseStart{Key: "work", Title: "Work", Round: 4})
 	require.Equal(t, State{Phase: "work", Round: 4, PhaseOpen: true}, pick(s.State, "Phase", "Round", "PhaseOpen"))
-	s.add(KindPhaseStart, "line", PhaseStart{Title: "title", Round: 1, Dir: "d"})
-	require.Equal(t, "title", s.Phase)
-	s.add(KindPhaseStart, "line", PhaseStart{})
-	require.Equal(t, "line", s.Phase)
 }
 
 // Changes of the work: the verdict on it is outdated, and an approval of it counts no more.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -68,13 +69,24 @@ func (e *UnreadableError) Error() string {
 		"or type: %s", e.File, why, e.Next)
 }
 
+// unclaimed explains why a directory without run.json is no run: it is another program's, or has lost the file.
+func (d Dir) unclaimed() error {
+	for _, name := range []string{layout.EventsFile, layout.MetaFile} {
+		if d.Has(name) {
+			return fmt.Errorf("%s: %w (it has %s, and no %s): Passbook reads only runs of its own; if this is one, run: "+
+				"starter rebuild RUN-ID --output-dir %s", d.Root, ErrNoRun, name, layout.ClaimFile, shell.Quote(d.Root))
+		}
+	}
+	return fmt.Errorf("%s: %w (it has no %s); name a run, as listed by \"starter list\"", d.Root, ErrNoRun,
+		layout.ClaimFile)
+}
+
 // Claim reads run.json. The error is [ErrNoRun] if the file is missing or was written by another program.
 func (d Dir) Claim() (run.Claim, error) {
 	var c run.Claim
 	raw, err := d.ReadFile(layout.ClaimFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, fmt.Errorf("%s: %w (it has no %s); name a run, as listed by \"starter list\"", d.Root,
-			ErrNoRun, layout.ClaimFile)
+		return c, d.unclaimed()
 	}
 	if errors.Is(err, fs.ErrPermission) {
 		return c, &AccessError{Dir: d.Root, Owner: folder.OtherOwner(d.Root), Err: err}

@@ -34,35 +34,29 @@ func (d Answer) Halts() bool { return strings.EqualFold(strings.TrimSpace(d.Acti
 
 // At returns the time of the decision; the zero time if it cannot be parsed.
 func (d Answer) At() time.Time {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
-		if t, err := time.Parse(layout, d.DecidedAt); err == nil {
-			return t
-		}
+	t, err := time.Parse(time.RFC3339Nano, d.DecidedAt)
+	if err != nil {
+		return time.Time{}
 	}
-	return time.Time{}
+	return t
 }
 
-func (d Dir) ReadAnswers() ([]Answer, error) { return readEach[Answer](d, layout.DecisionsDir) }
-
-// Decisions reads the decision files of hand-offs in the order of their names. It skips files that cannot be parsed.
-func (d Dir) Decisions() ([]Decision, error) { return readEach[Decision](d, layout.DecisionsDir) }
-
-// readEach reads the JSON files of a folder as T in the order of their names. It skips files that cannot be parsed.
-func readEach[T any](d Dir, folder string) ([]T, error) {
-	entries, err := d.ReadDir(folder)
+// ReadAnswers reads the decision files of hand-offs in the order of their names. It skips files that cannot be parsed.
+func (d Dir) ReadAnswers() ([]Answer, error) {
+	entries, err := d.ReadDir(layout.DecisionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	var all []T
+	var all []Answer
 	for _, e := range entries {
 		if e.IsDir() || path.Ext(e.Name()) != ".json" {
 			continue
 		}
-		var one T
-		err := d.ReadJSON(path.Join(folder, e.Name()), &one)
+		var one Answer
+		err := d.ReadJSON(path.Join(layout.DecisionsDir, e.Name()), &one)
 		if err != nil && !layout.Missing(err) {
 			return nil, err
 		}

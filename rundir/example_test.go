@@ -9,7 +9,7 @@ import (
 
 // Read a run directory without a server.
 func Example() {
-	now, err := rundir.At("testdata/reference/feature_done").Now()
+	now, err := rundir.At("testdata/run").Now()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -17,7 +17,7 @@ func Example() {
 	fmt.Println(now.State.Status, "after", now.Tail.Seq, "events")
 	fmt.Println("damage:", len(now.Damage))
 	// Output:
-	// Add input validation
-	// done after 34 events
+	// page
+	// done after 54 events
 	// damage: 0
 }

@@ -4,12 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/object"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -29,9 +27,6 @@ type Now struct {
 // Now reads the current state of the run: meta.json and the lines after it. Without a readable meta.json it folds the
 // whole stream.
 func (d Dir) Now() (Now, error) {
-	if d.Foreign() {
-		return d.nowForeign()
-	}
 	var n Now
 	meta, unread := d.Meta()
 	if unread == nil {
@@ -115,13 +110,6 @@ func (d Dir) InForce(name string) (string, error) {
 	return layout.InForce(m.State.Plan.Seq, name), err
 }
 
-// Foreign reports whether another program wrote the directory in the compatible format: events.jsonl or meta.json, and
-// no run.json.
-func (d Dir) Foreign() bool {
-	there := func(name string) bool { _, err := d.Stat(name); return err == nil }
-	return !there(layout.ClaimFile) && (there(layout.EventsFile) || there(layout.MetaFile))
-}
-
 // Damage returns the damage that the journal records and whether it has been repaired since. It reads events.jsonl only
 // if there is damage.
 func (d Dir) Damage(s run.State) ([]run.JournalDamage, error) {
@@ -139,90 +127,4 @@ func (d Dir) Damage(s run.State) ([]run.JournalDamage, error) {
 		}
 	}
 	return out, nil
-}
-
-// Blank returns the state before the first event.
-func (d Dir) Blank() run.State {
-	if d.Foreign() {
-		return run.ForeignState()
-	}
-	return run.State{}
-}
-
-// Fold starts a fold of the stream of Passbook or of another program.
-func (d Dir) Fold() *run.Fold { return run.NewFold(d.Blank(), run.History{}) }
-
-// Recorded returns the status that the directory of another program records. It is the folded status with two
-// exceptions, because these programs write decisions beside the stream and refuse to resume a run after they have
-// recorded its start: an end in meta.json that an event or a decision to halt caused stays in force, and a run whose
-// hand-off was decided is running.
-func Recorded(s run.State, meta run.Status, answers []Answer) run.Status {
-	h, open := s.Open(run.QuestionHandoff)
-	decided := func(halts bool) bool {
-		return slices.ContainsFunc(answers, func(a Answer) bool {
-			return a.Halts() == halts &&
-				(halts || open && a.HandoffID == h.ID)
-		})
-	}
-	switch {
-	case s.Status == run.Done:
-	case Terminal(meta) && s.LastEnd() == meta, meta == run.Halted && decided(true),
-		meta == run.Running && s.Status == run.AwaitingPhaseHandoff && decided(false):
-		return meta
-	}
-	return s.Status
-}
-
-// IsChild reports whether the directory is that of a project in a cross-project run. Such a directory has no stream:
-// its events are in that of its parent.
-func (d Dir) IsChild() (bool, error) {
-	if !d.Foreign() || d.Has(layout.EventsFile) {
-		return false, nil
-	}
-	root, err := filepath.Abs(d.Root)
-	if err != nil {
-		return false, err
-	}
-	raw, err := At(filepath.Dir(root)).ReadRaw(layout.MetaFile)
-	if err != nil || raw == nil {
-		return false, err
-	}
-	above, err := object.ParseObject(raw)
-	if err != nil {
-		return false, nil //nolint:nilerr // what is above is not a run
-	}
-	_, declared := object.ObjectIn(above, "projects").Values[filepath.Base(root)]
-	return declared, nil
-}
-
-// nowForeign reads the current state of the run of another program. Of its meta.json only the status counts, with the
-// decisions beside it.
-func (d Dir) nowForeign() (Now, error) {
-	var n Now
-	fold := d.Fold()
-	for line, err := range d.Lines(0) {
-		if err != nil {
-			return n, err
-		}
-		if n.Tail.Seq = line.Number; line.Err == nil {
-			fold.Apply(line.Event)
-		}
-	}
-	n.State, n.Snapshot = fold.State(), fold.Snapshot()
-	raw, err := d.ReadRaw(layout.MetaFile)
-	if err != nil || raw == nil {
-		return n, err
-	}
-	meta, err := object.ParseObject(raw)
-	if err != nil {
-		n.Why = fmt.Errorf("%s is %w: %v", d.Path(layout.MetaFile), layout.ErrDamaged, err)
-		return n, nil
-	}
-	if child, err := d.IsChild(); child || err != nil {
-		n.State.Status = run.Status(meta.Text("status"))
-		return n, err
-	}
-	answers, err := d.ReadAnswers()
-	n.State.Status = Recorded(n.State, run.Status(meta.Text("status")), answers)
-	return n, err
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -231,143 +229,11 @@ func TestPlanInForce(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestForeignRuns reads directories of another program, whose decisions stand beside the stream.
-func TestForeignRuns(t *testing.T) {
-	waiting := string(run.AwaitingPhaseHandoff)
-	start := [2]string{"run.start", `{"task":"x"}`}
-	asked := [2]string{"phase.handoff_requested", `{"phase":"check","handoff_id":"h1"}`}
-	end := func(status string) [2]string { return [2]string{"run.end", `{"status":"` + status + `"}`} }
-	meta := func(status string) string { return `{"status":"` + status + `"}` }
-	answer := func(id, action string) string { return `{"handoff_id":"` + id + `","action":"` + action + `"}` }
-	for name, row := range map[string]struct {
-		events               [][2]string
-		meta, answer, status string
-	}{
-		"no meta.json":                  {[][2]string{start}, "", "", "running"},
-		"another status":                {[][2]string{start}, meta("failed"), "", "running"},
-		"done stays":                    {[][2]string{start, end("done")}, meta("running"), answer("h1", "halt"), "done"},
-		"an end before a start":         {[][2]string{start, end("failed"), start}, meta("failed"), "", "failed"},
-		"another end before a start":    {[][2]string{start, end("failed"), start}, meta("cancelled"), "", "running"},
-		"no end before a start":         {[][2]string{start, end("failed"), start}, meta("running"), "", "running"},
-		"asked":                         {[][2]string{start, asked}, meta("running"), "", waiting},
-		"answered":                      {[][2]string{start, asked}, meta("running"), answer("h1", "continue"), "running"},
-		"another question answered":     {[][2]string{start, asked}, meta("running"), answer("h0", "continue"), waiting},
-		"answered, and meta.json waits": {[][2]string{start, asked}, meta("paused"), answer("h1", "continue"), waiting},
-		"halted by the answer":          {[][2]string{start, asked}, meta("halted"), answer("h1", "halt"), "halted"},
-		"halted without an answer":      {[][2]string{start, asked}, meta("halted"), "", waiting},
-		"halted by an earlier answer":   {[][2]string{start}, meta("halted"), answer("h0", "halt"), "halted"},
-		"not halted by the answer":      {[][2]string{start, asked}, meta("halted"), answer("h1", "continue"), waiting},
-		"the halt is under way":         {[][2]string{start, asked}, meta("running"), answer("h1", "halt"), waiting},
-		"no question is open": {[][2]string{start, {"run.paused", `{}`}}, meta("running"), answer("", "continue"),
-			"paused"},
-	} {
-		files := map[string]string{layout.EventsFile: journalFile(t, row.events...) + "not an event\n"}
-		if row.meta != "" {
-			files[layout.MetaFile] = row.meta
-		}
-		if row.answer != "" {
-			files[layout.DecisionsDir+"/1.json"] = row.answer
-		}
-		d := put(t, files)
-		require.True(t, d.Foreign(), name)
-		now, err := d.Now()
-		require.NoError(t, err, name)
-		require.NoError(t, now.Why, name)
-		require.Equal(t, row.status, string(now.State.Status), name)
-		require.Equal(t, int64(len(row.events)+1), now.Tail.Seq, name)
-		require.Equal(t, int64(len(row.events)), now.Snapshot.Seq, name)
-		require.Equal(t, "x", now.State.Task, name)
-	}
-	damaged := put(t, map[string]string{layout.EventsFile: journalFile(t, start), layout.MetaFile: "{"})
-	now, err := damaged.Now()
-	require.NoError(t, err)
-	require.ErrorIs(t, now.Why, layout.ErrDamaged)
-	require.ErrorContains(t, now.Why, damaged.Path(layout.MetaFile)+" is damaged: ")
-	require.Equal(t, run.Running, now.State.Status)
-	_, err = put(t, map[string]string{layout.EventsFile: "", layout.MetaFile: "{}", layout.DecisionsDir: ""}).Now()
-	require.Error(t, err, "the folder of decisions cannot be read")
-	_, err = put(t, map[string]string{layout.EventsFile + "/x": ""}).Now()
-	require.Error(t, err, "the stream cannot be read")
-	_, err = put(t, map[string]string{layout.EventsFile: "", layout.MetaFile + "/x": ""}).Now()
-	require.Error(t, err, "meta.json cannot be read")
-}
-
-func TestOwnerOfDirectory(t *testing.T) {
-	for name, row := range map[string]struct {
-		files   []string
-		foreign bool
-	}{
-		"empty": {nil, false}, "a stream": {[]string{layout.EventsFile}, true},
-		"meta.json": {[]string{layout.MetaFile}, true},
-		"both":      {[]string{layout.EventsFile, layout.MetaFile}, true}, "claimed": {[]string{layout.ClaimFile}, false},
-		"ours": {[]string{layout.ClaimFile, layout.EventsFile, layout.MetaFile}, false},
-	} {
-		files := map[string]string{}
-		for _, file := range row.files {
-			files[file] = ""
-		}
-		d := put(t, files)
-		require.Equal(t, row.foreign, d.Foreign(), name)
-		require.Equal(t, map[bool]run.State{true: run.ForeignState()}[row.foreign], d.Blank(), name)
-	}
+func TestTerminalStatuses(t *testing.T) {
 	for _, s := range []run.Status{run.Done, run.Halted, run.Cancelled, run.Failed} {
 		require.True(t, rundir.Terminal(s), s)
 	}
 	for _, s := range []run.Status{run.Running, run.Paused, run.Interrupted, run.Pending} {
 		require.False(t, rundir.Terminal(s), s)
 	}
-}
-
-// TestChildOfCrossProjectRun: its parent names it, and its status is all that is known of it.
-func TestChildOfCrossProjectRun(t *testing.T) {
-	above := func(name, parent string, files map[string]string) rundir.Dir {
-		all := map[string]string{}
-		if parent != "" {
-			all[layout.MetaFile] = parent
-		}
-		for file, text := range files {
-			all[name+"/"+file] = text
-		}
-		d := put(t, all)
-		require.NoError(t, os.MkdirAll(d.Path(name), 0o755))
-		return rundir.At(d.Path(name))
-	}
-	meta := map[string]string{layout.MetaFile: `{"status":"awaiting_phase_handoff"}`}
-	for name, row := range map[string]struct {
-		d     rundir.Dir
-		child bool
-	}{
-		"declared":        {above("api", `{"projects":{"api":{},"web":{}}}`, meta), true},
-		"another project": {above("api", `{"projects":{"web":{}}}`, meta), false},
-		"no projects":     {above("api", `{}`, meta), false},
-		"nothing above":   {above("api", "", meta), false},
-		"damage above":    {above("api", "{", meta), false},
-		"with a stream": {above("api", `{"projects":{"api":{}}}`, map[string]string{layout.EventsFile: "",
-			layout.MetaFile: "{}"}), false},
-		"a run of Passbook": {above("api", `{"projects":{"api":{}}}`, map[string]string{layout.ClaimFile: "{}",
-			layout.MetaFile: "{}"}), false},
-	} {
-		child, err := row.d.IsChild()
-		require.NoError(t, err, name)
-		require.Equal(t, row.child, child, name)
-	}
-	now, err := above("api", `{"projects":{"api":{}}}`, meta).Now()
-	require.NoError(t, err)
-	require.Equal(t, run.AwaitingPhaseHandoff, now.State.Status)
-	now, err = above("api", `{"projects":{"web":{}}}`, meta).Now()
-	require.NoError(t, err)
-	require.NotEqual(t, run.AwaitingPhaseHandoff, now.State.Status)
-
-	d := above("api", `{"projects":{"api":{}}}`, meta)
-	t.Chdir(filepath.Dir(d.Root))
-	child, err := rundir.At("api").IsChild()
-	require.NoError(t, err)
-	require.True(t, child, "a relative path")
-	blocked := above("api", "", meta)
-	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(blocked.Root), layout.MetaFile), 0o700))
-	child, err = blocked.IsChild()
-	require.Error(t, err)
-	require.False(t, child)
-	_, err = blocked.Now()
-	require.Error(t, err)
 }

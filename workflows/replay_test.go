@@ -138,9 +138,6 @@ func TestHistoriesCoverTheWorkflows(t *testing.T) {
 	require.Empty(t, missing, "record them: docs/workflow-changes.md")
 }
 
-// onlyRead are kinds of events in directories that other programs wrote.
-var onlyRead = []run.Kind{run.KindRunStarted, run.KindRunHalted, run.KindSnapshotCreated}
-
 // required lists what the workflows can do.
 func required(t *testing.T) []histories.Part {
 	t.Helper()
@@ -158,9 +155,7 @@ func required(t *testing.T) []histories.Part {
 		all = append(all, histories.SignalPart(verb), histories.UpdatePart(verb))
 	}
 	for _, kind := range run.Kinds() {
-		if !slices.Contains(onlyRead, kind) {
-			all = append(all, histories.EventPart(string(kind)))
-		}
+		all = append(all, histories.EventPart(string(kind)))
 	}
 	for _, name := range histories.Types() {
 		all = append(all, histories.WorkflowPart(name))

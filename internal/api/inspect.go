@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -16,23 +15,12 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// ForeignDetail explains why the liveness of a foreign run is unknown.
-const ForeignDetail = "no Passbook workflow: another program wrote the directory"
-
 // Inspect reads a run: its directory, and the answer of Temporal if it can be reached. It changes nothing and needs no
 // server.
 func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	s := view.Run{Directory: d.Root, Worker: h.StartsWorker(), Clock: h.Clock()}
 	var err error
-	if s.Claim, err = d.Claim(); err != nil && !(errors.Is(err, rundir.ErrNoRun) && d.Foreign()) {
-		return s, err
-	}
-	if d.Foreign() {
-		if s.Now, err = d.Now(); err != nil {
-			return s, err
-		}
-		s.Effective = run.NewEffectiveStatus(s.Now.State.Status, run.LiveUnknown, ForeignDetail)
-		s.Projects, err = fsck.CrossParent(ctx, d)
+	if s.Claim, err = d.Claim(); err != nil {
 		return s, err
 	}
 	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
@@ -62,8 +50,7 @@ func (h Host) StartsWorker() []string {
 // WorkerCommand returns the command that starts a worker.
 func (h Host) WorkerCommand() string { return h.Program + " " + shell.Line(h.StartsWorker()...) }
 
-// NextCommands returns what to type next about a run, the most likely first; nothing for a run that another program
-// records.
+// NextCommands returns what to type next about a run, the most likely first.
 func NextCommands(program string, s view.Run) []string {
 	next := s.Next()
 	texts := shell.Next(program, next)

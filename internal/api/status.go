@@ -13,7 +13,7 @@ import (
 
 // RunStatus is a run at one moment.
 type RunStatus struct {
-	RunID     string     `json:"run_id" jsonschema:"empty: another program recorded the run"`
+	RunID     string     `json:"run_id"`
 	Directory string     `json:"directory"`
 	Pipeline  string     `json:"pipeline"`
 	Task      string     `json:"task"`
@@ -75,17 +75,14 @@ func (h Host) status(r view.Run) RunStatus {
 		Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: h.Advice(heldText(r.Effective, id), id), Damaged: r.Damaged(), AvailableActions: []run.Operation{},
+		HeldUp: h.Advice(heldText(r.Effective, id), id), Damaged: r.Damaged(), AvailableActions: r.Available(),
 		Unavailable: []string{},
 		Next:        h.next(r),
 	}
 	q, open := s.Asks()
-	if r.Own() {
-		out.AvailableActions = r.Available()
-	}
 	if open {
 		asked := askedOf(&s, q)
-		out.NeedsInput, out.Question = r.Own(), &asked
+		out.NeedsInput, out.Question = true, &asked
 	}
 	if p := s.Problem; p != nil {
 		out.LastError = h.Advice(fmt.Sprintf("%s %s: %s: %s", p.TS, p.Context, p.Category, p.Message), id)
@@ -187,7 +184,7 @@ func works(r view.Run) bool {
 
 // Diagnosis explains the state of a run.
 type Diagnosis struct {
-	RunID     string               `json:"run_id" jsonschema:"empty: another program recorded the run"`
+	RunID     string               `json:"run_id"`
 	Directory string               `json:"directory"`
 	Status    run.Status           `json:"status"`
 	Means     string               `json:"means"`

@@ -213,11 +213,8 @@ func reusedWords(s run.State) string {
 	return run.Plural(s.Reused, "result") + " from the record, "
 }
 
-// nextAfter returns the next command for a run that was watched; empty if another program records it.
+// nextAfter returns the next command for a run that was watched.
 func nextAfter(d rundir.Dir, s run.State) string {
-	if d.Foreign() {
-		return ""
-	}
 	next := run.NextCommands(s, run.Situation{EffectiveStatus: run.EffectiveStatus{Status: s.Status}, Dir: d.Root})
 	c, asks := run.Offers(next, run.Decide)
 	if q, _ := s.Asks(); len(next) > 0 && (!asks || q.Trigger == run.TriggerBlocked) {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/view"
@@ -21,8 +20,8 @@ func (a *app) check() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check [RUN]", Short: "Verify a run directory",
 		Long: `Verify a run directory: compare every file with the events and meta.json, and report each contradiction by
-its code (docs/run-state.md lists the codes). Nothing is changed. The run can be open, and the directory can be of
-another program that uses this format. Temporal is asked if it can be reached; no server is started.
+its code (docs/run-state.md lists the codes). Nothing is changed, and the run can be open. Temporal is asked if it
+can be reached; no server is started.
 
 With --deep, also read the store: every blob and tree that the run refers to, its segments and its checkpoints.`,
 	}
@@ -45,9 +44,8 @@ With --deep, also read the store: every blob and tree that the run refers to, it
 func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (fsck.Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // a third less memory, for a twentieth of the time
 	o := fsck.CheckOptions{EffectiveStatus: a.alive(ctx, d), ReadTree: blobs.ReadTree}
-	if deep && !d.Foreign() {
-		blobs := &runStore{dir: d}
-		o.Deep = blobs
+	if deep {
+		o.Deep = &runStore{dir: d}
 	}
 	r, err := fsck.Check(ctx, d, o)
 	if err != nil || !r.Has(fsck.RunningWithoutLiveWorkflow) {
@@ -59,9 +57,6 @@ func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (fsck.Report
 
 // alive asks Temporal for a run's workflow, before its directory is read.
 func (a *app) alive(ctx context.Context, d rundir.Dir) run.EffectiveStatus {
-	if d.Foreign() {
-		return run.NewEffectiveStatus("", run.LiveUnknown, api.ForeignDetail)
-	}
 	return a.host().EffectiveStatus(ctx, d, "")
 }
 

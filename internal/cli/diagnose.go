@@ -33,12 +33,8 @@ reached. Nothing is changed. To find damage in the directory itself, run: starte
 }
 
 func (a *app) printDiagnosis(s inspection) error {
-	if s.Own() {
-		a.row("Run", "%s in %s", s.Claim.RunID, s.dir.Root)
-		a.row("Status", "%s", s.Described())
-	} else {
-		a.printRows(s.Foreign())
-	}
+	a.row("Run", "%s in %s", s.Claim.RunID, s.dir.Root)
+	a.row("Status", "%s", s.Described())
 	a.row("Means", "%s", s.Means())
 	for _, why := range s.Causes() {
 		a.row("Why", "%s", why)
@@ -46,10 +42,8 @@ func (a *app) printDiagnosis(s inspection) error {
 	if text := s.Advice(); text != "" {
 		a.row("Advice", "%s", text)
 	}
-	if s.Own() {
-		if err := a.printMore(s); err != nil {
-			return err
-		}
+	if err := a.printMore(s); err != nil {
+		return err
 	}
 	a.printNext(afterDiagnosis(s))
 	return s.urgency()
@@ -79,7 +73,7 @@ func (s inspection) urgency() error {
 
 // diagnosis is `diagnose --json`.
 type diagnosis struct {
-	RunID           string               `json:"run_id"` // empty: another program recorded it
+	RunID           string               `json:"run_id"`
 	Directory       string               `json:"directory"`
 	EffectiveStatus run.EffectiveStatus  `json:"standing"`
 	Means           string               `json:"means"`

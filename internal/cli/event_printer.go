@@ -30,7 +30,7 @@ type eventPrinter struct {
 }
 
 func newEventPrinter(out io.Writer, dir rundir.Dir) *eventPrinter {
-	return &eventPrinter{out: unwrapped(out), dir: dir, fold: dir.Fold(), state: dir.Blank(), width: widthOf(out)}
+	return &eventPrinter{out: unwrapped(out), dir: dir, fold: run.NewFold(run.State{}, run.History{}), width: widthOf(out)}
 }
 
 // widthOf returns the width of the terminal; 0: not a terminal.

@@ -35,21 +35,15 @@ type statusReport struct {
 	AvailableActions []run.Operation `json:"available_actions"` // that the status allows, as every client lists them
 
 	Damage []run.JournalDamage `json:"damage"` // that the journal records, and whether it was repaired
-
-	CrossParent *run.CrossParent `json:"cross_parent"` // of a run across projects; nil: of one project
 }
 
 func (s inspection) report() statusReport {
-	available := []run.Operation{}
-	if s.Own() {
-		available = s.Available()
-	}
 	return statusReport{
-		AvailableActions: available,
+		AvailableActions: s.Available(),
 		RunID:            s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
 		Snapshot: s.Now.Snapshot, State: s.Now.State,
 		Lag: s.Now.Lag, Next: append([]string{}, nextCommands(s)...),
-		Damage: append([]run.JournalDamage{}, s.Now.Damage...), CrossParent: s.Projects,
+		Damage: append([]run.JournalDamage{}, s.Now.Damage...),
 	}
 }
 
@@ -60,5 +54,5 @@ func (a *app) json(v any) error {
 	return enc.Encode(v)
 }
 
-// nextCommands returns the next commands, the most likely first; none for a run that another program records.
+// nextCommands returns the next commands, the most likely first.
 func nextCommands(s inspection) []string { return api.NextCommands(program(), s.Run) }

@@ -44,9 +44,6 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 	var held notice
 	o.Why = held.why
 	o.EffectiveStatus = func(ctx context.Context, recorded run.Status) (run.Status, string) {
-		if d.Foreign() {
-			return recorded, string(recorded)
-		}
 		s := a.host().EffectiveStatus(ctx, d, recorded)
 		if s.Status == run.Interrupted { // the run may have ended since the screen read it
 			if _, again, err := a.host().Observe(ctx, d); err == nil {
@@ -153,7 +150,7 @@ const transcriptLines = 500
 // transcript prints the past events as on output that is not a terminal: the screen leaves no trace of them.
 func (a *app) transcript(d rundir.Dir, interrupts int) {
 	var lines []string
-	fold := d.Fold()
+	fold := run.NewFold(run.State{}, run.History{})
 	for line, err := range d.Lines(0) {
 		if err != nil {
 			return // goodbye names the next command

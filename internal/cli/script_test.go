@@ -72,7 +72,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "stored": stored,
-			"overwrite": overwrite, "reference": reference, "turns": turns, "refused": refused,
+			"overwrite": overwrite, "turns": turns, "refused": refused,
 			"journal": journal, "temporal": temporal, "files": filesCommand,
 		},
 	})
@@ -132,11 +132,6 @@ func example(ts *testscript.TestScript, _ bool, args []string) {
 	sub, err := fs.Sub(examples.Files, "corpus")
 	ts.Check(err)
 	ts.Check(os.CopyFS(ts.MkAbs(args[0]), sub))
-}
-
-// reference DIR NAME copies a run that another program recorded.
-func reference(ts *testscript.TestScript, _ bool, args []string) {
-	ts.Check(os.CopyFS(ts.MkAbs(args[0]), os.DirFS(filepath.Join(source, "rundir", "testdata", "reference", args[1]))))
 }
 
 // overwrite FILE TEXT damages a file.

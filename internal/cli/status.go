@@ -50,7 +50,7 @@ shown as interrupted.`,
 
 // attention returns the exit code of a damaged run, and of an interrupted one with an open question.
 func (s inspection) attention() error {
-	if _, open := s.Now.State.Asks(); open && s.Own() && s.Effective.Status == run.Interrupted {
+	if _, open := s.Now.State.Asks(); open && s.Effective.Status == run.Interrupted {
 		return silentExit(exitOperator)
 	}
 	if s.Damaged() {
@@ -61,10 +61,6 @@ func (s inspection) attention() error {
 
 // printStatus prints the status of a run (requirement 002 §9.1).
 func (a *app) printStatus(s inspection) {
-	if !s.Own() {
-		a.printRows(s.Foreign())
-		return
-	}
 	s.Server, s.Today, s.Calls = a.insecure(), a.dayText(s.Now.State), a.callRows(s, time.Now())
 	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
 	a.printRows(s.Identity())

@@ -106,7 +106,7 @@ func (a *app) damage(ctx context.Context, d rundir.Dir) error {
 func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.State) (bool, error)) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	fold := d.Fold()
+	fold := run.NewFold(run.State{}, run.History{})
 	offset := int64(0)
 	return api.Poll(ctx, api.Refresh, func(time.Time) (bool, error) {
 		for line, err := range d.Lines(offset) {

@@ -43,7 +43,7 @@ func (c *collector) add(e run.Event) {
 		var p run.PhaseEnd
 		e.Decode(&p)
 		c.Phases = append(c.Phases, Phase{
-			Seq: e.Seq, Name: cmp.Or(p.Key, p.Title, phase(e)), Round: p.Round, Outcome: p.Outcome, EndedAt: e.TS,
+			Seq: e.Seq, Name: p.Key, Round: p.Round, Outcome: p.Outcome, EndedAt: e.TS,
 		})
 	case run.KindPassAttempt:
 		c.fail(e)
@@ -231,7 +231,7 @@ func (c *collector) changed(e run.Event) {
 	}
 }
 
-// ask records a question from the event, since the stream of another program does not contain the answers.
+// ask records a question.
 func (c *collector) ask(e run.Event) {
 	q, _ := e.Question()
 	c.Decisions = append(c.Decisions, Decision{

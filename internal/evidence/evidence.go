@@ -230,11 +230,7 @@ func Read(d rundir.Dir) (Evidence, error) {
 	if err != nil {
 		return Evidence{}, err
 	}
-	decided, err := d.Decisions()
-	if err != nil {
-		return Evidence{}, err
-	}
-	c := collector{failed: map[string]run.Totals{}, fold: d.Fold()}
+	c := collector{failed: map[string]run.Totals{}, fold: run.NewFold(run.State{}, run.History{})}
 	c.History.Backups, c.History.Stages = map[string]string{}, map[string]Stage{}
 	for line, err := range d.Lines(0) {
 		switch {
@@ -247,19 +243,8 @@ func Read(d rundir.Dir) (Evidence, error) {
 		}
 	}
 	c.dropReverted(c.reverts.InForce())
-	for _, a := range decided { // another program stores them only in files
-		c.answer(a)
-	}
 	c.Inputs = inputs
-	s := c.fold.State()
-	if d.Foreign() { // decisions in files affect the status too
-		now, err := d.Now()
-		if err != nil {
-			return Evidence{}, err
-		}
-		s.Status = now.State.Status
-	}
-	c.final(s)
+	c.final(c.fold.State())
 	c.fill()
 	return c.Evidence, nil
 }

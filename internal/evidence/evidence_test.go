@@ -155,18 +155,11 @@ func (j *journal) fold() run.State {
 }
 
 func TestMarkdown(t *testing.T) {
-	reference := func(name string) func(*testing.T) rundir.Dir {
-		return func(*testing.T) rundir.Dir {
-			return rundir.At(filepath.Join("..", "..", "rundir", "testdata", "reference", name))
-		}
-	}
 	for _, row := range []struct {
 		name string
 		dir  func(*testing.T) rundir.Dir
 	}{
 		{"delivered", delivered},
-		{"reference-done", reference("feature_done")},
-		{"reference-decided", reference("planning_retry_then_continue")},
 		{"nothing-yet", func(t *testing.T) rundir.Dir { return rundir.At(t.TempDir()) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {

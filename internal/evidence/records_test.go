@@ -79,7 +79,7 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	j.add(run.KindRunPaused, run.RunPaused{Reason: "user-requested", Detail: "detail", By: "bob", Auth: "none"})
 	j.add(run.KindRunResumed, run.RunResumed{Epoch: 3})
 	closed := j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "key", Title: "Work", Outcome: "ok", Round: 2})
-	j.add(run.KindPhaseEnd, run.PhaseEnd{Outcome: "failed"})
+	j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "work", Outcome: "failed"})
 	delivered := run.DeliveryCompleted{ID: "d", Action: "apply", Delivered: true, Diff: "diff", Commit: "commit-2",
 		To:     "to",
 		Target: "target", Files: 3}

@@ -12,8 +12,7 @@ import (
 )
 
 // Check compares the records of a directory with what follows from its events, and reports each contradiction with a
-// code. It only reads: it creates and writes nothing, does not block other processes, and needs no server. It accepts
-// directories of Passbook and of other writers of this format (see [Dir.Foreign]).
+// code. It only reads: it creates and writes nothing, does not block other processes, and needs no server.
 //
 // A live writer causes no false alarm, and no retry is needed. meta.json is read first, and completely, because it is
 // replaced atomically. It records how many bytes of events.jsonl it includes. These bytes never change, because the
@@ -43,17 +42,12 @@ func examine(ctx context.Context, d projector.Dir, o CheckOptions, alone bool) (
 	if err := x.readMeta(); err != nil {
 		return nil, err
 	}
-	if x.own {
-		x.shadow = projector.NewShadow(ctx, d, o.Deep)
-	}
+	x.shadow = projector.NewShadow(ctx, d, o.Deep)
 	if err := x.readStream(ctx); err != nil {
 		return nil, err
 	}
 	var err error
 	if x.answers, err = d.ReadAnswers(); err != nil {
-		return nil, err
-	}
-	if x.child, err = d.IsChild(); err != nil {
 		return nil, err
 	}
 	if err = x.readCross(); err != nil {
@@ -62,8 +56,8 @@ func examine(ctx context.Context, d projector.Dir, o CheckOptions, alone bool) (
 	if err = x.readProjects(); err != nil {
 		return nil, err
 	}
-	x.effective = run.NewEffectiveStatus(x.recorded(), liveness(o.EffectiveStatus), o.EffectiveStatus.Detail)
-	if x.own && x.stream.lines+x.stream.beyond == 0 {
+	x.effective = run.NewEffectiveStatus(x.folded(), liveness(o.EffectiveStatus), o.EffectiveStatus.Detail)
+	if x.stream.lines+x.stream.beyond == 0 {
 		x.effective.Status = run.Pending
 	}
 	x.judgeStream()
@@ -74,10 +68,8 @@ func examine(ctx context.Context, d projector.Dir, o CheckOptions, alone bool) (
 	if err := x.judgeFixed(); err != nil {
 		return nil, err
 	}
-	if x.own {
-		if err := errors.Join(x.judgeFiles(), x.judgeStore(ctx)); err != nil {
-			return nil, err
-		}
+	if err := errors.Join(x.judgeFiles(), x.judgeStore(ctx)); err != nil {
+		return nil, err
 	}
 	return x, x.settle(alone)
 }
@@ -90,7 +82,7 @@ func liveness(s run.EffectiveStatus) run.Liveness {
 }
 
 // folded is the status according to the events.
-func (x *examined) folded() run.Status { return x.stream.state().Status }
+func (x *examined) folded() run.Status { return x.stream.want.State.Status }
 
 func (x *examined) find(c Code, message string) { x.findIn(c, "", message) }
 
@@ -110,7 +102,7 @@ func (x *examined) has(codes ...Code) bool {
 
 func (x *examined) report() Report {
 	r := Report{
-		Snapshot: x.stream.snapshot(), MetaStatus: string(x.meta.status()), OK: true,
+		Snapshot: run.Snapped(x.stream.want.State, x.stream.want.History), MetaStatus: string(x.meta.status()), OK: true,
 		Issues: append([]Issue{}, sorted(x.found)...), EffectiveStatus: x.effective, CrossParent: x.parent,
 	}
 	for _, i := range r.Issues {

@@ -20,7 +20,7 @@ const (
 // Code identifies a finding of a check. Codes are stable across releases.
 type Code string
 
-// Codes that other writers of this format use too.
+// Codes about questions, and about runs across projects.
 const (
 	InterruptedWithActiveHandoff          Code = "interrupted_with_active_handoff"
 	TerminalWithStaleHandoff              Code = "terminal_with_stale_handoff"
@@ -36,7 +36,7 @@ const (
 	PendingGateAndHandoffActive           Code = "pending_gate_and_handoff_active"
 )
 
-// Codes of Passbook.
+// Codes about files and statuses.
 const (
 	StatusMismatch                         Code = "status_mismatch"
 	TerminalEventWithoutTerminalMeta       Code = "terminal_event_without_terminal_meta"
@@ -88,15 +88,14 @@ const (
 	hintRebuild = "starter repair-state RUN --apply, where the store has the lines; else " + hintHistory
 	hintHistory = "starter rebuild RUN-ID --output-dir RUN adds those that are missing at the end, from Temporal's " +
 		"history; for changed lines, name another directory, then compare"
-	hintDamage  = "starter check RUN: what has been repaired needs nothing more"
-	hintResume  = "starter resume RUN"
-	hintDecide  = "decide the hand-off"
-	hintWhole   = "starter rebuild RUN-ID --output-dir RUN, from Temporal's history and the store; else copy the file back"
-	hintStore   = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
-	hintForeign = "inspect it with the program that wrote the directory: nothing is repaired automatically"
-	hintEnded   = "compare the decision with how the run ended: a status that the events settle is not repaired"
-	hintRow     = "correct the line, or remove it: nothing else records promotions, so none is repaired automatically"
-	hintLook    = "inspect cross_checkpoint.json: nothing is repaired automatically"
+	hintDamage = "starter check RUN: what has been repaired needs nothing more"
+	hintResume = "starter resume RUN"
+	hintDecide = "decide the hand-off"
+	hintWhole  = "starter rebuild RUN-ID --output-dir RUN, from Temporal's history and the store; else copy the file back"
+	hintStore  = "copy what is lost into the store; where the directory has it, starter resume RUN stores it again"
+	hintEnded  = "compare the decision with how the run ended: a status that the events settle is not repaired"
+	hintRow    = "correct the line, or remove it: nothing else records promotions, so none is repaired automatically"
+	hintLook   = "inspect cross_checkpoint.json: nothing is repaired automatically"
 )
 
 // rules lists every code, in the order in which findings are shown.
@@ -105,9 +104,7 @@ func rules() []rule { return bySeverity(slices.Concat(ownRules(), crossRules()))
 func ownRules() []rule {
 	return []rule{
 		{StreamMissing, SeverityError, hintWhole},
-		{ClaimDamaged, SeverityError,
-			"copy run.json or owner.json back; a run.json that is lost is written by starter rebuild RUN-ID " +
-				"--output-dir RUN"},
+		{ClaimDamaged, SeverityError, "copy run.json or owner.json back"},
 		{MetaMissing, SeverityError, hintRepair},
 		{MetaUnreadable, SeverityError, hintRepair},
 		{ChainMismatch, SeverityError, hintRebuild},
@@ -160,15 +157,6 @@ func ruleOf(c Code) (rule, int) {
 	return all[i], i
 }
 
-// repairedAnywhere reports whether a finding is repaired in directories of other programs too.
-func repairedAnywhere(c Code) bool {
-	return slices.Contains([]Code{
-		HaltDecisionWithoutHaltedMeta, TerminalEventWithoutTerminalMeta, InterruptedEventWithoutInterruptedMeta,
-		TerminalWithStaleHandoff,
-		CrossTerminalWithStaleHandoff,
-	}, c)
-}
-
 // sorted sorts findings in the order of the rules.
 func sorted(list []Issue) []Issue {
 	slices.SortStableFunc(list, func(a, b Issue) int {
@@ -179,23 +167,19 @@ func sorted(list []Issue) []Issue {
 	return list
 }
 
-// Codes of runs across projects, and of streams that another program wrote.
+// Codes of the records of runs across projects.
 const (
 	CrossCheckpointUnreadable Code = "cross_checkpoint_unreadable"
 	CrossParentContradiction  Code = "cross_parent_contradiction" // the message has the detail
-	StreamOrderUnusual        Code = "stream_order_unusual"
 )
 
-const (
-	hintProjects = "compare meta.json, cross_checkpoint.json and the meta.json of each project, before the run is " +
-		"resumed: nothing of this is repaired"
-	hintNothing = "nothing: the events count as they are"
-)
+const hintProjects = "compare meta.json, cross_checkpoint.json and the meta.json of each project, before the run is " +
+	"resumed: nothing of this is repaired"
 
 // crossRules are the rules of runs across projects.
 func crossRules() []rule {
 	return []rule{{CrossCheckpointUnreadable, SeverityError, hintProjects},
-		{CrossParentContradiction, SeverityError, hintProjects}, {StreamOrderUnusual, SeverityInfo, hintNothing}}
+		{CrossParentContradiction, SeverityError, hintProjects}}
 }
 
 // bySeverity sorts rules in display order: errors first.

@@ -90,11 +90,5 @@ func (c *crossCheckpoint) prefix() string {
 	return ""
 }
 
-// findCross adds a finding about records of several files. Passbook writes them one after another.
-func (x *examined) findCross(c Code, message string) {
-	if x.own {
-		x.lags(c, "", message)
-		return
-	}
-	x.find(c, message)
-}
+// findCross adds a finding about records of several files, which are written one after another.
+func (x *examined) findCross(c Code, message string) { x.lags(c, "", message) }

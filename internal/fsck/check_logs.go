@@ -125,7 +125,7 @@ func (x *examined) judgePromotions() error {
 
 // result is the digest of the result of the run; empty: none.
 func (x *examined) result() string {
-	r, any := rundir.ResultOf(x.stream.state(), x.stream.artifact, "")
+	r, any := rundir.ResultOf(x.stream.want.State, x.stream.artifact, "")
 	if !any {
 		return ""
 	}

@@ -26,7 +26,7 @@ func (x *examined) judgeStream() {
 	} {
 		switch {
 		case f.at.n == 0:
-		case f.at.first[0] > s.lines && x.own:
+		case f.at.first[0] > s.lines:
 			x.lags(f.code, "", fmt.Sprintf(f.format, f.at))
 		default:
 			x.find(f.code, fmt.Sprintf(f.format, f.at))
@@ -36,15 +36,11 @@ func (x *examined) judgeStream() {
 		x.lags(StreamTornTail, layout.EventsFile, fmt.Sprintf("%d bytes behind the last line of %s are not a line", s.torn,
 			layout.EventsFile))
 	}
-	x.judgeOrder()
 }
 
 // judgeRecorded reports the damage that the journal records.
 func (x *examined) judgeRecorded() error {
-	if !x.own {
-		return nil
-	}
-	found, err := x.dir.Damage(x.stream.state())
+	found, err := x.dir.Damage(x.stream.want.State)
 	for _, d := range found {
 		x.find(DamageRecorded, d.String())
 	}
@@ -69,10 +65,8 @@ func (x *examined) judgeMeta() {
 		x.judgeCross()
 	}
 	x.judgeStatus()
-	if x.own {
-		x.judgeChain()
-		x.judgeKeys()
-	}
+	x.judgeChain()
+	x.judgeKeys()
 	x.judgeLiveness()
 }
 
@@ -95,10 +89,10 @@ func (x *examined) judgeLiveness() {
 	}
 }
 
-// asks returns the question that the events of a Passbook run leave open and that no decision on disk answers.
+// asks returns the question that the events leave open and that no decision on disk answers.
 func (x *examined) asks() (run.Question, bool) {
-	q, open := x.stream.state().Asks()
-	return q, open && x.own && x.answer(q.ID) == nil
+	q, open := x.stream.want.State.Asks()
+	return q, open && x.answer(q.ID) == nil
 }
 
 // judgeHandoff checks the open question in meta.json.
@@ -126,7 +120,7 @@ func (x *examined) judgeHandoff() {
 	if !decided {
 		x.find(ActiveHandoffWithoutDecision, fmt.Sprintf("no decision on hand-off %s is on disk", id))
 	}
-	if !x.child && !slices.Contains(x.stream.snapshot().SeenHandoffIDs, id) {
+	if !slices.Contains(x.stream.want.History.Handoffs, id) {
 		x.find(MetaHandoffWithoutEvent, fmt.Sprintf("hand-off %s was never requested in %s", id, layout.EventsFile))
 	}
 }
@@ -152,9 +146,7 @@ func (x *examined) judgeStatus() {
 	}
 	open := x.openInEvents()
 	switch {
-	case m == x.recorded():
-	// events without a start do not determine the status
-	case !x.own && f == run.Unknown && !m.Closed() && x.stream.lines > 0:
+	case m == x.folded():
 	case rundir.Terminal(f) && !rundir.Terminal(m):
 		x.find(TerminalEventWithoutTerminalMeta, message)
 	case f == run.Interrupted:
@@ -164,7 +156,7 @@ func (x *examined) judgeStatus() {
 	default:
 		x.find(StatusMismatch, message)
 	}
-	if id, _ := x.meta.handoff(); open != "" && id != open && x.cross == nil && !x.recorded().Settled() {
+	if id, _ := x.meta.handoff(); open != "" && id != open && x.cross == nil && !x.folded().Settled() {
 		x.find(HandoffEventWithoutMetaHandoff, fmt.Sprintf("hand-off %s is open, and %s does not contain it", open,
 			layout.MetaFile))
 	}
@@ -179,7 +171,7 @@ func orNone(s run.Status) string {
 
 // openInEvents is the undecided hand-off in the events; empty: none.
 func (x *examined) openInEvents() string {
-	h, open := x.stream.state().Open(run.QuestionHandoff)
+	h, open := x.stream.want.State.Open(run.QuestionHandoff)
 	waits := slices.Contains([]run.Status{run.AwaitingPhaseHandoff, run.Failed, run.Interrupted}, x.folded())
 	if !open || !waits || x.answer(h.ID) != nil {
 		return ""

@@ -3,7 +3,6 @@ package fsck
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -13,14 +12,13 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/object"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // The record of a run across projects is in several places. The parent's meta.json declares the projects and contains a
 // copy of each project's result. The authoritative record of a project is its own meta.json, in the folder of its
-// alias. The phases of a project are in the parent's stream. Folders that the parent does not declare are ignored,
+// alias. Folders that the parent does not declare are ignored,
 // unless their meta.json claims to be a project of a run.
 
 // keyed is one member of a JSON object; keys may repeat.
@@ -62,23 +60,6 @@ func (x *examined) declared() []string {
 	return aliases
 }
 
-// CrossParent returns the state of a run across projects and of each project; nil: the run has a single project. It
-// only reads.
-func CrossParent(ctx context.Context, d rundir.Dir) (*run.CrossParent, error) {
-	x := &examined{dir: projector.Dir{Dir: d}}
-	if err := x.readMeta(); err != nil || len(x.declared()) == 0 {
-		return nil, err
-	}
-	if err := x.readStream(ctx); err != nil {
-		return nil, err
-	}
-	if err := x.readCross(); err != nil {
-		return nil, err
-	}
-	err := x.readProjects()
-	return x.parent, err
-}
-
 // judgeProjects compares the records of the parent, of its children and of the checkpoint.
 func (x *examined) judgeProjects() {
 	if x.parent == nil {
@@ -100,7 +81,7 @@ func (x *examined) readProjects() error {
 		return nil
 	}
 	f := run.CrossFacts{
-		Declared: declared, Status: x.meta.status(), Working: x.stream.work.Working(""),
+		Declared: declared, Status: x.meta.status(),
 		Pending: decisionIn(x.meta.object),
 		Checkpoint: run.CrossCheckpoint{Pending: x.cross.pending, ID: x.cross.id, Kind: x.cross.kind,
 			Alias: x.cross.alias, Child: x.cross.child},
@@ -119,7 +100,7 @@ func (x *examined) readProjects() error {
 		if err != nil {
 			return err
 		}
-		if x.own && !f.Status.Closed() && !f.Pending.Passes(child) {
+		if !f.Status.Closed() && !f.Pending.Passes(child) {
 			child.Pending = nil // it is not forwarded yet: questions of projects are asked one at a time
 		}
 		f.Children = append(f.Children, child)
@@ -131,7 +112,7 @@ func (x *examined) readProjects() error {
 	return err
 }
 
-// otherChildren lists undeclared projects in meta.json or the stream, and repeated copies of one project.
+// otherChildren lists undeclared projects in meta.json, and repeated copies of one project.
 func (x *examined) otherChildren(inside []keyed, named map[string]bool) []run.ChildFacts {
 	var others []run.ChildFacts
 	seen := map[string]bool{}
@@ -141,17 +122,12 @@ func (x *examined) otherChildren(inside []keyed, named map[string]bool) []run.Ch
 		}
 		seen[e.key], named[e.key] = true, true
 	}
-	for _, alias := range x.stream.work.Children() {
-		if !named[alias] {
-			others = append(others, run.ChildFacts{Alias: alias})
-		}
-	}
 	return others
 }
 
 // readChild reads the two records of one project: its own, and the copy in the parent's.
 func (x *examined) readChild(alias string, embedded json.RawMessage) (run.ChildFacts, error) {
-	f := run.ChildFacts{Alias: alias, Cursor: x.cross.cursor.Text(alias), Working: x.stream.work.Working(alias)}
+	f := run.ChildFacts{Alias: alias, Cursor: x.cross.cursor.Text(alias)}
 	switch copied, err := object.ParseObject(embedded); {
 	case len(embedded) == 0 || string(embedded) == "null":
 	case err != nil:

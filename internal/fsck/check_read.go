@@ -14,40 +14,29 @@ import (
 	"github.com/passbook-run/passbook/internal/object"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 func (x *examined) readMeta() error {
 	_, err := x.dir.Claim()
-	if err != nil && !errors.Is(err, rundir.ErrNoRun) {
-		return err
-	}
-	x.own = err == nil
-	if !x.own && !x.dir.Foreign() {
+	if err != nil {
 		return err
 	}
 	if x.meta.raw, err = x.dir.ReadRaw(layout.MetaFile); err != nil || x.meta.raw == nil {
 		return err
 	}
 	x.meta.object, x.meta.err = object.ParseObject(x.meta.raw)
-	if x.meta.err == nil && x.own {
+	if x.meta.err == nil {
 		x.meta.err = json.Unmarshal(x.meta.raw, &x.meta.typed)
 	}
-	if x.own && x.meta.err == nil {
+	if x.meta.err == nil {
 		x.meta.err = projector.Strange(x.dir.Dir, x.meta.typed)
 	}
-	if x.own {
-		return x.dir.Known()
-	}
-	return nil
+	return x.dir.Known()
 }
 
 // readStream folds the stream line by line; only one line is in memory.
 func (x *examined) readStream(ctx context.Context) error {
 	x.stream = scanned{checkpoints: map[string]kept{}}
-	if !x.own {
-		x.stream.fold = x.dir.Fold()
-	}
 	f, err := journal.Open(x.dir, layout.EventsFile, 0)
 	if err != nil {
 		return err
@@ -72,10 +61,8 @@ func (x *examined) readStream(ctx context.Context) error {
 func (x *examined) take(line *run.Line) {
 	s, e := &x.stream, line.Event
 	s.number(line.Number, e.Seq, line.Err)
-	if x.own {
-		e.Seq = line.Number // a line that is not an event keeps its place
-	}
-	if x.own && x.meta.good() && (s.beyond > 0 || line.End > x.meta.typed.Events.Size) {
+	e.Seq = line.Number // a line that is not an event keeps its place
+	if x.meta.good() && (s.beyond > 0 || line.End > x.meta.typed.Events.Size) {
 		s.takeBeyond(e, line)
 		if x.shadow != nil {
 			x.shadow.More = true
@@ -84,13 +71,6 @@ func (x *examined) take(line *run.Line) {
 		return
 	}
 	s.lines, s.size = line.Number, line.End
-	if s.fold != nil {
-		if line.Err == nil {
-			s.fold.Apply(e)
-			s.work.Note(e)
-		}
-		return
-	}
 	s.chain = line.Chain(s.chain)
 	before := s.want.State
 	s.want.Fold(e)
@@ -98,21 +78,6 @@ func (x *examined) take(line *run.Line) {
 	if x.shadow != nil {
 		x.shadow.Take(e, s.chain, &s.want.Meta)
 	}
-}
-
-// state is the small state that the lines give.
-func (s *scanned) state() run.State {
-	if s.fold != nil {
-		return s.fold.State()
-	}
-	return s.want.State
-}
-
-func (s *scanned) snapshot() run.Snapshot {
-	if s.fold != nil {
-		return s.fold.Snapshot()
-	}
-	return run.Snapped(s.want.State, s.want.History)
 }
 
 // takeBeyond takes note of a line that meta.json has not seen.

@@ -18,7 +18,7 @@ import (
 // judgeStore reads everything of the run in the store: the blobs of its files, the trees of its turns with every file
 // in them, its segments and its checkpoints.
 func (x *examined) judgeStore(ctx context.Context) error {
-	if x.opts.Deep == nil || x.shadow == nil || x.has(streamDamage()...) {
+	if x.opts.Deep == nil || x.has(streamDamage()...) {
 		return nil
 	}
 	seen := map[string]bool{"": true}

@@ -52,7 +52,7 @@ func Continue(ctx context.Context, d rundir.Dir, blobs projector.Blobs, known []
 		return c, err
 	}
 	x.judgeStream()
-	if x.own && x.meta.good() {
+	if x.meta.good() {
 		x.judgeChain()
 	}
 	x.found, x.lag = append(x.found, x.lag...), nil // no process writes to a closed run
@@ -211,7 +211,7 @@ func Refill(ctx context.Context, d projector.Dir, c Continuation, o RepairOption
 	if !c.refill {
 		return nil
 	}
-	lock, err := lockRepair(d, true, o)
+	lock, err := lockRepair(d, o)
 	if err != nil {
 		return err
 	}

@@ -213,7 +213,8 @@ func fileDamages() []damage {
 			inManifest(`"createdAt": "2026`, `"createdAt": "2027`), cpS1, checkpoint),
 
 		stays("a promotion is not a row", "done", withFile(layout.PromotionsFile, "x\n"), unreadable),
-		stays("a promotion is another event", "done", withFile(layout.PromotionsFile, linesOf(evDone)), unreadable),
+		stays("a promotion is another event", "done",
+			withFile(layout.PromotionsFile, `{"seq": 1, "kind": "run.end", "payload": {}}`+"\n"), unreadable),
 		stays("a promotion has another number", "done", promoted(2, ""), unreadable),
 		stays("a promotion is of another result", "done", promoted(1, "another"), unreadable),
 		stays("a promotion was cut", "done", withFile(layout.PromotionsFile, `{"seq`), unreadable),

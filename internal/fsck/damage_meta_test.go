@@ -82,14 +82,6 @@ func metaDamages() []damage {
 		stays("a halt of another hand-off was decided", "asking", withDecision("h-0", "halt"), noDecision),
 		stays("a decision cannot be read", "asking", withFile("phase_handoff_decisions/h-1.json", `{"handoff_id":"h-`),
 			noDecision),
-
-		repaired("cross_checkpoint.json is half a file", "own projects", cutInHalf(layout.CrossFile), layout.CrossFile,
-			fsck.CrossCheckpointUnreadable, fsck.DerivedFileDamaged),
-		repaired("cross_checkpoint.json is ahead of the project", "own projects",
-			swapped(layout.CrossFile, `"api": "running"`, `"api": "done"`), layout.CrossFile,
-			fsck.CrossParentContradiction, fsck.DerivedFileDamaged),
-		stays("a project asks, and the run has not forwarded it yet", "own projects", withFile("api/meta.json",
-			`{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-9"}}`)),
 	}
 }
 
@@ -187,29 +179,4 @@ func TestHintsCanBeFollowed(t *testing.T) {
 	spaced := d.Root + " x"
 	require.NoError(t, os.Rename(d.Root, spaced))
 	require.Equal(t, "starter repair-state '"+spaced+"' --apply", check(t, projector.At(spaced)).Issues[0].Hint)
-}
-
-// TestMetaNamesALostClaim: a directory without run.json is one of Passbook if its meta.json has what no other program
-// writes.
-func TestMetaNamesALostClaim(t *testing.T) {
-	for meta, lost := range map[string]bool{
-		`{"status": "running", "version": 1, "run_id": "r-1", "events": {"chain": "x"}}`:                     true,
-		`{"status": "running", "version": 1, "run_id": "r-1", "thread_id": "r-2", "events": {"chain": "x"}}`: true,
-		`{"status": "running", "version": 1, "run_id": "r-1", "events": {}}`:                                 false,
-		`{"status": "running", "version": 1, "thread_id": "r-1", "events": {"chain": "x"}}`:                  false,
-		`{"status": "running", "epoch": 1, "run_id": "r-1", "events": {"chain": "x"}}`:                       false,
-		`{"status": "running", "version": "1", "run_id": "r-1", "events": {"chain": "x"}}`:                   false,
-	} {
-		d := projector.At(t.TempDir())
-		foreign(meta, evStart)(t, d)
-		found := check(t, d).Issues
-		if !lost {
-			require.Empty(t, found, meta)
-			continue
-		}
-		require.Len(t, found, 1, meta)
-		require.Equal(t, fsck.ClaimDamaged, found[0].Code)
-		require.Equal(t, "run.json of run r-1 is missing, or is not one of Passbook's", found[0].Message)
-		require.Contains(t, found[0].Hint, "starter rebuild RUN-ID ")
-	}
 }

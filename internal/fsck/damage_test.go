@@ -37,7 +37,7 @@ type damage struct {
 type change = func(t *testing.T, d projector.Dir)
 
 func damages() []damage {
-	return slices.Concat(metaDamages(), journalDamages(), fileDamages(), foreignDamages())
+	return slices.Concat(metaDamages(), journalDamages(), fileDamages(), projectDamages())
 }
 
 // repaired is a damage that a repair removes.
@@ -193,8 +193,7 @@ func requireBackups(t *testing.T, d projector.Dir, hurt map[string]string, done 
 		inBackup := slices.Contains([]string{now[folder+filepath.Base(name)], now[folder+name]}, text)
 		rewritten := strings.HasPrefix(name, "_orchestrator/checkpoints/") ||
 			strings.HasPrefix(name, "_orchestrator/passes/") || strings.HasPrefix(name, "snapshots/") ||
-			slices.Contains([]string{layout.EventsFile, layout.SpendFile, "run.lock"}, name) ||
-			strings.HasSuffix(name, "/repair.lock")
+			slices.Contains([]string{layout.EventsFile, layout.SpendFile, "run.lock"}, name)
 		require.True(t, strings.HasPrefix(now[name], text) || inBackup || rewritten, "%s is lost", name)
 	}
 	var audit struct {
@@ -208,7 +207,7 @@ func requireBackups(t *testing.T, d projector.Dir, hurt map[string]string, done 
 	}
 	require.NoError(t, json.Unmarshal([]byte(now[done.AuditPath]), &audit))
 	require.Equal(t, 1, audit.Version)
-	require.Contains(t, []string{"run-1", "run"}, audit.RunID)
+	require.Equal(t, "run-1", audit.RunID)
 	require.Equal(t, "tests", audit.By)
 	require.Len(t, slices.Compact(slices.Sorted(slices.Values(audit.Backups))), len(audit.Backups), "each once")
 	for _, name := range audit.Backups {

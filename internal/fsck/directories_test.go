@@ -1,8 +1,6 @@
 package fsck_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -21,8 +19,6 @@ type directory struct {
 	codes []fsck.Code // what check finds in it
 }
 
-func directories() []directory { return slices.Concat(ownDirectories(), foreignDirectories()) }
-
 // directoryOf writes the directory of this name.
 func directoryOf(t *testing.T, name string) (projector.Dir, fakeBlobs) {
 	t.Helper()
@@ -32,7 +28,7 @@ func directoryOf(t *testing.T, name string) (projector.Dir, fakeBlobs) {
 	return all[i].write(t)
 }
 
-func ownDirectories() []directory {
+func directories() []directory {
 	undecided := fsck.ActiveHandoffWithoutDecision
 	return []directory{
 		{"done", func(t *testing.T) (projector.Dir, fakeBlobs) { s := whole(t); return written(t, s), s.blobs }, nil},
@@ -57,16 +53,40 @@ func ownDirectories() []directory {
 		}), []fsck.Code{fsck.InterruptedWithActiveHandoff, undecided}},
 		{"stored", stored, nil},
 		{"damaged and stored", damagedAndStored, []fsck.Code{fsck.ChainMismatch, fsck.DamageRecorded}},
-		{"own projects", func(t *testing.T) (projector.Dir, fakeBlobs) {
-			s := newStory(t)
-			s.add(run.KindRunStart, run.RunStart{Task: "t", RunKind: "cross_project", Pipeline: "page", RunID: "run-1",
-				ThreadID: "thread-1", Epoch: 1, CreatedAt: moment(0), Projects: []run.ProjectRef{
-					{Alias: "api", RunID: "run-api", Source: "/api"}, {Alias: "web", RunID: "run-web", Source: "/web"}}})
-			s.add(run.KindProjectStarted, run.ProjectStart{Alias: "api", RunID: "run-api"})
-			d := written(t, s)
-			write(t, d, "api/meta.json", `{"status": "running", "project_alias": "api"}`)
-			return d, s.blobs
-		}, nil},
+		{"projects, at work", acrossProjects(func(*story) {}, `{"status": "running", "project_alias": "api"}`, ""), nil},
+		{"projects, asking", acrossProjects(func(s *story) {
+			s.add(run.KindProjectEnded, run.ProjectEnd{Alias: "web", Outcome: run.ProjectDone, Status: run.Done})
+			s.add(run.KindHandoffRequested, run.QuestionRequested{Kind: run.QuestionHandoff, ID: "project:api:h-1",
+				Phase: "plan", Actions: []string{"continue", "halt"},
+				Project: &run.AskedBy{Alias: "api", ID: "h-1", Kind: run.QuestionHandoff}})
+		}, `{"status": "awaiting_phase_handoff", "phase_handoff": {"id": "h-1"}}`, projectDone), []fsck.Code{undecided}},
+		{"projects, done", acrossProjects(func(s *story) {
+			for _, alias := range []string{"api", "web"} {
+				s.add(run.KindProjectEnded, run.ProjectEnd{Alias: alias, Outcome: run.ProjectDone, Status: run.Done})
+			}
+			s.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
+		}, projectDone, projectDone), nil},
+	}
+}
+
+const projectDone = `{"status": "done"}`
+
+// acrossProjects is a run of the projects api and web, both started, with their records; empty: missing.
+func acrossProjects(send func(*story), api, web string) func(*testing.T) (projector.Dir, fakeBlobs) {
+	return func(t *testing.T) (projector.Dir, fakeBlobs) {
+		s := newStory(t)
+		s.add(run.KindRunStart, run.RunStart{Task: "t", RunKind: "cross_project", Pipeline: "page", RunID: "run-1",
+			ThreadID: "thread-1", Epoch: 1, CreatedAt: moment(0), Projects: []run.ProjectRef{
+				{Alias: "api", RunID: "run-api", Source: "/api"}, {Alias: "web", RunID: "run-web", Source: "/web"}}})
+		s.add(run.KindProjectStarted, run.ProjectStart{Alias: "api", RunID: "run-api"})
+		send(s)
+		d := written(t, s)
+		for alias, record := range map[string]string{"api": api, "web": web} {
+			if record != "" {
+				write(t, d, alias+"/meta.json", record)
+			}
+		}
+		return d, s.blobs
 	}
 }
 
@@ -115,13 +135,4 @@ func ended(t *testing.T, end run.Status, unsealed int) (*story, projector.Dir) {
 	d := written(t, s)
 	seal(t, s, d, len(s.lines)-unsealed)
 	return s, d
-}
-
-// reference is a directory that another program has written.
-func reference(name string) func(*testing.T) (projector.Dir, fakeBlobs) {
-	return func(t *testing.T) (projector.Dir, fakeBlobs) {
-		dir := filepath.Join(t.TempDir(), "run")
-		require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("..", "..", "rundir", "testdata", "reference", name))))
-		return projector.At(dir), nil
-	}
 }

@@ -17,9 +17,7 @@ import (
 type examined struct {
 	dir       projector.Dir
 	opts      CheckOptions
-	own       bool
-	child     bool              // a project of another program: its events are in the directory of the parent
-	shadow    *projector.Shadow // what the projector would write; nil for directories of other programs
+	shadow    *projector.Shadow // what the projector would write; nil: only some files are read
 	meta      metaRead
 	stream    scanned
 	answers   []rundir.Answer
@@ -54,8 +52,8 @@ type crossCheckpoint struct {
 type metaRead struct {
 	raw    []byte // nil: missing
 	object *object.Object
-	err    error       // not a JSON object, or not written by Passbook
-	typed  rundir.Meta // for directories of Passbook
+	err    error // not a JSON object, or not written by Passbook
+	typed  rundir.Meta
 }
 
 // further is the result of lines after those in meta.json.
@@ -68,9 +66,7 @@ type further struct {
 type scanned struct {
 	lines, size int64 // lines in meta.json, or all lines if it has no mark
 	chain       run.Chain
-	want        records.Header // result of these lines, for directories of Passbook
-	fold        *run.Fold      // result of these lines for other directories; nil for Passbook's
-	work        run.CrossWork
+	want        records.Header // result of these lines
 	artifact    string
 	checkpoints map[string]kept
 	turns       []string // digests of the trees at the end of turns, from turn 0
@@ -146,9 +142,6 @@ func (x *examined) commands(hint string) string {
 func (x *examined) issue(c Code, file, message string) Issue {
 	r, _ := ruleOf(c)
 	hint := x.commands(r.hint)
-	if !x.own && !repairedAnywhere(c) && (r.hint == hintRepair || r.hint == hintRebuild) {
-		hint = hintForeign
-	}
 	switch {
 	case c == HaltDecisionWithoutHaltedMeta && x.endedOtherwise():
 		hint = hintEnded

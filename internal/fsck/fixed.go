@@ -1,21 +1,16 @@
 package fsck
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // judgeFixed compares run.json and owner.json with the digests in meta.json. Directories of earlier releases have no
 // digests.
 func (x *examined) judgeFixed() error {
-	if !x.own {
-		return x.judgeLostClaim()
-	}
 	for _, name := range slices.Sorted(maps.Keys(x.meta.typed.Digests)) {
 		have, err := x.dir.DigestOf(name)
 		want := x.meta.typed.Digests[name]
@@ -38,17 +33,4 @@ func (x *examined) judgeFixed() error {
 func (x *examined) newOwner() bool {
 	o, err := x.dir.Owner()
 	return err == nil && o.Epoch > x.meta.typed.Epoch
-}
-
-// judgeLostClaim finds a directory of Passbook without run.json, which other readers take for that of another program.
-func (x *examined) judgeLostClaim() error {
-	if x.meta.object == nil {
-		return nil
-	}
-	var m rundir.Meta
-	if json.Unmarshal(x.meta.raw, &m) != nil || m.Version == 0 || m.RunID == "" || m.Events.Chain == "" {
-		return nil
-	}
-	x.find(ClaimDamaged, fmt.Sprintf("%s of run %s is missing, or is not one of Passbook's", layout.ClaimFile, m.RunID))
-	return nil
 }

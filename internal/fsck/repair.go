@@ -59,7 +59,7 @@ func (e *LiveError) Error() string {
 		"findings, repair it after it has ended", e.Dir, e.Why)
 }
 
-// Repair makes meta.json, and in directories of Passbook the other derived files, consistent with the events. It
+// Repair makes meta.json and the other derived files consistent with the events. It
 // repairs only damage with a single correct result, and never contradicts a status that the events have settled. It
 // changes as few keys as possible and keeps unknown keys. Damaged lines of events.jsonl are restored if the segments in
 // the store have them and the result matches the chain in meta.json; otherwise events are never written.
@@ -76,7 +76,7 @@ func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult
 	if err := x.readWhole(ctx, o.Blobs); err != nil {
 		return RepairResult{}, err
 	}
-	p := x.plan(o.Now)
+	p := x.plan()
 	open := o.EffectiveStatus.Liveness == run.LiveOpen
 	live := &LiveError{Dir: d.Root, Why: "its workflow is open"}
 	switch {
@@ -88,7 +88,7 @@ func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult
 	if !o.Apply || len(p.changes) == 0 {
 		return p.result(), nil
 	}
-	lock, err := lockRepair(d, x.own, o)
+	lock, err := lockRepair(d, o)
 	if err != nil {
 		return RepairResult{}, err
 	}
@@ -100,20 +100,12 @@ func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult
 	return x.repair(ctx, o)
 }
 
-// lockRepair takes the directory's lock, or fails at once. Directories of other programs have no lock; there it only
-// excludes other repairs.
-func lockRepair(d projector.Dir, own bool, o RepairOptions) (*durable.Lock, error) {
-	if err := d.Known(); own && err != nil {
+// lockRepair takes the directory's lock, or fails at once.
+func lockRepair(d projector.Dir, o RepairOptions) (*durable.Lock, error) {
+	if err := d.Known(); err != nil {
 		return nil, err
 	}
-	path := d.Path(layout.LockFile)
-	if !own {
-		path = d.Path(layout.RepairsDir + "/repair.lock")
-		if err := d.Inside().Mkdir(d.Path(layout.RepairsDir), layout.DirPerm); err != nil {
-			return nil, err
-		}
-	}
-	lock, err := d.Inside().TryLock(path, durable.Self("repair-state", o.Now))
+	lock, err := d.Inside().TryLock(d.Path(layout.LockFile), durable.Self("repair-state", o.Now))
 	var held *durable.ErrHeld
 	if errors.As(err, &held) {
 		return nil, &LiveError{Dir: d.Root, Why: held.Owner.String() + " is writing"}
@@ -141,18 +133,14 @@ func (p repairPlan) result() RepairResult {
 }
 
 // plan decides how to repair the findings, without changing anything.
-func (x *examined) plan(now time.Time) repairPlan {
+func (x *examined) plan() repairPlan {
 	p := repairPlan{codes: []Code{}}
 	x.note(&p)
 	if why := x.onlyOperator(); why != "" {
 		p.operator, p.hint = true, why
 		return p
 	}
-	if x.own {
-		x.planOwn(&p)
-	} else {
-		x.planForeign(&p, now)
-	}
+	x.planChanges(&p)
 	if p.hint == "" && len(p.changes) == 0 && !x.report().OK {
 		p.hint = "none of these findings has a single correct repair: run starter check for hints"
 	}
@@ -181,11 +169,8 @@ func (x *examined) onlyOperator() string {
 		return fmt.Sprintf("the interrupted run waits for a decision on hand-off %s: decide it, then resume", id)
 	case x.has(HaltDecisionWithoutHaltedMeta) && x.endedOtherwise():
 		return fmt.Sprintf("a halt was decided, but the events settle the run as %s, which a repair does not change", f)
-	case x.has(HaltDecisionWithoutHaltedMeta) && x.own && f != run.Halted:
+	case x.has(HaltDecisionWithoutHaltedMeta) && f != run.Halted:
 		return "a halt was decided, but the events do not record it: send the decision to the run"
-	case !x.own && x.has(TerminalWithStaleHandoff) && x.openInEvents() != "":
-		return fmt.Sprintf("the events leave hand-off %s open, and do not record an end of the run: an undecided "+
-			"hand-off is not dropped", x.openInEvents())
 	case x.has(CheckpointPendingWithoutActiveHandoff):
 		return crossFile + " waits for a hand-off that does not exist: correct or remove it"
 	case x.has(CrossTerminalWithStaleHandoff) && x.cross.pending:
@@ -202,48 +187,8 @@ func (p *repairPlan) change(o *object.Object, field string, after json.RawMessag
 	p.changes = append(p.changes, Change{Field: field, Before: flat(o.Values[field]), After: flat(after), Code: c})
 }
 
-// planForeign changes the few keys that known findings require.
-func (x *examined) planForeign(p *repairPlan, now time.Time) {
-	o, state := x.meta.object, x.stream.state()
-	switch {
-	case x.has(HaltDecisionWithoutHaltedMeta):
-		const c = HaltDecisionWithoutHaltedMeta
-		at := x.lastHalt().DecidedAt
-		if at == "" {
-			at = run.Time(now)
-		}
-		p.change(o, "status", object.Quote(string(run.Halted)), c)
-		p.change(o, "halt_reason", object.Quote("phase_handoff_halt"), c)
-		p.change(o, "halted_at", object.Quote(at), c)
-		x.dropHandoff(p, c)
-	case x.has(TerminalEventWithoutTerminalMeta):
-		p.change(o, "status", object.Quote(string(state.Status)), TerminalEventWithoutTerminalMeta)
-		if state.Status.Settled() || x.cross != nil {
-			x.dropHandoff(p, TerminalEventWithoutTerminalMeta)
-		}
-	case x.has(InterruptedEventWithoutInterruptedMeta):
-		p.change(o, "status", object.Quote(string(run.Interrupted)), InterruptedEventWithoutInterruptedMeta)
-		p.change(o, "interrupted_at", object.Quote(state.FinishedAt), InterruptedEventWithoutInterruptedMeta)
-	case x.has(CrossTerminalWithStaleHandoff):
-		x.dropHandoff(p, CrossTerminalWithStaleHandoff)
-	case x.has(TerminalWithStaleHandoff):
-		x.dropHandoff(p, TerminalWithStaleHandoff)
-	}
-	if x.has(MetaMissing, MetaUnreadable) {
-		p.hint = layout.MetaFile +
-			" is another program's: it contains more than the events do, and cannot be rebuilt from them"
-	}
-}
-
-// dropHandoff drops a hand-off that has ended, unless the checkpoint of a run across projects still waits for it.
-func (x *examined) dropHandoff(p *repairPlan, c Code) {
-	if _, there := x.meta.handoff(); there && (x.cross == nil || !x.cross.pending) {
-		p.change(x.meta.object, "phase_handoff", nil, c)
-	}
-}
-
-// planOwn changes the keys that differ from the events, and lets the projector do the rest.
-func (x *examined) planOwn(p *repairPlan) {
+// planChanges changes the keys that differ from the events, and lets the projector do the rest.
+func (x *examined) planChanges(p *repairPlan) {
 	if x.has(StreamMissing) {
 		return // nothing is derived from no event
 	}

@@ -18,7 +18,7 @@ func (x *examined) readWhole(ctx context.Context, blobs projector.Blobs) error {
 	if err := x.findLost(ctx, blobs); err != nil {
 		return err
 	}
-	if !x.own || blobs == nil || !x.meta.good() || !x.has(streamDamage()...) {
+	if blobs == nil || !x.meta.good() || !x.has(streamDamage()...) {
 		return nil
 	}
 	stored, err := journal.Segments(ctx, blobs, x.meta.typed.SegmentHead)

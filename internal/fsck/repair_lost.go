@@ -80,7 +80,7 @@ type spareBlobs struct {
 // Get returns the bytes of a blob.
 func (b *spareBlobs) Get(ctx context.Context, want string) ([]byte, error) {
 	raw, err := b.Blobs.Get(ctx, want)
-	if err == nil || b.x.shadow == nil || !layout.Lost(err) && !errors.Is(err, layout.ErrDamaged) {
+	if err == nil || !layout.Lost(err) && !errors.Is(err, layout.ErrDamaged) {
 		return raw, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.x.shadow.Files)) {

@@ -40,7 +40,7 @@ func (x *examined) repair(ctx context.Context, o RepairOptions) (RepairResult, e
 	if err := x.readWhole(ctx, o.Blobs); err != nil {
 		return RepairResult{}, err
 	}
-	p := x.plan(o.Now)
+	p := x.plan()
 	if len(p.changes) == 0 {
 		return p.result(), nil
 	}
@@ -127,7 +127,7 @@ func (x *examined) same(ctx context.Context, o RepairOptions, folder string, cop
 	return true, nil
 }
 
-// runID is the run's ID; other programs identify a run by its directory.
+// runID is the run's ID, or, if run.json is damaged, the name of its directory.
 func (x *examined) runID() string {
 	if c, err := x.dir.Claim(); err == nil {
 		return c.RunID
@@ -195,7 +195,7 @@ func (x *examined) replaced(p repairPlan) []string {
 		switch {
 		case slices.Contains(records.Growing(), c.Field):
 			names = append(names, c.Field)
-		case x.shadow != nil:
+		default:
 			names = append(names, below(x.shadow, c.Field)...)
 		}
 	}
@@ -224,10 +224,8 @@ func (x *examined) carryOut(ctx context.Context, blobs projector.Blobs, p repair
 
 // writeObject replaces meta.json and keeps its final line feed, if it has one.
 func (x *examined) writeObject(o *object.Object) error {
-	if x.own {
-		if err := o.Seal(); err != nil {
-			return err
-		}
+	if err := o.Seal(); err != nil {
+		return err
 	}
 	raw, err := o.Bytes()
 	if err != nil {

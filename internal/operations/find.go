@@ -52,8 +52,7 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("%s is ambiguous: it is the beginning of %s", e.What, strings.Join(e.Found, ", "))
 }
 
-// Find returns the directory that a name means: a path, a run's id, or the beginning of one. It also finds a
-// directory that another program wrote in this format; operations that need a claim refuse it. A directory of another
+// Find returns the directory that a name means: a path, a run's id, or the beginning of one. A directory of another
 // user is refused unless trust is set.
 func Find(stateDir, what string, trust bool) (projector.Dir, error) {
 	if what == "" {
@@ -66,9 +65,7 @@ func Find(stateDir, what string, trust bool) (projector.Dir, error) {
 		}
 		d := projector.At(abs)
 		d.Trust = trust
-		if _, err = d.Claim(); errors.Is(err, rundir.ErrNoRun) && d.Foreign() {
-			err = nil
-		}
+		_, err = d.Claim()
 		return d, err
 	}
 	d, err := byID(stateDir, what)
@@ -80,7 +77,7 @@ func Find(stateDir, what string, trust bool) (projector.Dir, error) {
 func FindHere(stateDir, what string, trust bool) (projector.Dir, error) {
 	d, err := Find(stateDir, what, trust)
 	id, unknown := fullID(stateDir, what)
-	if err != nil || unknown != nil || d.Foreign() {
+	if err != nil || unknown != nil {
 		return d, err
 	}
 	if claim, cerr := d.Claim(); errors.Is(cerr, rundir.ErrNoRun) || cerr == nil && claim.RunID != id {

@@ -39,11 +39,11 @@ func TestFind(t *testing.T) {
 		})
 	}
 
-	foreign := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(foreign, layout.MetaFile), []byte("{}"), 0o600))
-	d, err := Find(state, foreign, false)
-	require.NoError(t, err, "another program's")
-	require.Equal(t, foreign, d.Root)
+	other := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(other, layout.MetaFile), []byte("{}"), 0o600))
+	_, err := Find(state, other, false)
+	require.ErrorIs(t, err, rundir.ErrNoRun)
+	require.ErrorContains(t, err, "it has meta.json, and no run.json", "another program's")
 
 	var name *NameError
 	_, err = Find(state, "aa", false)

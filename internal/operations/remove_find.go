@@ -19,7 +19,6 @@ import (
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -101,9 +100,6 @@ func (o Operator) located(ctx context.Context, what string, d projector.Dir) (re
 		if err != nil || claim.RunID != id {
 			return o.remembered(ctx, id, d)
 		}
-	}
-	if errors.Is(err, rundir.ErrNoRun) {
-		err = fmt.Errorf("%w: another program has written it", err)
 	}
 	return removed{named: d.Root, claim: claim, dir: d, there: true}, err
 }

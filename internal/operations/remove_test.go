@@ -125,7 +125,7 @@ func TestRemoveRefuses(t *testing.T) {
 		require.ErrorIs(t, err, rundir.ErrNoRun)
 		write(t, dir, map[string]string{layout.EventsFile: ""})
 		_, err = o.Removables(t.Context(), Removal{Runs: []string{dir}})
-		require.ErrorContains(t, err, "another program")
+		require.ErrorContains(t, err, "it has events.jsonl, and no run.json")
 	})
 	t.Run("another process writes there", func(t *testing.T) {
 		m := newRemoval(t, run.Done)

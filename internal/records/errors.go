@@ -73,7 +73,7 @@ func decideErrors(e run.Event, t run.Wording, pending []rundir.ErrorRecord) outc
 			Recovered: p.Repaired}))
 	case run.KindRunPaused:
 		o.rest(e)
-	case run.KindRunEnd, run.KindRunHalted, run.KindRunInterrupted:
+	case run.KindRunEnd, run.KindRunInterrupted:
 		o.end(e)
 	}
 	return o

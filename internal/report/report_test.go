@@ -83,8 +83,6 @@ func TestPages(t *testing.T) {
 			testenv.Golden(t, *update, name, shown(t, write(t, s.dir(), o)))
 		})
 	}
-	d := rundir.At("../../rundir/testdata/reference/planning_retry_then_continue")
-	testenv.Golden(t, *update, "foreign", shown(t, write(t, d, report.Options{})))
 }
 
 // waitingStory waits for an answer.

@@ -71,12 +71,10 @@ func (r Run) Details() []Row {
 	for _, f := range s.InFlight {
 		t.row("Running", "%s %s attempt %d since %s (%s)", f.Step, f.Role, f.Attempt, f.StartedAt, f.Call)
 	}
-	if r.Own() {
-		t.row("Temporal", "%s; namespace %s, task queue %s, cluster %.8s", r.Effective.Detail, r.Claim.Namespace,
-			r.Claim.TaskQueue, r.Cluster)
-		t.row("Store", "%s", r.Claim.Store)
-		t.row("Host", "%s", r.Claim.Host)
-	}
+	t.row("Temporal", "%s; namespace %s, task queue %s, cluster %.8s", r.Effective.Detail, r.Claim.Namespace,
+		r.Claim.TaskQueue, r.Cluster)
+	t.row("Store", "%s", r.Claim.Store)
+	t.row("Host", "%s", r.Claim.Host)
 	t.row("Spent", "%s, %s; retries: %d, warnings: %d", run.Plural(s.Spent.Calls, "call"), s.CostText(),
 		s.Passes.Retries, s.Passes.Warnings)
 	if head := r.Now.Meta.SegmentHead; head != "" {

@@ -169,26 +169,6 @@ func (r Run) Health() []Row {
 	return t
 }
 
-// Foreign is a run that another program recorded, in rows: the state that its events fold into.
-func (r Run) Foreign() []Row {
-	var t table
-	s, shot := r.Now.State, r.Now.Snapshot
-	t.row("Directory", "%s (recorded by another program)", r.Directory)
-	t.optional("Task", s.Task)
-	t.row("Status", "%s%s", r.Effective.Status, bracketed(s.Reason))
-	t.row("Started", "%s", s.StartedAt)
-	t.row("Last event", "%s (%d events)", s.TS, shot.Seq)
-	t.optional("Phases", strings.Join(shot.SeenPhases, ", "))
-	t.optional("Completed", strings.Join(shot.CompletedPhases, ", "))
-	t.optional("Failed", strings.Join(shot.FailedPhases, ", "))
-	t.optional("Hand-offs", strings.Join(shot.SeenHandoffIDs, ", "))
-	waits := []run.Status{run.AwaitingPhaseHandoff, run.AwaitingHumanReview, run.Failed, run.Interrupted}
-	if shot.ActiveHandoffID != nil && slices.Contains(waits, r.Effective.Status) {
-		t.row("Undecided", "%s", *shot.ActiveHandoffID)
-	}
-	return append(t, Projects(r.Projects)...)
-}
-
 // ProjectRows is what the projects of a run do and cost, in rows; none for a run without projects.
 func (r Run) ProjectRows() []Row {
 	if len(r.Members) == 0 {

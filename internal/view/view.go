@@ -14,13 +14,12 @@ import (
 
 // Run is a run at one moment: what its directory records, and what Temporal and the host report where a view asks them.
 type Run struct {
-	Directory string    // how commands name the run: its directory, or its id
-	Claim     run.Claim // zero: another program recorded the run
+	Directory string // how commands name the run: its directory, or its id
+	Claim     run.Claim
 	Now       rundir.Now
 	Effective run.EffectiveStatus
 	Worker    []string             // arguments of starter that start a worker
 	Lost      error                // no event can be read of a run that has written some
-	Projects  *run.CrossParent     // of a run that another program recorded
 	Members   []rundir.Project     // projects of the run
 	Errors    []rundir.ErrorRecord // the last ones
 	Cluster   string               // of the current claim
@@ -38,9 +37,6 @@ func Recorded(s run.State) Run {
 
 // Row is one named value. A row without a name continues the one before it.
 type Row struct{ Name, Value string }
-
-// Own reports whether Passbook recorded the run.
-func (r Run) Own() bool { return r.Claim.RunID != "" }
 
 // StatusText is the status in a word, and that the work of a finished run is not approved.
 func (r Run) StatusText() string { return r.Now.State.StatusText(r.Effective.Status) }
@@ -91,11 +87,8 @@ func Unrepaired(all []run.JournalDamage) bool {
 // Damaged reports whether the directory lacks or contradicts something, as far as reading it shows.
 func (r Run) Damaged() bool { return r.Now.Why != nil || r.Lost != nil || Unrepaired(r.Now.Damage) }
 
-// Next returns the next commands, the most likely first; none for a run that another program records.
+// Next returns the next commands, the most likely first.
 func (r Run) Next() []run.Command {
-	if !r.Own() {
-		return nil
-	}
 	s := r.Now.State
 	s.RunID = r.Claim.RunID
 	return run.NextCommands(s, run.Situation{

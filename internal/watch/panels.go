@@ -43,13 +43,6 @@ type Question struct {
 // header returns the title, the id and the start (TM-02).
 func (t theme) header(s Scene, width int) []string {
 	title := strings.ToUpper(strings.ReplaceAll(s.State.Pipeline, "-", " "))
-	if s.State.RunID == "" && s.State.Seq > 0 {
-		return []string{
-			ends(" "+t.strong.Render(cut(run.OneLine(s.Task), width-lipgloss.Width(t.status(s))-3)), t.status(s)+" ",
-				width),
-			fit(t.dim.Render(fmt.Sprintf(" Recorded by another program │ %d events", s.State.Seq)), width),
-		}
-	}
 	if s.Task != "" && s.Task != s.State.Pipeline {
 		title += t.dim.Render("  " + run.OneLine(s.Task))
 	}
@@ -123,10 +116,10 @@ func (t theme) panels(s Scene) []panel {
 	})
 	add(f.Cycle != nil, panel{title: cycleTitle(f), short: figures.Title(f.Words.Round),
 		lines: func(w int) []string { return t.cycle(f, w) }})
-	ours := s.State.RunID != "" // otherwise another program recorded it
-	add(ours, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
-	add(ours, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
-	add(ours, panel{right: true, title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
+	begun := s.State.RunID != ""
+	add(begun, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
+	add(begun, panel{title: "Cost", lines: func(w int) []string { return t.cost(f, w) }})
+	add(begun, panel{right: true, title: "Quality", lines: func(w int) []string { return t.quality(f, w) }})
 	add(len(f.Sets) > 0, panel{
 		right: true, title: setsTitle(f), short: setsTitle(f),
 		lines: func(w int) []string { return t.sets(nearby(f.Sets), w) },

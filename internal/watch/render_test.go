@@ -35,7 +35,7 @@ func TestScreens(t *testing.T) {
 		{"pass-35-at-70x60", at35(), 70, 60}, {"pass-35-at-80x24", at35(), 80, 24},
 		{"pass-35-at-140x36", at35(), 140, 36}, {"cycle-2-at-80x60", inCycle2(), 80, 60},
 		{"cycle-2-at-200x40", inCycle2(), 200, 40}, {"question-at-80x50", asking(), 80, 50},
-		{"question-at-140x40", asking(), 140, 40}, {"foreign-at-80x24", foreign(), 80, 24},
+		{"question-at-140x40", asking(), 140, 40},
 		{"limit-at-80x24", waitingForLimit(), 80, 24}, {"delivery-at-140x80", delivering(), 140, 80},
 		{"closing-check-at-140x80", closing(), 140, 80}, {"lanes-at-80x60", parallel(), 80, 60},
 		{"lanes-at-140x60", parallel(), 140, 60},

@@ -67,12 +67,6 @@ func inCycle2() Scene {
 	return s
 }
 
-// foreign is a run that another program recorded.
-func foreign() Scene {
-	return Scene{State: run.State{Task: "Add input validation", Status: run.Done, Seq: 34},
-		Task: "Add input validation", Status: run.Done, Why: "It is completed."}
-}
-
 // asking waits for an operator.
 func asking() Scene {
 	return Scene{

@@ -41,7 +41,7 @@ func (s *site) log(r *http.Request) (view, error) {
 	if err != nil {
 		before = 0
 	}
-	fold, now := p.dir.Fold(), terms{}
+	fold, now := run.NewFold(run.State{}, run.History{}), terms{}
 	for line, err := range p.dir.Lines(0) {
 		if err != nil {
 			return view{}, err

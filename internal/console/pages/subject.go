@@ -139,7 +139,7 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 		}
 	}
 	for _, o := range api.Table() {
-		if slices.Contains(names, run.Operation(o.Name)) && id.Can.Includes(o.Access) && sub.Run.Own() {
+		if slices.Contains(names, run.Operation(o.Name)) && id.Can.Includes(o.Access) {
 			sub.Actions = append(sub.Actions, o)
 		}
 	}
