@@ -5,10 +5,13 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -30,7 +33,6 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/process"
@@ -63,8 +65,9 @@ type Config struct {
 	Needs         func(store string, programs []string) // called with the store and programs of a run; may be nil
 	WorkflowQueue func(store string) string             // queue of workflow tasks of a store's runs
 	Now           func() time.Time
-	Grants        Grants // checks every input; nil in tests only: everything is allowed
-	Links         Links  // makes links to the console for notices; nil: none
+	Stores        func(url string) bool // which stores the settings allow; nil in tests only: all
+	Roots         []string              // folders of the run directories that they allow; empty: all
+	Links         Links                 // makes links to the console for notices; nil: none
 
 	Projected func(Projection) // called after lines were added to a run directory; nil: it is not
 
@@ -98,12 +101,6 @@ const (
 
 	PointNotified Point = "told" // the receiver has the notice; the workflow does not know
 )
-
-// Grants checks what inputs use, and signs uses.
-type Grants interface {
-	Check(in contract.Granted) error
-	Sign(use contract.Permission) string
-}
 
 // Links makes links to the console. Each is empty if the host has no console.
 type Links interface {
@@ -153,8 +150,8 @@ func New(cfg Config) (*Activities, error) {
 	if cfg.Needs == nil {
 		cfg.Needs = func(string, []string) {}
 	}
-	if cfg.Grants == nil {
-		cfg.Grants = (*grants.Key)(nil)
+	if cfg.Stores == nil {
+		cfg.Stores = func(string) bool { return true }
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -251,29 +248,31 @@ func (a *Activities) RegisterCalls(r worker.ActivityRegistry) {
 	register(r, contract.TakeScreenshots, redactingInterceptor(a, withSlot(a, a.slots.screenshots, a.TakeScreenshots)))
 }
 
-// Allowed returns an error if a use of an input is not granted. Without a grant no attempt can succeed; with one of
-// another key, a worker with that key can do it.
-func (a *Activities) Allowed(in contract.Granted) error {
-	err := a.cfg.Grants.Check(in)
-	var refused *grants.RefusedError
-	switch {
-	case errors.As(err, &refused) && refused.Missing:
-		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrBadInput, err)
-	case err != nil:
-		return temporal.NewApplicationErrorWithOptions(err.Error(), contract.ErrNotGranted,
-			temporal.ApplicationErrorOptions{Cause: err, Details: []any{contract.Heartbeat{Host: a.cfg.Host}}})
+// withinRoots returns an error if an input has a run directory outside of the folders in the settings.
+func (a *Activities) withinRoots(in any) error {
+	used, ok := in.(interface{ Dirs() []string })
+	if !ok || len(a.cfg.Roots) == 0 {
+		return nil
+	}
+	for _, dir := range used.Dirs() {
+		if !slices.ContainsFunc(a.cfg.Roots, func(root string) bool {
+			rel, err := filepath.Rel(root, dir)
+			return err == nil && filepath.IsLocal(rel)
+		}) {
+			return badInput("open run directory %s: it is outside of policy.roots (%s)", dir, strings.Join(a.cfg.Roots, ", "))
+		}
 	}
 	return nil
 }
 
-// redactingInterceptor checks the grants of an input, runs its activity with the environment of its run, marks the
+// redactingInterceptor checks the directories of an input, runs its activity with the environment of its run, marks the
 // errors that the workflow handles (full disk, unreachable store, lost or damaged blob), and redacts secrets in its
 // result and error.
-func redactingInterceptor[In contract.Granted, Out any](a *Activities,
+func redactingInterceptor[In, Out any](a *Activities,
 	f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
 		var out Out
-		if err := a.Allowed(in); err != nil {
+		if err := a.withinRoots(in); err != nil {
 			return out, a.redactError(err)
 		}
 		ctx, err := a.withRunEnvironment(ctx, in)
@@ -284,7 +283,7 @@ func redactingInterceptor[In contract.Granted, Out any](a *Activities,
 		switch {
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDiskFull, err)
-		case errors.Is(err, store.ErrUnreachable):
+		case errors.Is(err, store.ErrUnreachable), errors.Is(err, errUnlistedStore):
 			err = a.storeUnreachable(err)
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v; run \"starter resume %s\" to restore what the run directory still has", err,
@@ -336,12 +335,18 @@ func (a *Activities) killAll(cause string) {
 	}
 }
 
+var errUnlistedStore = errors.New("it is neither the store of this worker's settings nor in policy.stores, and this " +
+	"host has recorded no run that uses it")
+
 // store opens a store once.
 func (a *Activities) store(ctx context.Context, url string) (*store.Store, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s, ok := a.stores[url]; ok {
 		return s, nil
+	}
+	if !a.cfg.Stores(url) {
+		return nil, fmt.Errorf("open the store %s: %w", config.Masked(url), errUnlistedStore)
 	}
 	s, err := a.openStore(context.WithoutCancel(ctx), url)
 	if errors.Is(err, store.ErrScheme) {

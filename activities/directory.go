@@ -208,11 +208,11 @@ func (a *Activities) Rebuild(ctx context.Context, in contract.RebuildInput) (con
 }
 
 // Rehome checks that a directory is that of a run that was somewhere else. It writes nothing.
-func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {
+func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (none struct{}, err error) {
 	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return contract.RehomeResult{}, err
+		return none, err
 	}
 	err = projector.MayMoveHere(ctx, a.open(in.To).Dir, projector.Moving{
 		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail,
@@ -222,6 +222,5 @@ func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (contr
 	if errors.As(err, &refused) {
 		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirNotFound, err)
 	}
-	moved := contract.Target{RunID: in.RunID, Dir: in.To, Store: in.Store}
-	return contract.RehomeResult{Host: a.cfg.Host, Grant: a.cfg.Grants.Sign(moved.Permission())}, err
+	return none, err
 }

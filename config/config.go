@@ -60,7 +60,6 @@ type Settings struct {
 	Sandbox Sandbox `mapstructure:"sandbox"` // restrictions of agents and commands on this host
 	Redact  Redact  `mapstructure:"redact"`
 	Codec   Codec   `mapstructure:"codec"`
-	Grant   Grant   `mapstructure:"grant"`
 	Decide  Decide  `mapstructure:"decide"`
 	Console Console `mapstructure:"console"`
 	Metrics Metrics `mapstructure:"metrics"`
@@ -74,6 +73,8 @@ type Console struct {
 	URL string `mapstructure:"url"`
 	// how long a link that answers a question is valid
 	LinkExpires time.Duration `mapstructure:"link_expires"`
+	// file of the key of links that the hosts of a cluster share; empty: this host's own
+	LinkKeyFile string `mapstructure:"link_key_file"`
 }
 
 func (c Console) check() error {
@@ -104,17 +105,6 @@ const (
 	Deny  = "deny"
 )
 
-// Grant configures which work a worker accepts.
-type Grant struct {
-	// file of the key that the hosts of a cluster share; empty: this host's own
-	KeyFile string `mapstructure:"key_file"`
-	// grants are not checked: all who may start workflows in the namespace command the worker
-	Disable bool `mapstructure:"disable"`
-	// with disable: further stores that a worker uses, and the folders of run directories (empty: all)
-	Stores Words `mapstructure:"stores"`
-	Roots  Words `mapstructure:"roots"`
-}
-
 // Redact configures redaction. Well-known forms of keys are always redacted.
 type Redact struct {
 	Env      Words `mapstructure:"env"`      // names of variables with secret values; * matches any characters
@@ -144,13 +134,17 @@ type Words []string
 // Lines is a list; a variable or a flag contains one element on each line.
 type Lines []string
 
-// Policy restricts runs. It is checked when a run starts, is forked, or continues in a new epoch.
+// Policy restricts runs. It is checked when a run starts, is forked, or continues in a new epoch. Stores and roots are
+// checked by workers, before each use.
 type Policy struct {
 	Agents Words   `mapstructure:"agents"`     // programs that runs may call; empty: all
 	Env    Words   `mapstructure:"env"`        // environment variables that agents may get; empty: all
 	Budget float64 `mapstructure:"budget_usd"` // maximum that one run may spend, in USD; 0: no limit
 	// force, and what a fork may not change: agent, model, budget, pipeline, task
 	Forbid Words `mapstructure:"forbid"`
+	// URLs of stores that runs may use, beside the host's and those of recorded runs
+	Stores Words `mapstructure:"stores"`
+	Roots  Words `mapstructure:"roots"` // folders of run directories; empty: all
 }
 
 // PerDay bounds what the calls of all runs of a host may use on one day in its time zone. 0: no limit.
@@ -184,13 +178,13 @@ func defaults() map[string]any {
 		"per_day.usd": 0.0, "per_day.tokens": int64(0), "per_day.calls": 0,
 		"at_once.host": 0, "at_once.account": 0, "at_once.accounts": []string{},
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
+		"policy.stores": []string{}, "policy.roots": []string{},
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
-		"grant.key_file": "", "grant.disable": false, "grant.stores": []string{}, "grant.roots": []string{},
 		"decide.unsigned": Allow, "decide.identities": []string{},
 		"metrics.listen": "", "deployment.name": "", "deployment.build_id": "",
-		"console.url": "", "console.link_expires": 7 * 24 * time.Hour,
+		"console.url": "", "console.link_expires": 7 * 24 * time.Hour, "console.link_key_file": "",
 	}
 	for _, b := range Bounds() {
 		all[b.Setting] = 0
@@ -362,7 +356,7 @@ func (s Settings) complete() (Settings, error) {
 		}
 		*p = abs
 	}
-	for _, p := range append([]*string{&s.Grant.KeyFile}, pointers(s.Grant.Roots)...) {
+	for _, p := range append([]*string{&s.Console.LinkKeyFile}, pointers(s.Policy.Roots)...) {
 		if *p == "" {
 			continue
 		}

@@ -102,10 +102,9 @@ var every = map[string]struct {
 		"http://127.0.0.1:8234"},
 	"codec.token": {"env:CODEC_TOKEN", func(s Settings) any { return s.Codec.Token }, "env:CODEC_TOKEN"},
 
-	"grant.key_file": {"/keys/grant", func(s Settings) any { return s.Grant.KeyFile }, "/keys/grant"},
-	"grant.disable":  {"true", func(s Settings) any { return s.Grant.Disable }, true},
-	"grant.stores":   {"s3://a,s3://b", func(s Settings) any { return s.Grant.Stores }, Words{"s3://a", "s3://b"}},
-	"grant.roots":    {"/runs,/more", func(s Settings) any { return s.Grant.Roots }, Words{"/runs", "/more"}},
+	"policy.stores":         {"s3://a,s3://b", func(s Settings) any { return s.Policy.Stores }, Words{"s3://a", "s3://b"}},
+	"policy.roots":          {"/runs,/more", func(s Settings) any { return s.Policy.Roots }, Words{"/runs", "/more"}},
+	"console.link_key_file": {"/keys/links", func(s Settings) any { return s.Console.LinkKeyFile }, "/keys/links"},
 
 	"decide.unsigned": {"deny", func(s Settings) any { return s.Decide.Unsigned }, "deny"},
 	"decide.identities": {"ada=a2V5,bob=a2V5", func(s Settings) any { return s.Decide.Identities },

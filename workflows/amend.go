@@ -29,7 +29,6 @@ func (c *control) validateAmend(m Message) error {
 // amend compares the plan in a message with the run's, and journals it. It counts for every step that begins later.
 func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 	e, next := c.e, *m.Plan
-	e.takeGrants(m.Grants)
 	var res contract.AmendResult
 	for {
 		s := e.j.state
@@ -81,18 +80,13 @@ func amendedMessage(s run.State, id string) string {
 // compare compares the plan in force with another one.
 func (e *engine) compare(ctx workflow.Context, next run.PlanRef) (contract.AmendResult, error) {
 	old, at := e.j.state.PlanInForce(e.in.Start), e.j.state.Next
-	in := func() any {
-		in := contract.AmendInput{RunID: e.in.Target.RunID, Store: e.in.Target.Store, Old: old, New: next, At: at}
-		in.OldGrant = e.grants().PlanOf(old.Plan, old.Inputs).PlanGrant
-		in.NewGrant = e.grants().PlanOf(next.Plan, next.Inputs).PlanGrant
-		if from := e.in.Start.From; from != nil {
-			in.First = from.Stage
-		}
-		return in
+	in := contract.AmendInput{RunID: e.in.Target.RunID, Store: e.in.Target.Store, Old: old, New: next, At: at}
+	if from := e.in.Start.From; from != nil {
+		in.First = from.Stage
 	}
 	var res contract.AmendResult
 	err := e.readStore(ctx, contract.Amend, in, &res)
-	if isType(err, contract.ErrBadInput) || isType(err, contract.ErrNotGranted) {
+	if isType(err, contract.ErrBadInput) {
 		return res, refuse("compare the definitions: %s", errorMessage(err))
 	}
 	if err != nil {

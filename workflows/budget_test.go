@@ -212,8 +212,8 @@ func TestHoursCountWorkOnly(t *testing.T) {
 	w.onPause(func() {
 		require.Len(t, w.agent.ids, 1, "the retry would begin after the hour")
 		w.env.RegisterDelayedCallback(func() {
-			w.env.SignalWorkflow("budget", w.withGrants(message{"hours": 3}))
-			w.env.SignalWorkflow("resume", w.withGrants(message{}))
+			w.env.SignalWorkflow("budget", message{"hours": 3})
+			w.env.SignalWorkflow("resume", message{})
 		}, 5*time.Hour)
 	})
 	w.done()

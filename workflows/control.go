@@ -49,8 +49,6 @@ type Message struct {
 
 	Plan *run.PlanRef `json:"plan,omitempty"` // amend: the new plan, in the store
 
-	Grants *contract.Grants `json:"grants,omitempty"` // amend, resume, rehome: replace those of the run
-
 	// the client of the console for which the signature vouches: "token NAME" or "link NAME"
 	Via string `json:"via,omitempty"`
 
@@ -355,9 +353,6 @@ func (c *control) validate(verb string, m Message) error {
 			return conflict(s, run.Pause, "the run is %s: there is nothing to pause", s.Status)
 		}
 	case VerbResume:
-		if c.e.lacksGrant && m.Grants != nil {
-			return nil
-		}
 		if s.Status != run.Paused && s.Status != run.WaitingLimit && !c.Pause {
 			instead := ""
 			if _, open := s.Asks(); open {
@@ -440,12 +435,6 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		}
 		return c.ack("pausing after the running pass"), nil
 	case VerbResume:
-		lacked := c.e.lacksGrant
-		c.e.takeGrants(m.Grants)
-		if s.Status != run.Paused && s.Status != run.WaitingLimit && lacked {
-			c.retryRequests++
-			return c.ack("continuing with new grants"), nil
-		}
 		if s.Status != run.Paused && c.Pause {
 			c.Control = Control{} // the pause had not begun
 			return c.ack("pause cancelled"), nil

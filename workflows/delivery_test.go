@@ -30,7 +30,7 @@ func TestDelivery(t *testing.T) {
 	s := w.ends(run.Done, "")
 	require.Equal(t, []contract.DeliverInput{{
 		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
-		PlanUse: w.in.Plans[0],
+		PlanUse: w.planUse(),
 		Message: "Do it\n\nPassbook-Run: run-1\n",
 	}}, w.trees.delivers)
 	require.Equal(
@@ -46,7 +46,7 @@ func TestDelivery(t *testing.T) {
 	synced := w.trees.carries[0]
 	require.Equal(t, "tree of run-1/"+call(1, 1), synced.Tree.Tree.Digest)
 	require.Equal(t, *w.in.Start.Workspace, synced.Tree.Workspace)
-	require.Equal(t, w.in.Plans[0], synced.Tree.PlanUse)
+	require.Equal(t, w.planUse(), synced.Tree.PlanUse)
 	require.Equal(t, "first tree", synced.Previous.Digest)
 	_, rest, _ := strings.Cut(w.trees.carries[0].Message, "\n")
 	require.Equal(t, "\nPassbook-Run: run-1\nPassbook-Step: 001\n", rest)

@@ -11,7 +11,7 @@ import (
 )
 
 type targetSetter interface {
-	SetTarget(to contract.Target, g contract.Grants)
+	SetTarget(to contract.Target)
 }
 
 // runDirectoryActivity runs an activity on the host of the directory, and waits while its disk is full.
@@ -20,21 +20,14 @@ func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity st
 		return err
 	}
 	defer e.clearDiskFull(ctx) // and not before: a retry that is under way is still held up
-	for refusals := 0; ; {
+	for {
 		asked := e.control.retryRequests
 		err := e.withDirectory(ctx, func() error {
-			in.SetTarget(e.in.Target, e.grants())
+			in.SetTarget(e.in.Target)
 			return workflow.ExecuteActivity(e.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
 		})
 		if isType(err, contract.ErrFinal) {
 			return errors.Join(err, e.checkFinal(ctx))
-		}
-		if e.open && isType(err, contract.ErrNotGranted) && e.unavailable(err) {
-			if err := e.awaitRetry(ctx, refusals, summary+": "+errorMessage(err), never); err != nil {
-				return err
-			}
-			refusals++
-			continue
 		}
 		if isType(err, contract.ErrDirectoryLost) {
 			if err := e.j.rebuildLost(ctx); err != nil {

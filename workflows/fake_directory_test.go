@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
 )
@@ -36,10 +35,9 @@ type fakeDirectory struct {
 	restored bool                   // the artifact was restored while the run was paused
 	taken    error                  // by another start
 	moves    []contract.RehomeInput // that were checked
-	key      *grants.Key
-	looked   func() // while a move is
-	notHere  error  // what a move finds
-	shorter  bool   // it is lost before it is sealed
+	looked   func()                 // while a move is
+	notHere  error                  // what a move finds
+	shorter  bool                   // it is lost before it is sealed
 	note     func(string)
 	head     string // newest segment
 
@@ -98,14 +96,13 @@ func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract
 	return contract.OpenResult{Host: "here", Task: strings.ReplaceAll(in.Task, "open-sesame", "<hidden>")}, d.taken
 }
 
-func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) (contract.RehomeResult, error) {
+func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) error {
 	d.note("Rehome " + in.To)
 	d.moves = append(d.moves, in)
 	if d.looked != nil {
 		d.looked()
 	}
-	moved := contract.Target{RunID: in.RunID, Dir: in.To, Store: in.Store}
-	return contract.RehomeResult{Host: "there", Grant: d.key.Sign(moved.Permission())}, d.notHere
+	return d.notHere
 }
 
 func (d *fakeDirectory) Project(_ context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {

@@ -58,8 +58,6 @@ func acrossProjects(t *testing.T, src string) *harness {
 				MemberOf:  &run.Membership{RunID: "run-1", Alias: p.Alias},
 				Workspace: &run.Workspace{Kind: "git", Source: "/" + p.Alias}},
 		}
-		in.Target.Grant = w.key.Sign(in.Target.Permission())
-		in.Plans = []contract.PlanUse{w.key.Plan(in.Target, "", "")}
 		w.in.Start.Projects = append(w.in.Start.Projects, run.ProjectRef{Alias: p.Alias, RunID: in.Target.RunID,
 			Needs: p.Needs})
 		w.in.Projects = append(w.in.Projects, workflows.ProjectInput{Alias: p.Alias, Queue: "passbook", Input: &in})

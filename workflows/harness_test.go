@@ -17,8 +17,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -54,9 +52,7 @@ type harness struct {
 	secret    string   // redacted as <hidden> where the workflow hides
 	start     time.Time
 	memo      map[string]any // as it was set last
-	key       *grants.Key
-	ungranted bool // inputs without a grant are allowed
-	signed    bool // only signed messages are accepted
+	signed    bool           // only signed messages are accepted
 
 	server *fakeServer // what the workflow asks of it, if it is observed
 }
@@ -77,11 +73,8 @@ func parse(t *testing.T, src string) *pipeline.Plan {
 	return pipeline.Expand(def)
 }
 
-// The store of all tests, and the key of their host: a store has a folder for each first byte of a digest.
-var (
-	storeURL string
-	hostKey  *grants.Key
-)
+// storeURL is the store of all tests: a store has a folder for each first byte of a digest.
+var storeURL string
 
 func TestMain(m *testing.M) {
 	dir, err := os.MkdirTemp("", "workflows-test-")
@@ -89,9 +82,6 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	storeURL = "file://" + dir + "/store"
-	if hostKey, err = grants.Load(config.Settings{StateDir: dir}); err != nil {
-		panic(err)
-	}
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
@@ -111,10 +101,10 @@ func newHarness(t *testing.T, src string) *harness {
 	t.Helper()
 	plan := parse(t, src)
 	w := &harness{
-		t: t, plan: plan, dir: &fakeDirectory{key: hostKey}, shots: &fakeCamera{}, received: &fakeReceivers{},
+		t: t, plan: plan, dir: &fakeDirectory{}, shots: &fakeCamera{}, received: &fakeReceivers{},
 		trees: &fakeTrees{found: contract.DeliverResult{Diff: &run.Blob{Digest: "the diff"}, Files: 1}},
 		agent: &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1},
-		in:    input(plan, stored(t, plan)), prompt: run.Blob{Digest: "prompt", Chars: 8}, key: hostKey,
+		in:    input(plan, stored(t, plan)), prompt: run.Blob{Digest: "prompt", Chars: 8},
 	}
 	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
 	w.fresh()
@@ -156,9 +146,14 @@ func input(plan *pipeline.Plan, planDigest string) workflows.Input {
 	}
 }
 
+// planUse names the plan of the start.
+func (w *harness) planUse() contract.PlanUse {
+	return contract.PlanUse{Plan: w.in.Start.Plan, Inputs: w.in.Start.Inputs}
+}
+
 // fresh makes a new execution on the same directory, with the same agent.
 func (w *harness) fresh() {
-	w.env = workflows.NewTestEnvironment(&checksGrants{w: w})
+	w.env = workflows.NewTestEnvironment(&observes{server: &w.server})
 	if w.start.IsZero() {
 		w.start = startTime
 	}
@@ -251,7 +246,6 @@ func (w *harness) note(what string) {
 // execute runs the workflow to its end.
 func (w *harness) execute() (workflows.Result, error) {
 	w.t.Helper()
-	w.sign()
 	w.env.ExecuteWorkflow(workflows.Name, w.in)
 	require.True(w.t, w.env.IsWorkflowCompleted())
 	w.dir.namesPhases(w.t)

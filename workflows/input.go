@@ -22,9 +22,6 @@ type Input struct {
 	Calls    string          `json:"calls"`     // runs passes
 	Options  Options         `json:"options"`
 
-	EpochGrant string             `json:"epoch_grant,omitempty"` // to begin the execution's epoch
-	Plans      []contract.PlanUse `json:"plans,omitempty"`       // those that the run may use
-
 	Projects []ProjectInput `json:"projects,omitempty"` // of a run across projects
 
 	Snapshot *Snapshot `json:"carry,omitempty"` // state to continue from, after continue-as-new or a close

@@ -93,7 +93,7 @@ func TestCallsGetTheStateOfTheRun(t *testing.T) {
 	given := contract.StepContext{Artifact: page, Replies: replies, Pictures: pictures, Task: "Make a page",
 		Parent: w.in.Start.Brief}
 	require.Equal(t, contract.PassInput{RunID: "run-1", Store: storeURL, Call: "run-1/g0.polish/3.1.-.1", Attempt: 1,
-		At:      contract.StepRef{PlanUse: w.in.Plans[0], Stage: 1, Round: 1, Step: 2},
+		At:      contract.StepRef{PlanUse: w.planUse(), Stage: 1, Round: 1, Step: 2},
 		Heading: "## Polish, round 1 (judge)", Prompt: run.Blob{Digest: "prompt", Chars: 8}, Context: nil,
 		Artifact: page, Pictures: pictures, TimeoutMS: 600_000, HeartbeatMS: 10_000}, judge)
 	require.Equal(t, given, composed[3].Context)
@@ -183,7 +183,7 @@ func TestNoticeDescribesTheRun(t *testing.T) {
 		Event: "pause", At: events[seq-1].TS, Status: run.Paused, Reason: run.UserRequested, Detail: "for lunch",
 		Actions: []string{}, Directory: "/runs/1", USD: 5, Score: new(1.0)}, got.Notice)
 	require.Equal(t, w.in.Target, got.Target)
-	require.Equal(t, w.in.Plans[0], got.PlanUse)
+	require.Equal(t, w.planUse(), got.PlanUse)
 }
 
 // TestListsOfQueriesAreNeverNull: clients in other languages read lists, of a run at its start and at its end.
@@ -199,4 +199,15 @@ func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	w.dir.when(run.KindRunStart, func() { check(w, "at the start") })
 	w.done()
 	check(w, "at the end")
+}
+
+// An input with the state of an earlier execution counts only in one that Temporal continued.
+func TestInputWithStateNeedsEarlierExecution(t *testing.T) {
+	w := newHarness(t, twoPasses)
+	w.cutOff()
+	w.in.Snapshot = &workflows.Snapshot{State: w.dir.state(t), Tail: w.dir.tail()}
+	w.fresh()
+	w.env.SetContinuedExecutionRunID("")
+	_, err := w.execute()
+	require.ErrorContains(t, err, "carry is only for an execution that continues another one")
 }

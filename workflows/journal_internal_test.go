@@ -104,19 +104,6 @@ func TestRebaseAfterOtherLines(t *testing.T) {
 	require.Equal(t, int64(12), e.j.state.Seq)
 }
 
-// TestGrantsOfAMessage: a message with grants ends the wait for them, and what it does not name stays.
-func TestGrantsOfAMessage(t *testing.T) {
-	e := engineOf(run.State{})
-	e.lacksGrant, e.in.Target.Grant = true, "old"
-	e.takeGrants(nil)
-	require.True(t, e.lacksGrant)
-	e.takeGrants(&contract.Grants{})
-	require.False(t, e.lacksGrant)
-	require.Equal(t, "old", e.in.Target.Grant)
-	e.takeGrants(&contract.Grants{Target: "new"})
-	require.Equal(t, "new", e.in.Target.Grant)
-}
-
 // TestSizeOfASignal: a signal may have as many bytes as a message, or none.
 func TestSizeOfASignal(t *testing.T) {
 	raw := func(size int) converter.RawValue {

@@ -243,11 +243,8 @@ func (e *engine) expand(ctx workflow.Context, at run.Place) error {
 // readList makes a list, or reads a part of it.
 func (e *engine) readList(ctx workflow.Context, in contract.ExpandInput) (contract.ExpandResult, error) {
 	var res contract.ExpandResult
-	use := func() any {
-		in.RunID, in.Store, in.PlanUse = e.in.Target.RunID, e.in.Target.Store, e.planUse()
-		return in
-	}
-	if err := e.readStore(ctx, contract.ExpandLanes, use, &res); err != nil {
+	in.RunID, in.Store, in.PlanUse = e.in.Target.RunID, e.in.Target.Store, e.planUse()
+	if err := e.readStore(ctx, contract.ExpandLanes, in, &res); err != nil {
 		return res, fmt.Errorf("expand stage %s: %w", e.round.Stage, err)
 	}
 	e.items, e.itemsFrom = res.Items, in.From

@@ -61,11 +61,9 @@ func (e *engine) loadFinished(ctx workflow.Context) error {
 }
 
 func (e *engine) storedLanes(ctx workflow.Context, rows []run.FinishedLane) (contract.StoreLanesResult, error) {
-	in := func() any {
-		l := e.j.state.Lanes
-		return contract.StoreLanesInput{RunID: e.in.Target.RunID, Store: e.in.Target.Store, PlanUse: e.planUse(),
-			List: l.Rows, Next: l.Merged, Rows: rows}
-	}
+	l := e.j.state.Lanes
+	in := contract.StoreLanesInput{RunID: e.in.Target.RunID, Store: e.in.Target.Store, PlanUse: e.planUse(),
+		List: l.Rows, Next: l.Merged, Rows: rows}
 	var res contract.StoreLanesResult
 	if err := e.readStore(ctx, contract.StoreLanes, in, &res); err != nil {
 		return res, fmt.Errorf("read the finished lanes of %s: %w", e.round.Stage, err)

@@ -18,7 +18,7 @@ import (
 type message map[string]any
 
 // signal sends a signal; it is taken before anything that the caller does next.
-func (w *harness) signal(verb string, m message) { w.env.SignalWorkflow(verb, w.withGrants(m)) }
+func (w *harness) signal(verb string, m message) { w.env.SignalWorkflow(verb, m) }
 
 // onPause runs f when the next pause is on disk.
 func (w *harness) onPause(f func()) { w.dir.when(run.KindRunPaused, f) }
@@ -32,7 +32,6 @@ func (w *harness) update(verb string, m message) *reply {
 
 // updateInto is update for a call that the message cancels: the run may end before the call continues.
 func (w *harness) updateInto(r *reply, verb string, m message) {
-	m = w.withGrants(m)
 	sent := make(chan struct{})
 	w.env.RegisterDelayedCallback(func() {
 		w.env.UpdateWorkflow(verb, "", r, m)

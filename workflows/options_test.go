@@ -35,28 +35,20 @@ type fakeServer struct {
 	answersAnyway bool   // calls of a cancelled run complete, as with WaitForCancellation; the test environment cancels
 }
 
-// InterceptWorkflow has the server of the harness observe its workflows.
-func (c *checksGrants) InterceptWorkflow(ctx workflow.Context,
-	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	if c.w.server == nil {
-		return next
-	}
-	return (&observes{server: c.w.server}).InterceptWorkflow(ctx, next)
-}
-
 // observes has a server observe the workflows of a worker.
 type observes struct {
 	interceptor.WorkerInterceptorBase
-	server *fakeServer
+	server **fakeServer // to nil: none does
 }
 
 func (o *observes) InterceptWorkflow(_ workflow.Context,
 	next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	if o.server.WorkflowInboundInterceptorBase.Next != nil {
-		return next // a child
+	server := *o.server
+	if server == nil || server.WorkflowInboundInterceptorBase.Next != nil { // or a child
+		return next
 	}
-	o.server.WorkflowInboundInterceptorBase.Next = next
-	return o.server
+	server.WorkflowInboundInterceptorBase.Next = next
+	return server
 }
 
 func (s *fakeServer) Init(out interceptor.WorkflowOutboundInterceptor) error {
@@ -124,8 +116,7 @@ func onDirectory(summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{TaskQueue: "passbook-dir-here", StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout: 10 * time.Second, Summary: summary, RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrClaimed, contract.ErrStale,
-				contract.ErrNotGranted},
+			NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrClaimed, contract.ErrStale},
 		}}
 }
 
@@ -193,8 +184,7 @@ func TestActivityOptions(t *testing.T) {
 				require.Equal(t, workflow.LocalActivityOptions{StartToCloseTimeout: time.Minute,
 					RetryPolicy: &temporal.RetryPolicy{
 						InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-						NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrBadInput, contract.ErrNoStore,
-							contract.ErrNotGranted},
+						NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrBadInput, contract.ErrNoStore},
 					}}, all[0], activity)
 			}
 		})
@@ -268,7 +258,7 @@ func TestNoticesAreChildren(t *testing.T) {
 // TestNotifyOptions: each receiver has its own times.
 func TestNotifyOptions(t *testing.T) {
 	s := newFakeServer()
-	env := workflows.NewTestEnvironment(&observes{server: s})
+	env := workflows.NewTestEnvironment(&observes{server: &s})
 	workflows.Register(env, nil, nil)
 	env.RegisterActivityWithOptions(func(context.Context, contract.NotifyInput) error { return nil },
 		activity.RegisterOptions{Name: contract.Notify})
@@ -287,7 +277,7 @@ func TestNotifyOptions(t *testing.T) {
 // TestExamineAsksOnce: who examines agents waits for the answer.
 func TestExamineAsksOnce(t *testing.T) {
 	s := newFakeServer()
-	env := workflows.NewTestEnvironment(&observes{server: s})
+	env := workflows.NewTestEnvironment(&observes{server: &s})
 	workflows.Register(env, nil, nil)
 	env.RegisterActivityWithOptions(func(context.Context, contract.ExamineInput) (contract.ExamineResult, error) {
 		return contract.ExamineResult{}, errors.New("no such program")

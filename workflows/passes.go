@@ -180,17 +180,15 @@ func (e *engine) inOrder(all []run.Reply) []run.Reply {
 
 func (p *pass) stepRef() contract.StepRef {
 	return contract.StepRef{
-		PlanUse: p.e.grants().PlanOf(p.plan.Plan, p.plan.Inputs), Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step,
+		PlanUse: useOf(p.plan), Stage: p.at.Stage, Round: p.at.Round, Step: p.at.Step,
 		Member: p.member, Agent: p.agent().Name,
 	}
 }
 
 func (p *pass) compose(ctx workflow.Context) error {
 	p.addInstructions()
-	in := func() any {
-		t := p.e.in.Target
-		return contract.ComposeInput{RunID: t.RunID, Store: t.Store, At: p.stepRef(), Context: p.context}
-	}
+	t := p.e.in.Target
+	in := contract.ComposeInput{RunID: t.RunID, Store: t.Store, At: p.stepRef(), Context: p.context}
 	if err := p.e.readStore(ctx, contract.Compose, in, &p.composed); err != nil {
 		return fmt.Errorf("compose the prompt of %s: %w", p.title(), err)
 	}

@@ -66,7 +66,6 @@ type execution struct {
 	finalChecked  bool
 	projects      map[string]*projectWatch
 	readEvery     time.Duration       // interval at which projects are read that nothing watches; 0: the shortest
-	lacksGrant    bool                // a worker refused work: its key did not grant it
 	stop          workflow.CancelFunc // cancels everything; not called at the normal end of an execution
 }
 
@@ -74,7 +73,8 @@ type execution struct {
 // runs the next step; then it closes the journal. What comes next depends on the run's place only, so an execution
 // can begin anywhere.
 func runPlan(ctx workflow.Context, in Input, hide func(string) string, verify VerifyFunc) (Result, error) {
-	if err := in.check(workflow.GetInfo(ctx).WorkflowExecution.ID, continued(ctx)); err != nil {
+	info := workflow.GetInfo(ctx)
+	if err := in.check(info.WorkflowExecution.ID, info.ContinuedExecutionRunID != ""); err != nil {
 		return Result{}, err
 	}
 	e, err := newEngine(ctx, in, hide, verify)
@@ -195,7 +195,6 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.
 func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.disk.tail, workflow.GetInfo(ctx).FirstRunID
-	in.EpochGrant = e.in.EpochGrant
 	var res contract.OpenResult
 	if err := e.runDirectoryActivity(ctx, "open the run directory", contract.Open, &in, &res); err != nil {
 		return res, fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
@@ -261,6 +260,13 @@ func (e *engine) endedByAnswer() bool {
 	return s.Status.Settled() || len(s.Projects) > 0 && s.Status.Closed()
 }
 
+// planUse names the plan in force.
+func (e *engine) planUse() contract.PlanUse { return useOf(e.in.Start.PlanRef()) }
+
+func useOf(ref run.PlanRef) contract.PlanUse {
+	return contract.PlanUse{Plan: ref.Plan, Inputs: ref.Inputs}
+}
+
 // readRound reads the round at a place from the stored plan.
 func (e *engine) readRound(ctx workflow.Context, at run.Place) error {
 	place := run.Place{Stage: at.Stage, Round: at.Round}
@@ -270,11 +276,9 @@ func (e *engine) readRound(ctx workflow.Context, at run.Place) error {
 		if err != nil {
 			return err
 		}
-		in := func() any {
-			t := e.in.Target
-			return contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round,
-				Known: known}
-		}
+		t := e.in.Target
+		in := contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: e.planUse(), Stage: at.Stage, Round: at.Round,
+			Known: known}
 		var r contract.Round
 		if err = e.readStore(ctx, contract.ReadRound, in, &r); err == nil {
 			err = r.Complete(e.round)

@@ -22,7 +22,7 @@ func (e *engine) directoryOptions(ctx workflow.Context, summary string) workflow
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{tooLarge, contract.ErrClaimed, contract.ErrStale, contract.ErrNotGranted},
+			NonRetryableErrorTypes: []string{tooLarge, contract.ErrClaimed, contract.ErrStale},
 		},
 	})
 }
@@ -44,7 +44,7 @@ func localOptions(ctx workflow.Context) workflow.Context {
 		StartToCloseTimeout: time.Minute,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{tooLarge, contract.ErrBadInput, contract.ErrNoStore, contract.ErrNotGranted},
+			NonRetryableErrorTypes: []string{tooLarge, contract.ErrBadInput, contract.ErrNoStore},
 		},
 	})
 }

@@ -139,7 +139,7 @@ func (e *engine) deliverProject(ctx workflow.Context, p ProjectInput, prepare bo
 	state, _ = e.j.state.Project(p.Alias)
 	in := contract.DeliverProjectInput{Alias: p.Alias, Prepare: prepare, Project: contract.DeliverInput{
 		Target: p.Input.Target, Workspace: *start.Workspace, Commit: state.Commit,
-		PlanUse: contract.Grants{Plans: p.Input.Plans}.PlanOf(start.Plan, start.Inputs),
+		PlanUse: useOf(start.PlanRef()),
 		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(start.Task), p.Input.Target.RunID),
 	}}
 	summary := "deliver the changes of project " + p.Alias

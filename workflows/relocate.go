@@ -80,8 +80,7 @@ func (c *control) relocate(ctx workflow.Context, verb string, m Message) error {
 	}
 	e.directory.moving = true
 	defer func() { e.directory.moving = false }()
-	moved, err := c.verifyNewLocation(ctx, m)
-	if err != nil {
+	if err := c.verifyNewLocation(ctx, m); err != nil {
 		return err
 	}
 	if err := c.validate(verb, m); err != nil { // what was valid on acceptance may not be now
@@ -92,12 +91,12 @@ func (c *control) relocate(ctx workflow.Context, verb string, m Message) error {
 		ev.FromQueue, ev.ToQueue = e.in.DirQueue, m.Queue
 		e.in.DirQueue = m.Queue
 	}
-	e.in.Target.Dir, e.in.Target.Grant = ev.To, moved.Grant
+	e.in.Target.Dir = ev.To
 	return c.record(ctx, run.KindRunRehomed, ev)
 }
 
 // verifyNewLocation asks the host in a message to check the directory.
-func (c *control) verifyNewLocation(ctx workflow.Context, m Message) (contract.RehomeResult, error) {
+func (c *control) verifyNewLocation(ctx workflow.Context, m Message) error {
 	e := c.e
 	in := contract.RehomeInput{
 		Target: e.in.Target, From: e.in.Target.Dir, Epoch: e.j.state.Epoch, Execution: workflow.GetInfo(ctx).FirstRunID,
@@ -112,16 +111,15 @@ func (c *control) verifyNewLocation(ctx workflow.Context, m Message) (contract.R
 	opts := workflow.GetActivityOptions(ctx)
 	opts.TaskQueue, opts.ScheduleToStartTimeout, opts.ScheduleToCloseTimeout, opts.RetryPolicy.MaximumAttempts = queue,
 		hostTimeout, time.Minute, 3
-	var moved contract.RehomeResult
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.Rehome, in).Get(ctx, &moved)
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.Rehome, in).Get(ctx, nil)
 	var late *temporal.TimeoutError
 	switch {
 	case err == nil, ctx.Err() != nil:
-		return moved, err
+		return err
 	case errors.As(err, &late) && late.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START:
-		return moved, unmet("%s was not checked. %s", in.To, startWorkerHint(queue))
+		return unmet("%s was not checked. %s", in.To, startWorkerHint(queue))
 	}
-	return moved, refuse("the run stays in %s: %s", e.in.Target.Dir, errorMessage(err))
+	return refuse("the run stays in %s: %s", e.in.Target.Dir, errorMessage(err))
 }
 
 // startWorkerHint describes what to do if no worker polls the queue of a directory.

@@ -53,7 +53,7 @@ func (e *engine) checkFinal(ctx workflow.Context) error {
 	}
 	var res contract.ProjectResult
 	err := e.withDirectory(ctx, func() error {
-		in.SetTarget(e.in.Target, e.grants())
+		in.SetTarget(e.in.Target)
 		return workflow.ExecuteActivity(e.directoryOptions(ctx, "check whether the run is done"), contract.Project,
 			in).Get(ctx, &res)
 	})

@@ -76,10 +76,8 @@ func (e *engine) revert(ctx workflow.Context) error {
 // restoreCheckpoint restores place, artifact, notes and workspace of a checkpoint. It first creates a checkpoint
 // of the current state, so that the revert can be reverted. refused: why it is not possible.
 func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refused string, err error) {
-	in := func() any {
-		return contract.CheckpointInput{
-			Store: e.in.Target.Store, RunID: e.in.Target.RunID, PlanUse: e.planUse(), ID: r.To,
-		}
+	in := contract.CheckpointInput{
+		Store: e.in.Target.Store, RunID: e.in.Target.RunID, PlanUse: e.planUse(), ID: r.To,
 	}
 	var c run.Checkpoint
 	err = e.readStore(ctx, contract.FindCheckpoint, in, &c)

@@ -29,7 +29,7 @@ func (e *engine) screenshots(ctx workflow.Context, at run.Place, s contract.Step
 			lost++ // not the browser's fault
 			continue
 		}
-		if e.unavailable(err) {
+		if isType(err, contract.ErrNoStore) {
 			if err := e.awaitRetry(ctx, away, errorMessage(err), never); err != nil {
 				return err
 			}
@@ -125,7 +125,7 @@ func (e *engine) takeScreenshots(ctx workflow.Context, at run.Place, s contract.
 		5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, contract.TakeScreenshots, in).Get(ctx, &res)
 	if err != nil && ctx.Err() == nil && !heartbeatTimedOut(err) && !isType(err, contract.ErrDiskFull) &&
-		!e.unavailable(err) && !isType(err, contract.ErrNoSlot) {
+		!isType(err, contract.ErrNoStore) && !isType(err, contract.ErrNoSlot) {
 		return contract.ShotsResult{Message: errorMessage(err)}, nil
 	}
 	return res, err

@@ -157,7 +157,7 @@ func TestScreenshotsOfAReplayAreReused(t *testing.T) {
 	require.Equal(t, "run-1/g0.polish/1.1.-.1", in.Call)
 	require.Equal(t, "their-run", in.RecordedRun)
 	require.Equal(t, 2, in.Generations)
-	require.Equal(t, w.in.Plans[0], in.PlanUse)
+	require.Equal(t, w.planUse(), in.PlanUse)
 }
 
 const twoSets = head + `

@@ -32,16 +32,13 @@ func (e *engine) screenshotQueue(s contract.Step) string {
 	return contract.BrowserQueue(e.in.Calls)
 }
 
-// readStore runs a local activity that reads the store, and retries while the store is unreachable or the input is not
-// granted. in returns the input with the current grants.
-func (e *engine) readStore(ctx workflow.Context, activity string, in func() any, out any) error {
+// readStore runs a local activity that reads the store, and retries while the store is unreachable.
+func (e *engine) readStore(ctx workflow.Context, activity string, in, out any) error {
 	for n := 0; ; n++ {
-		err := workflow.ExecuteLocalActivity(localOptions(ctx), activity, in()).Get(ctx, out)
-		if err == nil || ctx.Err() != nil || permanent(err) ||
-			activity == contract.Amend && isType(err, contract.ErrNotGranted) { // the message is refused instead
+		err := workflow.ExecuteLocalActivity(localOptions(ctx), activity, in).Get(ctx, out)
+		if err == nil || ctx.Err() != nil || permanent(err) {
 			return err
 		}
-		e.unavailable(err)
 		if err := e.awaitRetry(ctx, n, errorMessage(err), never); err != nil {
 			return err
 		}
@@ -95,18 +92,10 @@ func hostWithoutStore(err error) string {
 	return ""
 }
 
-// unavailable reports whether a host cannot do work that it or another one can do later: it does not reach the store,
-// or has another key for grants.
-func (e *engine) unavailable(err error) bool {
-	refused := isType(err, contract.ErrNotGranted)
-	e.lacksGrant = e.lacksGrant || refused
-	return refused || isType(err, contract.ErrNoStore)
-}
-
 // reroute decides where a delivery goes that its host could not make for lack of the store or the program: once
 // more to the host that may hold a result, then to any host. ok reports whether err is of that kind.
 func (p *pass) reroute(queue string, err error) (next string, wait time.Duration, ok bool) {
-	if !p.e.unavailable(err) && !isType(err, contract.ErrNoProgram) {
+	if !isType(err, contract.ErrNoStore) && !isType(err, contract.ErrNoProgram) {
 		return "", 0, false
 	}
 	any := p.e.callQueue(p.agent().Program)

@@ -226,14 +226,12 @@ func TestRequestsForARetry(t *testing.T) {
 		m    Message
 		text string
 	}{
-		"resume":             {run.State{Status: run.Paused}, VerbResume, Message{}, "resuming"},
-		"resume of a wait":   {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "trying at once"},
-		"revert":             {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "reverting to cp-1"},
-		"move":               {run.State{Status: run.Paused}, VerbRehome, Message{}, "the run directory is "},
-		"grants of a resume": {run.State{Status: run.Running}, VerbResume, Message{}, "continuing with new grants"},
+		"resume":           {run.State{Status: run.Paused}, VerbResume, Message{}, "resuming"},
+		"resume of a wait": {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "trying at once"},
+		"revert":           {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "reverting to cp-1"},
+		"move":             {run.State{Status: run.Paused}, VerbRehome, Message{}, "the run directory is "},
 	} {
 		e := engineOf(row.s)
-		e.lacksGrant = row.s.Status == run.Running
 		ack, err := e.control.apply(nil, row.verb, row.m)
 		require.NoError(t, err, name)
 		require.Equal(t, row.text, ack.Message, name)

@@ -135,7 +135,7 @@ func (e *engine) tryCheckoutActivity(ctx workflow.Context, summary, activity str
 	for away := 0; ; {
 		asked := e.control.retryRequests
 		err := e.withDirectory(ctx, func() error {
-			in.SetTarget(e.in.Target, e.grants())
+			in.SetTarget(e.in.Target)
 			return workflow.ExecuteActivity(e.checkoutOptions(ctx, summary), activity, in).Get(ctx, out)
 		})
 		switch {
@@ -144,7 +144,7 @@ func (e *engine) tryCheckoutActivity(ctx workflow.Context, summary, activity str
 		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput), isType(err, contract.ErrStale),
 			isType(err, contract.ErrClaimed):
 			return nil, err
-		case e.unavailable(err):
+		case isType(err, contract.ErrNoStore):
 			err = e.awaitRetry(ctx, away, summary+": "+errorMessage(err), never)
 			away++
 		case isType(err, contract.ErrNoSlot):

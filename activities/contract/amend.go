@@ -15,9 +15,6 @@ type AmendInput struct {
 	New   run.PlanRef `json:"new"`
 	At    run.Place   `json:"at"`    // next step of the run
 	First int         `json:"first"` // stage that the run began with
-
-	OldGrant string `json:"old_grant,omitempty"`
-	NewGrant string `json:"new_grant,omitempty"`
 }
 
 // AmendResult is what differs. A run adopts the new plan only if nothing is refused.

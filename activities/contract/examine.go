@@ -1,7 +1,5 @@
 package contract
 
-import "encoding/json"
-
 // Names of the workflow and the activity that ask a worker for its agents.
 const (
 	ExamineWorkflow = "Examine"
@@ -12,7 +10,6 @@ const (
 type ExamineInput struct {
 	RunID  string       `json:"run_id"` // whose environment is used; without one on the host, the worker's
 	Agents []AgentAsked `json:"agents"`
-	Grant  string       `json:"grant,omitempty"`
 }
 
 // AgentAsked is an agent as its calls run.
@@ -25,18 +22,6 @@ type AgentAsked struct {
 
 // Run returns the run whose environment is used.
 func (in ExamineInput) Run() string { return in.RunID }
-
-// Permission returns what is executed, and in which environment.
-func (in ExamineInput) Permission() Permission {
-	agents, err := json.Marshal(in.Agents)
-	if err != nil {
-		return Permission{Kind: KindExamine} // text is always encoded
-	}
-	return Permission{Kind: KindExamine, Values: []string{in.RunID, string(agents)}, Grant: in.Grant}
-}
-
-// Permissions returns what is executed, and in which environment.
-func (in ExamineInput) Permissions() []Permission { return []Permission{in.Permission()} }
 
 // ExamineResult is what a worker found.
 type ExamineResult struct {

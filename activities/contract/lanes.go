@@ -80,13 +80,3 @@ type StoreLanesResult struct {
 	List string             `json:"list,omitempty"`
 	Rows []run.FinishedLane `json:"rows,omitempty"`
 }
-
-// Permissions returns the use of the plan.
-func (in ExpandInput) Permissions() []Permission {
-	return []Permission{in.permission(in.RunID, in.Store)}
-}
-
-// Permissions returns the use of the plan.
-func (in StoreLanesInput) Permissions() []Permission {
-	return []Permission{in.permission(in.RunID, in.Store)}
-}

@@ -60,7 +60,5 @@ type DeliverProjectInput struct {
 	Project DeliverInput `json:"project"` // of the project's run
 }
 
-// Permissions includes what the delivery of the project uses.
-func (in DeliverProjectInput) Permissions() []Permission {
-	return append(in.Target.Permissions(), in.Project.Permissions()...)
-}
+// Dirs includes the directory of the project's run.
+func (in DeliverProjectInput) Dirs() []string { return []string{in.Dir, in.Project.Dir} }

@@ -16,6 +16,9 @@ type TurnInput struct {
 // Run returns the run id.
 func (in TurnInput) Run() string { return in.Project.RunID }
 
+// Dirs returns the run directory.
+func (in TurnInput) Dirs() []string { return in.Project.Dirs() }
+
 // What a turn does not state: the usual heartbeat timeout in milliseconds, and the first epoch.
 const (
 	usualHeartbeat = 10_000

@@ -32,7 +32,6 @@ type Target struct {
 	RunID string `json:"run_id"`
 	Dir   string `json:"dir"`
 	Store string `json:"store"`
-	Grant string `json:"grant,omitempty"` // to use the directory and the store for the run
 }
 
 // Run returns the run id.
@@ -40,8 +39,17 @@ func (t Target) Run() string { return t.RunID }
 
 func (t Target) GetTarget() Target { return t }
 
+// Dirs returns the run directories that an activity uses.
+func (t Target) Dirs() []string { return []string{t.Dir} }
+
 // SetTarget replaces the target by the run's current one.
-func (t *Target) SetTarget(to Target, _ Grants) { *t = to }
+func (t *Target) SetTarget(to Target) { *t = to }
+
+// PlanUse names a stored plan and the manifest of its inputs.
+type PlanUse struct {
+	Plan   string `json:"plan"`
+	Inputs string `json:"inputs,omitempty"`
+}
 
 // OpenInput opens the directory before an execution writes to it.
 type OpenInput struct {
@@ -54,8 +62,6 @@ type OpenInput struct {
 	Embedded  bool      `json:"embedded"`          // the cluster is the embedded server of its host
 	Address   string    `json:"address,omitempty"` // of that server
 	Task      string    `json:"task,omitempty"`    // task of a new run
-
-	EpochGrant string `json:"epoch_grant,omitempty"` // to begin the epoch
 }
 
 // OpenResult describes the directory.
@@ -76,11 +82,8 @@ type RehomeInput struct {
 	Head      string   `json:"head"`
 }
 
-// RehomeResult is the host of the directory, and the grant to use it.
-type RehomeResult struct {
-	Host  string `json:"host"`
-	Grant string `json:"grant,omitempty"`
-}
+// Dirs includes the new location.
+func (in RehomeInput) Dirs() []string { return []string{in.Dir, in.To} }
 
 // ProjectInput is a batch of the journal. These bytes, as scheduled, are the record.
 type ProjectInput struct {
@@ -438,10 +441,9 @@ const (
 	ErrFinal         = "Final"       // the run is done: nothing is changed
 	ErrDiverged      = "OtherEvents" // directory and history have different events
 	ErrDamaged       = "Damaged"     // a file is damaged, and no retry can read it
-	ErrNoStore       = "NoStore"     // this host cannot reach the store
+	ErrNoStore       = "NoStore"     // this host cannot reach the store, or its settings do not list it
 	ErrNoProgram     = "NoProgram"   // this host lacks the agent's program
 	ErrNoSlot        = "NoSlot"      // no slot in time; the work has not begun
-	ErrNotGranted    = "NotGranted"  // this worker's key did not grant it: nothing was read or changed
 	ErrDirNotFound   = "NotThere"    // the run directory is not at the given path
 	ErrDiskFull      = "DiskFull"    // a disk is full or its quota is used up
 )

@@ -115,12 +115,12 @@ func (h Host) answer(d projector.Dir, runID, text string) Answer {
 // speak sends a message to an open run and returns the answer. After a resume it returns when the directory records it.
 func (h Host) speak(ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim, verb string,
 	m workflows.Message) (string, error) {
-	switch err := o.MayExecute(ctx, d, claim); {
+	switch err := operations.MayExecute(ctx, d, claim); {
 	case err == nil:
 		if err := operations.Index(h.Settings.StateDir, claim.RunID, d.Root); err != nil {
 			return "", err
 		}
-	case verb == workflows.VerbResume || verb == workflows.VerbAmend: // they grant the plan in the directory
+	case verb == workflows.VerbResume || verb == workflows.VerbAmend: // they execute the plan in the directory
 		return "", err
 	}
 	before, err := d.Meta()

@@ -9,8 +9,8 @@ import (
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/fsck"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/identity"
+	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/volume"
@@ -94,7 +94,7 @@ func notInStatus(err error) bool {
 // isInvalid reports whether the request was wrong, or its input was refused.
 func isInvalid(err error) bool {
 	return slices.ContainsFunc([]func(error) bool{
-		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*grants.KeyError], is[*identity.KeyError],
+		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*links.KeyError], is[*identity.KeyError],
 		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError],
 		is[*operations.PolicyError], is[*operations.RefusedError],
 		is[*operations.RemoveError], is[*operations.SnapshotError],

@@ -84,8 +84,8 @@ without a server.
 			if a.settings, err = config.Load(cmd.Flags()); err == nil {
 				a.secrets, err = secrets.New(a.settings, os.Environ())
 			}
-			cmd.SetContext(operations.WithStores(cmd.Context(), operations.Stores{Configured: a.settings.Store,
-				StateDir: a.settings.StateDir, Trust: a.trust}))
+			cmd.SetContext(operations.WithStores(cmd.Context(), operations.Stores{Settings: a.settings,
+				Trust: a.trust}))
 			if err != nil {
 				return asUsage(err)
 			}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
@@ -64,8 +63,8 @@ func (f *fakeTemporal) input() workflows.Input {
 	return f.last
 }
 
-// remember adds the history of a run that was started with a key; nil: without one.
-func (f *fakeTemporal) remember(id string, d projector.Dir, key *grants.Key) {
+// remember adds the history of a run.
+func (f *fakeTemporal) remember(id string, d projector.Dir) {
 	claim, err := d.Claim()
 	f.check(err)
 	raw, err := os.ReadFile(d.Path(layout.EventsFile))
@@ -76,7 +75,6 @@ func (f *fakeTemporal) remember(id string, d projector.Dir, key *grants.Key) {
 		return p
 	}
 	in := workflows.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
-	in.Target.Grant = key.Sign(in.Target.Permission())
 	lines := contract.ProjectInput{Epoch: 1, First: 1,
 		Lines: slices.Collect(strings.SplitSeq(strings.TrimSpace(string(raw)), "\n"))}
 	f.histories[id] = []*historypb.HistoryEvent{

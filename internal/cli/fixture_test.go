@@ -139,7 +139,7 @@ func newHost(t *testing.T) *host {
 	}
 	t.Chdir(w.root)
 	w.run(t, "small.yaml", filepath.Join(w.root, "page"), "1234-page", run.Done)
-	w.temporal.remember("1234-page", projector.At(filepath.Join(w.root, "page")), nil)
+	w.temporal.remember("1234-page", projector.At(filepath.Join(w.root, "page")))
 	w.treeRun(t)
 	return w
 }

@@ -18,9 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/examples"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -175,7 +173,7 @@ func journal(ts *testscript.TestScript, _ bool, args []string) {
 	writeRun(ts.Check, ts.MkAbs("state"), ts.MkAbs(args[0]), run.Claim{RunID: args[1], Pipeline: "recorded"}, events...)
 }
 
-// temporal starts a server that starts no run. `temporal remember ID DIR [HOST]` adds the history of a run, `temporal open DIR`
+// temporal starts a server that starts no run. `temporal remember ID DIR` adds the history of a run, `temporal open DIR`
 // the open workflow of a run, `temporal refuse CODE` refuses starts, and `temporal starts N` requires N starts so far.
 func temporal(ts *testscript.TestScript, _ bool, args []string) {
 	f := ts.Value("temporal").(**fakeTemporal)
@@ -189,13 +187,7 @@ func temporal(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	switch args[0] {
 	case "remember":
-		var key *grants.Key
-		if len(args) > 3 { // with the key of a state directory
-			var err error
-			key, err = grants.Load(config.Settings{StateDir: ts.MkAbs(args[3])})
-			ts.Check(err)
-		}
-		(*f).remember(args[1], projector.At(ts.MkAbs(args[2])), key)
+		(*f).remember(args[1], projector.At(ts.MkAbs(args[2])))
 	case "open":
 		claim, err := projector.At(ts.MkAbs(args[1])).Claim()
 		ts.Check(err)
@@ -246,7 +238,7 @@ func filesCommand(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|identity\.key)|` +
-	`grant\.key$|/\.git/passbook-worktrees-lock$`)
+	`links\.key$|/\.git/passbook-worktrees-lock$`)
 
 // turns DIR ID FOLDER... creates a run whose workspace is the first folder at the start, and the next at the end of
 // each turn. A folder with "hand" in its name is a manual edit, back-1 reverts to turn 1, and done

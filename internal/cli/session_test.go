@@ -14,7 +14,9 @@ func TestSettingsThatAWorkerReadsOnce(t *testing.T) {
 	for name, change := range map[string]func(*config.Settings){
 		"redact":            func(s *config.Settings) { s.Redact.Env = []string{"MY_VALUE"} },
 		"codec":             func(s *config.Settings) { s.Codec.Key = "2026" },
-		"grant":             func(s *config.Settings) { s.Grant.KeyFile = "/keys/grant" },
+		"key of links":      func(s *config.Settings) { s.Console.LinkKeyFile = "/keys/links" },
+		"stores":            func(s *config.Settings) { s.Policy.Stores = []string{"s3://b"} },
+		"roots":             func(s *config.Settings) { s.Policy.Roots = []string{"/runs"} },
 		"decide":            func(s *config.Settings) { s.Decide.Unsigned = config.Deny },
 		"listed identities": func(s *config.Settings) { s.Decide.Identities = []string{"ada=key"} },
 		"sandbox":           func(s *config.Settings) { s.Sandbox.Mode = "strict" },

@@ -104,7 +104,7 @@ func TestResumeOfARunThatIsEnding(t *testing.T) {
 	w := newHost(t)
 	dir := filepath.Join(w.root, "cancelled")
 	w.run(t, "small.yaml", dir, "9012-cancelled", run.Cancelled)
-	w.temporal.remember("9012-cancelled", projector.At(dir), nil)
+	w.temporal.remember("9012-cancelled", projector.At(dir))
 	w.temporal.open = []string{"9012-cancelled"}
 	var out bytes.Buffer
 	require.Zero(t, Main([]string{"resume", dir, "--trust"}, nil, &out, &out), out.String())

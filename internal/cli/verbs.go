@@ -84,7 +84,6 @@ func written() []verb {
 
 		{"codec", "environment", (*app).codec},
 		{"console", "environment", (*app).console},
-		{"grant", "environment", (*app).grant},
 		{"identity", "environment", (*app).identity},
 		{"mcp", "environment", (*app).mcp},
 		{"config", "environment", (*app).config},

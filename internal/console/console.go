@@ -23,7 +23,6 @@ import (
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/console/tokens"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/mcp"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -68,11 +67,9 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 		tokens: tokens.In(o.Host.Settings.StateDir), tries: &tries{failed: map[string]failures{}, now: time.Now},
 		ending: make(chan struct{}), errors: slog.New(slog.NewTextHandler(o.Err, nil)),
 		bodyTime: bodyTime, pieceTime: pieceTime}
-	key, err := grants.Load(o.Host.Settings)
-	if err != nil {
+	if s.links, err = links.Load(o.Host.Settings); err != nil {
 		return nil, err
 	}
-	s.links = links.New(o.Host.Settings.Console, key.Derive(links.Purpose))
 	shared := asClient(o.Host)
 	s.host = shared
 	s.host.IDs = true // pages look a run up in the list, and name its directory

@@ -8,10 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/links"
 )
 
@@ -28,10 +26,11 @@ func TestLinks(t *testing.T) {
 		w.WriteHeader(http.StatusOK)
 	})
 	d := newDesk(t, func(s *Server) { s.handler = s.guard(s.linked(pages)) })
-	key, err := grants.Load(d.s.host.Settings)
-	require.NoError(t, err)
 	made := func(life time.Duration) string {
-		m := links.New(config.Console{URL: "https://passbook.example.org", LinkExpires: life}, key.Derive(links.Purpose))
+		s := d.s.host.Settings
+		s.Console.URL, s.Console.LinkExpires = "https://passbook.example.org", life
+		m, err := links.Load(s)
+		require.NoError(t, err)
 		address, err := m.Answer(letter, "draft:1:7:abc", "$TEAM", time.Time{})
 		require.NoError(t, err)
 		return strings.TrimPrefix(address, "https://passbook.example.org")

@@ -42,22 +42,6 @@ func (h Reader) Source(ctx context.Context, workflowID, runID string) (projector
 	return r.src, nil
 }
 
-// Target returns the target in the input of the newest execution of a run.
-func (h Reader) Target(ctx context.Context, workflowID string) (contract.Target, error) {
-	var in workflows.Input
-	it := h.Client.GetWorkflowHistory(ctx, workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	if !it.HasNext() {
-		return in.Target, fmt.Errorf("history of %s: it has no events", workflowID)
-	}
-	ev, err := it.Next()
-	if err != nil {
-		return in.Target, fmt.Errorf("history of %s: %w", workflowID, err)
-	}
-	conv := cmp.Or(h.Converter, converter.GetDefaultDataConverter())
-	err = conv.FromPayloads(ev.GetWorkflowExecutionStartedEventAttributes().GetInput(), &in)
-	return in.Target, err
-}
-
 type historyReader struct {
 	conv   converter.DataConverter
 	src    projector.Source

@@ -21,7 +21,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/awake"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -72,12 +71,10 @@ func Run(ctx context.Context, o Options) error {
 		}
 	}
 	host := newHost(o, self)
-	key, err := grants.Load(o.Settings)
-	if err != nil {
+	conf := o.activities()
+	if conf.Links, err = links.Load(o.Settings); err != nil {
 		return err
 	}
-	conf := o.activities()
-	conf.Grants, conf.Links = key, links.New(o.Settings.Console, key.Derive(links.Purpose))
 	if o.trusted, err = identity.Trust(o.Settings); err != nil {
 		return err
 	}
@@ -165,6 +162,7 @@ func (o Options) activities() activities.Config {
 		Sandbox:     o.Settings.Sandbox,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,
+		Stores: operations.Stores{Settings: o.Settings}.Allow, Roots: o.Settings.Policy.Roots,
 		Browser: o.Settings.Browser,
 		Client:  o.Client, Converter: o.Converter,
 	}

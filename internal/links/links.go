@@ -13,10 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 // Path is where the console serves links: Path + the text of a link.
@@ -44,13 +46,30 @@ type Maker struct {
 	now  func() time.Time
 }
 
-// Purpose is what the key of links is derived for from the key of grants, so that a console accepts the links of every
-// worker with its key.
-const Purpose = "links"
+// File is the key of the host in the state directory. A console accepts the links of every worker with its key.
+const File = "links.key"
 
-// New returns the maker of the settings.
-func New(s config.Console, key []byte) *Maker {
-	return &Maker{key: key, base: strings.TrimSuffix(s.URL, "/"), life: s.LinkExpires, now: time.Now}
+// KeyError reports a key that cannot be used. It does not contain the key.
+type KeyError struct{ Cause error }
+
+func (e *KeyError) Error() string { return "read the key for links: " + e.Cause.Error() }
+
+func (e *KeyError) Unwrap() error { return e.Cause }
+
+// Load returns the maker of the settings. Its key is that of console.link_key_file, or the host's, which the first call
+// creates.
+func Load(s config.Settings) (*Maker, error) {
+	m := &Maker{base: strings.TrimSuffix(s.Console.URL, "/"), life: s.Console.LinkExpires, now: time.Now}
+	var err error
+	if shared := s.Console.LinkKeyFile; shared != "" {
+		m.key, err = keyfile.File{Path: shared, Replace: "copy " + File + " from the state directory of another host"}.Read()
+	} else {
+		m.key, err = keyfile.File{Path: filepath.Join(s.StateDir, File), Replace: "remove it to create another key"}.Load()
+	}
+	if err != nil {
+		return nil, &KeyError{err}
+	}
+	return m, nil
 }
 
 // Page returns the address of a run's page, for which a login is needed; empty if the settings name no console.

@@ -2,6 +2,8 @@ package links
 
 import (
 	"encoding/base64"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,16 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/grants"
 )
 
 var now = time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)
 
 func maker(t *testing.T, state string, now time.Time) *Maker {
 	t.Helper()
-	key, err := grants.Load(config.Settings{StateDir: state})
+	m, err := Load(config.Settings{StateDir: state, Console: config.Console{URL: "https://passbook.example.org/",
+		LinkExpires: 48 * time.Hour}})
 	require.NoError(t, err)
-	m := New(config.Console{URL: "https://passbook.example.org/", LinkExpires: 48 * time.Hour}, key.Derive(Purpose))
 	m.now = func() time.Time { return now }
 	return m
 }
@@ -81,4 +82,33 @@ func TestNoConsoleNoLink(t *testing.T) {
 	address, err := m.Answer("run-1", "12-abc", "$TEAM", time.Time{})
 	require.NoError(t, err)
 	require.Empty(t, address+m.Page("run-1"))
+}
+
+// TestKeys: hosts share a key, and one that cannot be used is an error that does not contain it.
+func TestKeys(t *testing.T) {
+	own := config.Settings{StateDir: t.TempDir(), Console: config.Console{URL: "https://passbook.example.org",
+		LinkExpires: time.Hour}}
+	m, err := Load(own)
+	require.NoError(t, err)
+	m.now = func() time.Time { return now }
+	other := own
+	other.StateDir, other.Console.LinkKeyFile = t.TempDir(), filepath.Join(own.StateDir, File)
+	shared, err := Load(other)
+	require.NoError(t, err)
+	shared.now = m.now
+	_, err = shared.Read(answer(t, m, time.Time{}))
+	require.NoError(t, err)
+
+	require.NoError(t, os.Chmod(filepath.Join(own.StateDir, File), 0o640))
+	_, err = Load(own)
+	var refused *KeyError
+	require.ErrorAs(t, err, &refused)
+	require.ErrorContains(t, err, "read the key for links: ")
+	require.ErrorContains(t, err, "(mode 0640): remove it to create another key")
+	other.Console.LinkKeyFile = filepath.Join(own.StateDir, "none")
+	_, err = Load(other)
+	require.ErrorContains(t, err, "no such file")
+	require.NoError(t, os.WriteFile(other.Console.LinkKeyFile, nil, 0o600))
+	_, err = Load(other)
+	require.ErrorContains(t, err, "copy links.key from the state directory of another host")
 }

@@ -126,7 +126,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 		return Started{}, err
 	}
 	if from.Dir != nil {
-		if err := o.MayExecute(ctx, *from.Dir, run.Claim{RunID: from.RunID}); err != nil {
+		if err := MayExecute(ctx, *from.Dir, run.Claim{RunID: from.RunID}); err != nil {
 			return Started{}, err
 		}
 	}

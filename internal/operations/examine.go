@@ -14,7 +14,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/grants"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -51,11 +50,6 @@ func (o Operator) ExamineAgents(ctx context.Context, runID string,
 	for _, a := range agents {
 		in.Agents = append(in.Agents, contract.AgentAsked{Run: a.Run, Env: a.Env, Sandbox: a.Sandbox, Network: a.Network})
 	}
-	key, err := grants.Load(o.Settings)
-	if err != nil {
-		return out, err
-	}
-	in.Grant = key.Sign(in.Permission())
 	started, err := o.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue,
 		WorkflowExecutionTimeout: timeout, StaticSummary: "starter doctor: version and login of agents",
 	}, contract.ExamineWorkflow, in)

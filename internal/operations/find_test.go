@@ -11,6 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -163,7 +164,7 @@ func TestAtHome(t *testing.T) {
 	}
 }
 
-// TestStoresThatADirectoryNames opens the configured store, and those of recorded runs; another one only with trust.
+// TestStoresThatADirectoryNames opens the configured store, listed ones, and those of recorded runs; another one only with trust.
 func TestStoresThatADirectoryNames(t *testing.T) {
 	state, home := t.TempDir(), t.TempDir()
 	url := func(name string) string { return "file://" + filepath.Join(home, name) }
@@ -173,9 +174,10 @@ func TestStoresThatADirectoryNames(t *testing.T) {
 	received := projector.At(filepath.Join(home, "received"))
 	require.NoError(t, received.Take(run.Claim{Version: 1, RunID: "received", Store: url("foreign")}))
 
-	allowed := Stores{Configured: url("configured"), StateDir: state}
+	allowed := Stores{Settings: config.Settings{StateDir: state, Store: url("configured"),
+		Policy: config.Policy{Stores: config.Words{url("listed")}}}}
 	ctx := WithStores(t.Context(), allowed)
-	for _, name := range []string{"configured", "recorded"} {
+	for _, name := range []string{"configured", "listed", "recorded"} {
 		_, err := OpenStore(ctx, url(name))
 		require.NoError(t, err, name)
 	}

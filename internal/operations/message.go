@@ -154,12 +154,6 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 		return workflows.Ack{}, err
 	}
 	m = o.hidden(m)
-	if renewsGrants(verb) {
-		var err error
-		if m.Grants, err = o.renewed(runID, m); err != nil {
-			return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
-		}
-	}
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if err := o.attended(ctx, runID); err != nil {

@@ -200,7 +200,7 @@ func (o Operator) declared(ctx context.Context, ref *run.ProjectRef,
 	return o.projectInput(ctx, ref.Alias, in)
 }
 
-// storeInput stores the input of a project, without grants: a later epoch of the run signs new ones.
+// storeInput stores the input of a project.
 func storeInput(ctx context.Context, in workflows.Input) (string, error) {
 	s, err := OpenStore(ctx, in.Target.Store)
 	if err != nil {

@@ -65,7 +65,7 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err := projector.MayWrite(dir.Dir); err != nil {
 		return Reopened{}, err
 	}
-	if err := o.MayExecute(ctx, dir, claim); err != nil {
+	if err := MayExecute(ctx, dir, claim); err != nil {
 		return Reopened{}, err
 	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
@@ -391,14 +391,11 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	return err
 }
 
-// prepared does what precedes the start of an execution: the run is known in its store, its input has grants, and its
-// calls get the environment.
+// prepared does what precedes the start of an execution: the run is known in its store, and its calls get the
+// environment.
 func (o Operator) prepared(ctx context.Context, in workflows.Input) (out workflows.Input,
 	opts client.StartWorkflowOptions, undo func() error, err error) {
 	if err := register(ctx, in); err != nil {
-		return in, opts, nil, err
-	}
-	if in, err = o.granted(in); err != nil {
 		return in, opts, nil, err
 	}
 	if undo, err = o.handOverTo(ctx, in); err != nil {

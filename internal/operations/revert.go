@@ -85,7 +85,7 @@ func (o Operator) revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
 		return out, err
 	}
-	if err := o.MayExecute(ctx, dir, claim); err != nil {
+	if err := MayExecute(ctx, dir, claim); err != nil {
 		return out, err
 	}
 	overruled, err := o.reevaluated(ctx, claim, dir, now, Reopening{Force: r.Force, Reason: r.Reason})

@@ -76,7 +76,7 @@ func (e *LiveError) Error() string {
 // because between its claim and its workflow a run looks abandoned.
 func (o Operator) Start(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {
 	if f := def.Follow; f != nil {
-		if err := o.MayExecute(ctx, f.Dir, f.Claim); err != nil { // its repository and store
+		if err := MayExecute(ctx, f.Dir, f.Claim); err != nil { // its repository and store
 			return Started{}, err
 		}
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/grants"
-	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -17,12 +16,11 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Stores decides which stores a run directory may name: the configured one, and those of runs that this machine has
-// recorded. A received directory can name any other, with credentials of this user.
+// Stores decides which stores a run may name: the configured one, those of policy.stores, and those of runs that this
+// machine has recorded. A received directory can name any other, with credentials of this user.
 type Stores struct {
-	Configured string // URL in the settings
-	StateDir   string
-	Trust      bool // the user trusts what the directory names
+	Settings config.Settings
+	Trust    bool // the user trusts what the directory names
 }
 
 // StoreError refuses a store that a run directory names.
@@ -47,18 +45,18 @@ func OpenStore(ctx context.Context, url string) (*store.Store, error) {
 }
 
 func openStoreOn(ctx context.Context, disk durable.Disk, url string) (*store.Store, error) {
-	if s, set := ctx.Value(storesKey{}).(Stores); set && !s.allow(url) {
+	if s, set := ctx.Value(storesKey{}).(Stores); set && !s.Allow(url) {
 		return nil, &StoreError{URL: url}
 	}
 	return store.OpenOn(ctx, disk, url)
 }
 
-// allow reads the claims of the recorded runs only if the store is another one than configured.
-func (s Stores) allow(url string) bool {
-	if s.Trust || url == s.Configured {
+// Allow reads the claims of the recorded runs only if the settings do not name the store.
+func (s Stores) Allow(url string) bool {
+	if s.Trust || url == s.Settings.Store || slices.Contains(s.Settings.Policy.Stores, url) {
 		return true
 	}
-	runs, err := indexed(s.StateDir)
+	runs, err := indexed(s.Settings.StateDir)
 	if err != nil {
 		return false
 	}
@@ -79,30 +77,19 @@ func (e *UnknownRunError) Error() string {
 		shell.Line("cat", filepath.Join(e.Dir, layout.PlanFile)))
 }
 
-// MayExecute checks that a run may be continued by what a directory records, which executes its plan: it is recorded
-// on this machine, or the server has its workflow with a grant of this key, or the user trusts the directory. Programs
-// that use the Go API decide themselves.
-func (o Operator) MayExecute(ctx context.Context, dir projector.Dir, claim run.Claim) error {
+// MayExecute checks that the commands in a run directory may be executed: this machine has recorded its run, or the user
+// trusts the directory. Programs that use the Go API decide themselves.
+func MayExecute(ctx context.Context, dir projector.Dir, claim run.Claim) error {
 	s, set := ctx.Value(storesKey{}).(Stores)
 	if !set || s.Trust {
 		return nil
 	}
-	runs, err := indexed(s.StateDir)
+	runs, err := indexed(s.Settings.StateDir)
 	if err != nil {
 		return err
 	}
-	if _, known := runs[claim.RunID]; known || o.hasGranted(ctx, claim.RunID) {
+	if _, known := runs[claim.RunID]; known {
 		return nil
 	}
 	return &UnknownRunError{RunID: claim.RunID, Dir: dir.Root}
-}
-
-// hasGranted reports whether the server has a workflow of the run that was started with the key of this operator.
-func (o Operator) hasGranted(ctx context.Context, runID string) bool {
-	key, err := grants.Load(o.Settings)
-	if err != nil {
-		return false
-	}
-	t, err := history.Reader{Client: o.Client, Converter: o.Converter}.Target(ctx, runID)
-	return err == nil && t.RunID == runID && key.Check(t) == nil
 }

@@ -64,7 +64,7 @@ func Verify(ctx context.Context, settings config.Settings, dir projector.Dir, se
 	if err != nil {
 		return Verified{}, err
 	}
-	if err := knownHere(ctx, dir, claim); err != nil {
+	if err := MayExecute(ctx, dir, claim); err != nil {
 		return Verified{}, err
 	}
 	v, err := newVerification(dir, claim)
@@ -87,22 +87,6 @@ func Verify(ctx context.Context, settings config.Settings, dir projector.Dir, se
 		out.Passed = out.Passed && out.Gates[i].Passed
 	}
 	return out, nil
-}
-
-// knownHere checks that this machine has recorded a run, or that the user trusts its directory: its commands run.
-func knownHere(ctx context.Context, dir projector.Dir, claim run.Claim) error {
-	s, set := ctx.Value(storesKey{}).(Stores)
-	if !set || s.Trust {
-		return nil
-	}
-	runs, err := indexed(s.StateDir)
-	if err != nil {
-		return err
-	}
-	if _, known := runs[claim.RunID]; known {
-		return nil
-	}
-	return &UnknownRunError{RunID: claim.RunID, Dir: dir.Root}
 }
 
 // verifyVariables returns the environment of the run's calls; without one, that of the terminal.

@@ -68,7 +68,7 @@ func (r *Redactor) Learn(environ []string) (short []string) {
 	return short
 }
 
-// LearnKey adds random bytes that are secret, under a name such as grant-key. They are found in hexadecimal and Base64.
+// LearnKey adds random bytes that are secret, under a name such as links-key. They are found in hexadecimal and Base64.
 func (r *Redactor) LearnKey(name string, key []byte) {
 	if r != nil && len(key) >= minValueLength {
 		r.add([]value{{name: name, forms: keyForms(key)}})

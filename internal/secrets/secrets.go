@@ -68,10 +68,10 @@ func headers(environ []string) (all []string) {
 	return all
 }
 
-// LearnKeys adds the keys of this host and its cluster that exist: KEY.key in the state directory, and grant.key_file.
-// An unreadable one is left to the program that uses it.
+// LearnKeys adds the keys of this host and its cluster that exist: KEY.key in the state directory, and
+// console.link_key_file. An unreadable one is left to the program that uses it.
 func LearnKeys(r *redact.Redactor, settings config.Settings) {
-	paths := []string{settings.Grant.KeyFile}
+	paths := []string{settings.Console.LinkKeyFile}
 	if entries, err := os.ReadDir(settings.StateDir); err == nil {
 		for _, e := range entries {
 			if e.Type().IsRegular() && strings.HasSuffix(e.Name(), ".key") {

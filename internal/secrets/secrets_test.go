@@ -50,9 +50,9 @@ func TestKeysOfTheHostAreRedacted(t *testing.T) {
 	require.NoError(t, os.Mkdir(s.StateDir, 0o700))
 	r, err := New(s, nil)
 	require.NoError(t, err)
-	s.Grant.KeyFile = filepath.Join(t.TempDir(), "shared.txt")
-	for _, path := range []string{filepath.Join(s.StateDir, "grant.key"), filepath.Join(s.StateDir, "identity.key"),
-		s.Grant.KeyFile} {
+	s.Console.LinkKeyFile = filepath.Join(t.TempDir(), "shared.txt")
+	for _, path := range []string{filepath.Join(s.StateDir, "links.key"), filepath.Join(s.StateDir, "identity.key"),
+		s.Console.LinkKeyFile} {
 		key, err := keyfile.File{Path: path}.Load()
 		require.NoError(t, err)
 		LearnKeys(r, s)

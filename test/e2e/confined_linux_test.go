@@ -27,7 +27,7 @@ export PASSBOOK_SETTINGS="$PWD/settings.yaml"
 PASSBOOK_STATE_DIR={state} setsid -w starter decide {run} --action continue --by alice 2>&1
 echo "by the directory: $?"
 PASSBOOK_STATE_DIR=$PWD/own TEMPORAL_ADDRESS={address} setsid -w starter list 2>&1
-find / -path /proc -prune -o \( -name identity.key -o -name grant.key -o -name cli.key -o -name worker.key \) \
+find / -path /proc -prune -o \( -name identity.key -o -name links.key -o -name cli.key -o -name worker.key \) \
 	-size +0 ! -path "$PWD/own/*" -print 2>/dev/null | while read -r key; do head -c 1 "$key" >/dev/null && echo "key: $key"; done
 exit 0
 `

@@ -23,7 +23,6 @@ func TestClaimOfAnotherHost(t *testing.T) {
 	t.Parallel()
 	url := fakes3.Start(t)
 	h := newEnv(t, "PASSBOOK_STORE="+url)
-	h.env = append(h.env, "PASSBOOK_GRANT_KEY_FILE="+h.shareKey())
 	h.spoil(slow("5", "20"))
 	dir := h.dir("run")
 	h.begin(dir)

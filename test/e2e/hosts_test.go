@@ -113,7 +113,6 @@ func TestTwoHosts(t *testing.T) {
 	url, gate := fakes3.StartGated(t)
 	h := &hosts{environment: newEnv(t, "PASSBOOK_STORE="+url)}
 	h.log, h.beta = h.dir("calls.log"), h.dir("bin-b/my beta.sh")
-	h.env = append(h.env, "PASSBOOK_GRANT_KEY_FILE="+h.shareKey())
 	h.starter("server", "start")
 	server := h.running().Server
 	h.env = append(append(h.env, server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("state-a"))

@@ -224,40 +224,29 @@ func (c *contents) attributes(ctx workflow.Context) error {
 	return nil
 }
 
-// ended compares the result of an execution, or the input of the next one.
-func (c *contents) ended(result any, err error) {
+// ended compares the result of an execution with an input, or the input of the next one.
+func (c *contents) ended(in []any, result any, err error) {
 	var again *workflow.ContinueAsNewError
 	switch {
 	case c.journal:
 	case errors.As(err, &again):
-		c.continues(again)
+		c.continues(in, again)
 	case err == nil:
 		c.compare(resultPlace, result)
 	}
 }
 
-// continues compares the input of the next execution as any JSON: its type depends on the workflow.
-func (c *contents) continues(with *workflow.ContinueAsNewError) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	want, recorded := c.take(nextPlace).(*commonpb.Payload)
-	if !recorded || len(with.Input.GetPayloads()) == 0 {
+// continues compares the input of the next execution, which has the type of this one's.
+func (c *contents) continues(in []any, with *workflow.ContinueAsNewError) {
+	if len(in) == 0 || len(with.Input.GetPayloads()) == 0 {
 		return
 	}
-	var texts [2][]byte
-	for i, p := range []*commonpb.Payload{want, with.Input.Payloads[0]} {
-		var value any
-		err := c.conv.FromPayload(p, &value)
-		if err == nil {
-			texts[i], err = json.Marshal(value)
-		}
-		if err != nil {
-			c.errs = append(c.errs, fmt.Errorf("replay: read %s: %w", nextPlace, err))
-			return
-		}
+	next := reflect.New(reflect.TypeOf(in[0]))
+	if err := c.conv.FromPayload(with.Input.Payloads[0], next.Interface()); err != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.errs = append(c.errs, fmt.Errorf("replay: read %s: %w", nextPlace, err))
+		return
 	}
-	if !bytes.Equal(texts[0], texts[1]) {
-		c.errs = append(c.errs, fmt.Errorf("replay: compare %s: it differs.\nrecorded: %s\nreplayed: %s", nextPlace,
-			texts[0], texts[1]))
-	}
+	c.compare(nextPlace, next.Elem().Interface())
 }

@@ -88,7 +88,7 @@ func (i *inbound) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInpu
 
 func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
 	result, err := i.Next.ExecuteWorkflow(ctx, in)
-	i.o.compared.ended(result, err)
+	i.o.compared.ended(in.Args, result, err)
 	return result, err
 }
 
