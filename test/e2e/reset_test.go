@@ -120,6 +120,25 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 	}
 }
 
+// TestResetBehindAnOpenQuestion resets a run to where its question was open, before anybody answered: no message is
+// applied again, so the first answer counts.
+func TestResetBehindAnOpenQuestion(t *testing.T) {
+	t.Parallel()
+	h := sharedEnv(t)
+	dir := h.asksAboutThePlan("asked")
+	c, id := h.dial(), metaOf(t, dir).RunID
+	open := tasks(t, c, id)
+	execution := h.resets(id, "", open[len(open)-1])
+	until(t, "the reset execution has run", func() bool {
+		d, err := c.DescribeWorkflowExecution(t.Context(), id, execution)
+		require.NoError(t, err)
+		return d.PendingWorkflowTask == nil
+	})
+	h.starter("decide", dir, "--action", "continue")
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	h.valid(dir)
+}
+
 // counted is how many executions a query finds.
 func counted(t *testing.T, c client.Client, query string) int64 {
 	t.Helper()
