@@ -89,6 +89,10 @@ func (e *engine) watchReset(ctx workflow.Context) {
 	}
 	workflow.GoNamed(ctx, "after reset", func(ctx workflow.Context) {
 		err := workflow.Await(ctx, func() bool { return e.finalChecked || e.j.final || e.open && taskAfterReset(ctx) })
+		// all messages that the reset reapplied are in this task
+		if q, open := e.j.state.Asks(); err == nil && open && q.ID != e.answerable && afterReset(ctx, "open "+q.ID) {
+			e.acceptAnswersTo(ctx, q.ID)
+		}
 		if err == nil {
 			err = e.checkAfterReset(ctx)
 		}
