@@ -73,7 +73,7 @@ func (e *UnreadableError) Error() string {
 func (d Dir) unclaimed() error {
 	for _, name := range []string{layout.EventsFile, layout.MetaFile} {
 		if d.Has(name) {
-			return fmt.Errorf("%s: %w (it has %s, and no %s): Passbook reads only runs of its own; if this is one, run: "+
+			return fmt.Errorf("%s: %w (it has %s, and no %s): Passbook reads only its own runs; if this is one, run: "+
 				"starter rebuild RUN-ID --output-dir %s", d.Root, ErrNoRun, name, layout.ClaimFile, shell.Quote(d.Root))
 		}
 	}

@@ -29,8 +29,8 @@ func New(settings config.Settings, environ []string) (*redact.Redactor, error) {
 	var mu sync.Mutex
 	var key []byte
 	r, err := redact.New(redact.Options{
-		Environ:  append(slices.DeleteFunc(slices.Clone(environ), Own), headers(environ)...),
-		Names:    append(slices.Clone(settings.Redact.Env), otlpHeaders+"*HEADERS"),
+		Environ:  slices.DeleteFunc(slices.Clone(environ), Own),
+		Names:    settings.Redact.Env,
 		Patterns: settings.Redact.Patterns,
 		Key: func() ([]byte, error) {
 			mu.Lock()
@@ -47,25 +47,6 @@ func New(settings config.Settings, environ []string) (*redact.Redactor, error) {
 	}
 	LearnKeys(r, settings)
 	return r, nil
-}
-
-// otlpHeaders begins the variables with the headers for a collector of traces, such as api-key=SECRET.
-const otlpHeaders = "OTEL_EXPORTER_OTLP_"
-
-// headers returns the values of these headers, each as a variable.
-func headers(environ []string) (all []string) {
-	for _, pair := range environ {
-		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasPrefix(name, otlpHeaders) || !strings.HasSuffix(name, "HEADERS") {
-			continue
-		}
-		for header := range strings.SplitSeq(value, ",") {
-			if _, secret, ok := strings.Cut(header, "="); ok {
-				all = append(all, name+"="+strings.TrimSpace(secret))
-			}
-		}
-	}
-	return all
 }
 
 // LearnKeys adds the keys of this host and its cluster that exist: KEY.key in the state directory, and

@@ -34,17 +34,6 @@ func TestMarksUseTheKeyOfTheStore(t *testing.T) {
 	require.ErrorContains(t, err, "redact.patterns")
 }
 
-// TestHeadersOfCollectorsAreRedacted: their values are secrets, the address of the collector is none.
-func TestHeadersOfCollectorsAreRedacted(t *testing.T) {
-	r, err := New(config.Settings{}, []string{"OTEL_EXPORTER_OTLP_TRACES_HEADERS=x-key=open-sesame-17, team = review-b-22",
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318"})
-	require.NoError(t, err)
-	text := r.Text("open-sesame-17 at http://collector:4318 of review-b-22")
-	require.NotContains(t, text, "sesame")
-	require.NotContains(t, text, "review-b-22")
-	require.Contains(t, text, "at http://collector:4318 of")
-}
-
 func TestKeysOfTheHostAreRedacted(t *testing.T) {
 	s := config.Settings{StateDir: filepath.Join(t.TempDir(), "state[1]")}
 	require.NoError(t, os.Mkdir(s.StateDir, 0o700))
