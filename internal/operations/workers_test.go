@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -251,6 +253,20 @@ func TestHeldNamesFailingWorkflowTask(t *testing.T) {
 		server.pollers = map[string]*taskqueuepb.PollerInfo{"": {Identity: "7@here@",
 			DeploymentOptions: &deploymentpb.WorkerDeploymentOptions{BuildId: "new"}}}
 		require.Equal(t, row.want, Operator{Client: server}.Held(t.Context(), "x", level), name)
+		if row.want == nil {
+			continue
+		}
+		server.details.WorkflowExecutionInfo = &workflowpb.WorkflowExecutionInfo{Status: isOpen}
+		server.pollers[""].LastAccessTime = timestamppb.Now()
+		server.update = func(string) error {
+			return client.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded)
+		}
+		_, err := Operator{Client: server}.Send(t.Context(), "x", workflows.VerbDecide, workflows.Message{Action: "continue"})
+		require.ErrorContains(t, err, row.want.Cause)
+
+		server.executions = []*workflowpb.WorkflowExecutionInfo{execution(t, "x", 1, isOpen, nil)}
+		list := must(Operator{Client: server}.List(t.Context(), nil, nil, Filter{}))(t)
+		require.Equal(t, row.want, list.Runs[0].EffectiveStatus.Held)
 	}
 }
 
