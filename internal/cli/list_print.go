@@ -65,6 +65,9 @@ func (a *app) printListNotes(r api.Listing) {
 			view.NoWorker(none), none.Fix(oldest.RunID, a.host().WorkerCommand()))
 	}
 	for _, row := range r.Runs {
+		if held := row.EffectiveStatus.Held; held != nil {
+			note("%.8s: %s.", row.RunID, held.Cause)
+		}
 		if row.Damage != "" {
 			note("%.8s: %s. Check it: %s check %s", row.RunID, row.Damage, program(), shell.Quote(row.Directory))
 		}

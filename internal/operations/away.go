@@ -2,6 +2,7 @@ package operations
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,6 +22,9 @@ func (o Operator) attended(ctx context.Context, runID string) error {
 	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
 	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return nil //nolint:nilerr // the message itself reports the error
+	}
+	if failed := o.FailingTask(ctx, runID, d); failed != "" {
+		return errors.New(failed)
 	}
 	queue := taskQueue{d.GetExecutionConfig().GetTaskQueue().GetName(), enumspb.TASK_QUEUE_TYPE_WORKFLOW}
 	pinned := listedVersion(pinnedBy(d.GetWorkflowExecutionInfo()))

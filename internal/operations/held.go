@@ -96,6 +96,21 @@ func (o Operator) FailingTask(ctx context.Context, runID string,
 			"unknown"), runs)
 }
 
+// failingRun is what holds up an open run of a list: its failing workflow task. The list does not have that.
+func (o Operator) failingRun(ctx context.Context, runID string, effective run.EffectiveStatus) *run.Held {
+	if effective.Liveness != run.LiveOpen || effective.NoWorker != nil {
+		return nil
+	}
+	d, err := o.Client.DescribeWorkflowExecution(ctx, runID, "")
+	if err != nil {
+		return nil
+	}
+	if failed := o.FailingTask(ctx, runID, d); failed != "" {
+		return &run.Held{Cause: failed}
+	}
+	return nil
+}
+
 // buildOf returns the build of a worker of the workflow: events of failed tasks lack that of a deployment.
 func (o Operator) buildOf(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse,
 	identity string) string {

@@ -279,6 +279,7 @@ func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter)
 			pinned = listedVersion(v.pinned)
 		}
 		effective.NoWorker = queues.noWorker(ctx, effective, queuesOf(r.claim), pinned)
+		effective.Held = o.failingRun(ctx, r.RunID, effective)
 		rows[i].setStatus(effective)
 		delete(there, r.RunID)
 	}
@@ -286,6 +287,7 @@ func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter)
 		row := elsewhere(id, v)
 		row.EffectiveStatus.NoWorker = queues.noWorker(ctx, row.EffectiveStatus,
 			[]taskQueue{{v.queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW}}, listedVersion(v.pinned))
+		row.EffectiveStatus.Held = o.failingRun(ctx, id, row.EffectiveStatus)
 		rows = append(rows, row)
 	}
 	return chosen(rows, lost, f), nil
