@@ -49,13 +49,16 @@ func (d Definition) withoutTask() (all pipeline.Problems) {
 	return all
 }
 
-// withoutAgents lists the agents whose programs are not found.
+// withoutAgents lists the agents of roles whose programs are not found.
 func (d Definition) withoutAgents(env []string) (all pipeline.Problems) {
 	if env == nil {
 		return nil
 	}
 	for _, a := range d.Plan.Agents {
-		if len(a.Run) == 0 || a.Run[0] == pipeline.Scripted || strings.Contains(a.Run[0], "/") && !filepath.IsAbs(a.Run[0]) {
+		used := slices.ContainsFunc(d.Plan.Roles, func(r pipeline.Role) bool {
+			return r.Agent == a.Name || slices.Contains(r.Limits.Fallback, a.Name)
+		})
+		if !used || len(a.Run) == 0 || a.Run[0] == pipeline.Scripted || strings.Contains(a.Run[0], "/") && !filepath.IsAbs(a.Run[0]) {
 			continue // a relative path is in the workspace of the call
 		}
 		if _, err := environ.LookPath(a.Run[0], env); err != nil {

@@ -80,11 +80,14 @@ func makeFailing(t *testing.T) result {
 		refused = append(refused, stopped{output: output, code: code, state: r.state(t)})
 		starter(t, "resume", r.dir, "--force", "--reason", "the cause is fixed")
 	}
+	latecomer, script := filepath.Join(base, "bin", "latecomer"), "#!/bin/sh\nexec claude \"$@\"\n"
+	install := func() { require.NoError(t, os.WriteFile(latecomer, []byte(script), 0o700)) }
+	install() // a start needs all programs
 	require.Equal(t, 3, attach(), "exhausted")
+	require.NoError(t, os.Remove(latecomer))
 	starter(t, "resume", r.dir)
 	require.Equal(t, 3, attach(), "late")
-	script := "#!/bin/sh\nexec claude \"$@\"\n"
-	require.NoError(t, os.WriteFile(filepath.Join(base, "bin", "latecomer"), []byte(script), 0o700))
+	install()
 	starter(t, "resume", r.dir)
 	for range 2 {
 		require.Equal(t, 3, attach(), "hopeless")
