@@ -120,7 +120,7 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 	}
 }
 
-// TestResetBehindAnOpenQuestion resets a run to where its question was open, before anybody answered: no message is
+// TestResetBehindAnOpenQuestion resets a run to where its question was open, before an operator answered: no message is
 // applied again, so the first answer counts.
 func TestResetBehindAnOpenQuestion(t *testing.T) {
 	t.Parallel()
