@@ -34,7 +34,7 @@ var seen = []row{
 		Role: "builder"}, Outcome: "ok", DurationMS: 1500,
 		Artifact: &run.Blob{Digest: "d"}, Reused: true, Joined: true, Validation: run.Validation{Passed: true},
 		Spend: run.Spend{USD: 0.5}},
-		"  ✓   1 S1/1A builder         1.5s   $0.50  PASS  $0.50  unchanged  joined  reused"},
+		"  ✓   1 S1/1A builder         1.5s   $0.50  PASS  $0.50  unchanged  worker restarted  reused"},
 	{run.KindPassEnd, run.PassEnd{Pass: run.Pass{Step: "look/2", Member: "auditor-A", Role: "auditor-A"}, Outcome: "ok",
 		DurationMS: 100}, "  ✗ auditor-A                 0.1s   $0.00  FAIL  $0.50"},
 	{run.KindScreenshots, run.Screenshots{Count: 6, DurationMS: 2500}, "  ✓ 6 screenshots 2.5s"},

@@ -45,6 +45,11 @@ func openBucket(u *url.URL) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Without credentials the client would send requests that are not signed.
+	if found, err := o.Creds.GetWithContext(&credentials.CredContext{Client: http.DefaultClient}); err != nil || found.SignerType.IsAnonymous() {
+		return nil, errors.Join(errors.New("no credentials for S3: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a "+
+			"profile in ~/.aws/credentials, or give the machine a role"), err)
+	}
 	client, err := minio.NewCore(host, o)
 	if err != nil {
 		return nil, err
