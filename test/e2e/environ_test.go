@@ -57,9 +57,13 @@ func TestAgentInstalledLaterIsFound(t *testing.T) {
 	old := h.env
 	h.starter("server", "start")
 	worker := h.worker()
+	gone := filepath.Join(h.dir("gone"), "the-agent")
+	write(gone, "#!/bin/sh\nexit 127\n", 0o700) // a start needs a program
+	h.env = append(old, "PATH="+filepath.Dir(gone)+":"+os.Getenv("PATH"))
 	h.starter("run", "--config", filepath.Join(folder, "late.yaml"), "--output-dir", dir, "--detach")
 	until(t, "the agent is not found", func() bool { return statusIs(dir, run.Paused) })
 	require.Equal(t, run.PassFailed, metaOf(t, dir).Reason)
+	require.NoError(t, os.Remove(gone))
 
 	write(filepath.Join(bin, "the-agent"), lateAgent, 0o700)
 	h.env = append(old, "PATH="+bin+":"+os.Getenv("PATH"), "OUT="+out, "DEPLOY_KEY="+secret)

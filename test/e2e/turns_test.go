@@ -37,7 +37,6 @@ func TestTurns(t *testing.T) {
 	dir := h.dir("demo")
 	output := h.starter("demo", "turns", "--output-dir", dir)
 	require.Contains(t, output, "Done: 1 stage, 8 rounds, verdict done, 16 calls")
-	require.Contains(t, output, "8      worker  g0.turns/1.8.-.1  deleted  PLAN.md")
 	h.oncePerAnswer(8, 0)
 	var tests []string
 	for _, p := range of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd) {
