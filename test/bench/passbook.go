@@ -56,7 +56,7 @@ func (p *passbook) log() string { return filepath.Join(p.temp, "worker.log") }
 
 // start finds or starts the server, and starts the worker. Agents may write to the folder of their log from a sandbox.
 func (p *passbook) start(ctx context.Context) error {
-	if err := os.MkdirAll(p.logs(), 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(p.temp, 0o755), os.MkdirAll(p.logs(), 0o755)); err != nil {
 		return err
 	}
 	if err := os.WriteFile(p.settings(), fmt.Appendf(nil, "sandbox: {write: [%q]}\n", p.logs()), 0o600); err != nil {
