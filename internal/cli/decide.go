@@ -158,12 +158,11 @@ func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q ru
 	if q.ExpiresAt != "" {
 		a.row("Answer by", "%s; then: %s", view.Minute(q.ExpiresAt), q.OnExpiry)
 	}
-	rest = a.subjectLines(ctx, d, q)
+	others := allLines
 	if !whole {
-		rest = a.page(rest, len(q.Actions)+len(s.Facts(q))+6)
-	} else {
-		rest = a.page(rest, -len(rest))
+		others = len(q.Actions) + len(s.Facts(q)) + 6
 	}
+	rest = a.page(a.subjectLines(ctx, d, q), others)
 	for i, action := range q.Actions {
 		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, q.Meaning(action))
 	}
@@ -189,11 +188,14 @@ func (a *app) subjectLines(ctx context.Context, d rundir.Dir, q run.Question) []
 	return all
 }
 
+// allLines makes [app.page] print all lines.
+const allLines = -1
+
 // page prints lines as far as they fit into the terminal below others, and returns the rest. Output that is not a
 // terminal gets all.
 func (a *app) page(lines []string, others int) (rest []string) {
 	n := len(lines)
-	if _, height := sizeOf(a.out); height > 0 && others >= 0 {
+	if _, height := sizeOf(a.out); height > 0 && others != allLines {
 		const least = 6
 		n = min(n, max(least, height-others))
 	}

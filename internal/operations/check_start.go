@@ -58,8 +58,11 @@ func (d Definition) withoutAgents(env []string) (all pipeline.Problems) {
 		used := slices.ContainsFunc(d.Plan.Roles, func(r pipeline.Role) bool {
 			return r.Agent == a.Name || slices.Contains(r.Limits.Fallback, a.Name)
 		})
-		if !used || len(a.Run) == 0 || a.Run[0] == pipeline.Scripted || strings.Contains(a.Run[0], "/") && !filepath.IsAbs(a.Run[0]) {
-			continue // a relative path is in the workspace of the call
+		if !used || len(a.Run) == 0 || a.Run[0] == pipeline.Scripted {
+			continue
+		}
+		if strings.Contains(a.Run[0], "/") && !filepath.IsAbs(a.Run[0]) {
+			continue // in the workspace of the call
 		}
 		if _, err := environ.LookPath(a.Run[0], env); err != nil {
 			at := []string{"agent", "run"}

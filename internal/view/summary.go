@@ -210,12 +210,8 @@ func ofBudget(s run.State) string {
 // Budgets are the budgets of a run with what is used, in rows.
 func (r Run) Budgets() []Row {
 	s := r.Now.State
-	t := table{}
-	if s.Budget.CapUSD <= 0 {
-		t.row("Cost", "%s, no budget in USD%s", s.CostText(), otherBudgets(s, r.Clock))
-	} else {
-		t.row("Cost", "%s%s%s", s.CostText(), ofBudget(s), otherBudgets(s, r.Clock))
-	}
+	var t table
+	t.row("Cost", "%s%s%s", s.CostText(), cmp.Or(ofBudget(s), ", no budget in USD"), otherBudgets(s, r.Clock))
 	t.optional("Today", r.Today)
 	return t
 }
