@@ -17,10 +17,10 @@ import (
 func (a *app) console() *cobra.Command {
 	var at console.Listening
 	cmd := &cobra.Command{
-		Use: "console", Short: "Serve runs to browsers and programs: pages, HTTP API and MCP", Args: cobra.NoArgs,
-		Long: `Serve the runs of this host until the command is interrupted: pages for browsers, an HTTP API, which
-/openapi.json describes, and an MCP server at /mcp. A browser opens the printed link, which works once; for another
-one, run: starter console link. Programs send a token, which starter token makes.
+		Use: "console", Short: "Serve runs to browsers and programs: pages and HTTP API", Args: cobra.NoArgs,
+		Long: `Serve the runs of this host until the command is interrupted: pages for browsers, and an HTTP API, which
+/openapi.json describes. A browser opens the printed link, which works once; for another one, run: starter console
+link. Programs send a token, which starter token makes.
 
 It listens on the loopback interface. Another address needs a certificate, or a proxy with TLS in front of it. Reading
 needs no Temporal server; other requests start one if none runs.`,

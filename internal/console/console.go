@@ -1,5 +1,5 @@
-// Package console is the web server of this host: the HTTP API, the MCP server and the pages, for clients with a token
-// and for browsers that opened a login link.
+// Package console is the web server of this host: the HTTP API and the pages, for clients with a token and for browsers
+// that opened a login link.
 //
 // The API has an address for each row of the table of operations, and some for files and events. A request is checked
 // for its host, origin and access before anything else sees it. The package decides nothing about runs.
@@ -17,14 +17,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/console/tokens"
 	"github.com/passbook-run/passbook/internal/links"
-	"github.com/passbook-run/passbook/internal/mcp"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/telemetry"
 )
@@ -132,7 +129,6 @@ func (s *Server) routes(pages http.Handler) (http.Handler, error) {
 		send(w, r, "application/json", document)
 	})
 	inside.HandleFunc("POST /logout", s.logout)
-	inside.Handle("/mcp", s.mcp())
 	inside.Handle("/", pages)
 	inside.HandleFunc("/v1/", func(w http.ResponseWriter, r *http.Request) { s.missing(inside, w, r) })
 
@@ -173,20 +169,6 @@ func (s *Server) missing(mux *http.ServeMux, w http.ResponseWriter, r *http.Requ
 		return
 	}
 	refuse(w, newProblem(api.CodeNotFound, "there is nothing at this address; /openapi.json lists the addresses"))
-}
-
-// mcp serves the tools and resources that the token of a request allows. There are no sessions, so no client can use
-// that of another one.
-func (s *Server) mcp() http.Handler {
-	return sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
-		id, _ := access.From(r.Context())
-		server, err := mcp.NewServer(s.host, id.Can)
-		if err != nil {
-			s.errors.Error("make an MCP server", "error", err)
-			return nil
-		}
-		return server
-	}, &sdk.StreamableHTTPOptions{Stateless: true, DisableLocalhostProtection: true}) // the guard checks the host
 }
 
 // fail answers with the error of an operation. A run that is not on this host may be on another one.

@@ -32,7 +32,6 @@ func hostileRows() []hostileRow {
 		{"no host", "GET", "/v1/runs", "TOKEN\nHost: ", "", 403},
 		{"two hosts", "GET", "/v1/runs", "TOKEN\nHost: localhost\nHost: evil.example", "", 400},
 		{"host of another site for a login", "GET", "/login?key=x", "Host: evil.example", "", 403},
-		{"host of another site for MCP", "POST", "/mcp", "TOKEN\nHost: evil.example" + inJSON, "{}", 403},
 
 		{"origin of another site", "POST", aRun + "/pause", "TOKEN\nOrigin: https://evil.example" + inJSON, "{}", 403},
 		{"origin of another site that claims to be ours", "POST", aRun + "/pause",
@@ -61,7 +60,6 @@ func hostileRows() []hostileRow {
 		{"two tokens", "GET", "/v1/runs", "TOKEN\nAuthorization: Bearer pbk_wrong", "", 401},
 		{"wrong token with a session", "GET", "/v1/runs", "SESSION\nAuthorization: Bearer pbk_wrong", "", 401},
 		{"token in the address", "GET", "/v1/runs?token=TOKENVALUE", "", "", 401},
-		{"MCP without a token", "POST", "/mcp", inJSON, "{}", 401},
 		{"description without a token", "GET", "/openapi.json", "", "", 401},
 		{"page without a session", "GET", "/", "", "", 401},
 		{"decision of a reader", "POST", aRun + "/decide", "READER" + inJSON, `{"action":"continue"}`, 403},
@@ -93,7 +91,8 @@ func hostileRows() []hostileRow {
 		{"missing pass", "GET", aRun + "/passes/999", "TOKEN", "", 404},
 		{"run in the body", "POST", aRun + "/pause", "TOKEN" + inJSON, `{"run":"/etc"}`, 422},
 		{"run in the query", "GET", aRun + "/diff?run=/etc", "TOKEN", "", 422},
-		{"array for MCP", "POST", "/mcp", "TOKEN\nAccept: application/json, text/event-stream" + inJSON, `[]`, 400},
+		{"MCP", "POST", "/mcp", "TOKEN\nAccept: application/json, text/event-stream" + inJSON,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, 404},
 
 		{"GET to decide", "GET", aRun + "/decide?action=continue", "TOKEN", "", 405},
 		{"POST to a status", "POST", aRun, "TOKEN\nX-HTTP-Method-Override: GET" + inJSON, "{}", 405},

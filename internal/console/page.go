@@ -57,8 +57,7 @@ func page(w http.ResponseWriter, code int, p small) {
 
 // opens reports whether a browser shows the response as a page.
 func opens(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/") &&
-		r.URL.Path != "/mcp"
+	return strings.Contains(r.Header.Get("Accept"), "text/html") && !strings.HasPrefix(r.URL.Path, "/v1/")
 }
 
 // refuseTo answers with a problem: a page for a browser that shows one.

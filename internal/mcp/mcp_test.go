@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -184,4 +185,24 @@ func empty(t *testing.T, folder string) {
 		require.True(t, e.IsDir(), "%s was written", path)
 		return nil
 	}))
+}
+
+// TestToolsReturnWhatTheirSchemasDescribe calls every tool that reads, for a recorded run that asks a question.
+func TestToolsReturnWhatTheirSchemasDescribe(t *testing.T) {
+	const letter = "b654562e-1523-486a-8b74-0d5ef482ff96"
+	d := newDesk(t, api.CanRead)
+	require.NoError(t, os.CopyFS(filepath.Join(d.host.Settings.RunRoot, "letter"),
+		os.DirFS("../console/testdata/letter")))
+	for tool := range d.schemas {
+		name, in := strings.TrimPrefix(tool, prefix), map[string]any{"run": letter}
+		switch name {
+		case "list", "inbox":
+			delete(in, "run")
+		case "pass":
+			in["pass"] = 4
+		}
+		out, problem := d.call(name, in)
+		require.Empty(t, problem, tool)
+		require.NotEmpty(t, out, tool)
+	}
 }

@@ -104,7 +104,6 @@ END
 			until URL=$(sed -n 's/^Console *//p' served | grep .); do sleep 0.05; done`,
 		replace: []string{"http://127.0.0.1:8400", "$URL", "asks/pipeline.yaml", "'$PWD'/asks/pipeline.yaml"},
 		want:    []string{`"needs_input":true`, "decided: continue", `"kind":"phase_handoff.decided"`, "is revoked"}},
-	{page: "docs/console.md", begins: "claude mcp add", notRun: "needs claude; internal/console tests the address"},
 	{page: "docs/console.md", begins: "starter console --listen", notRun: "internal/console tests it"},
 	{page: "docs/console.md", begins: "starter console --behind-proxy", notRun: "internal/console tests it"},
 	{page: "docs/console.md", begins: "starter console", notRun: "serves until interrupted: the next block uses it"},

@@ -1,7 +1,6 @@
 package realcli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,9 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -21,7 +18,7 @@ import (
 	"github.com/passbook-run/passbook/internal/testenv"
 )
 
-var inspectMCP = flag.Bool("inspector", false, "let the MCP inspector use both MCP servers")
+var inspectMCP = flag.Bool("inspector", false, "let the MCP inspector use the MCP server")
 
 // inspector runs the MCP inspector in CLI mode against a server. Whatever it finds fails the test: it validates the
 // messages of the protocol, and each structured result against the schema of its tool.
@@ -30,7 +27,7 @@ type inspector struct {
 	program []string
 	environ []string
 	dir     string
-	server  []string // its command, or its address with options
+	server  []string // its command
 }
 
 func (i inspector) ask(method string, args ...string) map[string]any {
@@ -71,8 +68,8 @@ func (i inspector) listed(method, list, key string) (names []string) {
 	return names
 }
 
-// TestInspector: the MCP inspector starts a run over stdio and decides it over HTTP, reads it with every tool that
-// reads and as a resource, and has no finding.
+// TestInspector: the MCP inspector starts a run and decides it, reads it with every tool that reads and as a resource,
+// and has no finding.
 func TestInspector(t *testing.T) {
 	if !*inspectMCP {
 		t.Skip("runs with -inspector: make test-all")
@@ -95,27 +92,19 @@ func TestInspector(t *testing.T) {
 	}
 	t.Cleanup(func() { command("server", "stop", "--now") })
 
-	stdio := i
-	stdio.server = []string{starter, "mcp"}
-	started := stdio.call("start", "config=asks.yaml", "directory="+dir)
+	i.server = []string{starter, "mcp"}
+	started := i.call("start", "config=asks.yaml", "directory="+dir)
 	id := started["run_id"].(string)
-	waited := stdio.call("wait", "run="+id)
+	waited := i.call("wait", "run="+id)
 	require.Equal(t, true, waited["needs_input"])
-
-	http := i
-	address := serveConsole(t, i, starter)
-	http.server = []string{address + "/mcp", "--transport", "http", "--header",
-		"Authorization: Bearer " + command("token", "create", "inspector", "--can", "operate")}
-	for _, server := range []inspector{stdio, http} {
-		require.Len(t, server.listed("tools/list", "tools", "name"), len(api.Table()))
-		require.Contains(t, server.listed("resources/list", "resources", "uri"), "passbook://runs/"+id+"/evidence.md")
-		require.Contains(t, server.listed("resources/templates/list", "resourceTemplates", "uriTemplate"),
-			"passbook://runs/{run}/passes/{seq}/prompt")
-		require.Equal(t, id, server.call("status", "run="+id)["run_id"])
-		contents := server.ask("resources/read", "--uri", "passbook://runs/"+id+"/artifact")["contents"].([]any)
-		require.Equal(t, "Notes\n", contents[0].(map[string]any)["text"])
-	}
-	first := http.call("passes", "run="+id)["passes"].([]any)[0].(map[string]any)
+	require.Len(t, i.listed("tools/list", "tools", "name"), len(api.Table()))
+	require.Contains(t, i.listed("resources/list", "resources", "uri"), "passbook://runs/"+id+"/evidence.md")
+	require.Contains(t, i.listed("resources/templates/list", "resourceTemplates", "uriTemplate"),
+		"passbook://runs/{run}/passes/{seq}/prompt")
+	require.Equal(t, id, i.call("status", "run="+id)["run_id"])
+	contents := i.ask("resources/read", "--uri", "passbook://runs/"+id+"/artifact")["contents"].([]any)
+	require.Equal(t, "Notes\n", contents[0].(map[string]any)["text"])
+	first := i.call("passes", "run="+id)["passes"].([]any)[0].(map[string]any)
 	for _, o := range api.Table() {
 		args := map[string][]string{"list": {}, "inbox": {}, "pass": {"run=" + id, "pass=" + string(seqOf(t, first))}}
 		if o.Access != api.CanRead {
@@ -125,16 +114,16 @@ func TestInspector(t *testing.T) {
 		if !special {
 			words = []string{"run=" + id}
 		}
-		require.NotEmpty(t, http.call(o.Name, words...), o.Name)
+		require.NotEmpty(t, i.call(o.Name, words...), o.Name)
 	}
 
-	http.call("steer", "run="+id, "text=Be brief.")
-	decided := http.call("decide", "run="+id, "action=continue", "note=it is right")
+	i.call("steer", "run="+id, "text=Be brief.")
+	decided := i.call("decide", "run="+id, "action=continue", "note=it is right")
 	require.Contains(t, decided["message"], "decided: continue")
-	require.Equal(t, "done", stdio.call("wait", "run="+id)["status"])
+	require.Equal(t, "done", i.call("wait", "run="+id)["status"])
 	journal, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
 	require.NoError(t, err)
-	require.Regexp(t, `"note":"it is right".*"auth":"token inspector"`, string(journal))
+	require.Regexp(t, `"note":"it is right".*"auth":"key `, string(journal))
 	require.Contains(t, string(journal), "Be brief.")
 }
 
@@ -144,21 +133,4 @@ func seqOf(t *testing.T, pass map[string]any) []byte {
 	raw, err := json.Marshal(pass["seq"])
 	require.NoError(t, err)
 	return raw
-}
-
-// serveConsole starts `starter console` and returns its address.
-func serveConsole(t *testing.T, i inspector, starter string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), starter, "console", "--listen", "127.0.0.1:0")
-	cmd.Dir, cmd.Env = i.dir, i.environ
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Wait() }) // the test's context has ended it
-	line, err := bufio.NewReader(out).ReadString('\n')
-	require.NoError(t, err)
-	address := regexp.MustCompile(`http://\S+`).FindString(line)
-	require.NotEmpty(t, address, line)
-	return address
 }
