@@ -1,9 +1,9 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,7 +60,7 @@ func (c Call) Wrap() ([]string, error) {
 	for _, dir := range []string{"/tmp", "/var/tmp", "/dev/shm"} { // on disk: memory would be unlimited
 		args = append(args, "--bind", filepath.Join(c.Delivery, tempFolder), dir)
 	}
-	b := binds{call: c, home: home, at: map[string]bool{}}
+	b := binds{call: c, home: home, at: map[string]bool{}, from: map[string]string{}}
 	if b.hasHome() {
 		args = append(args, "--bind", filepath.Join(c.Delivery, homeFolder), home)
 	}
@@ -175,11 +175,13 @@ func kernelArgs() []string {
 	return args
 }
 
-// binds collects the paths that a call sees in addition; at maps a path to whether it is writable.
+// binds collects the paths that a call sees in addition; at maps a path to whether it is writable, and from to what is
+// shown there, if it is another path.
 type binds struct {
 	call Call
 	home string
 	at   map[string]bool
+	from map[string]string
 }
 
 // hasHome reports whether the home directory can be replaced: it is not part of the system.
@@ -293,32 +295,64 @@ func (b *binds) ofHome() error {
 		for _, name := range row.Read {
 			b.at[filepath.Join(b.home, name)] = false
 		}
+		names := strings.NewReplacer("{work}", unusual.ReplaceAllString(b.call.Work, "-"), "{folder}", Folder(b.call.Work))
 		for _, name := range row.Write {
-			name = strings.ReplaceAll(name, "{work}", unusual.ReplaceAllString(b.call.Work, "-"))
-			if err := b.write(name); err != nil {
+			if err := b.write(names.Replace(name)); err != nil {
 				return err
 			}
 		}
-		for _, name := range row.Copy {
-			if err := copyFile(filepath.Join(b.home, name), filepath.Join(b.call.Delivery, homeFolder, name)); err != nil {
-				return fmt.Errorf("copy %s to the sandbox of a call: %w", name, err)
+		if err := b.conversations(row, names.Replace(row.Root)); err != nil {
+			return err
+		}
+		for name, of := range row.Copies {
+			if err := b.copy(name, of); err != nil {
+				return fmt.Errorf("copy %s to the sandbox of a call: %w", filepath.Join(b.home, name), err)
 			}
 		}
 	}
 	return nil
 }
 
+// conversations shows those of the working directory only.
+func (b *binds) conversations(row Paths, root string) error {
+	if row.Shared != "" {
+		own := row.Shared + "/" + Folder(b.call.Work)
+		if err := b.create(own + "/"); err != nil {
+			return err
+		}
+		at := filepath.Join(b.home, row.Shared)
+		b.at[at], b.from[at] = true, filepath.Join(b.home, own)
+	}
+	root = filepath.Join(b.home, root)
+	if _, err := os.Stat(filepath.Dir(root)); row.Root == "" || b.call.Brief || err != nil {
+		return nil
+	}
+	f, err := os.OpenFile(root, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600) // an earlier call may have left a link
+	if errors.Is(err, os.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(b.call.Work)
+	return errors.Join(err, f.Close())
+}
+
 // write shows a path of the home, and creates it if it is a directory of an existing one.
 func (b *binds) write(name string) error {
-	path := filepath.Join(b.home, name)
-	if first, _, _ := strings.Cut(name, "/"); strings.HasSuffix(name, "/") && !b.call.Brief {
-		if _, err := os.Stat(filepath.Join(b.home, first)); err == nil {
-			if err := os.MkdirAll(path, 0o700); err != nil {
-				return fmt.Errorf("create a directory for the sandbox of a call: %w", err)
-			}
-		}
+	b.at[filepath.Join(b.home, name)] = true
+	return b.create(name)
+}
+
+// create creates a directory of an existing one in the home. The name of a directory ends with a slash.
+func (b *binds) create(name string) error {
+	first, _, _ := strings.Cut(name, "/")
+	if _, err := os.Stat(filepath.Join(b.home, first)); err != nil || !strings.HasSuffix(name, "/") || b.call.Brief {
+		return nil
 	}
-	b.at[path] = true
+	if err := os.MkdirAll(filepath.Join(b.home, name), 0o700); err != nil {
+		return fmt.Errorf("create a directory for the sandbox of a call: %w", err)
+	}
 	return nil
 }
 
@@ -330,14 +364,15 @@ func (b *binds) args() (args []string) {
 	}
 	slices.Sort(paths)
 	for _, path := range paths {
-		if _, err := os.Stat(path); err != nil || !b.at[path] && b.shown(path) {
+		from := cmp.Or(b.from[path], path)
+		if _, err := os.Stat(from); err != nil || !b.at[path] && b.shown(path) {
 			continue
 		}
 		how := "--ro-bind"
 		if b.at[path] {
 			how = "--bind"
 		}
-		args = append(args, how, path, path)
+		args = append(args, how, from, path)
 	}
 	return args
 }
@@ -362,25 +397,4 @@ func within(path, dir string) bool {
 	}
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
-}
-
-// copyFile copies a small file, if it exists.
-func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		return err
-	}
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
 }

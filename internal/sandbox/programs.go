@@ -6,32 +6,45 @@ type Paths struct {
 	Program string   // base name of the program; empty: every call
 	Read    []string // visible, read-only
 	Write   []string // visible and writable; a trailing slash: created if its parent exists
-	Copy    []string // a private copy: changes are lost
 	Strict  bool     // also in mode strict
+
+	// Copies are files of which a call sees a part, in a private copy: changes are lost.
+	Copies map[string]part
+	// Shared is a folder with the conversations of all working directories, which a call sees with its own only:
+	// [Folder] of it on the host. It is created as those of Write are.
+	Shared string
+	// Root is a file in which the program names the working directory of a folder with conversations.
+	Root string
 }
 
 // Programs is the table of all programs. Files that another program of the user executes, such as hooks, skills and
 // settings, are read-only or copies: a call must not change what runs outside of its sandbox. Logins are writable,
-// because a refreshed token replaces the previous one.
+// because a refreshed token replaces the previous one. Servers of MCP, whose settings contain tokens, and conversations
+// and entries of other projects are hidden.
 func Programs() []Paths {
 	return []Paths{
 		{
 			Program: "claude", Strict: true,
 			Read: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/agents",
 				".claude/commands", ".claude/skills", ".claude/plugins", ".claude/hooks", ".claude/output-styles"},
-			Write: []string{".claude/.credentials.json", ".claude/projects/{work}/"},
-			Copy:  []string{".claude.json"},
+			Write:  []string{".claude/.credentials.json", ".claude/projects/{work}/"},
+			Copies: map[string]part{".claude.json": claudeState},
 		},
 		{
 			Program: "codex", Strict: true,
-			Read:  []string{".codex/config.toml", ".codex/AGENTS.md", ".codex/prompts", ".codex/skills", ".codex/rules"},
-			Write: []string{".codex/auth.json", ".codex/sessions/"},
+			Read:   []string{".codex/AGENTS.md", ".codex/prompts", ".codex/skills", ".codex/rules"},
+			Write:  []string{".codex/auth.json"},
+			Copies: map[string]part{".codex/config.toml": codexSettings},
+			Shared: ".codex/sessions",
 		},
 		{
 			Program: "gemini", Strict: true,
-			Read: []string{".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/commands", ".gemini/extensions",
-				".gemini/.env", ".gemini/installation_id", ".gemini/trustedFolders.json"},
-			Write: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/tmp/"},
+			Read: []string{".gemini/GEMINI.md", ".gemini/commands", ".gemini/extensions", ".gemini/.env",
+				".gemini/installation_id"},
+			Write: []string{".gemini/oauth_creds.json", ".gemini/google_accounts.json", ".gemini/tmp/{folder}/"},
+			Copies: map[string]part{".gemini/settings.json": geminiSettings,
+				".gemini/trustedFolders.json": geminiTrust},
+			Root: ".gemini/tmp/{folder}/" + RootFile,
 		},
 		{ // tools and their settings
 			Read: []string{".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes",
@@ -71,3 +84,9 @@ func masked() []string {
 	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssh", "/etc/ssl/private",
 		"/etc/sudoers", "/etc/sudoers.d", "/etc/passbook"}
 }
+
+// RootFile is where gemini names the working directory of a folder of conversations.
+const RootFile = ".project_root"
+
+// Folder returns the name of the folder in which codex and gemini store the conversations of a working directory.
+func Folder(work string) string { return "passbook" + unusual.ReplaceAllString(work, "-") }

@@ -86,7 +86,7 @@ func TestClaudeSeesItsOwnFiles(t *testing.T) {
 	}, seen)
 	copied, err := os.ReadFile(filepath.Join(root, "scratch", homeFolder, ".claude.json"))
 	require.NoError(t, err)
-	require.Equal(t, "{}", string(copied))
+	require.Equal(t, `{"projects":{}}`, string(copied))
 
 	seen, root = wrapped(t, Strict, []string{"GOCACHE=/tmp"}, "tools/bin/claude", files...)
 	project = ".claude/projects/" + unusual.ReplaceAllString(filepath.Join(root, "scratch", "work"), "-")

@@ -25,6 +25,7 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/sandbox"
 )
 
 const (
@@ -85,14 +86,18 @@ func (p Program) find(root *os.Root, id string) (string, error) {
 	if !Valid(id) {
 		return "", fmt.Errorf("find session %q of %s: %w", id, p.Name, ErrID)
 	}
-	pattern := map[string]string{
-		"claude": "projects/*/" + id + ".jsonl",
-		"codex":  "sessions/*/*/*/rollout-*-" + id + ".jsonl",
-		"gemini": "tmp/*/chats/session-*-" + short(id) + ".json*",
-	}[p.Name]
-	found, err := fs.Glob(root.FS(), pattern)
-	if err != nil {
-		return "", fmt.Errorf("find session %s of %s: %w", id, p.Name, err)
+	file := "/*/*/*/rollout-*-" + id + ".jsonl"
+	var found []string
+	for _, pattern := range map[string][]string{
+		"claude": {"projects/*/" + id + ".jsonl"},
+		"codex":  {"sessions" + file, "sessions/*" + file}, // the second: of calls in a sandbox
+		"gemini": {"tmp/*/chats/session-*-" + short(id) + ".json*"},
+	}[p.Name] {
+		names, err := fs.Glob(root.FS(), pattern)
+		if err != nil {
+			return "", fmt.Errorf("find session %s of %s: %w", id, p.Name, err)
+		}
+		found = append(found, names...)
 	}
 	best, size := "", int64(-1) // gemini leaves a second, small file of a session that it continues
 	for _, name := range found {
@@ -118,7 +123,7 @@ func (p Program) Directory(id string) (dir string, err error) {
 		return "", err
 	}
 	if p.Name == "gemini" {
-		of, err := read(root, path.Join(path.Dir(path.Dir(name)), rootFile))
+		of, err := read(root, path.Join(path.Dir(path.Dir(name)), sandbox.RootFile))
 		return strings.TrimSpace(string(of)), err
 	}
 	data, err := read(root, name)
@@ -308,18 +313,15 @@ func (p Program) place(root *os.Root, id, work string) (string, error) {
 	case "claude":
 		return "projects/" + unusual.ReplaceAllString(work, "-") + "/" + id + ".jsonl", nil
 	case "codex":
-		return "sessions/" + day + "rollout-" + at + "-00-" + id + ".jsonl", nil
+		return "sessions/" + sandbox.Folder(work) + "/" + day + "rollout-" + at + "-00-" + id + ".jsonl", nil
 	}
 	dir, err := geminiProject(root, work)
 	return dir + "/chats/session-" + at + "-" + short(id) + ".jsonl", err
 }
 
-// rootFile is where gemini names the working directory of a folder of sessions.
-const rootFile = ".project_root"
-
 // geminiProject returns the folder of the sessions of a working directory, and creates it if there is none.
 func geminiProject(root *os.Root, work string) (string, error) {
-	found, err := fs.Glob(root.FS(), "tmp/*/"+rootFile)
+	found, err := fs.Glob(root.FS(), "tmp/*/"+sandbox.RootFile)
 	if err != nil {
 		return "", err
 	}
@@ -328,8 +330,8 @@ func geminiProject(root *os.Root, work string) (string, error) {
 			return path.Dir(name), nil
 		}
 	}
-	dir := "tmp/passbook-" + short(uuid.NewString())
-	return dir, write(root, dir+"/"+rootFile, []byte(work))
+	dir := "tmp/" + sandbox.Folder(work)
+	return dir, write(root, dir+"/"+sandbox.RootFile, []byte(work))
 }
 
 // short is the part of an id that gemini uses in names.

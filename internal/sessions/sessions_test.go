@@ -43,8 +43,8 @@ func program(t *testing.T, name string) (sessions.Program, string) {
 func TestCopyOfKeptSession(t *testing.T) {
 	for name, at := range map[string]struct{ copy, directory string }{
 		"claude": {".claude/projects/-work-two/ID.jsonl", "/work/one"},
-		"codex":  {".codex/sessions/2000/01/01/rollout-2000-01-01T00-00-00-ID.jsonl", ""},
-		"gemini": {".gemini/tmp/passbook-*/chats/session-2000-01-01T00-00-ID8.jsonl", "/work/one"},
+		"codex":  {".codex/sessions/passbook-work-two/2000/01/01/rollout-2000-01-01T00-00-00-ID.jsonl", ""},
+		"gemini": {".gemini/tmp/passbook-work-two/chats/session-2000-01-01T00-00-ID8.jsonl", "/work/one"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, home := program(t, name)
