@@ -40,10 +40,10 @@ type StartOptions struct {
 type Started struct {
 	RunID     string
 	Directory string
-	Status    run.Status
-	New       bool     // false: the directory already contained this run
-	Resumed   *Resumed // the run was interrupted and continues in a new epoch; nil: it was not
-	Warnings  []string
+	run.ShownStatus
+	New      bool     // false: the directory already contained this run
+	Resumed  *Resumed // the run was interrupted and continues in a new epoch; nil: it was not
+	Warnings []string
 }
 
 // Start starts a run, or finds the run that its directory contains: an interrupted one is resumed, an ended one is left
@@ -57,7 +57,7 @@ func (c *Client) Start(ctx context.Context, o StartOptions) (Started, error) {
 		return Started{}, public(err)
 	}
 	return Started{
-		RunID: st.RunID, Directory: st.Dir.Root, Status: st.Status, New: st.New, Resumed: resumed(st.Reopened),
+		RunID: st.RunID, Directory: st.Dir.Root, ShownStatus: st.Status.Shown(), New: st.New, Resumed: resumed(st.Reopened),
 		Warnings: st.Warnings,
 	}, nil
 }

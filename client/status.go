@@ -17,9 +17,9 @@ type Run struct {
 	Task      string
 	Directory string // empty: on another host, or removed
 
-	// Status is the effective status: what the journal records, combined with what Temporal knows. EffectiveStatus has
-	// both.
-	Status          run.Status
+	// ShownStatus is the effective status: what the journal records, combined with what Temporal knows. EffectiveStatus
+	// has both.
+	run.ShownStatus
 	EffectiveStatus run.EffectiveStatus
 
 	Stage       string
@@ -130,7 +130,7 @@ func fromRow(r operations.Row) Run {
 	}
 	return Run{
 		ID: r.RunID, ThreadID: r.ThreadID, Pipeline: r.Pipeline, Task: r.Task, Directory: r.Directory,
-		Status: r.EffectiveStatus.Status, EffectiveStatus: r.EffectiveStatus,
+		ShownStatus: r.EffectiveStatus.ShownStatus, EffectiveStatus: r.EffectiveStatus,
 		Stage: r.Stage, Passes: r.Settled, PassesTotal: r.Passes,
 		Rounds: r.Rounds, CostUSD: r.CostUSD, Score: r.Score, StartedAt: started, Damage: r.Damage,
 		SourceRun: r.Source, Mode: r.Mode, Checkpoint: r.Checkpoint,

@@ -52,7 +52,7 @@ func TestNextCommandRaisesWhatIsSpent(t *testing.T) {
 	} {
 		s.Status, s.Reason = run.Paused, run.BudgetThreshold
 		c, ok := run.Offers(run.NextCommands(s, run.Situation{
-			EffectiveStatus: run.EffectiveStatus{Status: run.Paused, Liveness: run.LiveOpen}, Dir: "runs/x",
+			EffectiveStatus: run.EffectiveStatus{ShownStatus: run.Paused.Shown(), Liveness: run.LiveOpen}, Dir: "runs/x",
 		}), run.Resume)
 		require.True(t, ok)
 		require.Equal(t, "budget runs/x "+want, strings.Join(c.Steps[0], " "))

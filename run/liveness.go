@@ -13,9 +13,9 @@ const (
 
 // EffectiveStatus combines the recorded status of a run with its liveness. Every tool shows it (requirement 000).
 type EffectiveStatus struct {
-	Status   Status   `json:"status"`   // the status to show
-	Recorded Status   `json:"recorded"` // status in the events
-	Liveness Liveness `json:"liveness"`
+	ShownStatus          // the status to show
+	Recorded    Status   `json:"recorded"` // status in the events
+	Liveness    Liveness `json:"liveness"`
 	// status of the open workflow; the directory may be behind it for a moment, or while its disk is full
 	Live   Status `json:"live,omitempty"`
 	Detail string `json:"detail,omitempty"` // for display: terminated, timed out, connection refused, …
@@ -48,16 +48,16 @@ type Held struct {
 // is closed or gone is interrupted; only the next epoch records that. A run with an open workflow and no events is
 // pending.
 func NewEffectiveStatus(recorded Status, l Liveness, detail string) EffectiveStatus {
-	s := EffectiveStatus{Status: recorded, Recorded: recorded, Liveness: l, Detail: detail}
+	s := EffectiveStatus{ShownStatus: recorded.Shown(), Recorded: recorded, Liveness: l, Detail: detail}
 	if recorded == "" {
-		s.Status, s.Recorded = Unknown, Unknown
+		s.ShownStatus, s.Recorded = Unknown.Shown(), Unknown
 	}
 	if s.Recorded == Unknown && l == LiveOpen {
-		s.Status = Pending
+		s.ShownStatus = Pending.Shown()
 	}
 	open := !s.Recorded.Closed() && s.Recorded != Unknown
 	if open && (l == LiveClosed || l == LiveGone) {
-		s.Status = Interrupted
+		s.ShownStatus = Interrupted.Shown()
 	}
 	return s
 }

@@ -165,7 +165,7 @@ func TestNextCommandsOfProjects(t *testing.T) {
 		s := run.State{RunID: "r1", Status: rule.Parent, Projects: []run.ProjectState{
 			{ProjectRef: run.ProjectRef{Alias: "library"}, Outcome: rule.Outcome},
 		}}
-		at := run.Situation{EffectiveStatus: run.EffectiveStatus{Status: rule.Parent, Liveness: run.LiveOpen}, Dir: "DIR"}
+		at := run.Situation{EffectiveStatus: run.EffectiveStatus{ShownStatus: rule.Parent.Shown(), Liveness: run.LiveOpen}, Dir: "DIR"}
 		switch rule.Outcome {
 		case run.ProjectAsks:
 			s.Questions = []run.Question{{Kind: run.QuestionHandoff, ID: "q1", Trigger: run.TriggerProject,
@@ -181,7 +181,7 @@ func TestNextCommandsOfProjects(t *testing.T) {
 	}
 	for _, status := range []run.Status{run.Done, run.Halted, run.Failed} {
 		s := run.State{RunID: "r1", Status: status, Tree: &run.Blob{Digest: "all"}, Projects: []run.ProjectState{{}}}
-		at := run.Situation{EffectiveStatus: run.EffectiveStatus{Status: status, Liveness: run.LiveClosed}, Dir: "DIR"}
+		at := run.Situation{EffectiveStatus: run.EffectiveStatus{ShownStatus: status.Shown(), Liveness: run.LiveClosed}, Dir: "DIR"}
 		fmt.Fprintf(&table, "%-12s  %s\n", "run "+status, strings.Join(typed(run.NextCommands(s, at)), " | "))
 	}
 	golden(t, "next-commands-of-projects.txt", table.String())

@@ -69,6 +69,15 @@ func (s Status) Class() Class { return s.row().class }
 // RFC returns the status in the words of RFC-0002 (requirement 003 §2).
 func (s Status) RFC() string { return s.row().rfc }
 
+// ShownStatus is a status as every JSON of a run shows it: in both vocabularies.
+type ShownStatus struct {
+	Status    Status `json:"status" jsonschema:"pending: its directory has no event yet"`
+	RFCStatus string `json:"rfc_status" jsonschema:"the status in the words of RFC-0002"`
+}
+
+// Shown returns the status in both vocabularies.
+func (s Status) Shown() ShownStatus { return ShownStatus{s, s.RFC()} }
+
 // Color is the color of the status where it is shown.
 func (s Status) Color() Color { return s.row().color }
 

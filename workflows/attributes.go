@@ -15,10 +15,12 @@ import (
 var (
 	attrPipeline = temporal.NewSearchAttributeKeyKeyword("PassbookPipeline")
 	attrStatus   = temporal.NewSearchAttributeKeyKeyword("PassbookStatus")
-	attrStage    = temporal.NewSearchAttributeKeyKeyword("PassbookStage")
-	attrCost     = temporal.NewSearchAttributeKeyFloat64("PassbookCostUSD")
-	attrScore    = temporal.NewSearchAttributeKeyFloat64("PassbookScore")
-	attrThread   = temporal.NewSearchAttributeKeyKeyword("PassbookThread")
+	// the status in the words of RFC-0002
+	attrRFCStatus = temporal.NewSearchAttributeKeyKeyword("PassbookRFCStatus")
+	attrStage     = temporal.NewSearchAttributeKeyKeyword("PassbookStage")
+	attrCost      = temporal.NewSearchAttributeKeyFloat64("PassbookCostUSD")
+	attrScore     = temporal.NewSearchAttributeKeyFloat64("PassbookScore")
+	attrThread    = temporal.NewSearchAttributeKeyKeyword("PassbookThread")
 	// the run that this one replays, forks or follows up
 	attrSource = temporal.NewSearchAttributeKeyKeyword("PassbookSource")
 )
@@ -27,7 +29,7 @@ var (
 func SearchAttributes() map[string]enumspb.IndexedValueType {
 	all := map[string]enumspb.IndexedValueType{}
 	for _, k := range []temporal.SearchAttributeKey{
-		attrPipeline, attrStatus, attrStage, attrCost, attrScore, attrThread, attrSource,
+		attrPipeline, attrStatus, attrRFCStatus, attrStage, attrCost, attrScore, attrThread, attrSource,
 	} {
 		all[k.GetName()] = k.GetValueType()
 	}
@@ -35,15 +37,22 @@ func SearchAttributes() map[string]enumspb.IndexedValueType {
 }
 
 // InitialSearchAttributes returns the search attributes of a new run.
-func InitialSearchAttributes(start run.RunStart) temporal.SearchAttributes {
-	first := []temporal.SearchAttributeUpdate{
-		attrPipeline.ValueSet(start.Pipeline), attrThread.ValueSet(start.ThreadID),
-		attrStatus.ValueSet(string(run.Pending)),
-	}
-	if from, _ := start.Origin(); from != "" {
+func InitialSearchAttributes(in Input) temporal.SearchAttributes {
+	first := append(in.Options.shown(run.Pending),
+		attrPipeline.ValueSet(in.Start.Pipeline), attrThread.ValueSet(in.Start.ThreadID))
+	if from, _ := in.Start.Origin(); from != "" {
 		first = append(first, attrSource.ValueSet(from))
 	}
 	return temporal.NewSearchAttributes(first...)
+}
+
+// shown are the search attributes of a status.
+func (o Options) shown(s run.Status) []temporal.SearchAttributeUpdate {
+	all := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(string(s))}
+	if o.RFCStatus {
+		all = append(all, attrRFCStatus.ValueSet(s.RFC()))
+	}
+	return all
 }
 
 // publish updates the search attributes when status, stage or score change. Each update is one history event.
@@ -53,7 +62,7 @@ func (e *engine) publish(ctx workflow.Context, before run.State) error {
 		(s.Status == before.Status && s.Phase == before.Phase && sameScore(s.Score, before.Score)) {
 		return nil
 	}
-	updates := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(string(s.Status)), attrCost.ValueSet(s.Total())}
+	updates := append(e.in.Options.shown(s.Status), attrCost.ValueSet(s.Total()))
 	if s.Phase != "" {
 		updates = append(updates, attrStage.ValueSet(s.Phase))
 	}

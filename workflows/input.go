@@ -61,11 +61,12 @@ type Reopen struct {
 
 // Options tune an execution. Zero values are replaced by defaults.
 type Options struct {
-	HeartbeatMS   int64   `json:"heartbeat_ms"`    // a worker is lost after this time without a heartbeat; default 10 s
-	ContinueAfter int     `json:"continue_after"`  // steps in one execution; 0: when the server suggests it
-	TimeScale     float64 `json:"time_scale"`      // multiplies waits before another attempt; default 1
-	Attributes    bool    `json:"attributes"`      // the namespace has the search attributes
-	Turns         bool    `json:"turns,omitempty"` // events are written by the activity of the call that follows them
+	HeartbeatMS   int64   `json:"heartbeat_ms"`         // a worker is lost after this time without a heartbeat; default 10 s
+	ContinueAfter int     `json:"continue_after"`       // steps in one execution; 0: when the server suggests it
+	TimeScale     float64 `json:"time_scale"`           // multiplies waits before another attempt; default 1
+	Attributes    bool    `json:"attributes"`           // the namespace has the search attributes
+	RFCStatus     bool    `json:"rfc_status,omitempty"` // also the one of RFC-0002; earlier starters did not need it
+	Turns         bool    `json:"turns,omitempty"`      // events are written by the activity of the call that follows them
 }
 
 // Snapshot is the state that an execution starts from after continue-as-new or a reopen.

@@ -260,7 +260,7 @@ func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 	}
 	if e.in.Options.Attributes {
-		opts.TypedSearchAttributes = InitialSearchAttributes(in.Input.Start)
+		opts.TypedSearchAttributes = InitialSearchAttributes(*in.Input)
 	}
 	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, opts), Name, *in.Input)
 	w := e.watched()[p.Alias]

@@ -235,18 +235,20 @@ func TestConflictIsReadBack(t *testing.T) {
 // TestSearchAttributesOfARun: a server that accepts the query knows all of them, with their types.
 func TestSearchAttributesOfARun(t *testing.T) {
 	require.Equal(t,
-		"PassbookCostUSD = 0 AND PassbookPipeline = 'no' AND PassbookScore = 0 AND PassbookSource = 'no' AND "+
+		"PassbookCostUSD = 0 AND PassbookPipeline = 'no' AND PassbookRFCStatus = 'no' AND PassbookScore = 0 AND PassbookSource = 'no' AND "+
 			"PassbookStage = 'no' AND PassbookStatus = 'no' AND PassbookThread = 'no'", SearchAttributesQuery())
 	require.Equal(t, enumspb.INDEXED_VALUE_TYPE_DOUBLE, SearchAttributes()["PassbookScore"])
 	start := run.RunStart{Pipeline: "small", ThreadID: "root"}
 	for source, of := range map[string]*run.Source{"": nil, "their-run": {RunID: "their-run", Mode: run.ModeFork}} {
 		start.Source = of
-		a := InitialSearchAttributes(start)
+		a := InitialSearchAttributes(Input{Start: start, Options: Options{RFCStatus: true}})
 		pipelineName, _ := a.GetKeyword(attrPipeline)
 		thread, _ := a.GetKeyword(attrThread)
 		from, _ := a.GetKeyword(attrSource)
 		require.Equal(t, []string{"small", "root", source, "pending"}, []string{pipelineName, thread, from,
 			string(StatusFromAttributes(a))})
+		rfc, _ := a.GetKeyword(attrRFCStatus)
+		require.Equal(t, "pending", rfc)
 	}
 	one, same, other := 1.0, 1.0, 2.0
 	require.Equal(t, []bool{true, true, false, false, false}, []bool{sameScore(nil, nil), sameScore(&one, &same),

@@ -141,7 +141,7 @@ func TestReopenedRunContinuesAsNew(t *testing.T) {
 
 func TestSearchAttributesFollowTheState(t *testing.T) {
 	w := newHarness(t, aLoop)
-	w.in.Options.Attributes = true
+	w.in.Options.Attributes, w.in.Options.RFCStatus = true, true
 	w.agent.scores = []float64{1, 4}
 	published := w.attributes()
 	w.done()
@@ -150,7 +150,7 @@ func TestSearchAttributesFollowTheState(t *testing.T) {
 	for _, e := range w.dir.events(t) {
 		next := run.Apply(s, e)
 		if next.Status != s.Status || next.Phase != s.Phase || e.Kind == run.KindScoreRecorded {
-			want = append(want, publishedOf(string(next.Status), next.Phase, next.Total(), next.Score))
+			want = append(want, publishedOf(string(next.Status)+" "+next.Status.RFC(), next.Phase, next.Total(), next.Score))
 		}
 		s = next
 	}
@@ -170,13 +170,14 @@ func (w *harness) attributes() *[]string {
 	var all []string
 	w.env.OnUpsertTypedSearchAttributes(mock.MatchedBy(func(a temporal.SearchAttributes) bool {
 		status, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStatus"))
+		rfc, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookRFCStatus"))
 		stage, _ := a.GetKeyword(temporal.NewSearchAttributeKeyKeyword("PassbookStage"))
 		cost, _ := a.GetFloat64(temporal.NewSearchAttributeKeyFloat64("PassbookCostUSD"))
 		var score *float64
 		if s, ok := a.GetFloat64(temporal.NewSearchAttributeKeyFloat64("PassbookScore")); ok {
 			score = &s
 		}
-		all = append(all, publishedOf(status, stage, cost, score))
+		all = append(all, publishedOf(status+" "+rfc, stage, cost, score))
 		return true
 	})).Return(nil)
 	return &all

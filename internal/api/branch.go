@@ -10,17 +10,17 @@ import (
 
 // Started is a run that was started, or found.
 type Started struct {
-	RunID     string     `json:"run_id"`
-	Directory string     `json:"directory"`
-	New       bool       `json:"new" jsonschema:"this request started it"`
-	Status    run.Status `json:"status" jsonschema:"pending: its directory has no event yet"`
-	Warnings  []string   `json:"warnings"`
+	RunID     string `json:"run_id"`
+	Directory string `json:"directory"`
+	New       bool   `json:"new" jsonschema:"this request started it"`
+	run.ShownStatus
+	Warnings []string `json:"warnings"`
 
 	Made operations.Started `json:"-"`
 }
 
 func (h Host) started(made operations.Started, warnings []string) Started {
-	s := Started{RunID: made.RunID, Directory: made.Dir.Root, New: made.New, Status: RecordedStatus(made.Dir.Dir),
+	s := Started{RunID: made.RunID, Directory: made.Dir.Root, New: made.New, ShownStatus: RecordedStatus(made.Dir.Dir).Shown(),
 		Made: made, Warnings: append([]string{}, warnings...)}
 	s.Warnings = h.advices(append(s.Warnings, made.Warnings...), made.RunID)
 	return s

@@ -67,7 +67,7 @@ func (h Host) Elsewhere(ctx context.Context, id string, missing error) (RunStatu
 	}
 	s := far.State
 	out := RunStatus{
-		RunID: s.RunID, Pipeline: s.Pipeline, Task: s.Task, Status: far.Effective.Status, Detail: far.Effective.Detail,
+		RunID: s.RunID, Pipeline: s.Pipeline, Task: s.Task, ShownStatus: far.Effective.ShownStatus, Detail: far.Effective.Detail,
 		Means: run.Means(far.Effective.Status, s.Reason), Progress: s.Progress(), CostUSD: s.Total(), Cost: s.CostText(),
 		BudgetUSD: s.Budget.CapUSD, Score: s.Score, StartedAt: s.StartedAt, UpdatedAt: s.TS, Rejected: s.NotApproved(),
 		AvailableActions: []run.Operation{}, Next: []string{}, Host: far.Host, Unavailable: notHere, Advice: advice,

@@ -34,7 +34,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 		s.Lost = projector.Lost(d, s.Now.State)
 	}
 	if s.Now.Tail.Seq == 0 && s.Lost == nil {
-		s.Effective.Status = run.Pending
+		s.Effective.ShownStatus = run.Pending.Shown()
 	}
 	return s, nil
 }

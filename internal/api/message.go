@@ -18,10 +18,10 @@ import (
 
 // Answer is what a run answered.
 type Answer struct {
-	RunID     string     `json:"run_id"`
-	Directory string     `json:"directory"`
-	Status    run.Status `json:"status" jsonschema:"as the directory recorded it when the operation returned"`
-	Message   string     `json:"message" jsonschema:"what the run answered, for people"`
+	RunID           string `json:"run_id"`
+	Directory       string `json:"directory"`
+	run.ShownStatus        // as the directory recorded it when the operation returned
+	Message         string `json:"message" jsonschema:"what the run answered, for people"`
 }
 
 // PauseInput is the input of [Pause].
@@ -105,9 +105,9 @@ func message(ctx context.Context, h Host, name, verb string, m workflows.Message
 
 // answer is an answer with the status that the directory records now.
 func (h Host) answer(d projector.Dir, runID, text string) Answer {
-	a := Answer{RunID: runID, Directory: d.Root, Status: run.Unknown, Message: h.Advice(text, runID)}
+	a := Answer{RunID: runID, Directory: d.Root, ShownStatus: run.Unknown.Shown(), Message: h.Advice(text, runID)}
 	if m, err := d.Meta(); err == nil { // it may be replaced at this moment
-		a.Status = run.Status(m.Status)
+		a.ShownStatus = run.Status(m.Status).Shown()
 	}
 	return a
 }

@@ -13,14 +13,14 @@ import (
 
 // RunStatus is a run at one moment.
 type RunStatus struct {
-	RunID     string     `json:"run_id"`
-	Directory string     `json:"directory"`
-	Pipeline  string     `json:"pipeline"`
-	Task      string     `json:"task"`
-	Status    run.Status `json:"status"`
-	Detail    string     `json:"detail" jsonschema:"the status in words, and what Temporal reports"`
-	Means     string     `json:"means" jsonschema:"what the status means"`
-	Advice    string     `json:"advice" jsonschema:"about the error that paused the run, or its lost directory; or empty"`
+	RunID     string `json:"run_id"`
+	Directory string `json:"directory"`
+	Pipeline  string `json:"pipeline"`
+	Task      string `json:"task"`
+	run.ShownStatus
+	Detail string `json:"detail" jsonschema:"the status in words, and what Temporal reports"`
+	Means  string `json:"means" jsonschema:"what the status means"`
+	Advice string `json:"advice" jsonschema:"about the error that paused the run, or its lost directory; or empty"`
 
 	NeedsInput bool   `json:"needs_input" jsonschema:"the run waits for an answer to the question"`
 	Question   *Asked `json:"question" jsonschema:"the open question; null: none"`
@@ -70,7 +70,7 @@ func Status(ctx context.Context, h Host, in RunInput) (RunStatus, error) {
 func (h Host) status(r view.Run) RunStatus {
 	s, id := r.Now.State, r.Claim.RunID
 	out := RunStatus{
-		RunID: r.Claim.RunID, Directory: r.Directory, Pipeline: s.Pipeline, Task: s.Task, Status: r.Effective.Status,
+		RunID: r.Claim.RunID, Directory: r.Directory, Pipeline: s.Pipeline, Task: s.Task, ShownStatus: r.Effective.ShownStatus,
 		Detail: h.Advice(r.Described(), id), Means: r.Means(), Advice: h.Advice(r.Advice(), id),
 		Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
@@ -184,13 +184,13 @@ func works(r view.Run) bool {
 
 // Diagnosis explains the state of a run.
 type Diagnosis struct {
-	RunID     string               `json:"run_id"`
-	Directory string               `json:"directory"`
-	Status    run.Status           `json:"status"`
-	Means     string               `json:"means"`
-	Why       []string             `json:"why"`
-	Errors    []rundir.ErrorRecord `json:"errors" jsonschema:"the last five"`
-	Next      []string             `json:"next" jsonschema:"what to do, the likeliest first"`
+	RunID     string `json:"run_id"`
+	Directory string `json:"directory"`
+	run.ShownStatus
+	Means  string               `json:"means"`
+	Why    []string             `json:"why"`
+	Errors []rundir.ErrorRecord `json:"errors" jsonschema:"the last five"`
+	Next   []string             `json:"next" jsonschema:"what to do, the likeliest first"`
 }
 
 // Diagnose explains the state of a run and its cause. No server is needed.
@@ -208,7 +208,7 @@ func Diagnose(ctx context.Context, h Host, in RunInput) (Diagnosis, error) {
 		last[i].Message = h.Advice(last[i].Message, r.Claim.RunID)
 	}
 	return Diagnosis{
-		RunID: r.Claim.RunID, Directory: d.Root, Status: r.Effective.Status, Means: r.Means(),
+		RunID: r.Claim.RunID, Directory: d.Root, ShownStatus: r.Effective.ShownStatus, Means: r.Means(),
 		Why: h.advices(r.Causes(), r.Claim.RunID), Errors: append([]rundir.ErrorRecord{}, last...), Next: h.next(r),
 	}, err
 }

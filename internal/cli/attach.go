@@ -215,7 +215,7 @@ func reusedWords(s run.State) string {
 
 // nextAfter returns the next command for a run that was watched.
 func nextAfter(d rundir.Dir, s run.State) string {
-	next := run.NextCommands(s, run.Situation{EffectiveStatus: run.EffectiveStatus{Status: s.Status}, Dir: d.Root})
+	next := run.NextCommands(s, run.Situation{EffectiveStatus: run.EffectiveStatus{ShownStatus: s.Status.Shown()}, Dir: d.Root})
 	c, asks := run.Offers(next, run.Decide)
 	if q, _ := s.Asks(); len(next) > 0 && (!asks || q.Trigger == run.TriggerBlocked) {
 		c = next[0]

@@ -42,7 +42,7 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	var out strings.Builder
 	a := &app{out: &out, settings: config.Settings{StateDir: w.state}}
 	a.printRows(a.callRows(inspection{dir: d.Dir, Run: view.Run{Now: rundir.Now{State: m.State},
-		Effective: run.EffectiveStatus{Status: run.Running}}}, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)))
+		Effective: run.EffectiveStatus{ShownStatus: run.Running.Shown()}}}, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)))
 	require.Regexp(t, `^Running:     writer for \S+ \(attempt 2\)\n             I wri\n$`, out.String())
 
 	tail := tailCalls{a: a, calls: live.Calls{

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -12,10 +13,10 @@ import (
 
 // Started is the JSON of the verbs that start or resume a run.
 type Started struct {
-	RunID     string     `json:"run_id"`
-	Directory string     `json:"directory"`
-	New       bool       `json:"new"`    // the command started it
-	Status    run.Status `json:"status"` // when the command ends; pending: its directory has no event yet
+	RunID           string `json:"run_id"`
+	Directory       string `json:"directory"`
+	New             bool   `json:"new"` // the command started it
+	run.ShownStatus        // when the command ends
 
 	Amended *operations.Amended `json:"amended"` // by run --amend; nil: the run has the definition already
 }
@@ -38,9 +39,6 @@ func (a *app) asJSON(on bool, do func() error) error {
 	if a.started == nil {
 		return err
 	}
-	a.started.Status = run.Pending
-	if m, merr := rundir.At(a.started.Directory).Meta(); merr == nil {
-		a.started.Status = run.Status(m.Status)
-	}
+	a.started.ShownStatus = api.RecordedStatus(rundir.At(a.started.Directory)).Shown()
 	return errors.Join(err, a.json(a.started))
 }

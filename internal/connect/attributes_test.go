@@ -51,7 +51,8 @@ func TestEnsureAttributesWithoutAnOperatorService(t *testing.T) {
 		{"missing", false,
 			"Create them once with an administrator's credentials: `temporal operator search-attribute create -n " +
 				"default --name PassbookCostUSD --type Double " +
-				"--name PassbookPipeline --type Keyword --name PassbookScore --type Double --name PassbookSource " +
+				"--name PassbookPipeline --type Keyword --name PassbookRFCStatus --type Keyword " +
+				"--name PassbookScore --type Double --name PassbookSource " +
 				"--type Keyword --name PassbookStage --type Keyword " +
 				"--name PassbookStatus --type Keyword --name PassbookThread --type Keyword`; on Temporal Cloud: " +
 				"`tcld namespace search-attributes add --namespace default " +

@@ -13,35 +13,35 @@ import (
 
 // Evidence is the record of a run. Times are UTC as in the journal, costs USD.
 type Evidence struct {
-	RunID      string             `json:"run_id"`
-	Task       string             `json:"task"`
-	Pipeline   string             `json:"pipeline"`
-	Definition string             `json:"definition"` // digest
-	Parent     *run.Parent        `json:"parent"`     // the run that this one follows up; null: none
-	Status     run.Status         `json:"status"`     // as recorded
-	Reason     string             `json:"reason"`
-	Limited    *run.Limited       `json:"limited"` // that the run waits for; null: none
-	CreatedAt  string             `json:"created_at"`
-	StartedAt  string             `json:"started_at"`
-	FinishedAt string             `json:"finished_at"` // "": open
-	Epochs     int                `json:"epochs"`
-	Build      string             `json:"build"`
-	Workspace  *rundir.Workspace  `json:"workspace"` // null: none
-	Artifact   *Artifact          `json:"artifact"`  // null: none
-	Inputs     []rundir.InputFile `json:"inputs"`
-	Phases     []Phase            `json:"phases"`
-	Passes     []Pass             `json:"passes"`
-	Reverted   int                `json:"reverted_passes"` // not listed
-	Failures   []Failure          `json:"failed_attempts"`
-	Scores     []Score            `json:"scores"`
-	Decisions  []Decision         `json:"decisions"`
-	Actions    []Action           `json:"interventions"`
-	Spend      Spend              `json:"spend"`
-	Delivery   *Delivery          `json:"delivery"` // null: none
-	Projects   []run.ProjectState `json:"projects,omitempty"`
-	Lanes      []Lane             `json:"lanes,omitempty"` // in the order of the list
-	Damaged    int                `json:"damaged_lines"`
-	History    History            `json:"-"`
+	RunID           string             `json:"run_id"`
+	Task            string             `json:"task"`
+	Pipeline        string             `json:"pipeline"`
+	Definition      string             `json:"definition"` // digest
+	Parent          *run.Parent        `json:"parent"`     // the run that this one follows up; null: none
+	run.ShownStatus                    // as recorded
+	Reason          string             `json:"reason"`
+	Limited         *run.Limited       `json:"limited"` // that the run waits for; null: none
+	CreatedAt       string             `json:"created_at"`
+	StartedAt       string             `json:"started_at"`
+	FinishedAt      string             `json:"finished_at"` // "": open
+	Epochs          int                `json:"epochs"`
+	Build           string             `json:"build"`
+	Workspace       *rundir.Workspace  `json:"workspace"` // null: none
+	Artifact        *Artifact          `json:"artifact"`  // null: none
+	Inputs          []rundir.InputFile `json:"inputs"`
+	Phases          []Phase            `json:"phases"`
+	Passes          []Pass             `json:"passes"`
+	Reverted        int                `json:"reverted_passes"` // not listed
+	Failures        []Failure          `json:"failed_attempts"`
+	Scores          []Score            `json:"scores"`
+	Decisions       []Decision         `json:"decisions"`
+	Actions         []Action           `json:"interventions"`
+	Spend           Spend              `json:"spend"`
+	Delivery        *Delivery          `json:"delivery"` // null: none
+	Projects        []run.ProjectState `json:"projects,omitempty"`
+	Lanes           []Lane             `json:"lanes,omitempty"` // in the order of the list
+	Damaged         int                `json:"damaged_lines"`
+	History         History            `json:"-"`
 }
 
 // History is what only pages show of a run; the JSON does not contain it.

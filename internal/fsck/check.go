@@ -58,7 +58,7 @@ func examine(ctx context.Context, d projector.Dir, o CheckOptions, alone bool) (
 	}
 	x.effective = run.NewEffectiveStatus(x.folded(), liveness(o.EffectiveStatus), o.EffectiveStatus.Detail)
 	if x.stream.lines+x.stream.beyond == 0 {
-		x.effective.Status = run.Pending
+		x.effective.ShownStatus = run.Pending.Shown()
 	}
 	x.judgeStream()
 	if err := x.judgeRecorded(); err != nil {

@@ -17,9 +17,9 @@ import (
 
 // Amended is the result of an amendment.
 type Amended struct {
-	RunID       string       `json:"run_id"`
-	Directory   string       `json:"directory"`
-	Status      run.Status   `json:"status"`
+	RunID     string `json:"run_id"`
+	Directory string `json:"directory"`
+	run.ShownStatus
 	Message     string       `json:"message"`
 	Differences []Difference `json:"differences"` // empty: the run has this definition already
 }
@@ -38,7 +38,7 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, 
 	if err != nil {
 		return Amended{}, err
 	}
-	out := Amended{RunID: claim.RunID, Directory: dir.Root, Status: now.State.Status}
+	out := Amended{RunID: claim.RunID, Directory: dir.Root, ShownStatus: now.State.Status.Shown()}
 	if now.Tail.Seq == 0 {
 		return out, &RefusedError{Verb: workflows.VerbAmend, Why: "the run has not begun: start it with `starter run`",
 			FailedPrecondition: true}
@@ -121,7 +121,7 @@ func (o Operator) unchanged(ctx context.Context, def Definition, dir projector.D
 		return &done, nil, err
 	}
 	m, err := o.amendment(ctx, def, dir, claim, now.State, "run --amend")
-	return &Amended{RunID: claim.RunID, Directory: dir.Root, Status: effective.Status,
+	return &Amended{RunID: claim.RunID, Directory: dir.Root, ShownStatus: effective.ShownStatus,
 		Message: "amended; in force from the new epoch", Differences: all}, &m, err
 }
 

@@ -251,7 +251,7 @@ func Offline(rows []Row, lost []string, f Filter, why string) Listing {
 func (r *Row) setStatus(s run.EffectiveStatus) {
 	s.Turn = cmp.Or(s.Turn, r.EffectiveStatus.Turn)
 	if r.EffectiveStatus = s; !r.begun {
-		r.EffectiveStatus.Status = run.Pending
+		r.EffectiveStatus.ShownStatus = run.Pending.Shown()
 	}
 	if s.Liveness == run.LiveOpen && errors.Is(r.why, fs.ErrNotExist) {
 		r.Damage = ""

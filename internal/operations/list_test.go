@@ -151,7 +151,7 @@ func TestRowAsJSON(t *testing.T) {
 	raw := must(json.Marshal(Row{EffectiveStatus: run.NewEffectiveStatus(run.Running, run.LiveOpen, "")}))(t)
 	require.JSONEq(t,
 		`{"run_id": "", "pipeline": "", "task": "", "thread_id": "",
-		"standing": {"status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
+		"standing": {"status": "running", "rfc_status": "running", "recorded": "running", "liveness": "open"}, "stage": "", "passes_settled": 0,
 		"passes_total": 0, "rounds": 0, "cost_usd": 0, "unknown_calls": 0, "cost_known": "", "not_approved": false,
 		"score": null, "started_at": "", "directory": "", "damage": ""}`, string(raw))
 }

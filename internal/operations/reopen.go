@@ -365,7 +365,7 @@ func (o Operator) target(dir projector.Dir, claim run.Claim, start run.RunStart,
 		Claim:  claim, Start: start, DirQueue: q.Dir, Calls: q.HostCalls,
 		Options: workflows.Options{
 			HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: scale, ContinueAfter: o.Settings.ContinueAfter,
-			Attributes: o.Attributes, Turns: true,
+			Attributes: o.Attributes, RFCStatus: o.Attributes, Turns: true,
 		},
 	}
 	if !HostBound(in.Target.Store) {
@@ -424,7 +424,7 @@ func (o Operator) prepared(ctx context.Context, in workflows.Input) (out workflo
 		opts.Memo["source"], opts.Memo["mode"] = from, mode
 	}
 	if o.Attributes {
-		opts.TypedSearchAttributes = workflows.InitialSearchAttributes(in.Start)
+		opts.TypedSearchAttributes = workflows.InitialSearchAttributes(in)
 	}
 	return in, opts, undo, nil
 }

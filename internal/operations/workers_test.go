@@ -172,7 +172,7 @@ func waitingRun(answer *workflows.HeldAnswer, pending ...*workflowpb.PendingActi
 }
 
 // level is a run that works, and whose directory and workflow agree.
-var level = run.EffectiveStatus{Status: run.Running, Recorded: run.Running, Live: run.Running, Liveness: run.LiveOpen}
+var level = run.EffectiveStatus{ShownStatus: run.Running.Shown(), Recorded: run.Running, Live: run.Running, Liveness: run.LiveOpen}
 
 func TestHeldNamesMissingCapabilities(t *testing.T) {
 	waits := func(queue string, ago time.Duration) *fakeTemporal {

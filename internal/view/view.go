@@ -32,7 +32,7 @@ type Run struct {
 
 // Recorded is a run as its directory alone records it.
 func Recorded(s run.State) Run {
-	return Run{Now: rundir.Now{State: s}, Effective: run.EffectiveStatus{Status: s.Status, Recorded: s.Status}}
+	return Run{Now: rundir.Now{State: s}, Effective: run.EffectiveStatus{ShownStatus: s.Status.Shown(), Recorded: s.Status}}
 }
 
 // Row is one named value. A row without a name continues the one before it.

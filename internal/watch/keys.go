@@ -111,7 +111,7 @@ func (m *model) offered() []action {
 
 // next returns the next commands that have keys.
 func (m *model) next() []run.Command {
-	return run.NextCommands(m.scene.State, run.Situation{EffectiveStatus: run.EffectiveStatus{Status: m.scene.Status}})
+	return run.NextCommands(m.scene.State, run.Situation{EffectiveStatus: run.EffectiveStatus{ShownStatus: m.scene.Status.Shown()}})
 }
 
 func (m *model) resumes() (run.Command, bool) { return run.Offers(m.next(), run.Resume) }
