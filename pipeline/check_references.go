@@ -1,10 +1,15 @@
 package pipeline
 
 import (
+	"cmp"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/pipeline/template"
 )
 
 // checkReferences reports roles, steps and names that stages refer to and that do not exist.
@@ -24,6 +29,41 @@ func (d *decoder) checkReferences(names map[string]*yaml.Node) {
 			}
 		}
 		d.checkConditions(at, s)
+	}
+	for _, r := range d.def.Roles {
+		d.checkValues(r)
+	}
+}
+
+// checkValues reports placeholders of a role's prompt that have no value in any step that uses the prompt.
+func (d *decoder) checkValues(r Role) {
+	prompted := func(name string) bool {
+		other, ok := d.roleNamed(name)
+		return ok && other.Prompt == r.Prompt
+	}
+	used := slices.DeleteFunc(slices.Clone(d.def.Stages), func(s Stage) bool {
+		return !slices.ContainsFunc(s.Steps, func(p Step) bool {
+			return prompted(p.Role) || slices.ContainsFunc(p.Together, prompted)
+		})
+	})
+	src, err := fs.ReadFile(d.folder, cmp.Or(r.Prompt, "."))
+	if len(used) == 0 || err != nil {
+		return // already reported
+	}
+	inSets := slices.ContainsFunc(used, func(s Stage) bool { return s.ForEach != "" })
+	inLanes := slices.ContainsFunc(used, func(s Stage) bool { return s.Each != nil })
+	for _, piece := range template.Scan(string(src)) {
+		stage := ""
+		switch {
+		case piece.Name == "item" && !inLanes:
+			stage = "each"
+		case (piece.Name == "set" || piece.Name == "theme") && !inSets:
+			stage = "for_each: corpus"
+		default:
+			continue
+		}
+		d.found = append(d.found, Problem{File: r.Prompt, Line: piece.Line, What: fmt.Sprintf("%s has no value; use the "+
+			"prompt in a stage with %s, or drop it here", piece.Text, stage)})
 	}
 }
 

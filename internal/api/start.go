@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,6 +137,23 @@ func (h Host) LoadFile(name string) (operations.Definition, error) {
 	return def, err
 }
 
+// CheckPlan reports why no run of a definition can start, as Prepare does, for a run that has a task. What depends on
+// the moment or on flags of the run are warnings: programs in PATH, and the state of its source.
+func (h Host) CheckPlan(ctx context.Context, def operations.Definition) (warnings []string, err error) {
+	def.Task = cmp.Or(def.Task, "any")
+	err = operations.Operator{Settings: h.Settings}.CheckStart(ctx, def,
+		projector.At(filepath.Join(h.Settings.RunRoot, def.Plan.Pipeline)))
+	if source := (*operations.SourceError)(nil); errors.As(err, &source) {
+		warnings, err = append(warnings, "a run would be refused now: "+source.Source+": "+source.Why), nil
+	}
+	if h.Settings.LocalStore() {
+		for _, p := range def.WithoutPrograms(os.Environ()) {
+			warnings = append(warnings, p.String())
+		}
+	}
+	return append(warnings, h.Warnings(ctx, def)...), err
+}
+
 // Warnings are the concerns about a definition that do not prevent a run on this host.
 func (h Host) Warnings(ctx context.Context, def operations.Definition) []string {
 	all := operations.SandboxWarnings(def.Plan, h.Settings, sandbox.Examine())
@@ -162,11 +180,8 @@ func (h Host) Prepare(ctx context.Context, def operations.Definition, dir string
 		return d, closed, err
 	}
 	if _, err := d.Claim(); errors.Is(err, rundir.ErrNoRun) {
-		var env []string // of calls on this host
-		if h.Settings.LocalStore() {
-			env = os.Environ()
-		}
-		return d, nil, operations.CheckStart(ctx, def, d, env)
+		o := operations.Operator{Settings: h.Settings, Environ: os.Environ()}
+		return d, nil, o.CheckStart(ctx, def, d)
 	}
 	return d, nil, nil
 }

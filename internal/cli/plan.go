@@ -22,16 +22,17 @@ func (a *app) plan() *cobra.Command {
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		def, err := a.host().LoadFile(args[0])
-		if err == nil {
-			err = def.CheckWorkspace()
+		if err != nil {
+			return err
 		}
+		warnings, err := a.host().CheckPlan(cmd.Context(), def)
 		if err != nil {
 			return err
 		}
 		if *asJSON {
 			return a.json(def.Plan)
 		}
-		for _, w := range a.host().Warnings(cmd.Context(), def) {
+		for _, w := range warnings {
 			fmt.Fprintln(a.err, "Warning:", w)
 		}
 		return pipeline.WriteTable(a.out, def.Plan)

@@ -119,12 +119,12 @@ func (o Operator) adopts(ctx context.Context, def Definition, p *projectCopy) er
 	if i < 0 {
 		return errOtherProjects
 	}
-	m, err := o.member(def, def.Plan.Projects[i])
-	if err == nil {
-		err = m.sameSource(ctx, p.ref)
+	m, problems := o.member(ctx, def, def.Plan.Projects[i])
+	if len(problems) > 0 {
+		return problems
 	}
 	p.Def = &m.Definition
-	return err
+	return errors.Join(o.allows(m.Plan), m.sameSource(ctx, p.ref))
 }
 
 // copyProject claims the directory of a project, creates its checkout, and returns the input of its run.

@@ -110,20 +110,6 @@ func (d *Definition) Ask(task, source, dirty string) error {
 	return nil
 }
 
-// CheckWorkspace reports a workspace that does not exist, with file and line. A run can have another source.
-func (d Definition) CheckWorkspace() error {
-	w := d.Plan.Workspace
-	if w == nil || w.Dir == "" || d.Home == "" {
-		return nil
-	}
-	if fi, err := os.Stat(filepath.Join(d.Home, filepath.FromSlash(w.Dir))); err == nil && fi.IsDir() {
-		return nil
-	}
-	_, line := pipeline.Locate(d.Source, []string{"workspace", "dir"})
-	return pipeline.Problems{{File: d.Parsed.File, Line: line, What: fmt.Sprintf("workspace.dir names %s, and there "+
-		"is no such folder; create it, correct the path, or run with --source DIR", w.Dir)}}
-}
-
 // Stored are the digests of a run's inputs.
 type Stored struct {
 	Definition string

@@ -1,12 +1,12 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +15,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -48,60 +49,59 @@ type member struct {
 	Definition
 }
 
-// members loads the definitions of a run's projects and checks them and their sources, before anything is created.
-func (o Operator) members(ctx context.Context, def Definition, dir projector.Dir) ([]member, error) {
-	var all []member
+// members loads the definitions of a run's projects, with all problems of these and of their sources.
+func (o Operator) members(ctx context.Context, def Definition) (all []member, problems pipeline.Problems) {
 	for _, p := range def.Plan.Projects {
-		m, err := o.member(def, p)
-		if err == nil {
-			err = CheckStart(ctx, m.Definition, projectDir(dir, p.Alias), o.ownPrograms())
+		m, found := o.member(ctx, def, p)
+		if problems = append(problems, found...); len(found) == 0 {
+			all = append(all, m)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("project %s: %w", p.Alias, err)
-		}
-		all = append(all, m)
 	}
-	return all, nil
+	return all, problems
 }
 
-// member loads the definition of a project. Its source is checked by [CheckSource].
-func (o Operator) member(def Definition, p pipeline.Project) (member, error) {
+// member loads the definition of a project. Uncommitted changes of its source are checked by [CheckSource].
+func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project) (member, pipeline.Problems) {
+	at := []string{"projects", p.Alias, "pipeline"}
 	if def.Home == "" {
-		return member{}, &SourceError{Source: p.Source, Why: "the definition lies in no folder, and its projects do"}
+		return member{}, pipeline.Problems{def.problem(at, "needs a folder, and this definition lies in none")}
 	}
-	d, err := LoadFile(filepath.Join(def.Home, filepath.FromSlash(p.Pipeline)), price.With(o.Settings.Prices)...)
-	if err != nil {
-		return member{}, err
-	}
-	_, line := pipeline.Locate(def.Source, []string{"projects", p.Alias, "pipeline"})
+	file := filepath.Join(filepath.Dir(def.Parsed.File), filepath.FromSlash(p.Pipeline))
+	d, err := LoadFile(file, price.With(o.Settings.Prices)...)
+	var all pipeline.Problems
 	switch {
+	case errors.As(err, &all):
+	case err != nil:
+		all = pipeline.Problems{def.problem(at, err.Error())}
 	case len(d.Plan.Projects) > 0:
-		return member{}, pipeline.Problems{{File: def.Parsed.File, Line: line,
-			What: p.Pipeline + " has projects too; a project's pipeline cannot"}}
+		all = pipeline.Problems{def.problem(at, "names "+p.Pipeline+", which has projects too; a project's pipeline cannot")}
 	case d.Plan.Workspace == nil:
-		return member{}, pipeline.Problems{{File: def.Parsed.File, Line: line,
-			What: p.Pipeline + " has no workspace; a project's pipeline works on one"}}
+		all = pipeline.Problems{def.problem(at, "names "+p.Pipeline+", which has no workspace; a project's pipeline "+
+			"works on one")}
 	case pipeline.PlanOnly(d.Plan.Kind):
-		return member{}, pipeline.Problems{{File: def.Parsed.File, Line: line,
-			What: p.Pipeline + " is of kind " + d.Plan.Kind + "; a project's pipeline changes files"}}
+		all = pipeline.Problems{def.problem(at, "names "+p.Pipeline+", which is of kind "+d.Plan.Kind+
+			"; a project's pipeline changes files")}
 	}
 	source := filepath.FromSlash(p.Source)
 	if !filepath.IsAbs(source) {
 		source = filepath.Join(def.Home, source)
 	}
-	if _, err := os.Stat(source); errors.Is(err, fs.ErrNotExist) {
-		return member{}, &SourceError{Source: source, Why: "it does not exist"}
+	source, err = filepath.EvalSymlinks(source)
+	if err == nil && d.Plan != nil && d.Plan.Workspace != nil && d.Plan.Workspace.Git != "" {
+		_, err = repo.Open(ctx, source)
 	}
-	task := p.Task
-	if task == "" {
-		task = def.Task
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.New("there is no such folder; create it, or correct the path")
 	}
-	if err := d.Ask(task, source, def.Dirty); err != nil {
-		return member{}, err
+	if err != nil {
+		all = append(all, def.problem([]string{"projects", p.Alias, "source"}, fmt.Sprintf("names %s: %v", p.Source, err)))
 	}
-	if err := policyOf(d.Plan, "", run.Budget{CapUSD: d.Plan.Budget.USD}).Allowed(o.Settings,
-		d.Plan.Budget.USD); err != nil {
-		return member{}, err
+	if len(all) > 0 {
+		return member{}, all
+	}
+	d.Task, d.WorkOn = cmp.Or(p.Task, def.Task), source
+	if def.Dirty != "" {
+		d.Dirty, d.Plan.Workspace.Dirty = def.Dirty, def.Dirty
 	}
 	return member{p, d}, nil
 }
@@ -116,9 +116,9 @@ func projectDir(dir projector.Dir, alias string) projector.Dir {
 // an earlier start of the same run has claimed is adopted. begun is to be removed if the run is refused.
 func (o Operator) withProjects(ctx context.Context, def *Definition, dir projector.Dir, claim run.Claim,
 	in workflows.Input) (out workflows.Input, begun []*beginning, err error) {
-	all, err := o.members(ctx, *def, dir)
-	if err != nil {
-		return in, nil, err
+	all, problems := o.members(ctx, *def)
+	if len(problems) > 0 {
+		return in, nil, problems
 	}
 	size := projectSizes{}
 	for _, m := range all {

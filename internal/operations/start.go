@@ -112,14 +112,7 @@ func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) 
 		if err := projector.Usable(dir.Dir); err != nil {
 			return Started{}, err
 		}
-		if err := policyOf(def.Plan, "", run.Budget{CapUSD: def.Plan.Budget.USD}).Allowed(o.Settings,
-			def.Plan.Budget.USD); err != nil {
-			return Started{}, err
-		}
-		if err := CheckStart(ctx, def, dir, o.ownPrograms()); err != nil {
-			return Started{}, err
-		}
-		if _, err := o.members(ctx, def, dir); err != nil {
+		if err := o.CheckStart(ctx, def, dir); err != nil {
 			return Started{}, err
 		}
 		return o.fresh(ctx, def, dir)
@@ -153,7 +146,7 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 	if effective.Liveness == run.LiveOpen || effective.Liveness == run.LiveUnknown && !effective.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "--fresh"}
 	}
-	if err := CheckStart(ctx, def, dir, o.ownPrograms()); err != nil {
+	if err := o.CheckStart(ctx, def, dir); err != nil {
 		return Started{}, err
 	}
 	to, err := dir.Archive(ctx)
@@ -222,7 +215,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		if claim.ConfigHash != def.Plan.ConfigHash {
 			return o.startFresh(ctx, def, dir, claim)
 		}
-		if err := CheckStart(ctx, def, dir, o.ownPrograms()); err != nil {
+		if err := o.CheckStart(ctx, def, dir); err != nil {
 			return st, err
 		}
 		stored, err := upload(ctx, def, dir, claim.Store)
