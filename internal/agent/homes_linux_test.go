@@ -2,6 +2,7 @@ package agent
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,3 +99,36 @@ func TestCallsSeeNothingOfOtherProjects(t *testing.T) {
 	}
 }
 
+// TestSettingsOfTheServiceAreHidden: a worker of the package runs as a separate user, who can read the credentials in
+// /etc/passbook. The test runs again as such a user, with another /etc.
+func TestSettingsOfTheServiceAreHidden(t *testing.T) {
+	const file, inside = "/etc/passbook/environment", "AGENT_TEST_OF_SERVICE"
+	if os.Getenv(inside) == "" {
+		for _, program := range []string{"unshare", "setpriv", "bwrap"} {
+			if _, err := exec.LookPath(program); err != nil {
+				t.Skip(err)
+			}
+		}
+		etc := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(etc, "passbook"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(etc, "passbook", "environment"), []byte("SECRET\n"), 0o600))
+		cmd := exec.Command("unshare", "-U", "--map-user=1000", "--map-group=1000", "--keep-caps", "-m", "sh", "-c",
+			`cp /etc/ld.so.cache "$1"; mount --bind "$1" /etc && exec setpriv --ambient-caps -all --inh-caps -all "$2" \
+				-test.v -test.run "^$3\$"`, "sh", etc, os.Args[0], t.Name())
+		cmd.Env = append(os.Environ(), inside+"=1")
+		out, err := cmd.CombinedOutput()
+		if strings.Contains(string(out), "unshare failed") {
+			t.Skip(string(out))
+		}
+		require.NoError(t, err, string(out))
+		require.Contains(t, string(out), "--- PASS")
+		return
+	}
+	require.Equal(t, 1000, os.Geteuid())
+	require.Equal(t, "SECRET\n", read(t, file))
+	for _, mode := range []string{sandbox.Workspace, sandbox.Strict} {
+		c := confined(t, "cat "+file)
+		c.Sandbox.Mode = mode
+		require.Equal(t, 1, result(t, start(t, c)).Code, read(t, c.Stdout))
+	}
+}

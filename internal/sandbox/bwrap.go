@@ -128,10 +128,7 @@ func systemArgs() (args []string) {
 			args = append(args, "--ro-bind", dir, dir)
 		}
 	}
-	if os.Geteuid() == 0 {
-		args = append(args, maskArgs(masked())...)
-	}
-	return args
+	return append(args, maskArgs(masked())...)
 }
 
 // maskArgs hides files and directories.

@@ -1,5 +1,7 @@
 package sandbox
 
+import "os"
+
 // Paths lists what a program uses below the home directory. Everything else there is hidden: writes go to a private
 // home that is removed with the call.
 type Paths struct {
@@ -79,10 +81,15 @@ func system() []string {
 		"/run/systemd/resolve/stub-resolv.conf", "/run/current-system", "/home/linuxbrew"}
 }
 
-// masked lists what is hidden in them. Only root could read it.
+// masked lists what is hidden in them: the settings of the service, which its user can read, and what only root could
+// read.
 func masked() []string {
-	return []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssh", "/etc/ssl/private",
-		"/etc/sudoers", "/etc/sudoers.d", "/etc/passbook"}
+	service := []string{"/etc/passbook"}
+	if os.Geteuid() != 0 {
+		return service
+	}
+	return append(service, "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/ssh",
+		"/etc/ssl/private", "/etc/sudoers", "/etc/sudoers.d")
 }
 
 // RootFile is where gemini names the working directory of a folder of conversations.
