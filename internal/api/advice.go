@@ -328,7 +328,7 @@ func isVerb(word string) bool {
 
 // subverbs are the second words of commands.
 var subverbs = map[string][]string{
-	"codec": {"key", "serve"}, "console": {"link", "logout", "sessions"}, "demo": {"turns"},
+	"codec": {"key", "serve"}, "console": {"link"}, "demo": {"turns"},
 	"server":   {"start", "stop", "status", "build", "env", "ui", "install", "uninstall"},
 	"snapshot": {"list", "show", "diff", "checkout"}, "store": {"gc"}, "token": {"create", "list", "revoke"},
 }

@@ -153,8 +153,8 @@ func overHTTP(t *testing.T, h api.Host) func(path string) []byte {
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- console.Serve(ctx, console.Options{Host: h, User: "ada", Err: io.Discard},
-			console.Listening{Address: "127.0.0.1:0"}, func(base string) error {
-				ready <- base
+			console.Listening{Address: "127.0.0.1:0"}, func(_, programs string) error {
+				ready <- programs
 				return nil
 			})
 	}()

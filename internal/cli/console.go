@@ -40,7 +40,7 @@ needs no Temporal server; other requests start one if none runs.`,
 			return err
 		}
 		o := console.Options{Host: a.host(), User: own.Name, Err: a.err, Pages: pages.New}
-		return console.Serve(ctx, o, at, func(base string) error {
+		return console.Serve(ctx, o, at, func(base, programs string) error {
 			path, err := login.NewLink(a.settings.StateDir, time.Now())
 			if err != nil {
 				return err
@@ -48,12 +48,12 @@ needs no Temporal server; other requests start one if none runs.`,
 			fmt.Fprintf(a.out, "Console  %s\nLog in   %s\n", base, base+path)
 			fmt.Fprintf(a.out, "         works once, for %d minutes; for another link: %s console link\n",
 				int(login.LinkLife.Minutes()), program())
-			fmt.Fprintf(a.out, "API      %s\n", base+"/openapi.json")
+			fmt.Fprintf(a.out, "API      %s\n", programs+"/openapi.json")
 			fmt.Fprintf(a.out, "         for a token: %s token create NAME --can read\n", program())
 			return nil
 		})
 	}
-	cmd.AddCommand(a.consoleSessions(), a.consoleLogout(), &cobra.Command{
+	cmd.AddCommand(&cobra.Command{
 		Use: "link", Short: "Print another link with which a browser logs in", Args: cobra.NoArgs,
 		Long: `Print another link with which a browser logs in to the console of this state directory. It works once, for
 15 minutes. Who opens it can do what you can do with starter.`,

@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/operations"
 )
 
@@ -85,7 +84,7 @@ func TestJSONShapes(t *testing.T) {
 		"store gc": operations.Collected{},
 		"promote":  operations.Promoted{},
 		"remove":   removal{}, "session": SessionLine{}, "amend": operations.Amended{},
-		"verify": operations.Verified{}, "token list": TokenLine{}, "console sessions": login.Session{}, "run": Started{},
+		"verify": operations.Verified{}, "token list": TokenLine{}, "run": Started{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

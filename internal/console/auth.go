@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"crypto/subtle"
+	"html/template"
 	"net"
 	"net/http"
 	"strings"
@@ -86,8 +87,17 @@ func (s *Server) who(r *http.Request) (id access.Identity, session login.Current
 		t, ok, err := s.tokens.Find(strings.TrimSpace(text))
 		return access.Identity{Name: t.Name, Auth: "token " + t.Name, Can: t.Can}, session, ok, err
 	}
-	session, ok, err = s.logins.Session(r)
-	return access.Identity{Name: s.user, Auth: "key " + s.user, Can: api.CanOperate}, session, ok, err
+	session, ok = s.session(r)
+	return access.Identity{Name: s.user, Auth: "key " + s.user, Can: api.CanOperate}, session, ok, nil
+}
+
+// session returns the session of a browser. Every port of this machine gets the cookies of 127.0.0.1 and localhost, so
+// only requests under another name have one.
+func (s *Server) session(r *http.Request) (login.Current, bool) {
+	if everywhere(r.Host) {
+		return login.Current{}, false
+	}
+	return s.logins.Session(r)
 }
 
 // carries reports whether a request has the CSRF token of its session, in a header or in the form.
@@ -147,11 +157,13 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		refuse(w, newProblem(codeMethod, "a login link is used when a browser opens it"))
 		return
 	}
-	_, known, err := s.logins.Session(r)
-	if err != nil {
-		refuseTo(w, r, s.problemOf(err))
+	if everywhere(r.Host) {
+		page(w, http.StatusForbidden, small{Title: "Log in", Text: template.HTML("Browsers send what they get here to " +
+			"every port of this machine. Open the link that <code>starter console link</code> prints; programs use this " +
+			"address with a token.")})
 		return
 	}
+	_, known := s.session(r)
 	ok, err := s.logins.Use(r.URL.Query().Get("key"))
 	switch {
 	case err != nil:
@@ -167,12 +179,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 			"console link</code> for a new one."})
 		return
 	case ok:
-		cookie, err := s.logins.NewSession(r)
-		if err != nil {
-			refuseTo(w, r, s.problemOf(err))
-			return
-		}
-		http.SetCookie(w, cookie)
+		http.SetCookie(w, s.logins.NewSession(r))
 	}
 	// A redirect would still count as a request of the page with the link, and get no strict cookie.
 	page(w, http.StatusOK, small{Title: "Logged in", Next: "/"})
@@ -180,8 +187,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 
 // logout ends the session of a browser.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
-	if err := s.logins.End(r); err != nil {
-		refuseTo(w, r, s.problemOf(err))
+	if _, err := s.logins.Revoke(access.Session(r.Context())); err != nil {
+		refuseTo(w, r, newProblem(api.CodeNotFound, err.Error()))
 		return
 	}
 	http.SetCookie(w, s.logins.Ended())

@@ -29,9 +29,9 @@ import (
 // Options configure a server.
 type Options struct {
 	Host  api.Host
-	User  string                      // who opens login links
-	Pages func(api.Host) http.Handler // the pages; nil: none
-	Err   io.Writer                   // for errors of the server itself
+	User  string                                       // who opens login links
+	Pages func(api.Host, *login.Sessions) http.Handler // the pages; nil: none
+	Err   io.Writer                                    // for errors of the server itself
 }
 
 // Server answers requests.
@@ -56,14 +56,12 @@ type Server struct {
 
 // newServer returns a server that clients reach at an address.
 func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, error) {
-	book, err := login.Open(o.Host.Settings.StateDir, at.Port(), at.Scheme == "https")
-	if err != nil {
-		return nil, err
-	}
-	s := &Server{user: o.User, base: strings.TrimSuffix(at.String(), "/"), names: names, proxied: proxied, logins: book,
+	s := &Server{user: o.User, base: strings.TrimSuffix(at.String(), "/"), names: names, proxied: proxied,
+		logins: login.Open(o.Host.Settings.StateDir, at.Port(), at.Scheme == "https"),
 		tokens: tokens.In(o.Host.Settings.StateDir), tries: &tries{failed: map[string]failures{}, now: time.Now},
 		ending: make(chan struct{}), errors: slog.New(slog.NewTextHandler(o.Err, nil)),
 		bodyTime: bodyTime, pieceTime: pieceTime}
+	var err error
 	if s.links, err = links.Load(o.Host.Settings); err != nil {
 		return nil, err
 	}
@@ -73,7 +71,7 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 	s.host.Form = &api.Form{Do: "send", Call: requestCall}
 	var shown http.Handler = http.HandlerFunc(welcome)
 	if o.Pages != nil {
-		shown = o.Pages(shared)
+		shown = o.Pages(shared, s.logins)
 	}
 	s.pages = shown
 	mux, err := s.routes(shown)

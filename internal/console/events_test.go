@@ -17,7 +17,7 @@ import (
 // stream opens a stream of the recorded run. next returns its next message, without comments.
 func (d *desk) stream(header string) (r *http.Response, next func() string, end func()) {
 	d.t.Helper()
-	c, err := net.Dial("tcp", d.at)
+	c, err := net.Dial("tcp", d.addr)
 	require.NoError(d.t, err)
 	require.NoError(d.t, c.SetDeadline(time.Now().Add(20*time.Second)))
 	_, err = c.Write([]byte(d.request("GET", "/v1/runs/"+letter+"/events", "Accept: text/event-stream\n"+

@@ -96,13 +96,23 @@ func opensPage(r *http.Request) bool {
 
 // named reports whether a Host header names this server. Its port may differ: it may be forwarded.
 func (s *Server) named(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	host = strings.Trim(name, "[]")
+	return everywhere(host) || slices.ContainsFunc(s.names, func(n string) bool { return strings.EqualFold(n, host) })
+}
+
+// everywhere reports whether a host, with or without a port, is a name by which browsers know every port of their
+// machine.
+func everywhere(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.Trim(host, "[]")
 	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback() ||
-		slices.ContainsFunc(s.names, func(n string) bool { return strings.EqualFold(n, host) })
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // plainPath reports whether a path means what it shows: no dots, empty parts, control characters or encoded slashes.

@@ -68,6 +68,9 @@ func hostileRows() []hostileRow {
 		{"start by who decides", "POST", "/v1/runs", "DECIDER" + inJSON, `{"config":"x.yaml"}`, 403},
 
 		{"forged session", "GET", "/v1/runs", "Cookie: COOKIENAME=00.9999999999.00", "", 401},
+		{"session under a name of all ports", "GET", "/v1/runs", "SESSION\nHost: 127.0.0.1:8400", "", 401},
+		{"session of localhost", "GET", "/v1/runs", "SESSION\nHost: localhost", "", 401},
+		{"login under a name of all ports", "GET", "/login?key=NEWLINK", "Host: [::1]:8400", "", 403},
 		{"session of another console", "GET", "/v1/runs", "OTHERSESSION", "", 401},
 		{"no CSRF token", "POST", aRun + "/pause", "SESSION" + inJSON, "{}", 403},
 		{"form without it", "POST", "/logout", "SESSION\nContent-Type: application/x-www-form-urlencoded", "a=b", 403},
@@ -136,8 +139,7 @@ func TestHostileRequests(t *testing.T) {
 	used := d.link()
 	r, _ := d.raw(d.request("GET", "/login?key="+used, "", ""))
 	require.Equal(t, http.StatusOK, r.StatusCode)
-	second, err := d.s.logins.NewSession(&http.Request{})
-	require.NoError(t, err)
+	second := d.s.logins.NewSession(&http.Request{})
 	listed, err := d.s.tokens.List()
 	require.NoError(t, err)
 	token := d.tokens[api.CanOperate]
@@ -148,7 +150,7 @@ func TestHostileRequests(t *testing.T) {
 		"BASIC", "Authorization: Basic "+token, "OTHERSESSION", "Cookie: "+other.cookie.Name+"="+other.cookie.Value,
 		"SESSION", "Cookie: "+d.cookie.Name+"="+d.cookie.Value, "COOKIENAME", d.cookie.Name,
 		"CSRFVALUE", d.csrf(d.cookie), "OTHERCSRF", d.csrf(second), "CSRF\n", "X-CSRF-Token: "+d.csrf(d.cookie)+"\n",
-		"USEDLINK", used, "HERE", d.at)
+		"USEDLINK", used, "NEWLINK", d.link(), "HERE", d.at)
 	before := d.files()
 	for _, row := range hostileRows() {
 		d.s.tries.failed = map[string]failures{}

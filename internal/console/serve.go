@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base32"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,12 +12,14 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 // Listening is where a server listens.
@@ -33,9 +36,9 @@ func invalid(format string, args ...any) error {
 	return &api.InputError{Err: fmt.Errorf(format, args...)}
 }
 
-// Serve answers requests until ctx ends, and then lets running requests end. It calls ready with the URL as clients see
-// it.
-func Serve(ctx context.Context, o Options, at Listening, ready func(base string) error) error {
+// Serve answers requests until ctx ends, and then lets running requests end. It calls ready with the URL that browsers
+// open, and that for programs, whose system need not resolve the name of the console.
+func Serve(ctx context.Context, o Options, at Listening, ready func(base, programs string) error) error {
 	secure, names, err := at.tls()
 	if err != nil {
 		return err
@@ -58,6 +61,12 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base string)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
+	programs := base.String()
+	if at.Proxy == "" && secure == nil {
+		if base.Host, err = consoleName(o.Host.Settings.StateDir, base.Port()); err != nil {
+			return errors.Join(err, l.Close())
+		}
+	}
 	s, err := newServer(o, base, append(names, base.Hostname()), at.Proxy != "")
 	if err != nil {
 		return errors.Join(err, l.Close())
@@ -66,13 +75,25 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base string)
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	if err := ready(s.base); err != nil {
+	if err := ready(s.base, programs); err != nil {
 		return errors.Join(err, l.Close(), lock.Remove())
 	}
 	if secure != nil {
 		l = tls.NewListener(l, secure)
 	}
 	return errors.Join(s.serve(ctx, l), lock.Remove())
+}
+
+// consoleName returns the host under which browsers open the console of a state directory: a random name, made once.
+// They send cookies of 127.0.0.1 to every port of the machine, and those of this name to who knows it.
+func consoleName(stateDir, port string) (string, error) {
+	key, err := keyfile.File{Path: filepath.Join(stateDir, "console", "name.key"),
+		Replace: "remove it, and start the console again"}.Load()
+	if err != nil {
+		return "", fmt.Errorf("read the name of the console: %w", err)
+	}
+	name := strings.ToLower(base32.StdEncoding.EncodeToString(key)[:10])
+	return net.JoinHostPort(name+".localhost", port), nil
 }
 
 func (s *Server) serve(ctx context.Context, l net.Listener) error {

@@ -61,7 +61,7 @@ func startedIn(t *testing.T, state string, at Listening) (base string, end func(
 	ctx, cancel := context.WithCancel(context.Background())
 	ready, ended := make(chan string, 1), make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, o, at, func(base string) error {
+		ended <- Serve(ctx, o, at, func(base, _ string) error {
 			ready <- base
 			return nil
 		})
@@ -101,7 +101,7 @@ func TestServeRefuses(t *testing.T) {
 		{Listening{Address: "0.0.0.0:0", Proxy: "a.example"}, "without a path"},
 	} {
 		o := Options{Host: api.Host{Settings: config.Settings{StateDir: t.TempDir()}}, Err: io.Discard}
-		err := Serve(t.Context(), o, row.at, func(string) error {
+		err := Serve(t.Context(), o, row.at, func(string, string) error {
 			require.Fail(t, "it listens", row.at)
 			return nil
 		})

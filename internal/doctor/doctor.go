@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"net"
 	"time"
 
 	"github.com/passbook-run/passbook/config"
@@ -65,11 +66,13 @@ type examiner struct {
 	mounts map[string]bool // of the file systems that were inspected
 	status local.Status    // of the background processes
 	from   []string        // environment that the agents are looked for in
+	lookup func(ctx context.Context, host string) ([]string, error)
 }
 
 // Examine runs all checks.
 func Examine(ctx context.Context, o Options) Report {
-	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}, mounts: map[string]bool{}}
+	e := &examiner{Options: o, report: Report{OK: true, Checks: []Check{}}, mounts: map[string]bool{},
+		lookup: net.DefaultResolver.LookupHost}
 	if o.OnlyAgents {
 		op := e.quietly(ctx)
 		if op != nil {
@@ -87,6 +90,7 @@ func Examine(ctx context.Context, o Options) Report {
 		reached = &op
 	}
 	e.browser(ctx)
+	e.consoleName(ctx)
 	e.sandbox(sandbox.Examine())
 	e.awake(ctx)
 	e.agents(ctx, reached)

@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"context"
 	"html"
 	"io"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -70,7 +72,12 @@ func (h *environment) logIn(t *testing.T, c *console) *reader {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
-	b := &reader{t: t, base: c.url, Client: http.Client{Jar: jar}}
+	at, err := url.Parse(c.at)
+	require.NoError(t, err)
+	dial := func(ctx context.Context, network, _ string) (net.Conn, error) { // browsers resolve its name, not all systems
+		return (&net.Dialer{}).DialContext(ctx, network, at.Host)
+	}
+	b := &reader{t: t, base: c.url, Client: http.Client{Jar: jar, Transport: &http.Transport{DialContext: dial}}}
 	answer, err := b.Get(h.loginLink(c))
 	b.page(answer, err)
 	return b

@@ -23,7 +23,8 @@ import (
 type console struct {
 	h     *environment
 	cmd   *exec.Cmd
-	url   string
+	url   string // for browsers
+	at    string // for programs
 	token string
 }
 
@@ -42,11 +43,14 @@ func (h *environment) console(token string) *console {
 	})
 	until(h.t, "the console serves", func() bool {
 		for line := range strings.Lines(string(read(h.t, out.Name()))) {
-			if url, ok := strings.CutPrefix(line, "Console "); ok && strings.HasSuffix(line, "\n") {
+			if url, ok := strings.CutPrefix(line, "Console "); ok {
 				c.url = strings.TrimSpace(url)
 			}
+			if url, ok := strings.CutPrefix(line, "API "); ok && strings.HasSuffix(line, "/openapi.json\n") {
+				c.at = strings.TrimSuffix(strings.TrimSpace(url), "/openapi.json")
+			}
 		}
-		return c.url != ""
+		return c.at != ""
 	})
 	return c
 }
@@ -65,7 +69,7 @@ func (c *console) post(path, key string, body any) (status int, answer map[strin
 	if err != nil {
 		return 0, nil, err
 	}
-	r, err := http.NewRequestWithContext(c.h.t.Context(), http.MethodPost, c.url+path, bytes.NewReader(raw))
+	r, err := http.NewRequestWithContext(c.h.t.Context(), http.MethodPost, c.at+path, bytes.NewReader(raw))
 	if err != nil {
 		return 0, nil, err
 	}

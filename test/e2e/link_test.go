@@ -82,7 +82,7 @@ func TestLinkInANoticeAnswersItsQuestion(t *testing.T) {
 	dir, notices := h.linked()
 	link := linkIn(t, notices, 1)
 	until(t, "the run asks", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
-	p := phone{t, h.console("").url}
+	p := phone{t, h.console("").at}
 	before := len(eventsOf(t, dir))
 	code, page := p.do(http.MethodGet, link, nil)
 	require.Equal(t, http.StatusOK, code, page)

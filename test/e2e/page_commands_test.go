@@ -101,7 +101,7 @@ END
 
 	{page: "docs/console.md", begins: "TOKEN=",
 		before: asks + `starter console --listen 127.0.0.1:0 > served & CONSOLE=$!; trap "kill $CONSOLE" EXIT
-			until URL=$(sed -n 's/^Console *//p' served | grep .); do sleep 0.05; done`,
+			until URL=$(sed -n 's,^API *\(http.*\)/openapi.json,\1,p' served | grep .); do sleep 0.05; done`,
 		replace: []string{"http://127.0.0.1:8400", "$URL", "asks/pipeline.yaml", "'$PWD'/asks/pipeline.yaml"},
 		want:    []string{`"needs_input":true`, "decided: continue", `"kind":"phase_handoff.decided"`, "is revoked"}},
 	{page: "docs/console.md", begins: "starter console --listen", notRun: "internal/console tests it"},

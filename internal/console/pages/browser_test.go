@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	chrome "github.com/passbook-run/passbook/internal/browser/tab"
-	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -155,11 +154,8 @@ func stored(t *testing.T, d *desk) map[string]string {
 	done.write(d.root)
 	other := asking(t, fourth, morning.Add(3*time.Minute))
 	other.write(d.root)
-	book, err := login.Open(d.state, "8400", false)
-	require.NoError(t, err)
 	for range 2 {
-		_, err = book.NewSession(&http.Request{Header: http.Header{"User-Agent": {"Firefox/140.0 Linux " + evil}}, RemoteAddr: evil})
-		require.NoError(t, err)
+		d.logins.NewSession(&http.Request{Header: http.Header{"User-Agent": {"Firefox/140.0 Linux " + evil}}, RemoteAddr: evil})
 	}
 	d.session = "of this browser"
 	id := "/runs/" + first

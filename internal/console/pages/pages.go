@@ -23,6 +23,7 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/form"
+	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
@@ -45,13 +46,15 @@ type site struct {
 
 	streams streams
 	now     func() time.Time
+	logins  *login.Sessions
 }
 
 // New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/start", "/sessions" and "/static".
 //
 // Its method End ends what continues after requests, when the server ends.
-func New(h api.Host) http.Handler {
+func New(h api.Host, logins *login.Sessions) http.Handler {
 	s := newSite(h)
+	s.logins = logins
 	return &Handler{s.routes(), s}
 }
 

@@ -21,8 +21,7 @@ func (s *site) sessions(r *http.Request) (view, error) {
 	if !browser(r) {
 		return view{}, &missingError{what: "page " + r.URL.Path}
 	}
-	all, err := login.List(s.h.Settings.StateDir, s.now())
-	return view{name: "sessions", title: "Browsers", body: loggedIn{all, access.Session(r.Context())}}, err
+	return view{name: "sessions", title: "Browsers", body: loggedIn{s.logins.List(), access.Session(r.Context())}}, nil
 }
 
 // logOut ends the session of another browser.
@@ -31,7 +30,7 @@ func (s *site) logOut(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, &missingError{what: "page " + r.URL.Path})
 		return
 	}
-	ended, err := login.Revoke(s.h.Settings.StateDir, r.PathValue("session"), s.now())
+	ended, err := s.logins.Revoke(r.PathValue("session"))
 	if err != nil {
 		s.fail(w, r, &api.InputError{Err: err})
 		return

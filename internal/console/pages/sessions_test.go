@@ -6,21 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/passbook-run/passbook/internal/console/login"
 )
 
 // TestBrowsersAreLoggedOutOneByOne: the page offers every session but its own. A client without one does not see it.
 func TestBrowsersAreLoggedOutOneByOne(t *testing.T) {
 	d := newDesk(t)
-	book, err := login.Open(d.state, "8400", false)
-	require.NoError(t, err)
 	for range 2 {
-		_, err := book.NewSession(&http.Request{})
-		require.NoError(t, err)
+		d.logins.NewSession(&http.Request{})
 	}
-	all, err := login.List(d.state, book.Now())
-	require.NoError(t, err)
+	all := d.logins.List()
 	own, other := all[0].ID, all[1].ID
 	code, _ := d.get("/sessions")
 	require.Equal(t, http.StatusNotFound, code, "without a session")
