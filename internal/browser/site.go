@@ -1,14 +1,16 @@
 package browser
 
 import (
+	"crypto/rand"
 	"fmt"
 	"net"
 	"net/http"
 )
 
-// site serves one page at a loopback address.
+// site serves one page at a loopback address, under a random path: other users of the machine can reach the port.
 type site struct {
 	addr   string // 127.0.0.1:port
+	path   string
 	server *http.Server
 }
 
@@ -18,17 +20,17 @@ func serve(html []byte) (*site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("serve the page on the loopback interface: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+	mux, path := http.NewServeMux(), "/"+rand.Text()+"/"
+	mux.HandleFunc("GET "+path+"{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-store")
 		_, _ = w.Write(html)
 	})
-	s := &site{addr: l.Addr().String(), server: &http.Server{Handler: mux}}
+	s := &site{addr: l.Addr().String(), path: path, server: &http.Server{Handler: mux}}
 	go func() { _ = s.server.Serve(l) }() // ends with close
 	return s, nil
 }
 
-func (s *site) url() string { return "http://" + s.addr + "/" }
+func (s *site) url() string { return "http://" + s.addr + s.path }
 
 func (s *site) close() { _ = s.server.Close() }

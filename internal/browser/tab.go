@@ -35,7 +35,7 @@ func (b *chromium) shootSize(size Size, kinds []string) (Result, error) {
 	defer fail(nil)
 	ctx, cancel := chromedp.NewContext(crash, chromedp.WithNewBrowserContext())
 	defer cancel()
-	g := &requestFilter{ctx: ctx, origin: b.site.url(), fail: fail}
+	g := &requestFilter{ctx: ctx, origin: "http://" + b.site.addr + "/", fail: fail}
 	if err := chromedp.Listen(ctx, g.handle); err != nil {
 		return Result{}, fmt.Errorf("open a window: %w", err)
 	}
