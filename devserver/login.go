@@ -1,10 +1,8 @@
 package main
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,8 +12,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -24,17 +22,18 @@ import (
 const (
 	loginPath   = "/login"
 	sessionLife = 365 * 24 * time.Hour
-	secretSize  = 32
 )
 
-// login lets a browser in that opened a one-time link, and recognizes it by a signed cookie. Links are files of a
-// folder that only the owner writes: links/SHA-256 of the token, with the time of expiry. The first request with the
-// token removes its file. The secret that signs cookies is kept, so a browser stays logged in when the server restarts.
+// login lets a browser in that opened a one-time link, and recognizes it by a cookie. Links are files of a folder that
+// only the owner writes: links/SHA-256 of the token, with the time of expiry. The first request with the token removes
+// its file. Sessions are in memory and end with the server.
 type login struct {
 	dir    string
 	cookie string // its name; cookies are shared by all ports of a host
-	secret []byte
 	now    func() time.Time
+
+	mu    sync.Mutex
+	until map[[sha256.Size]byte]time.Time // by the digest of the cookie
 }
 
 func newLogin(dir, address string) (*login, error) {
@@ -42,35 +41,7 @@ func newLogin(dir, address string) (*login, error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the login: %w", err)
 	}
-	l := &login{dir: dir, cookie: "passbook_ui_" + port, now: time.Now}
-	if l.secret, err = secretIn(filepath.Join(dir, "secret")); err != nil {
-		return nil, fmt.Errorf("set up the login: %w", err)
-	}
-	return l, nil
-}
-
-// secretIn returns the secret of a file that only the owner can read, or makes one.
-func secretIn(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	if err == nil && info.Mode().Perm()&0o077 == 0 {
-		if secret, err := os.ReadFile(file); err != nil || len(secret) == secretSize {
-			return secret, err
-		}
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
-	secret := make([]byte, secretSize)
-	if _, err := rand.Read(secret); err != nil {
-		return nil, err
-	}
-	if err := os.WriteFile(file+".new", secret, 0o600); err != nil {
-		return nil, err
-	}
-	return secret, os.Rename(file+".new", file)
+	return &login{dir: dir, cookie: "passbook_ui_" + port, now: time.Now, until: map[[sha256.Size]byte]time.Time{}}, nil
 }
 
 // require refuses requests without a session.
@@ -107,11 +78,7 @@ func (l *login) handle(c echo.Context) error {
 			"<code>starter server ui</code> for a new one.")
 	}
 	if ok {
-		session, err := l.session()
-		if err != nil {
-			return err
-		}
-		c.SetCookie(&http.Cookie{Name: l.cookie, Value: session, Path: "/", MaxAge: int(sessionLife.Seconds()),
+		c.SetCookie(&http.Cookie{Name: l.cookie, Value: l.session(), Path: "/", MaxAge: int(sessionLife.Seconds()),
 			HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	}
 	// A redirect would still count as a request of the page with the link, and get no strict cookie.
@@ -139,20 +106,13 @@ func (l *login) use(token string) (bool, error) {
 	return err == nil && l.now().Before(until), nil
 }
 
-// session returns the value of a cookie: a random id, the time of expiry, and their signature.
-func (l *login) session() (string, error) {
-	id := make([]byte, 16)
-	if _, err := rand.Read(id); err != nil {
-		return "", err
-	}
-	claims := hex.EncodeToString(id) + "." + strconv.FormatInt(l.now().Add(sessionLife).Unix(), 10)
-	return claims + "." + l.sign(claims), nil
-}
-
-func (l *login) sign(claims string) string {
-	m := hmac.New(sha256.New, l.secret)
-	m.Write([]byte(l.cookie + "." + claims))
-	return hex.EncodeToString(m.Sum(nil))
+// session begins a session, and returns the value of its cookie.
+func (l *login) session() string {
+	value := rand.Text()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until[sha256.Sum256([]byte(value))] = l.now().Add(sessionLife)
+	return value
 }
 
 // knows reports whether a request has the cookie of a session.
@@ -161,13 +121,9 @@ func (l *login) knows(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
-	at := strings.LastIndexByte(cookie.Value, '.')
-	if at < 0 || subtle.ConstantTimeCompare([]byte(l.sign(cookie.Value[:at])), []byte(cookie.Value[at+1:])) != 1 {
-		return false
-	}
-	_, expiry, _ := strings.Cut(cookie.Value[:at], ".")
-	until, err := strconv.ParseInt(expiry, 10, 64)
-	return err == nil && l.now().Unix() < until
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now().Before(l.until[sha256.Sum256([]byte(cookie.Value))])
 }
 
 // localPath returns a path of this server; a link must not lead elsewhere.

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -63,7 +62,7 @@ func (v visitor) get(path string, pairs ...string) int {
 
 const apiPath, pagePath = "/api/v1/namespaces/book/workflows", "/namespaces/book/workflows"
 
-// TestWebUINeedsALogin follows a browser: refused, logged in by a link once, and still logged in after a restart.
+// TestWebUINeedsALogin follows a browser: refused, logged in by a link once, and logged out by a restart.
 func TestWebUINeedsALogin(t *testing.T) {
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer sesame" {
@@ -111,15 +110,12 @@ func TestWebUINeedsALogin(t *testing.T) {
 	require.Contains(t, body, "starter server ui")
 	link(t, dir, "late", -time.Second)
 	require.Equal(t, http.StatusForbidden, stranger.get("/login?token=late"), "the link has expired")
-	info, err := os.Stat(filepath.Join(dir, "secret"))
-	require.NoError(t, err)
-	require.Equal(t, fs.FileMode(0o600), info.Mode().Perm())
 	t.Run("origins", func(t *testing.T) { testOrigins(t, in) })
 	t.Run("codec", func(t *testing.T) { testCodec(t, in) })
 
 	require.Zero(t, c.stop(syscall.SIGTERM))
 	in.ui = launch(t, append(args, "--ui-port", u.Port())...).UI
-	require.Equal(t, http.StatusOK, in.get(apiPath), "logged in after a restart")
+	require.Equal(t, http.StatusUnauthorized, in.get(apiPath), "a program at its address may have the cookie")
 }
 
 func cookieOf(resp *http.Response, name string) *http.Cookie {
@@ -174,28 +170,20 @@ func testCodec(t *testing.T, in visitor) {
 	require.NotContains(t, body, "sesame")
 }
 
-func TestSessionsExpireAndBelongToASecret(t *testing.T) {
-	dir := t.TempDir()
-	l, err := newLogin(dir, "127.0.0.1:1")
+func TestSessionsExpire(t *testing.T) {
+	l, err := newLogin(t.TempDir(), "127.0.0.1:1")
 	require.NoError(t, err)
-	value, err := l.session()
-	require.NoError(t, err)
+	value := l.session()
 	with := func(value string) *http.Request {
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.AddCookie(&http.Cookie{Name: l.cookie, Value: value})
 		return r
 	}
 	require.True(t, l.knows(with(value)))
-	require.False(t, l.knows(with(strings.Replace(value, ".", ".9", 1))), "a later expiry")
 	require.False(t, l.knows(with("")))
 	require.False(t, l.knows(httptest.NewRequest(http.MethodGet, "/", nil)))
 	l.now = func() time.Time { return time.Now().Add(sessionLife + time.Second) }
 	require.False(t, l.knows(with(value)), "it has expired")
-	l.now = time.Now
-	require.NoError(t, os.Chmod(filepath.Join(dir, "secret"), 0o644))
-	other, err := newLogin(dir, "127.0.0.1:1")
-	require.NoError(t, err)
-	require.False(t, other.knows(with(value)), "a secret that others could read is replaced")
 }
 
 func TestLoginRedirectsStayLocal(t *testing.T) {

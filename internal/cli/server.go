@@ -43,7 +43,7 @@ func (a *app) serverUI() *cobra.Command {
 	return &cobra.Command{
 		Use: "ui", Short: "Print a one-time link that logs a browser into the Web UI", Args: cobra.NoArgs,
 		Long: fmt.Sprintf(`Print a link to the Web UI of the embedded server. It can be opened once, within %.0f hours.
-The browser stays logged in for a year, also when the server restarts.`, local.LinkLife.Hours()),
+The browser stays logged in until the server ends.`, local.LinkLife.Hours()),
 		RunE: func(*cobra.Command, []string) error {
 			st, err := local.Read(a.settings.StateDir)
 			if err != nil {

@@ -13,7 +13,7 @@
 //	<state>/server/server.json    the server that runs or ran last; the next one reuses its ports
 //	<state>/server/server.log     its output over all starts
 //	<state>/server/certs/         keys and certificates of server and clients, see package certs
-//	<state>/server/ui/            the login of the Web UI: links that can be opened, the secret that signs cookies
+//	<state>/server/ui/            the login of the Web UI: links that can be opened
 //	<state>/server/temporal-1.32.db   its database, one for each minor version, never migrated
 //	<state>/worker/worker.json    the worker that a starter started
 //	<state>/worker/ready-PID.json a polling worker, written by that worker
