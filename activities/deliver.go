@@ -59,6 +59,11 @@ func (a *Activities) deliver(ctx context.Context, in contract.DeliverInput,
 	if in.DryRun {
 		return d.res, nil
 	}
+	if len(d.converted) > 0 {
+		d.decline("the run changes .gitattributes so that git stores other bytes of these files than those that were "+
+			"judged: have the run undo that change, or skip the delivery", d.converted)
+		return d.res, nil
+	}
 	return d.res, d.deliver(ctx)
 }
 
@@ -69,6 +74,8 @@ type delivery struct {
 	source *repo.Repo
 	patch  []byte
 	res    contract.DeliverResult
+
+	converted []string // files that git has stored with other bytes than those that were judged
 
 	prepare bool // only check that the changes can be delivered
 }
@@ -88,7 +95,14 @@ func (d *delivery) findChanges(ctx context.Context) error {
 		return err
 	}
 	d.res.Files = len(repo.Paths(changes))
-	d.patch, err = accepted.Patch(ctx, d.to.Paths...)
+	if d.patch, err = accepted.Patch(ctx, d.to.Paths...); err != nil {
+		return err
+	}
+	all, err := accepted.Changes(ctx)
+	if err != nil {
+		return err
+	}
+	d.converted, err = d.w.Converted(ctx, d.in.Workspace.Base, commit, all)
 	return err
 }
 

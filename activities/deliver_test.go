@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -306,4 +307,26 @@ func TestDeliverManyPaths(t *testing.T) {
 	require.True(t, res.Delivered, res.Reason)
 	require.Equal(t, 850, res.Files)
 	require.Equal(t, 850, strings.Count(h.git("ls-tree", "-r", "--name-only", res.Commit), long+"/0"))
+}
+
+// TestBytesThatWereNotJudgedAreNotDelivered: an agent adds attributes with which git stores other bytes than those in
+// the checkout, which were judged. The delivery asks, and names the files.
+func TestBytesThatWereNotJudgedAreNotDelivered(t *testing.T) {
+	for name, row := range map[string]struct{ attribute, judged string }{
+		"ident":    {"ident", "$Id: judged $\n"},
+		"eol":      {"text eol=crlf", "a\r\n"},
+		"encoding": {"working-tree-encoding=UTF-16LE", "a\x00\n\x00"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "answer", resultBranch, resultBranch)
+			files := map[string]string{".gitattributes": "a.txt " + row.attribute + "\n", ".gitignore": "*.log\n",
+				"a.txt": row.judged, "b.txt": "b2\n", "gone.txt": "g\n"}
+			h.carry(files)
+			res := h.declined("a.txt")
+			require.Contains(t, res.Reason, ".gitattributes")
+			files[".gitattributes"] = "*.png binary\n"
+			h.carry(files)
+			require.Equal(t, strconv.Itoa(len(row.judged)), h.git("cat-file", "-s", h.delivered("").Commit+":a.txt"))
+		})
+	}
 }

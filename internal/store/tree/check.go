@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -96,6 +97,29 @@ func checkPath(path string) error {
 
 // isGit reports whether a name is git's on any file system.
 func isGit(name string) bool { return strings.EqualFold(name, ".git") }
+
+// ignorable are characters that HFS+ leaves out of a name.
+const ignorable = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
+
+// refusedByGit reports whether git adds no file of this name, because another file system takes it for git's own, or a
+// link for .gitmodules.
+func refusedByGit(name string, link bool) bool {
+	plain := strings.ToLower(strings.Map(func(r rune) rune {
+		if strings.ContainsRune(ignorable, r) {
+			return -1
+		}
+		return r
+	}, name))
+	names := []string{plain}
+	for part := range strings.SplitSeq(strings.ToLower(name), `\`) { // NTFS ends a name before a colon, dots and spaces
+		part, _, _ = strings.Cut(part, ":")
+		names = append(names, strings.TrimRight(part, ". "))
+	}
+	return slices.ContainsFunc(names, func(n string) bool {
+		return n == ".git" || n == "git~1" ||
+			link && (n == ".gitmodules" || strings.HasPrefix(n, "gitmod~") || strings.HasPrefix(n, "gi7eba~"))
+	})
+}
 
 // checkLink accepts a target inside the tree: relative, with steps up only at the beginning. A later step up could
 // start from the target of another symlink.

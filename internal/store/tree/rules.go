@@ -31,6 +31,7 @@ const (
 	ReasonSecret  Reason = "secret"  // its name looks like that of a secret
 	ReasonOutside Reason = "outside" // a symlink that points out of the tree
 	ReasonSpecial Reason = "special" // a socket, device or pipe
+	ReasonName    Reason = "name"    // git adds no file of its name
 )
 
 // secrets are ignore patterns for files in which programs store secrets.
@@ -147,6 +148,8 @@ func (s sieve) out(root *os.Root, path string, info fs.FileInfo) (Reason, error)
 		return ReasonSecret, nil
 	case kind&^(fs.ModeDir|fs.ModeSymlink) != 0:
 		return ReasonSpecial, nil
+	case refusedByGit(base(path), kind == fs.ModeSymlink):
+		return ReasonName, nil
 	case kind != fs.ModeSymlink || !s.rules.SkipOutside:
 		return "", nil
 	}

@@ -203,7 +203,7 @@ func TestCheckoutStaysBelowItsFolder(t *testing.T) {
 func TestOmittedParts(t *testing.T) {
 	dir := t.TempDir()
 	lay(t, dir, file(".git/HEAD", "h"), file("sub/.git", "gitdir: elsewhere"), file("sub/.env", "KEY=1"),
-		file(".env.example", "KEY="), file("server.pem", "p"),
+		file(".env.example", "KEY="), file("server.pem", "p"), file("git~1", "g"), file("sub/.git /config", "c"),
 		file("out/x", "x"), file("deep/out/x", "x"), file("a.log", "l"), file("kept.log", "l"),
 		link("away", "/etc/passwd"), file("src", "s"))
 	socket := must(net.Listen("unix", filepath.Join(dir, "socket")))(t)
@@ -215,11 +215,13 @@ func TestOmittedParts(t *testing.T) {
 		{Path: ".git", Folder: true, Reason: tree.ReasonGit},
 		{Path: "a.log", Reason: tree.ReasonIgnored},
 		{Path: "away", Reason: tree.ReasonOutside},
+		{Path: "git~1", Reason: tree.ReasonName},
 		{Path: "out", Folder: true, Reason: tree.ReasonIgnored},
 		{Path: "server.pem", Reason: tree.ReasonSecret},
 		{Path: "socket", Reason: tree.ReasonSpecial},
 		{Path: "sub/.env", Reason: tree.ReasonSecret},
 		{Path: "sub/.git", Reason: tree.ReasonGit},
+		{Path: "sub/.git ", Folder: true, Reason: tree.ReasonName},
 	}, saved.Skipped)
 	require.Equal(t, []string{".env.example", "deep", "deep/out", "deep/out/x", "kept.log", "src", "sub"},
 		paths(saved.Tree))
