@@ -57,6 +57,7 @@ type Config struct {
 	Client        client.Client                         // reads histories to rebuild a lost directory
 	Converter     converter.DataConverter               // of the client; nil: payloads are not encrypted
 	Sandbox       config.Sandbox                        // what restricts agents and commands
+	Programs      []string                              // of agents, that the settings allow; empty: all
 	PerDay        config.PerDay                         // what all calls of the host may use on one day
 	AtOnce        config.AtOnce                         // how many calls of the host run at the same time
 	Server        string                                // of Client, with the namespace; for the host's queue of calls

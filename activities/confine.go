@@ -11,18 +11,27 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/floor"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// confine decides what restricts a call, and configures its command. A sandbox that was asked for and is not possible
-// here refuses the command.
-func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipeline.Agent, runID,
-	dir string) sandbox.Held {
+// floor is what the settings of this host allow to every process of a run.
+func (a *Activities) floor() floor.Floor {
+	return floor.On(a.cfg.Sandbox, a.cfg.Programs, a.cfg.StateDir, a.offers())
+}
+
+// confine decides what restricts a process of a run, and configures its command. What the process asks for beyond the
+// settings, and no operator confirmed, refuses the command, and so does a sandbox that is not possible here.
+func (a *Activities) confine(ctx context.Context, cmd *agent.Command, c pipeline.Confinement, asks floor.Request,
+	runID, dir string) sandbox.Held {
 	host := a.offers()
 	held, err := sandbox.Decide(sandbox.Request{
-		Mode: ag.Sandbox, Default: a.cfg.Sandbox.Mode, Network: ag.Network,
+		Mode: c.Sandbox, Default: a.cfg.Sandbox.Mode, Network: c.Network,
 	}, host)
+	if err == nil {
+		err = a.floor().Allow(asks)
+	}
 	if err != nil {
 		cmd.Refused = err
 		return held
@@ -38,7 +47,7 @@ func (a *Activities) confine(ctx context.Context, cmd *agent.Command, ag pipelin
 		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: append([]string{a.cfg.StateDir, a.cfg.Scratch},
 			a.runFolder(runID)...),
 	}
-	if isScripted(ag) { // its files of faults and calls are named by variables
+	if len(asks.Argv) > 0 && asks.Argv[0] == pipeline.Scripted { // its files of faults and calls are named by variables
 		for _, name := range scripted.EnvNames() {
 			if file := environ.Value(cmd.Environ(), name); file != "" {
 				cmd.Sandbox.Write = append(cmd.Sandbox.Write[:len(cmd.Sandbox.Write):len(cmd.Sandbox.Write)],

@@ -1,13 +1,18 @@
 package activities
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/floor"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -76,6 +81,40 @@ func TestRunsAreHidden(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(h.acts.cfg.StateDir, "runs", "run-1"), []byte("/work/runs/a\n"), 0o600))
 	h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap"} }
 	var cmd agent.Command
-	h.acts.confine(t.Context(), &cmd, pipeline.Agent{}, "run-1", h.dir)
+	h.acts.confine(t.Context(), &cmd, pipeline.Confinement{}, floor.Request{}, "run-1", h.dir)
 	require.Contains(t, cmd.Sandbox.Hidden, "/work/runs")
+}
+
+// A process outside the settings starts only after an operator of this host confirmed it, whatever started the run.
+func TestProcessesStayInTheSettings(t *testing.T) {
+	none := pipeline.Confinement{Sandbox: sandbox.None}
+	notified := pipeline.Notify{Run: []string{"true"}, Timeout: 10 * time.Second, Confinement: none}
+	for name, start := range map[string]func(h *harness) error{
+		"agent": func(h *harness) error {
+			if res := h.result(); res.Outcome != run.CategoryOK {
+				return errors.New(res.Message)
+			}
+			return nil
+		},
+		"command of a receiver": func(h *harness) error {
+			return h.acts.notifyCommand(h.t.Context(), notified, contract.NotifyInput{}, "", nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "answer")
+			h.yaml = strings.Replace(h.yaml, "reply: claude-json,", "reply: claude-json, sandbox: none,", 1)
+			h.lay()
+			h.acts.cfg.StateDir = t.TempDir()
+			h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap"} }
+			require.ErrorContains(t, start(h), "asks for sandbox: none")
+			require.Zero(t, h.started())
+
+			plan := must(h.acts.plan(t.Context(), h.s, h.plan))(t)
+			plan.Notify = []pipeline.Notify{notified}
+			own := h.acts.floor()
+			must(own.Confirm(floor.Confirmation{Digest: strings.Repeat("a", 64), Requests: own.Requests(plan)}))(t)
+			h.in.Call += "-again"
+			require.NoError(t, start(h))
+		})
+	}
 }

@@ -13,9 +13,11 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/redact"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -140,10 +142,12 @@ func TestNotifyUsesRunEnvironment(t *testing.T) {
 	t.Setenv("MAY_SEE", "the worker's")
 	ctx := environ.WithVariables(context.Background(), []string{"MAY_SEE=the run's", "PATH=" + os.Getenv("PATH")})
 	to := pipeline.Notify{Run: []string{"sh", "-c", `echo "$MAY_SEE" >"$0"`, file}, Env: []string{"MAY_SEE"}}
-	require.NoError(t, notifyCommand(ctx, to, contract.NotifyInput{}, "", nil))
+	a := newActivities(t, Config{Scratch: t.TempDir(), Supervisor: []string{filepath.Join(programs, supervisor.Program)},
+		Sandbox: config.Sandbox{Mode: sandbox.None},
+		Getenv:  func(string) string { return "the worker's" }})
+	require.NoError(t, a.notifyCommand(ctx, to, contract.NotifyInput{}, "", nil))
 	require.Equal(t, "the run's\n", read(t, file))
 
-	a := newActivities(t, Config{Getenv: func(string) string { return "the worker's" }})
 	require.Equal(t, "the run's", must(a.lookupVariable(ctx, "MAY_SEE", ""))(t))
 	_, err := a.lookupVariable(ctx, "OTHER", "")
 	require.EqualError(t, err, "OTHER is not set in the terminal that started the run, or resumed it last")

@@ -35,7 +35,7 @@ func (a *Activities) ExamineAgents(ctx context.Context, in contract.ExamineInput
 		ag := pipeline.Agent{Run: asked.Run, Env: asked.Env,
 			Confinement: pipeline.Confinement{Sandbox: asked.Sandbox, Network: asked.Network}}
 		cmd := agent.Command{Run: in.RunID, Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: from}
-		held := a.confine(ctx, &cmd, ag, in.RunID, "")
+		held := a.confine(ctx, &cmd, ag.Confinement, a.floor().OfAgent(ag), in.RunID, "")
 		answer := probe.Agent(ctx, cmd, a.probe(cmd))
 		if answer.Sandbox = held.String(); held.Mode == "" {
 			answer.Sandbox = sandbox.None
@@ -48,55 +48,57 @@ func (a *Activities) ExamineAgents(ctx context.Context, in contract.ExamineInput
 
 // probe returns the function that starts the program of a command as calls are started.
 func (a *Activities) probe(of agent.Command) probe.Run {
-	return func(ctx context.Context, path string, args ...string) (printed string, err error) {
-		if err := os.MkdirAll(a.cfg.Scratch, 0o700); err != nil {
-			return "", err
-		}
-		root, err := os.MkdirTemp(a.cfg.Scratch, "doctor-")
-		if err != nil {
-			return "", err
-		}
-		defer func() { err = errors.Join(err, removeScratch(root)) }()
-		dir := filepath.Join(root, "1")
+	return func(ctx context.Context, path string, args ...string) (string, error) {
 		cmd := of
-		cmd.Argv, cmd.Timeout, cmd.Output = append([]string{path}, args...), probeTimeout, 1<<20
-		cmd.Dir, cmd.Mark, cmd.Prompt = filepath.Join(dir, workDir), dir, filepath.Join(dir, promptFile)
-		cmd.Stdout, cmd.Stderr = filepath.Join(dir, calls.StdoutFile), filepath.Join(dir, stderrFile)
-		if of.Sandbox != nil {
-			s := *of.Sandbox
-			s.Delivery, s.Brief = dir, true
-			cmd.Sandbox = &s
-		}
-		if err := errors.Join(os.MkdirAll(cmd.Dir, 0o700), os.WriteFile(cmd.Prompt, nil, 0o600)); err != nil {
-			return "", err
-		}
-		exit, err := a.runProbe(ctx, cmd, dir)
-		if err != nil {
-			return "", err
-		}
-		out, err := outputsOf(dir, cmd.Output)
-		if printed = string(out.stdout); printed == "" {
-			printed = string(out.stderr)
-		}
-		switch {
-		case err != nil:
-			return printed, err
-		case exit.TimedOut:
-			return printed, fmt.Errorf("no answer within %s", probeTimeout)
-		case exit.Signal != "":
-			return printed, fmt.Errorf("ended by a signal: %s", exit.Signal)
-		case exit.Code != 0:
-			return printed, fmt.Errorf("exit status %d", exit.Code)
-		}
-		return printed, nil
+		cmd.Argv, cmd.Timeout = append([]string{path}, args...), probeTimeout
+		return a.runBriefly(ctx, cmd, nil, "the doctor no longer waits")
 	}
 }
 
-// runProbe starts a command under a supervisor, and waits for its end.
-func (a *Activities) runProbe(ctx context.Context, cmd agent.Command, dir string) (agent.Exit, error) {
+// runBriefly runs a command under a supervisor, in its sandbox if it has one, with this standard input and without a
+// directory that stays. It returns what the command printed. cause is why it ends with the context.
+func (a *Activities) runBriefly(ctx context.Context, cmd agent.Command, input []byte, cause string) (printed string, err error) {
+	if err := os.MkdirAll(a.cfg.Scratch, 0o700); err != nil {
+		return "", err
+	}
+	root, err := os.MkdirTemp(a.cfg.Scratch, "brief-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, removeScratch(root)) }()
+	dir := filepath.Join(root, "1")
+	cmd.Output = 1 << 20
+	cmd.Dir, cmd.Mark, cmd.Prompt = filepath.Join(dir, workDir), dir, filepath.Join(dir, promptFile)
+	cmd.Stdout, cmd.Stderr = filepath.Join(dir, calls.StdoutFile), filepath.Join(dir, stderrFile)
+	if cmd.Sandbox != nil {
+		s := *cmd.Sandbox
+		s.Delivery, s.Brief = dir, true
+		cmd.Sandbox = &s
+	}
+	if err := errors.Join(os.MkdirAll(cmd.Dir, 0o700), os.WriteFile(cmd.Prompt, input, 0o600)); err != nil {
+		return "", err
+	}
 	p, err := a.startSupervisor(dir, nil)
 	if err != nil {
-		return agent.Exit{}, err
+		return "", err
 	}
-	return agent.Run(ctx, p, cmd, "the doctor no longer waits")
+	exit, err := agent.Run(ctx, p, cmd, cause)
+	if err != nil {
+		return "", err
+	}
+	out, err := outputsOf(dir, cmd.Output)
+	if printed = string(out.stdout); printed == "" {
+		printed = string(out.stderr)
+	}
+	switch {
+	case err != nil:
+		return printed, err
+	case exit.TimedOut:
+		return printed, fmt.Errorf("no answer within %s", cmd.Timeout)
+	case exit.Signal != "":
+		return printed, fmt.Errorf("ended by a signal: %s", exit.Signal)
+	case exit.Code != 0:
+		return printed, fmt.Errorf("exit status %d", exit.Code)
+	}
+	return printed, nil
 }

@@ -13,13 +13,13 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -58,7 +58,7 @@ func (a *Activities) Notify(ctx context.Context, in contract.NotifyInput) (Notif
 	ctx, cancel := context.WithTimeoutCause(ctx, to.Timeout, fmt.Errorf("timeout after %s", to.Timeout))
 	defer cancel()
 	if len(to.Run) > 0 {
-		err = notifyCommand(ctx, to, in, link, message)
+		err = a.notifyCommand(ctx, to, in, link, message)
 	} else {
 		err = a.notifyWebhook(ctx, to, in.Notice.ID, message)
 	}
@@ -98,19 +98,23 @@ func (a *Activities) linkFor(n contract.Notice, to pipeline.Notify) (string, err
 	return a.cfg.Links.Answer(n.Run, n.QuestionID, to.Who(), ends)
 }
 
-// notifyCommand runs a command with the notice on standard input.
-func notifyCommand(
+// notifyCommand runs a command with the notice on standard input, in a sandbox as the commands of steps.
+func (a *Activities) notifyCommand(
 	ctx context.Context, to pipeline.Notify, in contract.NotifyInput, link string, message []byte,
 ) error {
-	cmd := groupCommand(ctx, to.Run)
-	cmd.Dir = os.TempDir() // the run directory may be unavailable
-	cmd.Stdin = bytes.NewReader(append(message, '\n'))
-	cmd.Env = agent.Command{Env: to.Env, Environment: environ.FromContext(ctx), Dir: cmd.Dir,
+	cmd := agent.Command{Run: in.RunID, Argv: to.Run, Shell: true, Env: to.Env, Environment: environ.FromContext(ctx),
 		ExtraEnv: map[string]string{
 			"PASSBOOK_NOTICE_ID": in.Notice.ID, "PASSBOOK_RUN": in.Notice.Run, "PASSBOOK_EVENT": in.Notice.Event,
 			"PASSBOOK_STATUS": string(in.Notice.Status), "PASSBOOK_LINK": link,
-		}}.Environ()
-	return runAndReport(cmd)
+		}}
+	a.confine(ctx, &cmd, to.Confinement, a.floor().OfReceiver(to), in.RunID, "")
+	printed, err := a.runBriefly(ctx, cmd, append(message, '\n'), "the receiver of a notice took too long")
+	if err == nil {
+		return nil
+	}
+	const shown = 500
+	printed = strings.TrimSpace(printed)
+	return fmt.Errorf("%s failed: %w: %s", shell.Line(to.Run...), err, printed[max(0, len(printed)-shown):])
 }
 
 // notifyWebhook sends the notice to a webhook, which must respond with 2xx. Errors do not contain the URL: it may be a

@@ -17,7 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -32,7 +35,8 @@ func notify(t *testing.T, to pipeline.Notify, env map[string]string) error {
 		to.Timeout = 10 * time.Second
 	}
 	plan := must(s.PutJSON(ctx, pipeline.Plan{Version: pipeline.PlanVersion, Notify: []pipeline.Notify{to}}))(t)
-	a := newActivities(t, Config{Getenv: func(name string) string { return env[name] }, Links: console{}})
+	a := newActivities(t, Config{Scratch: t.TempDir(), Supervisor: []string{filepath.Join(programs, supervisor.Program)},
+		Sandbox: config.Sandbox{Mode: sandbox.None}, Getenv: func(name string) string { return env[name] }, Links: console{}})
 	_, err := a.Notify(ctx, contract.NotifyInput{
 		Target: contract.Target{RunID: "run-1", Store: url}, PlanUse: contract.PlanUse{Plan: string(plan)}, Notice: notice,
 	})

@@ -185,7 +185,11 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, err
 	}
 	cmd.Argv, _ = limitCost(ag, cmd.Argv, in.BudgetUSD)
-	held := a.confine(ctx, &cmd, ag, in.RunID, st.dir)
+	asks := a.floor().OfAgent(ag)
+	if st.command {
+		asks = a.floor().OfStep(step)
+	}
+	held := a.confine(ctx, &cmd, ag.Confinement, asks, in.RunID, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
@@ -256,7 +260,7 @@ func (st *runningCall) endDelivery(ctx context.Context, cause error) error {
 func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (pipeline.Agent, bool) {
 	if step.Kind == pipeline.KindRun {
 		return pipeline.Agent{
-			Run: []string{pipeline.Shell, "-c", step.Run}, Reply: adapter.Text, Env: step.Env,
+			Run: step.ShellArgv(), Reply: adapter.Text, Env: step.Env,
 			Confinement: step.Confinement,
 		}, true
 	}

@@ -207,6 +207,8 @@ type Notify struct {
 	On      []string      `json:"on"`                     // On…
 	Timeout time.Duration `json:"timeout"`                // of one attempt
 	GiveUp  time.Duration `json:"give_up" yaml:"give_up"` // total duration of the attempts
+
+	Confinement `yaml:",inline"` // of the command
 }
 
 // Delivery configures where the changes of a finished run go.

@@ -100,6 +100,9 @@ type PlanStep struct {
 	Confinement // kind run
 }
 
+// ShellArgv returns what a step of kind run executes.
+func (s PlanStep) ShellArgv() []string { return []string{Shell, "-c", s.Run} }
+
 // Parts of a prompt, in their order when the template does not place them.
 const (
 	PartContext    = "context"

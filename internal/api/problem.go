@@ -96,7 +96,7 @@ func isInvalid(err error) bool {
 	return slices.ContainsFunc([]func(error) bool{
 		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*links.KeyError], is[*identity.KeyError],
 		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError],
-		is[*operations.PolicyError], is[*operations.RefusedError],
+		is[*operations.PolicyError], is[*operations.RefusedError], is[*operations.RequestError],
 		is[*operations.RemoveError], is[*operations.SnapshotError],
 		is[*operations.SourceError], is[*operations.StoreError], is[*operations.UnknownRunError],
 		is[*folder.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],

@@ -138,13 +138,17 @@ func (h Host) LoadFile(name string) (operations.Definition, error) {
 }
 
 // CheckPlan reports why no run of a definition can start, as Prepare does, for a run that has a task. What depends on
-// the moment or on flags of the run are warnings: programs in PATH, and the state of its source.
+// the moment or on flags of the run are warnings: programs in PATH, the state of its source, and what an operator can
+// allow.
 func (h Host) CheckPlan(ctx context.Context, def operations.Definition) (warnings []string, err error) {
 	def.Task = cmp.Or(def.Task, "any")
 	err = operations.Operator{Settings: h.Settings}.CheckStart(ctx, def,
 		projector.At(filepath.Join(h.Settings.RunRoot, def.Plan.Pipeline)))
 	if source := (*operations.SourceError)(nil); errors.As(err, &source) {
 		warnings, err = append(warnings, "a run would be refused now: "+source.Source+": "+source.Why), nil
+	}
+	if asked := (*operations.RequestError)(nil); errors.As(err, &asked) {
+		warnings, err = append(warnings, asked.Error()), nil
 	}
 	if h.Settings.LocalStore() {
 		for _, p := range def.WithoutPrograms(os.Environ()) {

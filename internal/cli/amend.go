@@ -25,7 +25,11 @@ of is refused, and the error lists the differing lines and the commands to choos
 	asJSON := jsonFlag(cmd)
 	return a.onNamed(cmd, func(ctx context.Context, name string) error {
 		in.Run = name
-		res, err := api.Amend(ctx, a.host(), in)
+		var res operations.Amended
+		err := a.askingFor(ctx, func() (err error) {
+			res, err = api.Amend(ctx, a.host(), in)
+			return err
+		})
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
@@ -77,7 +78,12 @@ const dirtyUsage = "for a source with uncommitted changes: halt, include, exclud
 
 // start starts or finds a run, and attaches to it.
 func (a *app) start(ctx context.Context, def operations.Definition, dir string, detach bool) error {
-	d, closed, err := a.host().Prepare(ctx, def, dir)
+	var d projector.Dir
+	var closed *operations.Started
+	err := a.askingFor(ctx, func() (err error) {
+		d, closed, err = a.host().Prepare(ctx, def, dir)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -90,9 +96,11 @@ func (a *app) start(ctx context.Context, def operations.Definition, dir string, 
 	}
 	defer s.Close()
 	var st operations.Started
-	err = a.metered(ctx, "", func(ctx context.Context) error {
-		st, err = s.Start(ctx, def, d)
-		return err
+	err = a.askingFor(ctx, func() error {
+		return a.metered(ctx, "", func(ctx context.Context) error {
+			st, err = s.Start(ctx, def, d)
+			return err
+		})
 	})
 	if err != nil {
 		return err

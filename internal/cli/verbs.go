@@ -82,6 +82,7 @@ func written() []verb {
 		{"rebuild", "repair", (*app).rebuild},
 		{"repair-state", "repair", (*app).repairState},
 
+		{"allow", "environment", (*app).allow},
 		{"codec", "environment", (*app).codec},
 		{"console", "environment", (*app).console},
 		{"identity", "environment", (*app).identity},

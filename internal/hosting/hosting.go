@@ -160,6 +160,7 @@ func (o Options) activities() activities.Config {
 		AtOnce:      o.Settings.AtOnce,
 		Server:      o.server(),
 		Sandbox:     o.Settings.Sandbox,
+		Programs:    o.Settings.Policy.Agents,
 		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,
 		Stores: operations.Stores{Settings: o.Settings}.Allow, Roots: o.Settings.Policy.Roots,

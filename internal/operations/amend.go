@@ -80,6 +80,9 @@ func (o Operator) amendment(ctx context.Context, def Definition, dir projector.D
 	if err := policyOf(def.Plan, "", budget).Allowed(o.Settings, budget.CapUSD); err != nil {
 		return workflows.Message{}, err
 	}
+	if err := def.CheckRequests(o.Settings); err != nil {
+		return workflows.Message{}, err
+	}
 	if total := s.Total(); budget.CapUSD > 0 && budget.CapUSD < total && budget.CapUSD != s.Budget.CapUSD {
 		return workflows.Message{}, &RefusedError{Verb: workflows.VerbAmend,
 			Why: fmt.Sprintf("a budget of %.2f USD is below the current cost (%.2f)", budget.CapUSD, total)}

@@ -44,6 +44,9 @@ func (o Operator) allowsStart(ctx context.Context, def Definition, dir projector
 	if err := o.allows(def.Plan); err != nil {
 		return err
 	}
+	if err := def.CheckRequests(o.Settings); err != nil {
+		return err
+	}
 	return CheckSource(ctx, def, dir)
 }
 

@@ -259,7 +259,7 @@ func (v *verification) checkout(ctx context.Context, dir string) (objects string
 func (v *verification) command(g *Gate, scratch string) agent.Command {
 	limits := v.plan.RoleLimits(g.step, pipeline.CommandRole)
 	cmd := agent.Command{
-		Argv: []string{pipeline.Shell, "-c", g.Command}, Env: g.step.Env, Environment: v.variables, Shell: true,
+		Argv: g.step.ShellArgv(), Env: g.step.Env, Environment: v.variables, Shell: true,
 		Dir: filepath.Join(scratch, "work"), Mark: scratch, Timeout: limits.Timeout, Output: int64(limits.Output),
 		Prompt: filepath.Join(scratch, "input"), Stdout: filepath.Join(scratch, "stdout"),
 		Stderr: filepath.Join(scratch, "stderr"),
@@ -267,6 +267,10 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 	held, err := sandbox.Decide(sandbox.Request{
 		Mode: g.step.Sandbox, Default: v.settings.Sandbox.Mode, Network: g.step.Network,
 	}, v.host)
+	if err == nil {
+		own := FloorOf(v.settings)
+		err = own.Allow(own.OfStep(g.step))
+	}
 	if g.Sandbox = held.String(); err != nil {
 		cmd.Refused = err
 		return cmd

@@ -54,7 +54,7 @@ func (h *environment) provider(answers, seconds, limits int) (folder, file strin
 	folder = h.dir("provider")
 	program := filepath.Join(folder, "claude")
 	file = h.definition(folder, fmt.Sprintf(
-		"pipeline: account\nagent: {run: [%s], reply: claude-json, sandbox: none, account: max}\n"+
+		"pipeline: account\nagent: {run: [%s], reply: claude-json, account: max}\n"+
 			"roles: {worker: {prompt: task.md, gives: report}}\n"+
 			"stages: [{name: work, steps: [{role: worker}, {role: worker}]}]\n", program),
 		map[string]string{"claude": fmt.Sprintf(plan, folder, answers, seconds), "until": "0\n", "used": "0\n",
@@ -107,7 +107,7 @@ func TestRunsShareAnAccount(t *testing.T) {
 	if *accountsAll {
 		runs, answers, seconds, limits = 30, 15, 10, 3
 	}
-	h := newEnv(t)
+	h := newEnv(t, "PASSBOOK_SANDBOX_MODE=none") // its files are outside
 	folder, file := h.provider(answers, seconds, limits)
 	dirs := h.starts(file, runs)
 	shut := func() (n int) {

@@ -42,7 +42,7 @@ func TestAgentAnswersGate(t *testing.T) {
 	bin := t.TempDir()
 	data := read(t, filepath.Join(programs, "starter"))
 	require.NoError(t, os.WriteFile(filepath.Join(bin, "starter"), data, 0o755))
-	h := newEnv(t, "PATH="+bin+":"+os.Getenv("PATH")) // a sandbox shows the folders in PATH
+	h := newEnv(t, "PASSBOOK_SANDBOX_MODE=none", "PATH="+bin+":"+os.Getenv("PATH")) // a sandbox shows the folders in PATH
 	for _, row := range []struct {
 		mode    string
 		decides bool

@@ -41,7 +41,7 @@ func TestRunWaitsForUsageLimitOfClaude(t *testing.T) {
 		"limits: {after_reset: {min: 2s, max: 3s}}\nroles:\n  reader: {prompt: read.md, gives: report}\n" +
 		"stages:\n  - name: read\n    steps: [{role: reader}, {role: reader}]\n"
 	for name, text := range map[string]string{"limited.yaml": definition, "read.md": "Read it.\n",
-		"settings.yaml": "{}\n"} {
+		"settings.yaml": "sandbox: {mode: none}\n"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 	}
 	cache, err := os.UserCacheDir()

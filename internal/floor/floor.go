@@ -1,0 +1,232 @@
+// Package floor compares what the processes of a definition ask for with what the settings of a host allow, and keeps
+// what an operator confirmed. A definition may restrict its processes more than the settings do; what it asks beyond
+// them is a request, which an operator confirms for a repository and the digest of the definition.
+package floor
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/pipeline"
+)
+
+// Floor is what the settings of a host allow to every process that a run starts.
+type Floor struct {
+	Mode     string   // the weakest sandbox
+	Programs []string // of policy.agents; empty: any
+	StateDir string   // has the confirmations; empty: nothing is confirmed
+}
+
+// On returns the floor of a host: without a setting, a sandbox where it is possible.
+func On(s config.Sandbox, programs []string, stateDir string, host sandbox.Host) Floor {
+	mode := s.Mode
+	switch {
+	case mode == "" && host.Problem == "":
+		mode = sandbox.Workspace
+	case mode == "":
+		mode = sandbox.None
+	}
+	return Floor{Mode: mode, Programs: programs, StateDir: stateDir}
+}
+
+// Request is what one process of a definition asks for beyond the settings; without Asks nothing.
+type Request struct {
+	What string   `json:"what"` // "agent claude"
+	Argv []string `json:"argv"`
+	Asks []string `json:"asks"` // "sandbox: none"
+}
+
+func (r Request) String() string {
+	return fmt.Sprintf("%s asks for %s: %s", r.What, strings.Join(r.Asks, ", "), shell.Line(r.Argv...))
+}
+
+// OfAgent returns what an agent asks for.
+func (f Floor) OfAgent(a pipeline.Agent) Request {
+	return f.request(strings.TrimSpace("agent "+a.Name), a.Run, a.Confinement)
+}
+
+// OfCommand returns what a command of a definition asks for. It is no agent: where the settings list the programs of
+// agents, each command is a request.
+func (f Floor) OfCommand(what string, argv []string, c pipeline.Confinement) Request {
+	r := f.request(what, argv, c)
+	if len(f.Programs) > 0 {
+		r.Asks = append(r.Asks, "a program that policy.agents does not list")
+	}
+	return r
+}
+
+// OfStep returns what a step of kind run asks for.
+func (f Floor) OfStep(s pipeline.PlanStep) Request {
+	return f.OfCommand("the command of step "+s.Key, s.ShellArgv(), s.Confinement)
+}
+
+// OfReceiver returns what the command of a receiver asks for.
+func (f Floor) OfReceiver(n pipeline.Notify) Request {
+	return f.OfCommand("a receiver of notices", n.Run, n.Confinement)
+}
+
+// OfInstaller returns what the command asks for that installs a browser: it runs without a sandbox.
+func (f Floor) OfInstaller(argv []string) Request {
+	return f.OfCommand("the installer of a browser", argv, pipeline.Confinement{Sandbox: sandbox.None})
+}
+
+func (f Floor) request(what string, argv []string, c pipeline.Confinement) Request {
+	r := Request{What: what, Argv: argv}
+	if rank(cmp.Or(c.Sandbox, f.Mode)) < rank(f.Mode) {
+		r.Asks = append(r.Asks, "sandbox: "+c.Sandbox)
+	}
+	if f.Mode == sandbox.Strict && slices.ContainsFunc(c.Network, reachesHost) {
+		r.Asks = append(r.Asks, "network: "+strings.Join(c.Network, ", "))
+	}
+	return r
+}
+
+// rank orders the modes of a sandbox by what they hold.
+func rank(mode string) int {
+	return slices.Index([]string{sandbox.None, sandbox.Workspace, sandbox.Strict}, mode)
+}
+
+// reachesHost reports whether a network has addresses of the host or of its own network.
+func reachesHost(address string) bool {
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		address = host
+	}
+	ip := net.ParseIP(address)
+	return address == sandbox.Open || address == "localhost" ||
+		ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+}
+
+// Requests lists what the processes of a plan ask for, each once.
+func (f Floor) Requests(p *pipeline.Plan) (all []Request) {
+	add := func(r Request) {
+		if len(r.Asks) > 0 && !slices.ContainsFunc(all, r.same) {
+			all = append(all, r)
+		}
+	}
+	for _, a := range p.Agents {
+		add(f.OfAgent(a))
+	}
+	for _, stage := range p.Stages {
+		for _, round := range stage.Rounds {
+			for _, step := range round.Steps {
+				switch {
+				case step.Kind == pipeline.KindRun:
+					add(f.OfStep(step))
+				case step.Shots != nil && len(step.Shots.Install) > 0:
+					add(f.OfInstaller(step.Shots.Install))
+				}
+			}
+		}
+	}
+	for _, n := range p.Notify {
+		if len(n.Run) > 0 {
+			add(f.OfReceiver(n))
+		}
+	}
+	return all
+}
+
+func (r Request) same(other Request) bool {
+	return slices.Equal(r.Argv, other.Argv) && slices.Equal(r.Asks, other.Asks)
+}
+
+// Confirmation is what an operator confirmed.
+type Confirmation struct {
+	Version    int       `json:"version"`
+	Repository string    `json:"repository"` // empty: the pipeline works on none
+	Digest     string    `json:"digest"`     // of the definition and the files that it reads
+	Definition string    `json:"definition"` // its file
+	At         string    `json:"at"`
+	Requests   []Request `json:"requests"`
+}
+
+// version is that of the files of confirmations.
+const version = 1
+
+// folder is that of the confirmations in the state directory.
+const folder = "allowed"
+
+func (c Confirmation) file(stateDir string) string {
+	return filepath.Join(stateDir, folder, fmt.Sprintf("%.16s-%.16s.json", layout.Digest([]byte(c.Repository)), c.Digest))
+}
+
+// Confirm records a confirmation, and returns its file.
+func (f Floor) Confirm(c Confirmation) (file string, err error) {
+	c.Version, file = version, c.file(f.StateDir)
+	raw, err := json.MarshalIndent(c, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return "", fmt.Errorf("record what was confirmed: %w", err)
+	}
+	return file, regular.WriteFile(file, append(raw, '\n'))
+}
+
+// Confirmed reports whether all requests were confirmed for the repository and the digest.
+func (f Floor) Confirmed(c Confirmation) (bool, error) {
+	found, err := read(c.file(f.StateDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && found.Repository == c.Repository && found.Digest == c.Digest && found.has(c.Requests), err
+}
+
+func (c Confirmation) has(all []Request) bool {
+	return !slices.ContainsFunc(all, func(r Request) bool { return !slices.ContainsFunc(c.Requests, r.same) })
+}
+
+// Allow returns why a worker of this host may not start a process; nil: an operator confirmed it for some repository,
+// which the start of the run has compared.
+func (f Floor) Allow(r Request) error {
+	if len(r.Asks) == 0 {
+		return nil
+	}
+	files, err := filepath.Glob(filepath.Join(f.StateDir, folder, "*.json"))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if c, err := read(file); err == nil && c.has([]Request{r}) {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w; to allow it on this host: starter allow FILE, with the pipeline's definition", Refused{[]Request{r}})
+}
+
+func read(file string) (c Confirmation, err error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(raw, &c); err != nil {
+		return c, fmt.Errorf("read the confirmation %s: %w; remove it, and confirm again", file, err)
+	}
+	if c.Version != version {
+		return c, fmt.Errorf("read the confirmation %s: it has version %d, and this program knows %d", file, c.Version, version)
+	}
+	return c, nil
+}
+
+// Refused lists requests that nobody confirmed.
+type Refused struct{ Requests []Request }
+
+func (e Refused) Error() string {
+	lines := make([]string, len(e.Requests))
+	for i, r := range e.Requests {
+		lines[i] = r.String()
+	}
+	return "the settings of this host do not allow it: " + strings.Join(lines, "; ")
+}

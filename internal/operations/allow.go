@@ -1,0 +1,94 @@
+package operations
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/floor"
+	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+)
+
+// FloorOf returns what the settings allow to the processes of runs on this host.
+func FloorOf(s config.Settings) floor.Floor {
+	return floor.On(s.Sandbox, s.Policy.Agents, s.StateDir, sandbox.Examine())
+}
+
+// RequestError is what a definition asks for beyond the settings, as long as no operator has confirmed it. Nothing was
+// started or changed.
+type RequestError struct{ Asked floor.Confirmation }
+
+func (e *RequestError) Error() string {
+	lines := []string{e.Asked.Definition + " asks for more than the settings of this host allow:"}
+	for _, r := range e.Asked.Requests {
+		lines = append(lines, "  "+r.String())
+	}
+	command := []string{"starter", "allow", e.Asked.Definition}
+	if e.Asked.Repository != "" {
+		command = append(command, "--source", e.Asked.Repository)
+	}
+	return strings.Join(append(lines, "Nothing was started. To allow it: "+shell.Line(command...)), "\n")
+}
+
+// Requests returns what a definition asks for beyond the settings, to be confirmed.
+func (d Definition) Requests(s config.Settings) (floor.Confirmation, error) {
+	c := floor.Confirmation{Definition: d.Parsed.File, Repository: repositoryOf(d), At: run.Time(time.Now()),
+		Requests: FloorOf(s).Requests(d.Plan)}
+	if len(c.Requests) == 0 {
+		return c, nil
+	}
+	if d.Home != "" {
+		c.Definition = filepath.Join(d.Home, filepath.Base(d.Parsed.File))
+	}
+	read := map[string]string{}
+	for _, name := range d.files() {
+		data, err := fs.ReadFile(d.Folder, name)
+		if err != nil {
+			return c, err
+		}
+		read[name] = layout.Digest(data)
+	}
+	for _, r := range c.Requests { // programs of the repository
+		for _, word := range r.Argv {
+			if c.Repository == "" || !strings.HasPrefix(word, c.Repository+"/") {
+				continue
+			}
+			if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
+				continue
+			}
+			data, err := regular.ReadFile(word, maxProgram)
+			if err != nil {
+				return c, fmt.Errorf("read the program of %s: %w", r.What, err)
+			}
+			read[word] = layout.Digest(data)
+		}
+	}
+	all, err := json.Marshal([]any{string(d.Source), d.Plan.ConfigHash, read})
+	c.Digest = layout.Digest(all)
+	return c, err
+}
+
+// maxProgram bounds the size of a program in a repository, in bytes.
+const maxProgram = 1 << 30
+
+// CheckRequests reports what a definition asks for beyond the settings and no operator confirmed.
+func (d Definition) CheckRequests(s config.Settings) error {
+	asked, err := d.Requests(s)
+	if err != nil || len(asked.Requests) == 0 {
+		return err
+	}
+	confirmed, err := FloorOf(s).Confirmed(asked)
+	if err != nil || confirmed {
+		return err
+	}
+	return &RequestError{asked}
+}
