@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -94,7 +95,13 @@ func (d *delivery) findChanges(ctx context.Context) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	d.res.Files = len(repo.Paths(changes))
+	paths := repo.Paths(changes)
+	d.res.Files = len(paths)
+	for _, own := range d.in.Workspace.Definition {
+		if slices.Contains(paths, own) && len(d.res.Definition) < 20 {
+			d.res.Definition = append(d.res.Definition, own)
+		}
+	}
 	if d.patch, err = accepted.Patch(ctx, d.to.Paths...); err != nil {
 		return err
 	}

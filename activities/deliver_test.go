@@ -90,6 +90,12 @@ func TestDryRunDeliversNothing(t *testing.T) {
 	require.Equal(t, before, h.seen())
 }
 
+func TestDeliveryNamesTheDefinition(t *testing.T) {
+	h := toDeliver(t, theCheckout)
+	h.tree.Workspace.Definition = []string{"a.txt", "pipeline.yaml"}
+	require.Equal(t, []string{"a.txt"}, h.deliver("", true).Definition)
+}
+
 func TestNothingToDeliver(t *testing.T) {
 	h := onTree(t, "answer")
 	h.carry(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b\n", "gone.txt": "g\n"})

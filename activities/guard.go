@@ -27,7 +27,8 @@ func (j evaluation) guard() (guarded, error) {
 	}
 	g := guarded{tree: j.ans.Tree}
 	w := j.plan.Workspace
-	if w == nil || len(w.Protect) == 0 || !j.role.Protected() || j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
+	own := j.in.Tree.Workspace.Definition
+	if w == nil || len(w.Protect)+len(own) == 0 || !j.role.Protected() || j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
 		return g, nil
 	}
 	before, err := tree.Load(j.ctx, j.s, store.Digest(j.in.Tree.Tree.Digest))
@@ -38,7 +39,9 @@ func (j evaluation) guard() (guarded, error) {
 	if err != nil {
 		return g, err
 	}
-	restored, tampered := tree.Restore(before, after, w.Protect.Fits)
+	restored, tampered := tree.Restore(before, after, func(name string, folder bool) bool {
+		return w.Protect.Fits(name, folder) || slices.Contains(own, name)
+	})
 	if len(tampered) == 0 {
 		return g, nil
 	}

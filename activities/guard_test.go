@@ -88,6 +88,17 @@ func TestRoleMayChangeProtectedFiles(t *testing.T) {
 	require.Equal(t, "a2\n", h.files(res.Changes.Tree)["a.txt"])
 }
 
+// What the pipeline consists of is protected too: a changed definition would be executed by the next start.
+func TestDefinitionIsProtected(t *testing.T) {
+	h := onTree(t, "sh echo 'agent: {sandbox: none}' >a.txt; echo b2 >b.txt"+thenAnswer)
+	h.tree.Workspace.Definition = []string{"a.txt"}
+	h.in.Tree = &h.tree
+	res := h.result()
+	require.Equal(t, "a.txt (changed)", res.Tampered.Text())
+	require.Equal(t, map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b2\n", "gone.txt": "g\n"},
+		h.files(res.Changes.Tree))
+}
+
 func TestProtectedFilesAreAsTheOperatorLeftThem(t *testing.T) {
 	h := guardedTree(t, "echo exit 0 >a.txt")
 	known := h.carried(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n"})

@@ -202,8 +202,8 @@ func (d *decoder) checkSession(at location, r Role) {
 
 // checkGuard reports keys about a workspace that have no effect.
 func (d *decoder) checkGuard(at location, r Role) {
-	if w := d.def.Workspace; !r.Protected() && (w == nil || len(w.Protect) == 0) {
-		d.wrong(at.key("protect"), "is false, and the workspace protects no path; write workspace.protect, or leave it out")
+	if !r.Protected() && d.def.Workspace == nil {
+		d.wrong(at.key("protect"), "is false, and the pipeline has no workspace; leave it out")
 	}
 	if r.Scope != "" && d.def.Workspace == nil {
 		d.wrong(at.key("scope"), "is %s, and the pipeline has no workspace whose changes could be compared with it; leave "+

@@ -211,8 +211,8 @@ var mistakes = []mistake{
 			"\nx.yaml:20: roles.writer.gives is artifact, and the pipeline has none; write artifact: {file: NAME, seed: " +
 			"PATH} at the top"},
 	{"roles that nothing is protected from", "gives: report,", "gives: report, protect: false, scope: reply,",
-		`x.yaml:11: roles.judge.protect is false, and the workspace protects no path; write workspace.protect, or leave it ` +
-			"out\nx.yaml:11: roles.judge.scope is reply, and the pipeline has no workspace whose changes could be compared " +
+		`x.yaml:11: roles.judge.protect is false, and the pipeline has no workspace; leave it out` +
+			"\nx.yaml:11: roles.judge.scope is reply, and the pipeline has no workspace whose changes could be compared " +
 			"with it; leave it out"},
 	{"a blank text", "theme: One", "theme: ' '",
 		`x.yaml:13: corpus.S1.theme: " " cannot be a label; write one line of at most 200 characters`},

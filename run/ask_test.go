@@ -320,6 +320,7 @@ func TestOffered(t *testing.T) {
 		{"handoff", "scope_expansion", []string{"continue", "halt", "continue_with_waiver"}},
 		{"handoff", "bypass", []string{"continue", "continue_with_waiver", "halt"}},
 		{"delivery", "rejected", []string{"fix", "approve", "apply", "skip", "halt"}},
+		{"delivery", "definition_changed", []string{"fix", "approve", "apply", "skip", "halt"}},
 		{"delivery", "dirty_target", []string{"retry", "skip", "halt"}},
 		{"gate", "rejected", nil},
 	} {

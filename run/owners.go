@@ -70,7 +70,7 @@ func (s State) answered(d QuestionDecided, spec QuestionSpec, effect Effects, at
 	if effect.Has(Waives) {
 		s.Markers.Waiver = q.waived(d)
 	}
-	if effect.Has(Overrides) && q.Trigger == TriggerRejected {
+	if effect.Has(Overrides) && (q.Trigger == TriggerRejected || q.Trigger == TriggerDefinition) {
 		s.Markers.DeliveryOverride = &Override{Action: word(d.Action), By: d.DecidedBy, At: at}
 	}
 	if effect.Has(RepeatsSubject) {

@@ -44,13 +44,14 @@ const (
 	TriggerCheckFailed    = "check_failed" // a gate's command or check
 	TriggerPlanReady      = "plan_ready"   // the review of a plan-only run
 	TriggerDirtyTarget    = "dirty_target"
-	TriggerAcceptance     = "acceptance"        // of the work of all projects
-	TriggerProject        = "project"           // forwards the question of a project
-	TriggerBlocked        = "project_blocked"   // projects that are not done
-	TriggerUnprepared     = "unprepared_target" // a project's changes cannot be delivered
-	TriggerEffect         = "effect"            // a replay that asks before an external call
-	TriggerAction         = "external_action"   // likewise, before a step that declares an external action
-	TriggerUnrecorded     = "unrecorded_action" // likewise, and the replayed run has no result of it
+	TriggerDefinition     = "definition_changed" // the changes include what the pipeline consists of
+	TriggerAcceptance     = "acceptance"         // of the work of all projects
+	TriggerProject        = "project"            // forwards the question of a project
+	TriggerBlocked        = "project_blocked"    // projects that are not done
+	TriggerUnprepared     = "unprepared_target"  // a project's changes cannot be delivered
+	TriggerEffect         = "effect"             // a replay that asks before an external call
+	TriggerAction         = "external_action"    // likewise, before a step that declares an external action
+	TriggerUnrecorded     = "unrecorded_action"  // likewise, and the replayed run has no result of it
 )
 
 // Kinds of events that ask and answer.
@@ -179,6 +180,7 @@ var questionKinds = []QuestionSpec{
 		AnyAction: true,
 		Offers: []Offer{
 			{TriggerRejected, []string{ActionFix, ActionApprove, ActionApply, ActionSkip, ActionHalt}, ActionSkip},
+			{TriggerDefinition, []string{ActionFix, ActionApprove, ActionApply, ActionSkip, ActionHalt}, ActionSkip},
 			{TriggerEffect, []string{ActionApprove, ActionApply, ActionSkip, ActionHalt}, ""},
 			{TriggerDirtyTarget, []string{ActionRetry, ActionSkip, ActionHalt}, ActionSkip},
 			{TriggerUnprepared, []string{ActionRetry, ActionHalt}, ""},

@@ -84,7 +84,8 @@ type Workspace struct {
 	Start  string            `json:"start"`            // digest of the tree at the start
 	Tree   string            `json:"tree"`             // and now
 
-	Snapshots string `json:"snapshots,omitempty"` // full: the tree of each turn is stored too
+	Snapshots  string   `json:"snapshots,omitempty"`  // full: the tree of each turn is stored too
+	Definition []string `json:"definition,omitempty"` // paths in the tree of what the pipeline consists of
 }
 
 // Versions is the versions block of RunStore v2.

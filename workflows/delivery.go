@@ -90,6 +90,9 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	case verdict.Rejected() && override == nil:
 		return nil, e.askToDeliver(ctx, run.TriggerRejected, found,
 			notApproved(verdict)+". What should happen to the changes?")
+	case len(found.Definition) > 0 && override == nil:
+		return nil, e.askToDeliver(ctx, run.TriggerDefinition, found, "The changes include what the pipeline itself "+
+			"consists of: "+strings.Join(found.Definition, ", ")+". What should happen to them?")
 	}
 	if of := e.in.Start.MemberOf; of != nil {
 		found.Reason = "the run across projects " + of.RunID + " delivers the changes"

@@ -148,6 +148,21 @@ func TestDirtyTargetAsks(t *testing.T) {
 	}
 }
 
+// TestChangedDefinitionAsks: what the next start would execute is delivered by an operator's decision only.
+func TestChangedDefinitionAsks(t *testing.T) {
+	for action, delivered := range map[string]bool{"approve": true, "skip": false} {
+		w := newHarness(t, judged)
+		w.trees.found.Definition = []string{"passbook/pipeline.yaml"}
+		w.answers(message{"action": action})
+		s := w.ends(run.Done, "")
+		asked := w.asked(run.KindDeliveryRequested)
+		require.Len(t, asked, 1)
+		require.Equal(t, run.TriggerDefinition, asked[0].Trigger)
+		require.Equal(t, delivered, s.Delivery.Delivered, action)
+		require.False(t, s.Markers.RejectedOutcome)
+	}
+}
+
 // TestSkippedOverrideIsNoRejection: an operator approved the work, and then did not deliver it.
 func TestSkippedOverrideIsNoRejection(t *testing.T) {
 	w := newHarness(t, judged)

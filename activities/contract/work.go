@@ -202,12 +202,14 @@ type DeliverResult struct {
 	Diff  *run.Blob `json:"diff,omitempty"` // the patch; nil: nothing to deliver
 	Files int       `json:"files"`
 	// changed files of the target that the delivery would change; the first 20
-	Dirty     []string `json:"dirty,omitempty"`
-	Reason    string   `json:"why,omitempty"` // at most 2 KiB, with the number of further files
-	Delivered bool     `json:"delivered"`
-	To        string   `json:"to,omitempty"`
-	Location  string   `json:"where,omitempty"` // the branch, or the checkout's folder
-	Commit    string   `json:"commit,omitempty"`
+	Dirty []string `json:"dirty,omitempty"`
+	// changed files that the pipeline consists of; the first 20
+	Definition []string `json:"definition,omitempty"`
+	Reason     string   `json:"why,omitempty"` // at most 2 KiB, with the number of further files
+	Delivered  bool     `json:"delivered"`
+	To         string   `json:"to,omitempty"`
+	Location   string   `json:"where,omitempty"` // the branch, or the checkout's folder
+	Commit     string   `json:"commit,omitempty"`
 }
 
 // Notice is the message to a receiver, as JSON.

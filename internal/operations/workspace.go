@@ -194,7 +194,36 @@ func prepareIn(ctx context.Context, def *Definition, dir projector.Dir, claim ru
 	if err != nil {
 		return nil, err
 	}
-	return prepare(ctx, s, def, dir, claim)
+	out, err := prepare(ctx, s, def, dir, claim)
+	if err == nil {
+		out.Definition = def.within(out.Source)
+	}
+	return out, err
+}
+
+// within lists the paths below a folder of what the definition consists of: no role may change them unseen.
+func (d Definition) within(root string) (all []string) {
+	if d.Home == "" { // that of the earlier run
+		if d.Follow != nil && d.Follow.Workspace != nil {
+			return d.Follow.Workspace.Definition
+		}
+		return nil
+	}
+	names := []string{filepath.Base(d.Parsed.File)}
+	for _, r := range d.Plan.Roles {
+		names = append(names, r.Prompt, r.Schema)
+	}
+	for _, p := range d.Plan.Projects {
+		names = append(names, p.Pipeline)
+	}
+	for _, name := range names {
+		rel, inside := within(root, filepath.Join(d.Home, filepath.FromSlash(name)))
+		if rel = filepath.ToSlash(rel); name != "" && inside && !slices.Contains(all, rel) {
+			all = append(all, rel)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // prepare creates the run's checkout and stores its first tree. A repetition finds what exists.
