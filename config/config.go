@@ -60,7 +60,6 @@ type Settings struct {
 	Sandbox Sandbox `mapstructure:"sandbox"` // restrictions of agents and commands on this host
 	Redact  Redact  `mapstructure:"redact"`
 	Codec   Codec   `mapstructure:"codec"`
-	Decide  Decide  `mapstructure:"decide"`
 	Console Console `mapstructure:"console"`
 	Metrics Metrics `mapstructure:"metrics"`
 
@@ -90,20 +89,6 @@ func (c Console) check() error {
 	}
 	return errors.Join(errs...)
 }
-
-// Decide configures whose messages to runs a worker accepts.
-type Decide struct {
-	// allow or deny messages that are not signed, such as those of the temporal CLI, tctl and the Web UI
-	Unsigned string `mapstructure:"unsigned"`
-	// NAME=KEY of further users, as `starter identity` prints it
-	Identities Words `mapstructure:"identities"`
-}
-
-// Values of decide.unsigned.
-const (
-	Allow = "allow"
-	Deny  = "deny"
-)
 
 // Redact configures redaction. Well-known forms of keys are always redacted.
 type Redact struct {
@@ -182,7 +167,6 @@ func defaults() map[string]any {
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
 		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
-		"decide.unsigned": Allow, "decide.identities": []string{},
 		"metrics.listen": "", "deployment.name": "", "deployment.build_id": "",
 		"console.url": "", "console.link_expires": 7 * 24 * time.Hour, "console.link_key_file": "",
 	}
@@ -382,9 +366,6 @@ func (s Settings) complete() (Settings, error) {
 	}
 	if s.Drain < 0 {
 		errs = append(errs, fmt.Errorf("settings: drain is %s; it must be at least 0s", s.Drain))
-	}
-	if s.Decide.Unsigned != Allow && s.Decide.Unsigned != Deny {
-		errs = append(errs, fmt.Errorf("settings: decide.unsigned is %q; it must be allow or deny", s.Decide.Unsigned))
 	}
 	if !run.ValidBudget(s.Policy.Budget) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",

@@ -106,10 +106,6 @@ var every = map[string]struct {
 	"policy.roots":          {"/runs,/more", func(s Settings) any { return s.Policy.Roots }, Words{"/runs", "/more"}},
 	"console.link_key_file": {"/keys/links", func(s Settings) any { return s.Console.LinkKeyFile }, "/keys/links"},
 
-	"decide.unsigned": {"deny", func(s Settings) any { return s.Decide.Unsigned }, "deny"},
-	"decide.identities": {"ada=a2V5,bob=a2V5", func(s Settings) any { return s.Decide.Identities },
-		Words{"ada=a2V5", "bob=a2V5"}},
-
 	"deployment.name":     {"passbook", func(s Settings) any { return s.Deployment.Name }, "passbook"},
 	"deployment.build_id": {"v0.1.0", func(s Settings) any { return s.Deployment.BuildID }, "v0.1.0"},
 	"metrics.listen":      {"127.0.0.1:9464", func(s Settings) any { return s.Metrics.Listen }, "127.0.0.1:9464"},

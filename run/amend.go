@@ -45,7 +45,6 @@ type RunAmended struct {
 	Budget      *Budget     `json:"budget,omitempty"` // only if the definition has another one
 	Differences []Amendable `json:"differences"`
 	By          string      `json:"by,omitempty"`
-	Auth        string      `json:"auth,omitempty"`
 	Note        string      `json:"note,omitempty"`
 	Running     bool        `json:"running,omitempty"` // a step is running, which keeps its plan
 	Source      string      `json:"source,omitempty"`  // of a replay: the run that was amended
@@ -153,7 +152,7 @@ func (l *Log) amended(_ *Entry, p RunAmended) {
 	for _, d := range p.Differences {
 		l.info("Amended: %s", d)
 	}
-	l.decide(LogDecision{Decision: "amend", Reason: p.names(), By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: "amend", Reason: p.names(), By: p.By})
 }
 
 // String is the change in one line.
@@ -167,5 +166,5 @@ func (d Amendable) String() string {
 func amendedHeadline(_ *Entry, p RunAmended) string { return "  amended: " + p.names() }
 
 func amendedStory(_ *Entry, p RunAmended) Story {
-	return Story{What: "amended: " + p.names(), By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+	return Story{What: "amended: " + p.names(), By: p.By, Note: strings.TrimSpace(p.Note)}
 }

@@ -32,10 +32,3 @@ func TestLogOfAttemptCountsWhatIsLeft(t *testing.T) {
 	lines := LogOf(Entry{Event: Event{Kind: KindPassAttempt, Payload: payload}, After: &State{}}).Lines
 	require.Contains(t, lines[len(lines)-1].Text, "2 of 3 attempts are left")
 }
-
-func TestSenderNamesTheToken(t *testing.T) {
-	require.Equal(t, "ci (token)", Sender("ci", "token ci"))
-	require.Equal(t, "ada (token ci)", Sender("ada", "token ci"))
-	require.Equal(t, "ada (signed)", Sender("ada", "key ada"))
-	require.Equal(t, "ada (not signed)", Sender("ada", "none"))
-}

@@ -231,8 +231,7 @@ type RunLimited struct {
 
 // RunUnlimited ends the wait for a limit.
 type RunUnlimited struct {
-	By      string     `json:"by,omitempty"`   // the operator
-	Auth    string     `json:"auth,omitempty"` // as of a decision; empty: there was no message
+	By      string     `json:"by,omitempty"` // the operator
 	Note    string     `json:"note,omitempty"`
 	Cause   LimitCause `json:"cause"`
 	Account string     `json:"account,omitempty"` // that is open again; turn: id of the call in the queue

@@ -64,7 +64,6 @@ type LogDecision struct {
 	ExitCode     *int     `json:"exitCode,omitempty"`
 	DelayMS      int64    `json:"delayMs,omitempty"`
 	By           string   `json:"by,omitempty"`
-	Auth         string   `json:"auth,omitempty"`
 }
 
 func (l *Log) line(level Level, format string, args ...any) {

@@ -18,7 +18,7 @@ func (l *Log) answered(e *Entry, p QuestionDecided) {
 		return
 	}
 	l.info("Decided by %s: %s", p.DecidedBy, strings.TrimSpace(d.Action+" "+d.Feedback))
-	l.decide(LogDecision{Decision: "decide-" + d.Action, Reason: d.Feedback, ID: d.ID, By: p.DecidedBy, Auth: p.Auth})
+	l.decide(LogDecision{Decision: "decide-" + d.Action, Reason: d.Feedback, ID: d.ID, By: p.DecidedBy})
 }
 
 func (l *Log) reminded(e *Entry, p QuestionReminded) {

@@ -21,7 +21,7 @@ func (l *Log) resumed(e *Entry, p RunResumed) {
 		reason += " (" + e.Before.Reason + ")"
 	}
 	l.info("Resuming from pass %d/%d (%s)", min(next, e.After.Passes.Total), e.After.Passes.Total, reason)
-	l.decide(LogDecision{Decision: ResumeRun, Reason: reason, PassNumber: next, By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: ResumeRun, Reason: reason, PassNumber: next, By: p.By})
 	for n := 1; n < next; n++ {
 		l.decide(LogDecision{Decision: "skip-pass", Reason: "pass already completed", PassNumber: n})
 	}
@@ -36,7 +36,7 @@ func (l *Log) paused(e *Entry, p RunPaused) {
 		level = LevelError
 	}
 	l.line(level, "%s", text)
-	d := LogDecision{Decision: "pause-pipeline", Reason: p.Reason, By: p.By, Auth: p.Auth}
+	d := LogDecision{Decision: "pause-pipeline", Reason: p.Reason, By: p.By}
 	total := e.After.Total()
 	d.Cost = &total
 	if p.Reason == BudgetThreshold {
@@ -53,7 +53,7 @@ func (l *Log) limited(e *Entry, _ RunLimited) {
 
 func (l *Log) unlimited(_ *Entry, p RunUnlimited) {
 	l.info("Wait for the limit ended: %s", p.why())
-	l.decide(LogDecision{Decision: "end-wait-for-limit", Reason: p.why(), By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: "end-wait-for-limit", Reason: p.why(), By: p.By})
 }
 
 func (l *Log) ended(e *Entry, _ RunEnd) {
@@ -79,7 +79,7 @@ func (l *Log) reverted(e *Entry, p RunReverted) {
 
 func (l *Log) budgetRaised(_ *Entry, p BudgetEvent) {
 	l.info("Budget set to %s by %s", p.Budget.Words(), p.By)
-	l.decide(LogDecision{Decision: "set-budget", Reason: "asked for", Threshold: &p.CapUSD, By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: "set-budget", Reason: "asked for", Threshold: &p.CapUSD, By: p.By})
 }
 
 func (l *Log) budgetWarned(e *Entry, p BudgetEvent) {
@@ -104,10 +104,10 @@ func (l *Log) refused(_ *Entry, p DecisionRefused) {
 	} else {
 		l.warn("Message %s refused: %s", p.Verb, p.Reason)
 	}
-	l.decide(LogDecision{Decision: "refuse-" + p.Verb, Reason: p.Reason, By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: "refuse-" + p.Verb, Reason: p.Reason, By: p.By})
 }
 
 func (l *Log) rehomed(_ *Entry, p RunRehomed) {
 	l.info("Directory moved from %s to %s", p.From, p.To)
-	l.decide(LogDecision{Decision: "rehome", Reason: "moved from " + p.From + " to " + p.To, By: p.By, Auth: p.Auth})
+	l.decide(LogDecision{Decision: "rehome", Reason: "moved from " + p.From + " to " + p.To, By: p.By})
 }

@@ -223,7 +223,6 @@ type RunPaused struct {
 	Reason string      `json:"reason"`
 	Detail string      `json:"detail,omitempty"`
 	By     string      `json:"by,omitempty"`
-	Auth   string      `json:"auth,omitempty"`   // as of a decision; empty: there was no message
 	Failed *FailedPass `json:"failed,omitempty"` // the pass that the pause is about
 }
 
@@ -239,7 +238,6 @@ type RunResumed struct {
 	Epoch int    `json:"epoch"`
 	From  Status `json:"from"`
 	By    string `json:"by,omitempty"`
-	Auth  string `json:"auth,omitempty"`
 	Note  string `json:"note,omitempty"`
 	Force bool   `json:"force,omitempty"`  // failures counted so far are forgiven
 	Why   string `json:"reason,omitempty"` // of a forced resume
@@ -266,7 +264,6 @@ type RunReverted struct {
 
 	Checkpoint string  `json:"checkpoint,omitempty"` // of a revert: what it goes back to
 	By         string  `json:"by,omitempty"`
-	Auth       string  `json:"auth,omitempty"`
 	Note       string  `json:"note,omitempty"`
 	WasUSD     float64 `json:"was_usd,omitempty"` // what had been spent until then
 }
@@ -411,7 +408,6 @@ type BudgetEvent struct {
 	Rest     int64   `json:"rest_tokens,omitempty"`   // of the budget in tokens, if Need is of tokens
 	Spent    string  `json:"spent,omitempty"`         // exceeded: the budget that is spent, if it is not that in USD
 	By       string  `json:"by,omitempty"`
-	Auth     string  `json:"auth,omitempty"`
 	Note     string  `json:"note,omitempty"`
 }
 
@@ -438,7 +434,6 @@ type DecisionRefused struct {
 	Verb   string `json:"verb"` // of the last one
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
-	Auth   string `json:"auth,omitempty"`
 	Count  int    `json:"count,omitempty"` // number since the last such event; 0: one
 }
 
@@ -449,7 +444,6 @@ type RunRehomed struct {
 	FromQueue string `json:"from_queue,omitempty"` // task queues of the hosts, where these differ
 	ToQueue   string `json:"to_queue,omitempty"`
 	By        string `json:"by,omitempty"`
-	Auth      string `json:"auth,omitempty"`
 	Note      string `json:"note,omitempty"`
 }
 

@@ -114,7 +114,6 @@ type QuestionDecided struct {
 	Feedback   string       `json:"feedback"`
 	Note       string       `json:"note"`
 	DecidedBy  string       `json:"decided_by"`
-	Auth       string       `json:"auth,omitempty"` // who signed the decision: "key NAME", "token NAME" or "none"
 	DecisionID string       `json:"decision_id"`
 	DecidedAt  string       `json:"decided_at"`
 	Implicit   bool         `json:"implicit,omitempty"` // the operator named no question: it was the only one open
@@ -133,7 +132,6 @@ type otherDecided struct {
 	Feedback   string       `json:"feedback"`
 	Note       string       `json:"note"`
 	DecidedBy  string       `json:"decided_by"`
-	Auth       string       `json:"auth,omitempty"` // who signed the decision: "key NAME", "token NAME" or "none"
 	DecisionID string       `json:"decision_id"`
 	DecidedAt  string       `json:"decided_at"`
 	Implicit   bool         `json:"implicit,omitempty"`

@@ -23,7 +23,6 @@ type RunSteered struct {
 	Role string `json:"role,omitempty"` // whose next prompt contains the text; empty: that of every role
 	Text string `json:"text"`
 	By   string `json:"by,omitempty"`
-	Auth string `json:"auth,omitempty"`
 	Note string `json:"note,omitempty"`
 	Now  bool   `json:"now,omitempty"` // the running calls were interrupted for it
 }
@@ -52,7 +51,6 @@ type Instruction struct {
 	Role string `json:"role,omitempty"`
 	Text string `json:"text"`
 	By   string `json:"by,omitempty"`
-	Auth string `json:"auth,omitempty"`
 	TS   string `json:"ts"`
 	Now  bool   `json:"now,omitempty"`
 
@@ -94,8 +92,8 @@ func (i Instruction) Words() string {
 	if i.Role != "" {
 		text = "for role " + i.Role
 	}
-	if from := Sender(i.By, i.Auth); from != "" {
-		text += ", by " + from
+	if i.By != "" {
+		text += ", by " + i.By
 	}
 	var used []string
 	for _, u := range i.Uses {
@@ -135,7 +133,7 @@ func (s RunStart) RolesFrom(stage int) []string {
 // steer keeps an instruction. A used one stays until a newer one takes its place.
 func (f *folder) steer(e *Event) {
 	p := decoded[RunSteered](e)
-	i := Instruction{ID: e.Seq, Role: p.Role, Text: p.Text, By: p.By, Auth: p.Auth, TS: e.TS, Now: p.Now}
+	i := Instruction{ID: e.Seq, Role: p.Role, Text: p.Text, By: p.By, TS: e.TS, Now: p.Now}
 	if !p.Now {
 		i.Not = slices.Clone(f.Started)
 	}
@@ -190,8 +188,8 @@ func (f *folder) callEnded(call string) {
 }
 
 func (l *Log) steered(_ *Entry, p RunSteered) {
-	l.info("Steered by %s%s: %s", Sender(p.By, p.Auth), p.to(), p.Text)
-	l.decide(LogDecision{Decision: "steer", Reason: p.Text, By: p.By, Auth: p.Auth})
+	l.info("Steered by %s%s: %s", p.By, p.to(), p.Text)
+	l.decide(LogDecision{Decision: "steer", Reason: p.Text, By: p.By})
 }
 
 // to names the role of an instruction in a sentence; empty: every role.
@@ -209,5 +207,5 @@ func steeredStory(_ *Entry, p RunSteered) Story {
 	if p.Now {
 		what = "steered at once" + p.to() + ": " + p.Text
 	}
-	return Story{What: what, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+	return Story{What: what, By: p.By, Note: strings.TrimSpace(p.Note)}
 }

@@ -10,26 +10,7 @@ import (
 type Story struct {
 	What string // empty: nothing was done
 	By   string
-	Auth string // who signed the message
 	Note string // of who did it
-}
-
-// Sender names who sent a message, and who signed it.
-func Sender(by, auth string) string {
-	if token, ok := strings.CutPrefix(auth, "token "); ok && token == by {
-		return by + " (token)"
-	} else if ok {
-		return strings.TrimSpace(by + " (token " + token + ")")
-	}
-	switch key, signed := strings.CutPrefix(auth, "key "); {
-	case signed && key != by:
-		return strings.TrimSpace(by + " (signed by " + key + ")")
-	case signed:
-		return by + " (signed)"
-	case auth != "":
-		return strings.TrimSpace(by + " (not signed)")
-	}
-	return by
 }
 
 // StoryOf is what an event adds to the evidence of its run.
@@ -44,12 +25,12 @@ func StoryOf(e Entry) Story {
 func noStory[P any](*Entry, P) Story { return Story{} }
 
 func pausedStory(_ *Entry, p RunPaused) Story {
-	return Story{What: "paused: " + p.Reason, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Detail)}
+	return Story{What: "paused: " + p.Reason, By: p.By, Note: strings.TrimSpace(p.Detail)}
 }
 
 func resumedStory(_ *Entry, p RunResumed) Story {
 	note := strings.TrimSpace(strings.TrimSpace(p.Note) + " " + p.Why)
-	return Story{What: fmt.Sprintf("resumed (epoch %d)", p.Epoch), By: p.By, Auth: p.Auth, Note: note}
+	return Story{What: fmt.Sprintf("resumed (epoch %d)", p.Epoch), By: p.By, Note: note}
 }
 
 func limitedStory(e *Entry, _ RunLimited) Story {
@@ -57,7 +38,7 @@ func limitedStory(e *Entry, _ RunLimited) Story {
 }
 
 func unlimitedStory(_ *Entry, p RunUnlimited) Story {
-	return Story{What: "continued: " + p.why(), By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+	return Story{What: "continued: " + p.why(), By: p.By, Note: strings.TrimSpace(p.Note)}
 }
 
 func interruptedStory(_ *Entry, p RunInterrupted) Story {
@@ -70,20 +51,20 @@ func revertedStory(_ *Entry, p RunReverted) Story {
 
 func rehomedStory(_ *Entry, p RunRehomed) Story {
 	what := fmt.Sprintf("directory moved from %s to %s", p.From, p.To)
-	return Story{What: what, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+	return Story{What: what, By: p.By, Note: strings.TrimSpace(p.Note)}
 }
 
 func budgetStory(_ *Entry, p BudgetEvent) Story {
 	what := "budget raised to " + p.Budget.Words()
-	return Story{What: what, By: p.By, Auth: p.Auth, Note: strings.TrimSpace(p.Note)}
+	return Story{What: what, By: p.By, Note: strings.TrimSpace(p.Note)}
 }
 
 func refusedStory(_ *Entry, p DecisionRefused) Story {
 	if p.Count > 1 {
 		what := fmt.Sprintf("refused %d messages, the last one %s: %s", p.Count, p.Verb, p.Reason)
-		return Story{What: what, By: p.By, Auth: p.Auth}
+		return Story{What: what, By: p.By}
 	}
-	return Story{What: "refused " + p.Verb + ": " + p.Reason, By: p.By, Auth: p.Auth}
+	return Story{What: "refused " + p.Verb + ": " + p.Reason, By: p.By}
 }
 
 // artifactStory is about an artifact that no call has changed: it was edited by hand.

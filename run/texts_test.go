@@ -20,7 +20,7 @@ func TestTextsOfEvents(t *testing.T) {
 	compareTexts(t, "every-kind-stages.txt", strings.NewReplacer(
 		`"kind":"repeat"}],`, `"kind":"repeat","rounds":2}],"wording":"stages",`,
 		`"phase_key":"audit/1"`, `"phase_key":"audit"`,
-		`"by":"ann"`, `"by":"ann","auth":"key ann"`, `"by":"bob"`, `"by":"bob","auth":"none"`, `"count":3`, `"count":2`))
+		`"count":3`, `"count":2`))
 }
 
 func compareTexts(t *testing.T, name string, words *strings.Replacer) {
@@ -57,7 +57,7 @@ func writeTexts(t *testing.T, out *strings.Builder, e run.Entry) {
 		fmt.Fprintf(out, "  headline %s\n", run.OneLine(text))
 	}
 	if s := run.StoryOf(e); s.What != "" {
-		fmt.Fprintf(out, "  story    %s, by %q, note %q\n", s.What, run.Sender(s.By, s.Auth), s.Note)
+		fmt.Fprintf(out, "  story    %s, by %q, note %q\n", s.What, s.By, s.Note)
 	}
 }
 

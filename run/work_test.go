@@ -397,7 +397,7 @@ func TestKeptFilesAndDecisions(t *testing.T) {
 	asked := Question{Trigger: TriggerRejected, Phase: "p", Round: 2, Type: "t", LoopMaxRounds: 9}
 	for i := range keptDecisions + 1 {
 		f.past(QuestionDecided{Kind: QuestionGate, Action: " Halt ", Feedback: long, Note: long, DecidedBy: "ann",
-			DecidedAt: fmt.Sprint(i), Auth: "key a", Redo: RedoStep}, asked)
+			DecidedAt: fmt.Sprint(i), Redo: RedoStep}, asked)
 	}
 	require.Len(t, f.Decisions, keptDecisions)
 	require.Equal(t, PastDecision{Kind: QuestionGate, ID: "q", Trigger: TriggerRejected, Phase: "p", Round: 2,

@@ -20,7 +20,6 @@ type Decision struct {
 	Note      string `json:"note"`
 	DecidedAt string `json:"decided_at"`
 	DecidedBy string `json:"decided_by"`
-	Auth      string `json:"auth,omitempty"` // who signed it: "key NAME" or "none"; only in the journal
 }
 
 // Answer is a decision of an operator as its file records it.

@@ -53,7 +53,7 @@ func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 		return Ack{}, refuse("a budget of %.2f USD is below the current cost (%.2f)", b.CapUSD, total)
 	}
 	ev := run.RunAmended{
-		New: next, Terms: res.Terms, Budget: res.Budget, Differences: res.Differences, By: m.By, Auth: m.auth,
+		New: next, Terms: res.Terms, Budget: res.Budget, Differences: res.Differences, By: m.By,
 		Note: m.Note,
 	}
 	if err := e.adopt(ctx, ev); err != nil {
@@ -138,14 +138,11 @@ func (e *engine) amendReopened(ctx workflow.Context, m *Message) error {
 	if m == nil {
 		return nil
 	}
-	signed, err := e.control.authenticated(ctx, VerbAmend, *m)
-	if err == nil {
-		_, err = e.control.amend(ctx, signed)
-	}
+	_, err := e.control.amend(ctx, *m)
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	ev := run.DecisionRefused{Verb: VerbAmend, Reason: errorMessage(err), By: m.By, Auth: signed.auth}
+	ev := run.DecisionRefused{Verb: VerbAmend, Reason: errorMessage(err), By: m.By}
 	if err := e.j.emit(ctx, run.KindDecisionRefused, e.j.state.Phase, ev); err != nil {
 		return err
 	}

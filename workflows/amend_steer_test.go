@@ -30,7 +30,7 @@ func TestInstructionIsInNextPrompt(t *testing.T) {
 			w.done()
 			require.Equal(t, [][]string{nil, {"Mind <hidden>."}}, prompts)
 			steered := payloads[run.RunSteered](w, run.KindRunSteered)
-			require.Equal(t, []run.RunSteered{{Text: "Mind <hidden>.", By: "ann", Auth: "none"}}, steered)
+			require.Equal(t, []run.RunSteered{{Text: "Mind <hidden>.", By: "ann"}}, steered)
 			ends := payloads[run.PassEnd](w, run.KindPassEnd)
 			require.Empty(t, ends[0].Instructions)
 			require.Len(t, ends[1].Instructions, 1)
@@ -265,7 +265,7 @@ func TestRefusedAmendmentOfAnEpochPauses(t *testing.T) {
 	require.Len(t, refused, 1)
 	require.Contains(t, refused[0].Reason, why)
 	refused[0].Reason = ""
-	require.Equal(t, run.DecisionRefused{Verb: "amend", By: "ada", Auth: "none"}, refused[0])
+	require.Equal(t, run.DecisionRefused{Verb: "amend", By: "ada"}, refused[0])
 	require.Equal(t, []string{run.UserRequested, "ada"}, []string{paused[0].Reason, paused[0].By})
 	require.Contains(t, paused[0].Detail, "the definition was not adopted: "+why)
 }

@@ -57,7 +57,7 @@ func TestBudgetUpdateIsProjectedDuringPass(t *testing.T) {
 	w.done()
 	want := run.Budget{CapUSD: 7, WarnUSD: 3.5}
 	require.Equal(t, want, cost.Budget)
-	require.Equal(t, []run.BudgetEvent{{Budget: want, TotalUSD: 1, By: "ada", Auth: "none", Note: "enough"}},
+	require.Equal(t, []run.BudgetEvent{{Budget: want, TotalUSD: 1, By: "ada", Note: "enough"}},
 		payloads[run.BudgetEvent](w, run.KindBudgetRaised))
 	require.Equal(t, []string{"pass.start 002", "budget.raised", "pass.end 002"},
 		w.story(run.KindPassStart, run.KindBudgetRaised, run.KindPassEnd)[2:5])

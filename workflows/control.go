@@ -9,7 +9,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
@@ -48,12 +47,6 @@ type Message struct {
 	Role string `json:"role,omitempty"` // steer: whose next prompt contains it; empty: that of every role
 
 	Plan *run.PlanRef `json:"plan,omitempty"` // amend: the new plan, in the store
-
-	// the client of the console for which the signature vouches: "token NAME" or "link NAME"
-	Via string `json:"via,omitempty"`
-
-	Signature *contract.Signature `json:"signature,omitempty"` // of SignedText
-	auth      string              // who signed it, once it is verified
 }
 
 // Ack is the result of an Update.
@@ -67,15 +60,12 @@ type Ack struct {
 type Control struct {
 	Pause   bool   `json:"pause,omitempty"`
 	PauseBy string `json:"pause_by,omitempty"`
-
-	PauseAuth string `json:"pause_auth,omitempty"`
-	Auth      string `json:"auth,omitempty"` // of the resume
-	Now       bool   `json:"now,omitempty"`
-	Resume    bool   `json:"resume,omitempty"`
-	By        string `json:"by,omitempty"`
-	Note      string `json:"note,omitempty"`
-	Force     bool   `json:"force,omitempty"`
-	Reason    string `json:"reason,omitempty"` // for force
+	Now     bool   `json:"now,omitempty"`
+	Resume  bool   `json:"resume,omitempty"`
+	By      string `json:"by,omitempty"`
+	Note    string `json:"note,omitempty"`
+	Force   bool   `json:"force,omitempty"`
+	Reason  string `json:"reason,omitempty"` // for force
 
 	Revert *PendingRevert `json:"revert,omitempty"`
 
@@ -134,14 +124,14 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 				return Ack{}, err
 			}
 			var ack Ack
-			m, err := c.received(ctx, verb, m)
+			m, err := c.redacted(ctx, m)
 			if err == nil {
 				ack, err = c.handle(ctx, verb, m)
 			}
 			if err != nil && wasReset(ctx) { // a message that a reset reapplied has no sender to report to
 				err = errors.Join(
 					err, c.record(ctx, run.KindDecisionRefused,
-						run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By, Auth: m.auth}),
+						run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}),
 				)
 			}
 			return ack, err
@@ -243,22 +233,14 @@ func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.
 	defer func() { c.busy-- }()
 	m, err := readMessage(raw)
 	if err == nil {
-		m, err = c.received(ctx, verb, m)
+		m, err = c.redacted(ctx, m)
 	}
 	if err == nil {
 		_, err = c.handle(ctx, verb, m)
 	}
 	if err != nil {
-		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By, Auth: m.auth}))
+		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
 	}
-}
-
-// received verifies the sender of a message, and removes secrets from it.
-func (c *control) received(ctx workflow.Context, verb string, m Message) (Message, error) {
-	m, err := c.authenticated(ctx, verb, m)
-	clean, hideErr := c.redacted(ctx, m)
-	clean.auth = m.auth
-	return clean, errors.Join(err, hideErr)
 }
 
 // maxMessage is the maximum size of a message in bytes.
@@ -425,7 +407,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	s := c.e.j.state
 	switch verb {
 	case VerbPause:
-		c.Pause, c.PauseBy, c.PauseAuth, c.Note, c.Now = true, m.By, m.auth, m.Note, c.Now || m.Now
+		c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
 		if s.Status == run.WaitingLimit {
 			return c.ack("pausing"), nil
 		}
@@ -440,7 +422,6 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 			return c.ack("pause cancelled"), nil
 		}
 		c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
-		c.Auth = m.auth
 		c.retryRequests++
 		if s.Status == run.WaitingLimit {
 			return c.ack("trying at once"), nil
@@ -449,7 +430,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	case VerbDecide:
 		return c.decide(ctx, m)
 	case VerbRevert:
-		c.Revert = &PendingRevert{To: m.To, By: m.By, Auth: m.auth, Note: m.Note, StayPaused: m.StayPaused}
+		c.Revert = &PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
 		c.retryRequests++
 		return c.ack("reverting to " + m.To), nil
 	case VerbAmend:
@@ -462,7 +443,7 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 	case VerbBudget:
 		b := m.budget(s.Budget, c.e.budgetWarnShare())
 		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
-			Budget: b, TotalUSD: s.Total(), By: m.By, Auth: m.auth, Note: m.Note,
+			Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note,
 		}); err != nil {
 			return Ack{}, err
 		}

@@ -47,7 +47,7 @@ var detailsOf = map[string]run.State{
 	"a limit": {Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{N: 1,
 		Limit: run.Limit{Kind: run.LimitPlan, Account: "max"}, Until: "2026-03-01T11:00:00.000Z"}})},
 	"an instruction": {Status: run.Running, Instructions: []run.Instruction{{ID: 4, Role: "builder",
-		Text: "Mind\nthis.", By: "ann", Auth: "none"}}},
+		Text: "Mind\nthis.", By: "ann"}}},
 	"a failed pass": {Status: run.Paused, Reason: run.ConsecutiveFailures, Failure: &run.Failure{
 		FailedPass: run.FailedPass{Step: "002", Category: run.CategoryAgentExit}, Starts: 3, Message: "exit 1"}},
 	"a checkpoint without a pass":        {Status: run.Paused, Checkpoint: &run.CheckpointRef{ID: "cp-S1"}},

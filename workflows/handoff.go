@@ -239,10 +239,7 @@ func (e *engine) applyReopenDecision(ctx workflow.Context, m *Message) error {
 	if q, open := e.j.state.Asks(); open {
 		e.answerable = q.ID // not reapplied by a reset: it came with the epoch
 	}
-	signed, err := e.control.authenticated(ctx, VerbDecide, *m)
-	if err == nil {
-		_, err = e.control.decide(ctx, signed)
-	}
+	_, err := e.control.decide(ctx, *m)
 	return err
 }
 

@@ -52,7 +52,6 @@ type harness struct {
 	secret    string   // redacted as <hidden> where the workflow hides
 	start     time.Time
 	memo      map[string]any // as it was set last
-	signed    bool           // only signed messages are accepted
 
 	server *fakeServer // what the workflow asks of it, if it is observed
 }
@@ -164,7 +163,7 @@ func (w *harness) fresh() {
 	}
 	w.env.SetTestTimeout(time.Minute)
 	w.env.SetOnTimerScheduledListener(func(_ string, d time.Duration) { w.waits = append(w.waits, d) })
-	workflows.Register(withChildren{w.env, w}, w.hidden, w.verify)
+	workflows.Register(withChildren{w.env, w}, w.hidden)
 	acts, err := activities.New(activities.Config{})
 	require.NoError(w.t, err)
 	for name, f := range map[string]any{

@@ -38,7 +38,6 @@ type Reopen struct {
 	// the decision that halted the run was journaled, and its workflow ended before it wrote run.end
 	Unended bool   `json:"unended,omitempty"`
 	By      string `json:"by,omitempty"`
-	Auth    string `json:"auth,omitempty"` // token with which it was asked for
 	Note    string `json:"note,omitempty"`
 	Force   bool   `json:"force,omitempty"`
 	Reason  string `json:"reason,omitempty"` // for force

@@ -181,7 +181,7 @@ func (e *engine) endLimit(ctx workflow.Context) error {
 		return e.revert(ctx)
 	case c.Resume:
 		e.tryNow = true
-		ev = run.RunUnlimited{Cause: run.LimitOperator, By: c.By, Auth: c.Auth, Note: c.Note}
+		ev = run.RunUnlimited{Cause: run.LimitOperator, By: c.By, Note: c.Note}
 	case c.Wake != "":
 		ev = run.RunUnlimited{Cause: run.LimitAccount, Account: c.Wake}
 		if call, waits := e.j.state.Limited.Of(c.Wake); waits && call.Kind == run.LimitAtOnce {

@@ -393,7 +393,7 @@ func TestMessagesWhileWaitingForLimit(t *testing.T) {
 			require.Equal(t, append([]string{call(1, 1), call(2, 1)}, row.calls...), w.agent.ids)
 			require.Equal(t, row.soon, w.env.Now().Sub(startTime) < time.Minute)
 			if name == "resume" {
-				require.Equal(t, []run.RunUnlimited{{By: "ada", Auth: "none", Note: "I paid", Cause: run.LimitOperator}},
+				require.Equal(t, []run.RunUnlimited{{By: "ada", Note: "I paid", Cause: run.LimitOperator}},
 					payloads[run.RunUnlimited](w, run.KindRunUnlimited))
 			}
 		})

@@ -81,7 +81,7 @@ func TestPauseAndResume(t *testing.T) {
 			require.Equal(t, []string{"pass.end 001", "run.paused", "run.resumed", "pass.end 002"},
 				w.story(run.KindPassEnd, run.KindRunPaused, run.KindRunResumed, run.KindDecisionRefused))
 			paused := payloads[run.RunPaused](w, run.KindRunPaused)[0]
-			require.Equal(t, run.RunPaused{Reason: run.UserRequested, By: "ada", Auth: "none"}, paused)
+			require.Equal(t, run.RunPaused{Reason: run.UserRequested, By: "ada"}, paused)
 			require.Equal(t, "bob", payloads[run.RunResumed](w, run.KindRunResumed)[0].By)
 			require.Contains(t, w.story(run.KindCheckpointCreated)[0], "cp-PAUSE-20260102T")
 		})

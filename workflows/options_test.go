@@ -259,7 +259,7 @@ func TestNoticesAreChildren(t *testing.T) {
 func TestNotifyOptions(t *testing.T) {
 	s := newFakeServer()
 	env := workflows.NewTestEnvironment(&observes{server: &s})
-	workflows.Register(env, nil, nil)
+	workflows.Register(env, nil)
 	env.RegisterActivityWithOptions(func(context.Context, contract.NotifyInput) error { return nil },
 		activity.RegisterOptions{Name: contract.Notify})
 	env.ExecuteWorkflow(workflows.NotifyName, workflows.NotifyInput{DirQueue: "passbook-dir-here",
@@ -278,7 +278,7 @@ func TestNotifyOptions(t *testing.T) {
 func TestExamineAsksOnce(t *testing.T) {
 	s := newFakeServer()
 	env := workflows.NewTestEnvironment(&observes{server: &s})
-	workflows.Register(env, nil, nil)
+	workflows.Register(env, nil)
 	env.RegisterActivityWithOptions(func(context.Context, contract.ExamineInput) (contract.ExamineResult, error) {
 		return contract.ExamineResult{}, errors.New("no such program")
 	}, activity.RegisterOptions{Name: contract.ExamineAgents})

@@ -25,7 +25,7 @@ func (e *engine) pauseIfRequested(ctx workflow.Context, resumable bool) error {
 	}
 	if e.control.Pause && (e.active() || e.j.state.Status == run.WaitingLimit) {
 		if err := e.pauseWith(ctx, run.RunPaused{Reason: run.UserRequested, Detail: e.control.Note,
-			By: e.control.PauseBy, Auth: e.control.PauseAuth}); err != nil {
+			By: e.control.PauseBy}); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	}
 	c := e.control.Control
 	e.control.Control, e.tryNow = Control{}, true
-	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Auth: c.Auth, Note: c.Note, Force: c.Force,
+	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force,
 		Why: c.Reason}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err

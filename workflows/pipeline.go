@@ -49,7 +49,6 @@ type execution struct {
 	noWorker      bool                // no worker has opened the directory for some time
 	pending       *PendingWait        // question that an earlier execution asked
 	redact        func(string) string // only in side effects: workers may know different secrets
-	verify        VerifyFunc          // likewise
 	diskFullTries int                 // consecutive attempts that found the disk full
 	held          HeldAnswer          // cause of the current wait
 	leased        *lease              // nil: none
@@ -72,12 +71,12 @@ type execution struct {
 // runPlan runs a plan to its end: it opens the directory; until the plan is complete, it pauses if requested and
 // runs the next step; then it closes the journal. What comes next depends on the run's place only, so an execution
 // can begin anywhere.
-func runPlan(ctx workflow.Context, in Input, hide func(string) string, verify VerifyFunc) (Result, error) {
+func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, error) {
 	info := workflow.GetInfo(ctx)
 	if err := in.check(info.WorkflowExecution.ID, info.ContinuedExecutionRunID != ""); err != nil {
 		return Result{}, err
 	}
-	e, err := newEngine(ctx, in, hide, verify)
+	e, err := newEngine(ctx, in, hide)
 	if err != nil {
 		return Result{}, err
 	}
@@ -139,9 +138,9 @@ func (e *engine) handOver(ctx workflow.Context) (Result, error) {
 }
 
 // newEngine registers all handlers before the workflow yields for the first time.
-func newEngine(ctx workflow.Context, in Input, hide func(string) string, verify VerifyFunc) (*engine, error) {
+func newEngine(ctx workflow.Context, in Input, hide func(string) string) (*engine, error) {
 	in.Options = in.Options.complete()
-	e := &engine{execution: &execution{in: in, redact: hide, verify: verify, activityIDs: map[string]int{}}}
+	e := &engine{execution: &execution{in: in, redact: hide, activityIDs: map[string]int{}}}
 	e.root = e
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
 	e.finalCheck = workflow.NewMutex(ctx)

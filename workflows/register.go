@@ -11,15 +11,12 @@ import (
 const Name = "Pipeline"
 
 // Register registers the workflows with a worker. hide redacts secrets in messages that other programs send; nil
-// keeps the text. verify returns who sent them; nil: all are unsigned.
-func Register(r worker.WorkflowRegistry, hide func(string) string, verify VerifyFunc) {
+// keeps the text.
+func Register(r worker.WorkflowRegistry, hide func(string) string) {
 	if hide == nil {
 		hide = func(text string) string { return text }
 	}
-	if verify == nil {
-		verify = func([]byte, *contract.Signature) (auth, refused string) { return contract.AuthNone, "" }
-	}
-	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide, verify) }
+	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide) }
 	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
 	r.RegisterWorkflowWithOptions(Account, workflow.RegisterOptions{Name: contract.AccountWorkflow})
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})

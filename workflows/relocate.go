@@ -86,7 +86,7 @@ func (c *control) relocate(ctx workflow.Context, verb string, m Message) error {
 	if err := c.validate(verb, m); err != nil { // what was valid on acceptance may not be now
 		return err
 	}
-	ev := run.RunRehomed{From: e.in.Target.Dir, To: path.Clean(m.Dir), By: m.By, Auth: m.auth, Note: m.Note}
+	ev := run.RunRehomed{From: e.in.Target.Dir, To: path.Clean(m.Dir), By: m.By, Note: m.Note}
 	if m.Queue != "" && m.Queue != e.in.DirQueue {
 		ev.FromQueue, ev.ToQueue = e.in.DirQueue, m.Queue
 		e.in.DirQueue = m.Queue

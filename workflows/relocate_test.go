@@ -46,7 +46,7 @@ func TestRehome(t *testing.T) {
 		}
 	}
 	require.Equal(t, []run.RunRehomed{{
-		From: "/runs/1", To: "/new", FromQueue: "passbook-dir-here", ToQueue: "passbook-dir-there", By: "ada", Auth: "none",
+		From: "/runs/1", To: "/new", FromQueue: "passbook-dir-here", ToQueue: "passbook-dir-there", By: "ada",
 	}},
 		payloads[run.RunRehomed](w, run.KindRunRehomed))
 	require.Len(t, w.dir.moves, 1, "a move to the same directory checks nothing")

@@ -44,7 +44,7 @@ func (e *engine) reopen(ctx workflow.Context) error {
 		from.Limited = from.Limited.Due("", "", true)
 	}
 	ev := run.RunResumed{
-		Epoch: r.Epoch, From: r.From, By: r.By, Auth: r.Auth, Note: r.Note, Force: r.Force, Why: r.Reason, Host: r.Host,
+		Epoch: r.Epoch, From: r.From, By: r.By, Note: r.Note, Force: r.Force, Why: r.Reason, Host: r.Host,
 		Build:     r.Build,
 		Overruled: r.Overruled, State: &from,
 	}

@@ -42,7 +42,7 @@ func TestReopenCancelledRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
 	before := len(w.dir.lines)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "continue", Force: true,
+	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Note: "continue", Force: true,
 		Reason: "fixed", Host: "there", Build: "v2", Cluster: "cluster", Embedded: true, Address: "localhost:1",
 		Overruled: []string{"agents"}})
 	w.done()
@@ -60,7 +60,7 @@ func TestReopenCancelledRun(t *testing.T) {
 	resumed := payloads[run.RunResumed](w, run.KindRunResumed)
 	require.Len(t, resumed, 1)
 	resumed[0].State = nil
-	require.Equal(t, run.RunResumed{Epoch: 2, From: run.Cancelled, By: "ada", Auth: "key ada", Note: "continue",
+	require.Equal(t, run.RunResumed{Epoch: 2, From: run.Cancelled, By: "ada", Note: "continue",
 		Force: true, Why: "fixed", Host: "there", Build: "v2", Overruled: []string{"agents"}}, resumed[0])
 	require.Empty(t, payloads[run.RunInterrupted](w, run.KindRunInterrupted),
 		"a run that closed was not interrupted")

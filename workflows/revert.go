@@ -18,7 +18,6 @@ const VerbRevert = "revert"
 type PendingRevert struct {
 	To         string `json:"to"` // checkpoint, or a boundary such as pass-35
 	By         string `json:"by,omitempty"`
-	Auth       string `json:"auth,omitempty"` // who signed the message
 	Note       string `json:"note,omitempty"`
 	StayPaused bool   `json:"rest,omitempty"` // stay paused there
 }
@@ -96,7 +95,7 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 	if e.alreadyAt(c) {
 		if s := e.j.state; !r.StayPaused && s.Status == run.Paused {
 			return "", e.j.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{
-				Epoch: s.Epoch, From: run.Paused, By: r.By, Auth: r.Auth, Note: r.Note,
+				Epoch: s.Epoch, From: run.Paused, By: r.By, Note: r.Note,
 			})
 		}
 		return "", nil
@@ -114,7 +113,7 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 	ev := run.RunReverted{
 		To: c.Seq, Cause: "revert", Abandoned: run.Range{First: c.Seq + 1, Last: now.Seq}, State: &then,
 		Checkpoint: c.ID,
-		By:         r.By, Auth: r.Auth, Note: r.Note, WasUSD: now.Total(),
+		By:         r.By, Note: r.Note, WasUSD: now.Total(),
 	}
 	e.round, e.routes, e.revertedTo = contract.Round{}, routes{}, c.Seq
 	return "", e.j.emit(ctx, run.KindRunReverted, then.Phase, ev)

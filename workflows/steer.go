@@ -32,7 +32,7 @@ func (c *control) validateSteer(m Message) error {
 func (c *control) steer(ctx workflow.Context, m Message) (Ack, error) {
 	now := m.Now && c.e.interrupts(m.Role)
 	ev := run.RunSteered{
-		Role: m.Role, Text: strings.TrimSpace(m.Text), By: m.By, Auth: m.auth, Note: m.Note, Now: now,
+		Role: m.Role, Text: strings.TrimSpace(m.Text), By: m.By, Note: m.Note, Now: now,
 	}
 	if err := c.record(ctx, run.KindRunSteered, ev); err != nil {
 		return Ack{}, err

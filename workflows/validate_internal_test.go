@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -199,22 +198,6 @@ func TestPendingRequests(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, row.text, name)
-	}
-}
-
-// TestSignedTextHasNoSignature: who signs a message and who verifies it have the same text.
-func TestSignedTextHasNoSignature(t *testing.T) {
-	m := Message{By: "ada", Action: "halt"}
-	bare, err := SignedText("run-1", VerbDecide, m)
-	require.NoError(t, err)
-	m.Signature, m.auth = &contract.Signature{Value: "signature"}, "key ada"
-	signed, err := SignedText("run-1", VerbDecide, m)
-	require.NoError(t, err)
-	require.Equal(t, string(bare), string(signed))
-	for _, other := range [][2]string{{"run-2", VerbDecide}, {"run-1", VerbPause}} {
-		text, err := SignedText(other[0], other[1], m)
-		require.NoError(t, err)
-		require.NotEqual(t, string(bare), string(text))
 	}
 }
 

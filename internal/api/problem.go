@@ -9,7 +9,6 @@ import (
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/fsck"
-	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -94,7 +93,7 @@ func notInStatus(err error) bool {
 // isInvalid reports whether the request was wrong, or its input was refused.
 func isInvalid(err error) bool {
 	return slices.ContainsFunc([]func(error) bool{
-		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*links.KeyError], is[*identity.KeyError],
+		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*links.KeyError],
 		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError],
 		is[*operations.PolicyError], is[*operations.RefusedError], is[*operations.RequestError],
 		is[*operations.RemoveError], is[*operations.SnapshotError],

@@ -20,9 +20,8 @@ func (a *app) mcp() *cobra.Command {
 		Use: "mcp", Short: "Offer runs to an agent as an MCP server", Args: cobra.NoArgs,
 		Long: `Offer runs to an agent as an MCP server on standard input and output: a tool for each operation, such as
 passbook_start, passbook_wait and passbook_decide, and resources for reports, artifacts and prompts. An MCP client
-starts this command. Tools that read work without a Temporal server; other tools start one if none runs. Messages to
-runs are signed as those of other commands of this user. Paths are relative to the folder in which the client starts
-the command.`,
+starts this command. Tools that read work without a Temporal server; other tools start one if none runs. Paths are
+relative to the folder in which the client starts the command.`,
 		Example: "  claude mcp add passbook -- starter mcp\n  claude mcp add passbook -- starter mcp --can read",
 	}
 	cmd.Flags().StringVar(&can, "can", can, "what the agent may do: read; decide, which includes read; or operate")

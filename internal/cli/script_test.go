@@ -237,7 +237,7 @@ func filesCommand(ts *testscript.TestScript, _ bool, args []string) {
 	maps.Copy(before, now)
 }
 
-var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id|identity\.key)|` +
+var onceOnly = regexp.MustCompile(`^\.tmp/|^state/(store/blobs/|format\.json|starts/|host-id)|` +
 	`links\.key$|/\.git/passbook-worktrees-lock$`)
 
 // turns DIR ID FOLDER... creates a run whose workspace is the first folder at the start, and the next at the end of

@@ -131,7 +131,7 @@ func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
 // settingsID identifies the settings that a worker reads only once: with other keys it could not read payloads, and
 // with others on security, prices, budgets or calls at once it would not do what the terminal asks for.
 func settingsID(s config.Settings) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", []any{s.Redact, s.Codec, s.Decide, s.Sandbox, s.Prices, s.PerDay,
+	sum := sha256.Sum256(fmt.Appendf(nil, "%#v", []any{s.Redact, s.Codec, s.Sandbox, s.Prices, s.PerDay,
 		s.AtOnce, s.Policy.Stores, s.Policy.Roots, s.Console.LinkKeyFile}))
 	return hex.EncodeToString(sum[:4])
 }

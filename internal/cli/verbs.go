@@ -85,7 +85,6 @@ func written() []verb {
 		{"allow", "environment", (*app).allow},
 		{"codec", "environment", (*app).codec},
 		{"console", "environment", (*app).console},
-		{"identity", "environment", (*app).identity},
 		{"mcp", "environment", (*app).mcp},
 		{"config", "environment", (*app).config},
 		{"doctor", "environment", (*app).doctor},

@@ -85,10 +85,10 @@ func (s *Server) who(r *http.Request) (id access.Identity, session login.Current
 			return id, session, false, nil
 		}
 		t, ok, err := s.tokens.Find(strings.TrimSpace(text))
-		return access.Identity{Name: t.Name, Auth: "token " + t.Name, Can: t.Can}, session, ok, err
+		return access.Identity{Name: t.Name, Can: t.Can}, session, ok, err
 	}
 	session, ok = s.session(r)
-	return access.Identity{Name: s.user, Auth: "key " + s.user, Can: api.CanOperate}, session, ok, nil
+	return access.Identity{Name: s.user, Can: api.CanOperate}, session, ok, nil
 }
 
 // session returns the session of a browser. Every port of this machine gets the cookies of 127.0.0.1 and localhost, so

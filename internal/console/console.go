@@ -108,9 +108,6 @@ func asClient(h api.Host) api.Host {
 			return o, release, err
 		}
 		o.By, o.Request, o.Inherit = id.Name, access.Request(ctx), true // the client has no terminal on this host
-		if !strings.HasPrefix(id.Auth, "key ") {                        // else the signature is its own
-			o.Via = id.Auth
-		}
 		return o, release, nil
 	}
 	return h

@@ -215,7 +215,7 @@ func TestLogin(t *testing.T) {
 		r, body = d.raw(d.request("POST", "/v1/runs/"+letter+"/pause", sent+row.header, row.body))
 		require.Equal(t, http.StatusServiceUnavailable, r.StatusCode, "it reaches the operation: %s", body)
 	}
-	require.Equal(t, access.Identity{Name: "ada", Auth: "key ada", Can: api.CanOperate}, d.connected[0])
+	require.Equal(t, access.Identity{Name: "ada", Can: api.CanOperate}, d.connected[0])
 
 	r, _ = d.raw(d.request("POST", "/logout", sent+"\nContent-Type: application/x-www-form-urlencoded",
 		"csrf="+url.QueryEscape(csrf)))

@@ -81,7 +81,7 @@ func hostileRows() []hostileRow {
 		{"path as a login link", "GET", "/login?key=../session.key", "", "", 403},
 
 		{"path above the runs", "GET", "/v1/runs/..%2f..%2fetc", "TOKEN", "", 404},
-		{"dots in the path", "GET", "/v1/runs/../../state/identity.key", "TOKEN", "", 404},
+		{"dots in the path", "GET", "/v1/runs/../../state/links.key", "TOKEN", "", 404},
 		{"encoded dots in the path", "GET", "/v1/runs/%2e%2e/events", "TOKEN", "", 404},
 		{"empty part of the path", "GET", "//v1/runs", "TOKEN", "", 404},
 		{"encoded backslash", "GET", "/v1/runs/..%5c..%5cetc", "TOKEN", "", 404},

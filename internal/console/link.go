@@ -35,7 +35,7 @@ func (s *Server) linked(pages http.Handler) http.Handler {
 			refuse(w, *bad)
 			return
 		}
-		to := r.Clone(access.With(r.Context(), access.Identity{Name: l.Receiver, Auth: "link " + l.Receiver,
+		to := r.Clone(access.With(r.Context(), access.Identity{Name: l.Receiver,
 			Can: api.CanDecide, Base: links.Path + text, Question: l.Question}))
 		to.URL.Path, to.URL.RawPath = "/runs/"+l.Run+"/"+inside, "/runs/"+url.PathEscape(l.Run)+"/"+inside
 		pages.ServeHTTP(w, to)

@@ -19,7 +19,7 @@ func TestLinks(t *testing.T) {
 	pages := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, ok := access.From(r.Context())
 		require.True(t, ok)
-		require.Equal(t, access.Identity{Name: "$TEAM", Auth: "link $TEAM", Can: api.CanDecide, Base: id.Base,
+		require.Equal(t, access.Identity{Name: "$TEAM", Can: api.CanDecide, Base: id.Base,
 			Question: "draft:1:7:abc"}, id)
 		require.True(t, strings.HasPrefix(id.Base, links.Path))
 		seen = append(seen, r.Method+" "+r.URL.Path)

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
@@ -49,7 +50,8 @@ func (s *Server) once(w http.ResponseWriter, r *http.Request, rt route) {
 		return
 	}
 	who, _ := access.From(r.Context())
-	id := digest(who.Auth, sent[0])
+	login := access.Session(r.Context()) != "" // a token may have the name of the user
+	id := digest(strconv.FormatBool(login), who.Name, sent[0])
 	if err := s.keepOnce(w, r, rt, id); err != nil {
 		err = fmt.Errorf("%s: keep the request and its answer: %w", rt.name, err)
 		refuse(w, s.problemOf(err))

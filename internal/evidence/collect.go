@@ -26,7 +26,7 @@ func (c *collector) add(e run.Event) {
 	c.reverts.Take(e)
 	c.lane(e)
 	if s := run.StoryOf(run.Entry{Event: e, After: c.fold.Current()}); s.What != "" {
-		c.Actions = append(c.Actions, Action{Seq: e.Seq, At: e.TS, What: s.What, By: s.By, Auth: s.Auth, Note: s.Note})
+		c.Actions = append(c.Actions, Action{Seq: e.Seq, At: e.TS, What: s.What, By: s.By, Note: s.Note})
 	}
 	if _, asks := e.Kind.Asks(); asks {
 		c.ask(e)
@@ -248,7 +248,7 @@ func (c *collector) decide(e run.Event) {
 		return
 	}
 	c.answer(rundir.Decision{
-		HandoffID: d.ID, Action: d.Action, Feedback: d.Feedback, Note: d.Note, DecidedBy: d.DecidedBy, Auth: d.Auth,
+		HandoffID: d.ID, Action: d.Action, Feedback: d.Feedback, Note: d.Note, DecidedBy: d.DecidedBy,
 		DecidedAt: cmp.Or(d.DecidedAt, e.TS),
 	})
 }
@@ -258,7 +258,6 @@ func (c *collector) answer(a rundir.Decision) {
 	for i := range slices.Backward(c.Decisions) {
 		if d := &c.Decisions[i]; d.ID == a.HandoffID && d.Action == "" {
 			d.Action, d.Feedback, d.Note, d.By, d.DecidedAt = a.Action, a.Feedback, a.Note, a.DecidedBy, a.DecidedAt
-			d.Auth = a.Auth
 			return
 		}
 	}

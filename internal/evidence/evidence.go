@@ -182,7 +182,6 @@ type Decision struct {
 	Feedback    string      `json:"feedback"`
 	Note        string      `json:"note"`
 	By          string      `json:"decided_by"`
-	Auth        string      `json:"auth,omitempty"` // who signed it: "key NAME" or "none"
 	DecidedAt   string      `json:"decided_at"`
 }
 
@@ -192,7 +191,6 @@ type Action struct {
 	At   string `json:"at"`
 	What string `json:"what"`
 	By   string `json:"by"`
-	Auth string `json:"auth,omitempty"` // who signed the message: "key NAME" or "none"
 	Note string `json:"note"`
 }
 

@@ -202,7 +202,7 @@ func (e Evidence) interventions(p *page) {
 	p.line("What happened to the run from outside:\n")
 	p.table("when", "what", "by", "note")
 	for _, a := range e.Actions {
-		p.row(a.At, a.What, run.Sender(a.By, a.Auth), a.Note)
+		p.row(a.At, a.What, a.By, a.Note)
 	}
 	p.line("")
 }
@@ -308,7 +308,7 @@ func (e Evidence) decided(p *page) {
 		}
 		p.row(d.RequestedAt, about, cmp.Or(d.Question, d.Trigger), verdict, changed, cost,
 			cmp.Or(d.Action, "not decided"),
-			run.Sender(d.By, d.Auth), d.DecidedAt, strings.TrimSpace(d.Feedback+" "+d.Note))
+			d.By, d.DecidedAt, strings.TrimSpace(d.Feedback+" "+d.Note))
 	}
 	p.line("")
 }

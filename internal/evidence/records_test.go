@@ -73,10 +73,10 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Trigger: "trigger", Round: 2, Digest: "judged", Subject: run.Subject{USD: 1}})
 	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate", Action: "action",
 		Feedback: "feedback",
-		Note:     "note", DecidedBy: "ann", Auth: "key ann", DecidedAt: "then"})
+		Note:     "note", DecidedBy: "ann", DecidedAt: "then"})
 	second := j.add(run.KindGateRequested, run.QuestionRequested{Kind: run.QuestionGate, ID: "gate-2", Phase: "phase"})
 	j.add(run.KindGateDecided, run.QuestionDecided{Kind: run.QuestionGate, ID: "gate-2", Action: "retry"})
-	j.add(run.KindRunPaused, run.RunPaused{Reason: "user-requested", Detail: "detail", By: "bob", Auth: "none"})
+	j.add(run.KindRunPaused, run.RunPaused{Reason: "user-requested", Detail: "detail", By: "bob"})
 	j.add(run.KindRunResumed, run.RunResumed{Epoch: 3})
 	closed := j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "key", Title: "Work", Outcome: "ok", Round: 2})
 	j.add(run.KindPhaseEnd, run.PhaseEnd{Key: "work", Outcome: "failed"})
@@ -134,12 +134,12 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Why: "why"}}, e.Scores)
 	require.Equal(t, []evidence.Decision{{Seq: asked, Kind: "gate", ID: "gate", Question: "Good?", Trigger: "trigger",
 		Phase: "work", Round: 2, Judged: "judged", Subject: run.Subject{USD: 1}, RequestedAt: at(asked), Action: "action",
-		Feedback: "feedback", Note: "note", By: "ann", Auth: "key ann", DecidedAt: "then"},
+		Feedback: "feedback", Note: "note", By: "ann", DecidedAt: "then"},
 		{Seq: second, Kind: "gate", ID: "gate-2", Phase: "phase", RequestedAt: at(second), Action: "retry",
 			DecidedAt: at(second + 1)}}, e.Decisions)
 	require.Contains(t, e.Actions, evidence.Action{Seq: second + 2, At: at(second + 2), What: "paused: user-requested",
 		By:   "bob",
-		Auth: "none", Note: "detail"})
+		Note: "detail"})
 	require.Equal(t, []evidence.Phase{{Seq: closed, Name: "key", Round: 2, Outcome: "ok", EndedAt: at(closed)},
 		{Seq: closed + 1, Name: "work", Outcome: "failed", EndedAt: at(closed + 1)}}, e.Phases)
 	require.Equal(t, &evidence.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered}, e.Delivery)
@@ -166,8 +166,8 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		"| 7 | 2 | member | 1 | claude-p-timeout: message | unknown |",
 		"| 7 | 2 | member | 3 | output-empty: message | $0.50 |",
 		"| 7 | 2 | member | value, verdict, score 2.5, 1 of 3 checks passed | b; c: why; 2 blockers; w |",
-		"- quality, round 2: 3.5 of 4.0, met\n", "| paused: user-requested | bob (not signed) | detail |",
-		" | gate work, round 2 | Good? |  |  | $1.00 | action | ann (signed) | then | feedback note |",
+		"- quality, round 2: 3.5 of 4.0, met\n", "| paused: user-requested | bob | detail |",
+		" | gate work, round 2 | Good? |  |  | $1.00 | action | ann | then | feedback note |",
 		"≥ $1.75 (1 call not fully known) of $9.00; 1 tokens in, 2 out, 3 read from and 4 written to the cache.",
 		"| role | 3 | ≥ $1.75 |", "3 files delivered to to target commit-2, at " + at(at2) + "."} {
 		require.Contains(t, page.String(), text)

@@ -21,7 +21,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/awake"
-	"github.com/passbook-run/passbook/internal/identity"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
@@ -46,8 +45,6 @@ type Options struct {
 	Abort     <-chan struct{}                 // closed to end the calls that a stopping worker waits for; nil: never
 	Progress  func(line string)               // reports what a stopping worker waits for; nil: it is not reported
 	Metrics   *telemetry.Metrics              // of this process; nil: none
-
-	trusted *identity.Trusted
 }
 
 // Run polls until ctx ends or Idle returns. Then it leaves running calls to the next worker. With the setting drain it
@@ -73,9 +70,6 @@ func Run(ctx context.Context, o Options) error {
 	host := newHost(o, self)
 	conf := o.activities()
 	if conf.Links, err = links.Load(o.Settings); err != nil {
-		return err
-	}
-	if o.trusted, err = identity.Trust(o.Settings); err != nil {
 		return err
 	}
 	secrets.LearnKeys(o.Redact, o.Settings) // they may be new
@@ -190,7 +184,7 @@ func (o Options) server() string {
 func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {
 	q := contract.HostQueues(o.Settings.TaskQueue, o.Host)
 	flows := worker.New(o.Client, q.Dir, o.workflowOptions())
-	workflows.Register(flows, o.Redact.Text, o.trusted.Verify)
+	workflows.Register(flows, o.Redact.Text)
 	acts.RegisterLocal(flows)
 	group, dir := []worker.Worker{flows}, flows
 	if o.versioned() {
@@ -214,7 +208,7 @@ func (o Options) opener(acts *activities.Activities, calls *pool) func(queue) (p
 		switch q.kind {
 		case workflowTasks:
 			p.Worker = worker.New(o.Client, q.name, o.workflowOptions())
-			workflows.Register(p, o.Redact.Text, o.trusted.Verify)
+			workflows.Register(p, o.Redact.Text)
 			acts.RegisterLocal(p)
 		default:
 			p.gate = &gate{pool: calls}

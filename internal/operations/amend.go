@@ -93,8 +93,7 @@ func (o Operator) amendment(ctx context.Context, def Definition, dir projector.D
 	}
 	ref := run.PlanRef{Definition: stored.Definition, Plan: stored.Plan, Inputs: stored.Inputs, Policy: stored.Policy,
 		ConfigHash: def.Plan.ConfigHash}
-	m := o.hidden(workflows.Message{Plan: &ref, Note: note, By: o.By})
-	return m, o.sign(&m, claim.RunID, workflows.VerbAmend)
+	return o.hidden(workflows.Message{Plan: &ref, Note: note, By: o.By}), nil
 }
 
 // Unchanged returns a [*DifferentError] if a closed run is given something else than it has. No server is needed.

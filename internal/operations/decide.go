@@ -55,7 +55,7 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 		}
 		return Decision{Said: "that was decided already"}, nil
 	}
-	if m.ID == "" { // the signature is about this question
+	if m.ID == "" { // the decision is about the question that was read
 		m.ID, m.Implicit = q.ID, true
 	}
 	left, behind := effective.Status == run.Failed || effective.Status == run.Interrupted, ""
@@ -70,9 +70,6 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 		if behind = o.behindOnRefusal(ctx, dir, claim.RunID, err); behind == "" {
 			return Decision{Said: ack.Message}, err
 		}
-	}
-	if err := o.sign(&m, claim.RunID, workflows.VerbDecide); err != nil {
-		return Decision{}, err
 	}
 	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m, Behind: behind})
 	return Decision{Said: m.Action + " is decided", Reopened: &re}, err

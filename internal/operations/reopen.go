@@ -323,7 +323,7 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 		return in, restored, fmt.Errorf("ask Temporal for its cluster: %w", err)
 	}
 	in.Reopen = &workflows.Reopen{
-		Epoch: now.Epoch, From: effective.Status, By: o.By, Auth: o.auth(), Note: r.Note, Force: r.Force,
+		Epoch: now.Epoch, From: effective.Status, By: o.By, Note: r.Note, Force: r.Force,
 		Reason: r.Reason, Now: r.Now, Host: o.Host, Build: o.Build,
 		Decision: r.Decision, Amend: r.Amend, Cluster: cluster, Embedded: o.Embedded, Address: o.address(),
 		Repaired: now.Broken,

@@ -97,7 +97,7 @@ func (o Operator) revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 		return out, err
 	}
 	in.Reopen.Overruled = overruled
-	in.Reopen.Revert = &workflows.PendingRevert{To: c.ID, By: o.By, Auth: o.auth(), Note: r.Note,
+	in.Reopen.Revert = &workflows.PendingRevert{To: c.ID, By: o.By, Note: r.Note,
 		StayPaused: r.StayPaused}
 	out.Epoch = in.Reopen.Epoch
 	return out, o.openEpoch(ctx, dir, claim, now, effective, in, workflows.VerbRevert)

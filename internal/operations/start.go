@@ -44,7 +44,6 @@ type Operator struct {
 
 	Converter  converter.DataConverter // of the client; nil: payloads are not encrypted
 	Redact     *redact.Redactor        // of all texts that are sent; nil: nothing is redacted
-	Via        string                  // of the console: "token NAME" or "link NAME"; empty: this user sends messages
 	Request    string                  // id of a request that may be repeated; empty: it has none
 	Embedded   bool                    // the server is the embedded one of this host
 	Attributes bool                    // the namespace has the search attributes

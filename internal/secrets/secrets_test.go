@@ -40,8 +40,7 @@ func TestKeysOfTheHostAreRedacted(t *testing.T) {
 	r, err := New(s, nil)
 	require.NoError(t, err)
 	s.Console.LinkKeyFile = filepath.Join(t.TempDir(), "shared.txt")
-	for _, path := range []string{filepath.Join(s.StateDir, "links.key"), filepath.Join(s.StateDir, "identity.key"),
-		s.Console.LinkKeyFile} {
+	for _, path := range []string{filepath.Join(s.StateDir, "links.key"), s.Console.LinkKeyFile} {
 		key, err := keyfile.File{Path: path}.Load()
 		require.NoError(t, err)
 		LearnKeys(r, s)

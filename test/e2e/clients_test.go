@@ -79,7 +79,7 @@ func TestTemporalCLI(t *testing.T) {
 	endThird()
 	until(t, "the run is paused", func() bool { return statusIs(dir, run.Paused) })
 	paused := of[run.RunPaused](eventsOf(t, dir), run.KindRunPaused)[0]
-	require.Equal(t, run.RunPaused{Reason: run.UserRequested, Detail: "lunch", By: "ada", Auth: "none"}, paused)
+	require.Equal(t, run.RunPaused{Reason: run.UserRequested, Detail: "lunch", By: "ada"}, paused)
 
 	require.Contains(t, c.do("workflow", "query", "--type", "status"), `"status":"paused"`)
 	require.Contains(t, c.do("workflow", "describe"), "corpus-tiny in "+dir)

@@ -197,7 +197,7 @@ func (h *environment) decideOnce(c *console, tr *trial) {
 	require.Contains(t, answer["message"], "decided: retry_feedback")
 	require.Equal(t, answer, c.do(path, "five", body))
 	require.Len(t, decided(), 1)
-	require.Equal(t, "token ci", decided()[0].Auth)
+	require.Equal(t, "ci", decided()[0].DecidedBy)
 	require.Equal(t, next.ID, tr.asked(run.QuestionHandoff).ID, "the next question is open")
 	body["question"] = first.ID
 	require.NotContains(t, c.do(path, "", body)["message"], "does not record it yet", "the first question is decided")

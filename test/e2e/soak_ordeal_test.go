@@ -61,7 +61,7 @@ func (s *soak) suffer(ctx context.Context, o ordeal) (*site, error) {
 	if o.forgetful { // a call that was repeated breaks other promises too
 		return run, errors.Join(run.watch.over(), endSupervisors(filepath.Join(run.root, "state", "scratch")))
 	}
-	_, err = histories.ReplayRun(ctx, run.op.Client, run.runID)
+	_, err = histories.ReplayRun(ctx, run.op.Client, run.runID, "", "")
 	return run, errors.Join(run.invariants(s.want, s.stranger), err)
 }
 

@@ -40,7 +40,7 @@ const (
 // Types are the types of all workflows.
 func Types() []string {
 	r := &registry{}
-	workflows.Register(r, nil, nil)
+	workflows.Register(r, nil)
 	return r.names
 }
 

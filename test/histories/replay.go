@@ -45,7 +45,7 @@ func Replay(h *historypb.History, o Options) error {
 	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
-	workflows.Register(r, o.Redact, nil)
+	workflows.Register(r, o.Redact)
 	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	at := worker.ReplayWorkflowHistoryOptions{OriginalExecution: workflow.Execution{
 		ID:    h.Events[0].GetWorkflowExecutionStartedEventAttributes().GetWorkflowId(),

@@ -9,7 +9,8 @@ import (
 )
 
 // ReplayRun executes the workflow code once more on the histories of all executions of a run, and returns their number.
-func ReplayRun(ctx context.Context, c client.Client, id string) (replayed int, err error) {
+// It stores them in a folder under a name; empty: nowhere.
+func ReplayRun(ctx context.Context, c client.Client, id, folder, name string) (replayed int, err error) {
 	page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 		Query: fmt.Sprintf("WorkflowId = %q", id)})
 	if err != nil {
@@ -27,6 +28,12 @@ func ReplayRun(ctx context.Context, c client.Client, id string) (replayed int, e
 			return replayed, fmt.Errorf("replay execution %s of %s: %w", e.Execution.RunId, id, err)
 		}
 		replayed++
+		if folder == "" {
+			continue
+		}
+		if err := Write(folder, fmt.Sprint(name, "-", replayed), history); err != nil {
+			return replayed, err
+		}
 	}
 	return replayed, nil
 }

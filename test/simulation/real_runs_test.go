@@ -17,6 +17,7 @@ import (
 var (
 	realRuns   = flag.Int("real.runs", 0, "runs of TestRealServer")
 	realSeed   = flag.Uint64("real.seed", 1, "seed of its first run")
+	realRecord = flag.String("record-histories", "", "store the histories of its runs in this folder")
 	realAtOnce = flag.Int("real.parallel", 2, "hosts with two workers each")
 )
 

@@ -72,7 +72,7 @@ func (c *crew) playReal(ctx context.Context, seed uint64, p plan, name string) (
 	r.readAgents()
 	r.ended()
 	r.check(r.once())
-	r.replayed, err = histories.ReplayRun(ctx, r.op.Client, r.id)
+	r.replayed, err = histories.ReplayRun(ctx, r.op.Client, r.id, *realRecord, "TestRealServer-"+name)
 	r.check(err)
 	return r, r.failure()
 }

@@ -168,7 +168,7 @@ func (w *world) execute(in workflows.Input, continued, reset bool) (res workflow
 	w.mu.Lock()
 	w.env = env
 	w.mu.Unlock()
-	workflows.Register(env, nil, nil)
+	workflows.Register(env, nil)
 	w.register()
 	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", mock.Anything, mock.Anything).Return(nil)
 	w.attend(env)

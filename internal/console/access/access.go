@@ -12,7 +12,6 @@ import (
 // Identity is who sends a request.
 type Identity struct {
 	Name string     // of the token, or of the user who opened the login link
-	Auth string     // as the journal records it: "token NAME", "link NAME" or "key NAME"
 	Can  api.Access // what the request may do
 
 	// of a link in a notice, which is about one question of one run: its path, and the id of the question

@@ -14,7 +14,7 @@ func TestRequestsCarryTheirIdentity(t *testing.T) {
 	_, known := access.From(ctx)
 	require.False(t, known)
 	require.Empty(t, access.CSRF(ctx))
-	ada := access.Identity{Name: "ada", Auth: "token phone", Can: api.CanDecide}
+	ada := access.Identity{Name: "ada", Can: api.CanDecide}
 	id, known := access.From(access.WithCSRF(access.With(ctx, ada), "t"))
 	require.True(t, known)
 	require.Equal(t, ada, id)
