@@ -315,7 +315,7 @@ var verbs = func() map[string]bool {
 	for name := range strings.FieldsSeq(`amend attach budget cancel check checkpoints codec completion config
 		console cost-report costs decide demo diagnose diff doctor evidence fork init list logs
 		mcp plan promote quality-report rebuild remove repair-state replay report resume revert run server
-		session snapshot status steer store token verify version watch worker`) {
+		snapshot status steer store token verify version watch worker`) {
 		all[name] = true
 	}
 	return all

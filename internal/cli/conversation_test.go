@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/adapter"
 )
 
 func TestSessionThatWasNotStored(t *testing.T) {
@@ -15,16 +17,13 @@ func TestSessionThatWasNotStored(t *testing.T) {
 	require.NoError(t, os.MkdirAll(days, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(days, "rollout-x-0199.jsonl"), []byte("{}\n"), 0o600))
 	for _, row := range []struct {
-		session, option  string
-		command, problem string
+		session, option, command string
 	}{
-		{"0199", "--json", "codex resume 0199", ""},
-		{"0200", "--json", "", "conversations are on the host of the call"},
-		{"0200", "--ephemeral", "", "codex did not store it, because its command has --ephemeral; remove the option"},
+		{"0199", "--json", "codex resume 0199"},
+		{"0200", "--json", "this host has no file of the session; conversations are on the host of the call"},
+		{"0200", "--ephemeral", "# codex did not store it, because its command has --ephemeral; remove the option"},
 	} {
-		l := SessionLine{Program: "codex", Session: row.session, Pass: "2"}
-		l.open([]string{"codex", "exec", row.option}, "--ephemeral")
-		require.Equal(t, row.command, l.Command)
-		require.Contains(t, l.Problem, row.problem)
+		codex := adapter.Adapter{Program: "codex", Ephemeral: "--ephemeral"}
+		require.Contains(t, openSession(codex, []string{"codex", "exec", row.option}, row.session), row.command)
 	}
 }

@@ -83,7 +83,7 @@ func TestJSONShapes(t *testing.T) {
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"store gc": operations.Collected{},
 		"promote":  operations.Promoted{},
-		"remove":   removal{}, "session": SessionLine{}, "amend": operations.Amended{},
+		"remove":   removal{}, "amend": operations.Amended{},
 		"verify": operations.Verified{}, "token list": TokenLine{}, "run": Started{},
 	}
 	for verb, keys := range jsonKeys(t) {

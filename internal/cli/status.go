@@ -22,7 +22,7 @@ shown as interrupted.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,
-		"also show epoch, running calls, journal, store, last errors, the last session, and the runs of the lineage")
+		"also show epoch, running calls, journal, store, last errors, the last session of each role, and the runs of the lineage")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		s, err := a.inspect(ctx, d)
 		if err != nil {
@@ -39,7 +39,7 @@ shown as interrupted.`,
 			if err := a.printMore(s); err != nil {
 				return err
 			}
-			a.printSession(s.dir)
+			a.printSessions(s.dir)
 			if err := a.printLineage(ctx, s.Claim); err != nil {
 				return err
 			}

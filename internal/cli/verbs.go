@@ -72,7 +72,6 @@ func written() []verb {
 		{"logs", "inspect", (*app).logs},
 		{"quality-report", "inspect", (*app).qualityReport},
 		{"report", "inspect", (*app).report},
-		{"session", "inspect", (*app).conversation},
 		{"snapshot", "inspect", (*app).snapshot},
 		{"status", "inspect", (*app).status},
 		{"verify", "inspect", (*app).verify},
