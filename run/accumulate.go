@@ -5,33 +5,8 @@ import "slices"
 // Fold folds a whole stream, both layers, for readers: faster than Apply event by event, because the states in
 // between are not kept.
 type Fold struct {
-	state   folder
-	event   Event // the last one: a separate copy of each would be on the heap
-	illegal Irregular
-}
-
-// Irregular are events of a stream that are out of order: how many, and the first of them.
-type Irregular struct {
-	Count int64            `json:"count"`
-	First []IrregularEvent `json:"first"` // at most a hundred; never nil
-}
-
-// IrregularEvent is one of them.
-type IrregularEvent struct {
-	Seq     int64  `json:"seq"`
-	Message string `json:"message"`
-}
-
-const keptIllegal = 100
-
-func (i *Irregular) note(seq int64, message string) {
-	if message == "" {
-		return
-	}
-	i.Count++
-	if len(i.First) < keptIllegal {
-		i.First = append(i.First, IrregularEvent{Seq: seq, Message: message})
-	}
+	state folder
+	event Event // the last one: a separate copy of each would be on the heap
 }
 
 // Snapshot is the result of a stream, in one flat object: every key is always there, lists are never null.
@@ -52,19 +27,13 @@ type Snapshot struct {
 // NewFold continues from a state and a history, which it does not change. Both are zero for a stream that is read from
 // its beginning.
 func NewFold(s State, h History) *Fold {
-	return &Fold{state: folder{State: s.Clone(), own: true, recorder: NewRecorder(h)},
-		illegal: Irregular{First: []IrregularEvent{}}}
+	return &Fold{state: folder{State: s.Clone(), own: true, recorder: NewRecorder(h)}}
 }
 
 // Apply folds one event.
 func (f *Fold) Apply(e Event) {
 	f.event = e
-	f.add(&f.event)
-}
-
-func (f *Fold) add(e *Event) {
-	f.state.apply(e)
-	f.illegal.note(e.Seq, f.state.InvalidTransition)
+	f.state.apply(&f.event)
 }
 
 // Current is the state after the events so far, as it is folded: the next event changes it.
@@ -75,11 +44,6 @@ func (f *Fold) State() State { return f.state.State.Clone() }
 
 // History is what only grows. Later events do not change it.
 func (f *Fold) History() History { return f.state.recorder.History() }
-
-// InvalidTransitions lists the events that the table of transitions refused.
-func (f *Fold) InvalidTransitions() Irregular {
-	return Irregular{Count: f.illegal.Count, First: slices.Clip(f.illegal.First)}
-}
 
 // Snapshot is the result of the stream so far.
 func (f *Fold) Snapshot() Snapshot { return Snapped(f.state.State, f.state.recorder.History()) }
