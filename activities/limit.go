@@ -1,19 +1,13 @@
 package activities
 
 import (
-	"cmp"
-
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/run"
 )
 
-// limitOf returns why the provider did not answer a failed call, or nil. Answers that earlier releases stored have a
-// category and no cause.
+// limitOf returns why the provider did not answer a failed call, or nil.
 func limitOf(f *agent.Failure) *run.Limit {
 	kind := f.Cause
-	if f.Category == run.CategoryRateLimit {
-		kind = cmp.Or(kind, run.LimitRate)
-	}
 	if !kind.Passes() && !kind.Blocks() {
 		return nil
 	}

@@ -22,7 +22,6 @@ func TestLimitOfFailure(t *testing.T) {
 			&run.Limit{Kind: run.LimitPlan, Reset: "2026-11-25T14:00:00.000Z"}},
 		"an overload": {agent.Failure{Category: run.CategoryRateLimit, Cause: run.LimitOverload},
 			&run.Limit{Kind: run.LimitOverload}},
-		"of an earlier answer": {agent.Failure{Category: run.CategoryRateLimit}, &run.Limit{Kind: run.LimitRate}},
 		"no connection": {agent.Failure{Category: run.CategoryUnreachable, Cause: run.LimitUnreachable},
 			&run.Limit{Kind: run.LimitUnreachable}},
 		"no login": {agent.Failure{Category: run.CategoryAgentExit, Cause: run.LimitLogin},

@@ -222,9 +222,6 @@ func (s State) LoopRounds(stage int) int {
 			return l.Rounds
 		}
 	}
-	if len(s.Loops) == 0 { // of an earlier version, which kept those of the last loop
-		return s.Rounds
-	}
 	return 0
 }
 

@@ -44,7 +44,7 @@ type TraceRow struct {
 	Seq        int64        `json:"seq"`
 	TS         string       `json:"ts"`
 	Call       string       `json:"call"`
-	Turn       TurnNumber   `json:"turn"`
+	Turn       int          `json:"turn"`
 	Step       string       `json:"step"`
 	Role       string       `json:"role"`
 	PromptPath string       `json:"prompt_path"`
@@ -59,30 +59,16 @@ type TraceRow struct {
 
 // ToolRow is another line of traces.jsonl: one tool call within a call. It follows the row of the call.
 type ToolRow struct {
-	Seq         int64      `json:"seq"`
-	TS          string     `json:"ts"`
-	Call        string     `json:"call"`
-	Turn        TurnNumber `json:"turn"`
-	Step        string     `json:"step"`
-	Role        string     `json:"role"`
-	Tool        string     `json:"tool"`
-	Input       string     `json:"input,omitempty"` // shortened
-	InputDigest string     `json:"input_digest"`    // SHA-256 of the whole input
-	State       string     `json:"state"`           // ok, failed, or started
-}
-
-// TurnNumber is the number of a turn in a row of traces.jsonl or provenance.jsonl: of the call, if it is a turn or an
-// attempt of one, else of the last turn before it. 0: before the first turn, or in a row of a release that wrote the
-// key of the step in its place.
-type TurnNumber int
-
-// UnmarshalJSON accepts the rows of earlier releases.
-func (n *TurnNumber) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] == '"' {
-		*n = 0
-		return nil
-	}
-	return json.Unmarshal(raw, (*int)(n))
+	Seq         int64  `json:"seq"`
+	TS          string `json:"ts"`
+	Call        string `json:"call"`
+	Turn        int    `json:"turn"`
+	Step        string `json:"step"`
+	Role        string `json:"role"`
+	Tool        string `json:"tool"`
+	Input       string `json:"input,omitempty"` // shortened
+	InputDigest string `json:"input_digest"`    // SHA-256 of the whole input
+	State       string `json:"state"`           // ok, failed, or started
 }
 
 // ReadTraces parses the rows of calls in a traces.jsonl. It skips and counts lines that are not rows.

@@ -182,9 +182,7 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 		return err
 	}
 	e.open = true
-	if opened.Task != "" { // empty: from a worker of an earlier release
-		e.in.Start.Task = opened.Task
-	}
+	e.in.Start.Task = opened.Task
 	if err := e.j.emit(ctx, run.KindRunStart, "", e.in.Start); err != nil {
 		return err
 	}

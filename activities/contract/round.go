@@ -10,7 +10,7 @@ import (
 
 type roundFields Round // with the usual encoding
 
-// encodedRound is a round in JSON: each role once. A round that an earlier release read has the roles in each step.
+// encodedRound is a round in JSON: each role once.
 type encodedRound struct {
 	*roundFields
 	Roles []Role        `json:"roles,omitempty"`
@@ -19,9 +19,8 @@ type encodedRound struct {
 
 type encodedStep struct {
 	pipeline.PlanStep
-	Kind  pipeline.StepKind `json:"kind,omitempty"` // empty: role
-	Uses  []int             `json:"uses,omitempty"` // indices of its roles; empty: the only one with its role name
-	Roles []Role            `json:"roles,omitempty"`
+	Kind pipeline.StepKind `json:"kind,omitempty"` // empty: role
+	Uses []int             `json:"uses,omitempty"` // indices of its roles; empty: the only one with its role name
 }
 
 // encoded returns a step in JSON.
@@ -36,9 +35,9 @@ func encoded(s Step, uses []int, roles []Role) encodedStep {
 	return out
 }
 
-// decoded returns a step, with its roles if an earlier release encoded them in it.
+// decoded returns a step without its roles.
 func (s encodedStep) decoded() Step {
-	step := Step{PlanStep: s.PlanStep, Roles: s.Roles}
+	step := Step{PlanStep: s.PlanStep}
 	if step.Kind = s.Kind; s.Kind == "" && s.Role != "" {
 		step.Kind = pipeline.KindRole
 	}
@@ -148,7 +147,7 @@ func used(all []Role, uses []int, s pipeline.PlanStep) (roles []Role, err error)
 	return roles, nil
 }
 
-// UnmarshalJSON decodes the round of any release.
+// UnmarshalJSON decodes a round.
 func (r *Round) UnmarshalJSON(data []byte) (err error) {
 	*r = Round{}
 	in := encodedRound{roundFields: (*roundFields)(r)}
@@ -159,10 +158,8 @@ func (r *Round) UnmarshalJSON(data []byte) (err error) {
 		step := s.decoded()
 		if r.KnownRoles {
 			r.uses = append(r.uses, s.Uses)
-		} else if len(s.Roles) == 0 {
-			if step.Roles, err = used(in.Roles, s.Uses, s.PlanStep); err != nil {
-				return err
-			}
+		} else if step.Roles, err = used(in.Roles, s.Uses, s.PlanStep); err != nil {
+			return err
 		}
 		r.Steps = append(r.Steps, step)
 	}

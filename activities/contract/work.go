@@ -286,7 +286,7 @@ type Role struct {
 	Gives string `json:"gives"`
 	Agent string `json:"agent"` // display name: claude -p
 
-	// what a host needs for its calls; empty in rounds read by earlier releases
+	// what a host needs for its calls
 	Program string `json:"program,omitempty"`
 
 	Fallback []FallbackAgent `json:"fallback,omitempty"` // asked in this order at a usage limit

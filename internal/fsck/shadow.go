@@ -6,9 +6,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/object"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 // judgeShadow compares the files of the directory with the list.
@@ -44,11 +42,6 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 	if err != nil || slices.Contains(f.Digests, have) {
 		return err
 	}
-	if f.Object != nil && have != "" {
-		if fits, err := fits(x.dir.Dir, name, f.Object); fits || err != nil {
-			return err
-		}
-	}
 	if strings.Contains(name, "~") { // after a repeated revert there may be another superseded copy
 		original := path.Join(path.Dir(path.Dir(name)),
 			projector.SupersededSuffix.ReplaceAllString(path.Base(path.Dir(name)), ""), path.Base(name))
@@ -58,31 +51,6 @@ func (x *examined) judgeShadowed(name string, f projector.ShadowFile) error {
 	}
 	x.lags(codeOf(name), fileOf(name), notRecorded(name, have, f.Digests[0]))
 	return nil
-}
-
-// fits reports whether a JSON file has the expected keys. Files of earlier releases may lack keys.
-func fits(d rundir.Dir, name string, want []byte) (bool, error) {
-	raw, err := d.ReadRaw(name)
-	if err != nil {
-		return false, err
-	}
-	have, herr := object.ParseObject(raw)
-	whole, werr := object.ParseObject(want)
-	if herr != nil || werr != nil {
-		return false, nil
-	}
-	for _, k := range have.Keys {
-		if v, there := whole.Values[k]; !there || !object.SameJSON(v, have.Values[k]) {
-			return false, nil
-		}
-	}
-	for _, k := range whole.Keys {
-		if _, there := have.Values[k]; !there && !slices.Contains([]string{"null", `""`, "0", "false", "[]", "{}"},
-			string(whole.Values[k])) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // judgeManifest reads the manifest of a turn's tree, which contains the name of the tree that its lines describe.

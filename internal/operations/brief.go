@@ -70,9 +70,6 @@ func briefOf(dir projector.Dir, claim run.Claim, s run.State) (string, error) {
 // planners lists the roles of a run that report and do not judge.
 func planners(dir projector.Dir) ([]string, error) {
 	raw, err := dir.ReadFile(layout.PlanFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // an earlier version started it
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -198,25 +198,3 @@ func TestDigestsOfFixedFiles(t *testing.T) {
 	require.NoError(t, p.digestFixed())
 	require.Nil(t, p.meta.Digests, "the key is missing without files")
 }
-
-// TestTurnsOfEarlierReleases: they did not count the turns of a run on an artifact, and each number is used once.
-func TestTurnsOfEarlierReleases(t *testing.T) {
-	w := detour(t)
-	d := w.projected(w.last())
-	page := blob("page")
-	for name, row := range map[string]struct {
-		s     run.State
-		turns int
-		want  int
-	}{
-		"none was counted":  {run.State{Artifact: page, Passes: run.PassCount{LastSettled: 3}}, 0, 2},
-		"rounds":            {run.State{Artifact: page, Rounds: 1}, 0, 2},
-		"they were counted": {run.State{Artifact: page, Rounds: 1}, 1, 1},
-		"a run on a tree":   {run.State{Tree: page, Rounds: 1}, 0, 0},
-	} {
-		p := &Projector{Dir: d}
-		p.meta.State, p.records.Turns, p.meta.Events.Seq = row.s, row.turns, w.last()
-		require.NoError(t, p.countTurns(), name)
-		require.Equal(t, row.want, p.records.Turns, name)
-	}
-}

@@ -114,7 +114,7 @@ func (p *Projector) readUnseen() error {
 func (p *Projector) readRecords(due bool) error {
 	if b := p.meta.Behind; b != nil && !due && b.Records.Valid() && b.Records.LastSeq == p.meta.Events.Seq && !p.shrunk() {
 		p.records = b.Records
-		return p.countTurns()
+		return nil
 	}
 	stands := p.meta.Events.Seq
 	if p.meta.Behind != nil {
@@ -136,7 +136,7 @@ func (p *Projector) readRecords(due bool) error {
 		if p.meta.Behind != nil {
 			p.records, err = records.CatchUp(p.Dir.Dir, state, p.meta.Meta)
 		}
-		return errors.Join(err, p.countTurns())
+		return err
 	}
 	p.records, p.anew = rundir.NewState(), true
 	if p.meta.Events.Seq == 0 {
@@ -208,7 +208,6 @@ type Shadow struct {
 // ShadowFile is the expected contents of one file.
 type ShadowFile struct {
 	Digests []string // of the bytes; any of them is valid
-	Object  []byte   // a JSON object that is not in the store: keys of the file must equal its keys
 	Tree    string   // the file is the manifest of this tree
 	Blob    bool     // the digest is that of a blob in the store
 	Gone    bool     // an event after those in meta.json moves it

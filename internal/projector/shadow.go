@@ -67,9 +67,6 @@ func (s *Shadow) list(f wholeFile) {
 		return
 	default:
 		now.Digests = []string{layout.Digest(f.data)}
-		if path.Ext(name) == ".json" {
-			now.Object = f.data
-		}
 	}
 	if was, there := s.Files[name]; s.More && there {
 		now.Digests = append(now.Digests, was.Digests...)

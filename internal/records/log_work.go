@@ -6,7 +6,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
 
 func (l *Logbook) scored(e entry) {
@@ -28,20 +27,20 @@ func (l *Logbook) scored(e entry) {
 
 // changeRow is a line of provenance.jsonl: which turn changed which file from what to what.
 type changeRow struct {
-	Seq    int64             `json:"seq"`
-	TS     string            `json:"ts"`
-	Turn   rundir.TurnNumber `json:"turn"`
-	Step   string            `json:"step"`
-	Call   string            `json:"call"`
-	Path   string            `json:"path"`
-	Old    string            `json:"old_path,omitempty"`
-	Kind   string            `json:"kind,omitempty"`
-	Before string            `json:"hash_before"`
-	After  string            `json:"hash_after"`
+	Seq    int64  `json:"seq"`
+	TS     string `json:"ts"`
+	Turn   int    `json:"turn"`
+	Step   string `json:"step"`
+	Call   string `json:"call"`
+	Path   string `json:"path"`
+	Old    string `json:"old_path,omitempty"`
+	Kind   string `json:"kind,omitempty"`
+	Before string `json:"hash_before"`
+	After  string `json:"hash_after"`
 }
 
 // turn is the number of the last settled turn. The events that follow a pass are part of its turn.
-func (e entry) turn() rundir.TurnNumber { return rundir.TurnNumber(e.book.Turns) }
+func (e entry) turn() int { return e.book.Turns }
 
 // artifact is one row of provenance.jsonl about the artifact.
 func (l *Logbook) artifact(e entry) {
