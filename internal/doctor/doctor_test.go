@@ -386,3 +386,19 @@ func TestExamineOfTheKeeper(t *testing.T) {
 	}
 	testenv.Golden(t, *update, "keeper", all)
 }
+
+// TestExamineExecutesNothingOfTheCurrentFolder: a definition names a program of the folder in which doctor runs.
+func TestExamineExecutesNothingOfTheCurrentFolder(t *testing.T) {
+	o := options(t)
+	at(t, nil)
+	dir := t.TempDir()
+	t.Chdir(dir)
+	require.NoError(t, os.WriteFile("evil.sh", []byte("#!/bin/sh\necho x >\""+dir+"/executed\"\n"), 0o700))
+	for _, name := range []string{"/proc/self/cwd/evil.sh", "./evil.sh"} {
+		o.Agents, o.OnlyAgents = []pipeline.Agent{{Run: []string{name}}}, true
+		check := find(t, doctor.Examine(t.Context(), o), "evil.sh")
+		require.Equal(t, doctor.Problem, check.State)
+		require.Contains(t, check.Detail, name+" is not executed: its folder ")
+		require.NoFileExists(t, filepath.Join(dir, "executed"))
+	}
+}

@@ -116,6 +116,9 @@ func TestLookPath(t *testing.T) {
 	require.NoError(t, os.WriteFile(program, nil, 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "text"), nil, 0o600))
 	t.Chdir(filepath.Dir(dir))
+	open := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(open, "agent"), nil, 0o700))
+	require.NoError(t, os.Chmod(open, 0o777))
 	for _, row := range []struct {
 		name, path, program, want string
 	}{
@@ -124,6 +127,11 @@ func TestLookPath(t *testing.T) {
 		{"no program", dir, "text", ""},
 		{"a folder that is not absolute", filepath.Base(dir), "agent", ""},
 		{"a path", "/nowhere", program, program},
+		{"a path in the current folder", dir, "/proc/self/cwd/" + filepath.Base(dir) + "/agent", ""},
+		{"a relative path", dir, "./" + filepath.Base(dir) + "/agent", ""},
+		{"the current folder", "/proc/self/cwd/" + filepath.Base(dir), "agent", ""},
+		{"a folder that others can write", open, "agent", ""},
+		{"another entry has it too", open + ":" + dir, "agent", program},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got, err := environ.LookPath(row.program, []string{"OTHER=1", "PATH=" + row.path})

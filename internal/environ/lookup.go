@@ -23,20 +23,42 @@ func Value(env []string, name string) string {
 	return ""
 }
 
-// LookPath finds a program in the PATH of an environment. A name with a slash is a path. Relative folders in PATH
-// are skipped.
+// LookPath finds a program in the PATH of an environment. A name with a slash is a path. Folders in which others choose
+// what a program is are refused: entries of PATH are skipped.
 func LookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
+		if why := unsafe(filepath.Dir(name)); why != "" {
+			return "", fmt.Errorf("%w: %s is not executed: its folder %s", ErrNotFound, name, why)
+		}
 		return name, Executable(name)
 	}
-	search := Value(env, "PATH")
+	search, refused := Value(env, "PATH"), ""
 	for _, dir := range filepath.SplitList(search) {
 		path := filepath.Join(dir, name)
-		if filepath.IsAbs(path) && Executable(path) == nil {
+		if Executable(path) != nil {
+			continue
+		}
+		why := unsafe(dir)
+		if why == "" {
 			return path, nil
 		}
+		refused = fmt.Sprintf(": the entry %q has it and %s: remove the entry from PATH", dir, why)
 	}
-	return "", fmt.Errorf("%w in PATH (%s)", ErrNotFound, search)
+	return "", fmt.Errorf("%w in PATH (%s)%s", ErrNotFound, search, refused)
+}
+
+// unsafe reports why others choose what a program in a folder is; empty: they do not.
+func unsafe(dir string) string {
+	info, err := os.Stat(dir)
+	switch {
+	case !filepath.IsAbs(dir):
+		return "is not an absolute path"
+	case strings.HasPrefix(filepath.Clean(dir)+"/", "/proc/"):
+		return "is that of a process"
+	case err == nil && info.Mode().Perm()&0o002 != 0:
+		return "can be written by other users"
+	}
+	return ""
 }
 
 // Executable reports why a file cannot be executed; nil: it can.
@@ -86,10 +108,10 @@ func Merge(ctx context.Context, env []string) []string {
 	return append(out, variables...)
 }
 
-// Program returns the path of a program that is started with env, or its name if PATH does not contain it.
+// Program returns the path of a program that is started with env, or a name that no folder has.
 func Program(name string, env []string) string {
 	if path, err := LookPath(name, env); err == nil {
 		return path
 	}
-	return name
+	return name + " (not found)"
 }

@@ -2,12 +2,14 @@ package operations
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -32,7 +34,8 @@ func capabilities(ctx context.Context, agents []pipeline.Agent, build string) []
 		case a.Run[0] == pipeline.Scripted:
 			name += " " + build
 		case slices.Contains(WellKnown, name):
-			if output, err := exec.CommandContext(ctx, a.Run[0], "--version").Output(); err == nil {
+			path := environ.Program(a.Run[0], os.Environ())
+			if output, err := exec.CommandContext(ctx, path, "--version").Output(); err == nil {
 				first, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 				name += " " + strings.TrimPrefix(first, name+" ")
 			}

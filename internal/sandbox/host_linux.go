@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/passbook-run/passbook/internal/environ"
 )
 
 const answersWithin = 5 * time.Second
@@ -84,7 +86,7 @@ func private(dir string, depth int) (out []string) {
 }
 
 func find() string {
-	if path, err := exec.LookPath(Program); err == nil && strings.HasPrefix(path, "/") {
+	if path, err := environ.LookPath(Program, os.Environ()); err == nil {
 		return path
 	}
 	for _, path := range places {
