@@ -34,8 +34,8 @@ func (l *Log) pictures(_ *Entry, p Screenshots) {
 		l.info("  Screenshots captured (%d pictures in %.1fs)", p.Count, seconds(p.DurationMS))
 		return
 	}
-	l.warn("  No screenshots after %d attempts: %s. The %s get the source; quality may be degraded",
-		p.Attempts, p.Message, l.wording.Words().Judges)
+	l.warn("  No screenshots after %s: %s. The %s get the source; quality may be degraded",
+		Plural(p.Attempts, "attempt"), p.Message, l.wording.Words().Judges)
 	l.decide(LogDecision{
 		Decision: "continue-without-screenshots", Reason: p.Message, Context: l.wording.ShotsContext(p.Dir, p.Round),
 	})

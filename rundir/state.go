@@ -1,6 +1,8 @@
 package rundir
 
 import (
+	"strings"
+
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -223,6 +225,12 @@ func NewState() PipelineState {
 			ByPACycle: ByNumber[RoleCost]{}},
 	}
 }
+
+// RevertContext begins the context of a revert, which is recorded among the errors (requirement 002 §5.4).
+const RevertContext = "revert-to-"
+
+// IsRevert reports whether the record is a revert, which is no error.
+func (r ErrorRecord) IsRevert() bool { return strings.HasPrefix(r.Context, RevertContext) }
 
 // ErrorRecord is one error (requirement 002 §1.5).
 type ErrorRecord struct {

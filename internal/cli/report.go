@@ -155,7 +155,7 @@ func (a *app) printCosts(r CostReport) {
 
 func (a *app) skipped(n int) {
 	if n > 0 {
-		fmt.Fprintf(a.out, "%d lines that are torn or of another program were skipped.\n", n)
+		fmt.Fprintf(a.out, "%s skipped: torn, or of another program.\n", run.Plural(n, "line"))
 	}
 }
 

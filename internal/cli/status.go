@@ -18,7 +18,10 @@ func (a *app) status() *cobra.Command {
 		Use: "status [RUN]", Short: "Show the status of a run from its directory",
 		Long: `Show the status of a run as its directory records it, and the status of its workflow if Temporal can be
 reached. No server is needed, and none is started. A run whose events leave it open, and whose workflow has ended, is
-shown as interrupted.`,
+shown as interrupted.
+
+A recorded status of any kind has exit code 0, also a failed run and an open question; 3 means that the directory is
+damaged, and 4 that an interrupted run has an open question. starter diagnose has 4 for every open question.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,

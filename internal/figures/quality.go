@@ -37,9 +37,11 @@ func qualityOf(s Source) Quality {
 		q.Notes = append(q.Notes, Note{Name: n.Name, Entries: entries})
 	}
 	for _, e := range s.Records.ErrorHistory {
-		if e.Recovered {
+		switch {
+		case e.IsRevert():
+		case e.Recovered:
 			q.Recovered++
-		} else {
+		default:
 			q.Unrecovered++
 		}
 	}

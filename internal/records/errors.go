@@ -190,7 +190,7 @@ func noted(e run.Event, p run.ErrorNoted) rundir.ErrorRecord {
 // reverted is the record of a revert by an operator (requirement 002 §5.4).
 func reverted(e run.Event, p run.RunReverted, t run.Wording) rundir.ErrorRecord {
 	return rundir.ErrorRecord{
-		Timestamp: e.TS, Context: "revert-to-" + p.Checkpoint, Category: run.CategoryUnknown, Recovered: true,
+		Timestamp: e.TS, Context: rundir.RevertContext + p.Checkpoint, Category: run.CategoryUnknown, Recovered: true,
 		Diagnostics: fmt.Sprintf("Previous cost: $%.2f", p.WasUSD),
 		Message:     fmt.Sprintf("Pipeline reverted to checkpoint %s (%s)", p.Checkpoint, place(p.State, t)),
 	}

@@ -36,9 +36,11 @@ func Summarize(s *rundir.Summary, e run.Event, had counted, b *rundir.PipelineSt
 		s.LastCheckpoint = text(c.ID)
 	}
 	for _, r := range b.ErrorHistory[had.errors:] {
-		if r.Recovered {
+		switch {
+		case r.IsRevert(): // recorded among the errors, but none
+		case r.Recovered:
 			s.Recovered++
-		} else {
+		default:
 			s.Unrecovered++
 		}
 	}

@@ -67,10 +67,11 @@ func TestSummaryAfterARevert(t *testing.T) {
 	state := j.head.State.Clone()
 	delete(j.state.PassRecords, "3")
 	j.state.Checkpoints = j.state.Checkpoints[:1]
-	j.add(run.KindRunReverted, run.RunReverted{To: 4, Cause: "reset", State: &state})
+	j.add(run.KindRunReverted, run.RunReverted{To: 4, Cause: "revert", Checkpoint: "cp-x", State: &state})
 	require.Equal(t, []int{1, 2}, numbers(j.summary))
 	require.Equal(t, 1, j.summary.Checkpoints)
 	require.Equal(t, pointer("cp-x"), j.summary.FirstCheckpoint)
 	require.Equal(t, pointer("cp-x"), j.summary.LastCheckpoint)
 	require.Equal(t, 1, j.summary.Unrecovered)
+	require.Zero(t, j.summary.Recovered, "a revert is no error")
 }

@@ -58,7 +58,7 @@ func (r Run) Identity() []Row {
 		return t
 	}
 	if r.Effective.Status == r.Effective.Recorded {
-		t.row("Phase", "%s%s", strings.ToUpper(sum.CurrentPhase), bracketed(value(sum.PhaseReason)))
+		t.row("Phase", "%s", phase(s, sum))
 	}
 	t.row("Started", "%s", Minute(s.StartedAt))
 	if w := r.Now.Meta.Workspace; w != nil {
@@ -72,6 +72,19 @@ func (r Run) Identity() []Row {
 	t = append(t, Waiting(s)...)
 	t.row("Last save", "%s (%s ago)", Minute(s.TS), age(s.TS, r.Clock.Now))
 	return t
+}
+
+// phase is the phase as requirement 002 names it. An end by an operator is no failure, although state.json has no other
+// phase for it.
+func phase(s run.State, sum rundir.Summary) string {
+	word, reason := sum.CurrentPhase, value(sum.PhaseReason)
+	if s.Status == run.Halted || s.Status == run.Cancelled {
+		word = string(s.Status)
+	}
+	if reason == word {
+		reason = ""
+	}
+	return strings.ToUpper(word) + bracketed(reason)
 }
 
 // Described is the status as [Describe] describes it, and that the work of a finished run is not approved.

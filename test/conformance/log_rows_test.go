@@ -37,7 +37,7 @@ func logRows() rows {
 		},
 		"LG-04": func(t *testing.T) {
 			r := pausedRun.get(t)
-			require.Contains(t, atPause.report, "1 lines that are torn or of another program were skipped")
+			require.Contains(t, atPause.report, "1 line skipped: torn, or of another program.")
 			set, err := filepath.Glob(r.path("_orchestrator/torn/cost-after-*"))
 			require.NoError(t, err)
 			require.Len(t, set, 1, "the torn line is kept in a separate file")
