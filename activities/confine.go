@@ -10,27 +10,27 @@ import (
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/floor"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// floor is what the settings of this host allow to every process of a run.
-func (a *Activities) floor() floor.Floor {
-	return floor.On(a.cfg.Sandbox, a.cfg.Programs, a.cfg.StateDir, a.offers())
+// bounds are what the settings of this host allow to every process of a run.
+func (a *Activities) bounds() allow.Bounds {
+	return allow.On(a.cfg.Sandbox, a.cfg.Programs, a.cfg.StateDir, a.offers())
 }
 
 // confine decides what restricts a process of a run, and configures its command. What the process asks for beyond the
 // settings, and no operator confirmed, refuses the command, and so does a sandbox that is not possible here.
-func (a *Activities) confine(ctx context.Context, cmd *agent.Command, c pipeline.Confinement, asks floor.Request,
+func (a *Activities) confine(ctx context.Context, cmd *agent.Command, c pipeline.Confinement, asks allow.Request,
 	runID, dir string) sandbox.Held {
 	host := a.offers()
 	held, err := sandbox.Decide(sandbox.Request{
 		Mode: c.Sandbox, Default: a.cfg.Sandbox.Mode, Network: c.Network,
 	}, host)
 	if err == nil {
-		err = a.floor().Allow(asks)
+		err = a.bounds().Allow(asks)
 	}
 	if err != nil {
 		cmd.Refused = err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
-	"github.com/passbook-run/passbook/internal/floor"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -81,7 +81,7 @@ func TestRunsAreHidden(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(h.acts.cfg.StateDir, "runs", "run-1"), []byte("/work/runs/a\n"), 0o600))
 	h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap"} }
 	var cmd agent.Command
-	h.acts.confine(t.Context(), &cmd, pipeline.Confinement{}, floor.Request{}, "run-1", h.dir)
+	h.acts.confine(t.Context(), &cmd, pipeline.Confinement{}, allow.Request{}, "run-1", h.dir)
 	require.Contains(t, cmd.Sandbox.Hidden, "/work/runs")
 }
 
@@ -111,8 +111,8 @@ func TestProcessesStayInTheSettings(t *testing.T) {
 
 			plan := must(h.acts.plan(t.Context(), h.s, h.plan))(t)
 			plan.Notify = []pipeline.Notify{notified}
-			own := h.acts.floor()
-			must(own.Confirm(floor.Confirmation{Digest: strings.Repeat("a", 64), Requests: own.Requests(plan)}))(t)
+			own := h.acts.bounds()
+			must(own.Confirm(allow.Confirmation{Digest: strings.Repeat("a", 64), Requests: own.Requests(plan)}))(t)
 			h.in.Call += "-again"
 			require.NoError(t, start(h))
 		})

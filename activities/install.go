@@ -27,7 +27,7 @@ func (a *Activities) takeShots(ctx context.Context, page browser.Page, req brows
 	if !errors.Is(err, browser.ErrNotFound) || len(install) == 0 {
 		return taken, nil, err
 	}
-	if refused := a.floor().Allow(a.floor().OfInstaller(install)); refused != nil {
+	if refused := a.bounds().Allow(a.bounds().OfInstaller(install)); refused != nil {
 		return taken, nil, fmt.Errorf("%w; %w", err, refused)
 	}
 	if failed := runCommand(ctx, install); failed != nil {

@@ -185,9 +185,9 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, err
 	}
 	cmd.Argv, _ = limitCost(ag, cmd.Argv, in.BudgetUSD)
-	asks := a.floor().OfAgent(ag)
+	asks := a.bounds().OfAgent(ag)
 	if st.command {
-		asks = a.floor().OfStep(step)
+		asks = a.bounds().OfStep(step)
 	}
 	held := a.confine(ctx, &cmd, ag.Confinement, asks, in.RunID, st.dir)
 	if err := requireProgram(in, cmd); err != nil {

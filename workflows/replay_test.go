@@ -164,7 +164,7 @@ func required(t *testing.T) []histories.Part {
 	return slices.DeleteFunc(all, func(p histories.Part) bool { return slices.Contains(withoutHistory, p) })
 }
 
-// withoutHistory occur in no history: no test with a server executes them any more, and those of this package have none.
+// withoutHistory occur in no history: no test with a server executes them now, and those of this package have none.
 // A test with a server that does takes them out of this list.
 var withoutHistory = []histories.Part{
 	histories.SignalPart(workflows.VerbRehome),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/floor"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 )
@@ -48,11 +48,11 @@ a change it is asked for again. starter run asks at a terminal; other starts are
 }
 
 // confirm records what a definition asks for.
-func (a *app) confirm(ctx context.Context, asked floor.Confirmation) error {
+func (a *app) confirm(ctx context.Context, asked allow.Confirmation) error {
 	if err := local.OpenState(ctx, a.settings.StateDir); err != nil {
 		return err
 	}
-	file, err := operations.FloorOf(a.settings).Confirm(asked)
+	file, err := operations.BoundsOf(a.settings).Confirm(asked)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/floor"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/sandbox"
@@ -18,14 +18,14 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// FloorOf returns what the settings allow to the processes of runs on this host.
-func FloorOf(s config.Settings) floor.Floor {
-	return floor.On(s.Sandbox, s.Policy.Agents, s.StateDir, sandbox.Examine())
+// BoundsOf returns what the settings allow to the processes of runs on this host.
+func BoundsOf(s config.Settings) allow.Bounds {
+	return allow.On(s.Sandbox, s.Policy.Agents, s.StateDir, sandbox.Examine())
 }
 
 // RequestError is what a definition asks for beyond the settings, as long as no operator has confirmed it. Nothing was
 // started or changed.
-type RequestError struct{ Asked floor.Confirmation }
+type RequestError struct{ Asked allow.Confirmation }
 
 func (e *RequestError) Error() string {
 	lines := []string{e.Asked.Definition + " asks for more than the settings of this host allow:"}
@@ -40,9 +40,9 @@ func (e *RequestError) Error() string {
 }
 
 // Requests returns what a definition asks for beyond the settings, to be confirmed.
-func (d Definition) Requests(s config.Settings) (floor.Confirmation, error) {
-	c := floor.Confirmation{Definition: d.Parsed.File, Repository: repositoryOf(d), At: run.Time(time.Now()),
-		Requests: FloorOf(s).Requests(d.Plan)}
+func (d Definition) Requests(s config.Settings) (allow.Confirmation, error) {
+	c := allow.Confirmation{Definition: d.Parsed.File, Repository: repositoryOf(d), At: run.Time(time.Now()),
+		Requests: BoundsOf(s).Requests(d.Plan)}
 	if len(c.Requests) == 0 {
 		return c, nil
 	}
@@ -86,7 +86,7 @@ func (d Definition) CheckRequests(s config.Settings) error {
 	if err != nil || len(asked.Requests) == 0 {
 		return err
 	}
-	confirmed, err := FloorOf(s).Confirmed(asked)
+	confirmed, err := BoundsOf(s).Confirmed(asked)
 	if err != nil || confirmed {
 		return err
 	}

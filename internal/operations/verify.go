@@ -268,7 +268,7 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 		Mode: g.step.Sandbox, Default: v.settings.Sandbox.Mode, Network: g.step.Network,
 	}, v.host)
 	if err == nil {
-		own := FloorOf(v.settings)
+		own := BoundsOf(v.settings)
 		err = own.Allow(own.OfStep(g.step))
 	}
 	if g.Sandbox = held.String(); err != nil {

@@ -1,7 +1,7 @@
-// Package floor compares what the processes of a definition ask for with what the settings of a host allow, and keeps
+// Package allow compares what the processes of a definition ask for with what the settings of a host allow, and keeps
 // what an operator confirmed. A definition may restrict its processes more than the settings do; what it asks beyond
 // them is a request, which an operator confirms for a repository and the digest of the definition.
-package floor
+package allow
 
 import (
 	"cmp"
@@ -22,15 +22,15 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// Floor is what the settings of a host allow to every process that a run starts.
-type Floor struct {
+// Bounds is what the settings of a host allow to every process that a run starts.
+type Bounds struct {
 	Mode     string   // the weakest sandbox
 	Programs []string // of policy.agents; empty: any
 	StateDir string   // has the confirmations; empty: nothing is confirmed
 }
 
-// On returns the floor of a host: without a setting, a sandbox where it is possible.
-func On(s config.Sandbox, programs []string, stateDir string, host sandbox.Host) Floor {
+// On returns what a host allows: without a setting, a sandbox where it is possible.
+func On(s config.Sandbox, programs []string, stateDir string, host sandbox.Host) Bounds {
 	mode := s.Mode
 	switch {
 	case mode == "" && host.Problem == "":
@@ -38,7 +38,7 @@ func On(s config.Sandbox, programs []string, stateDir string, host sandbox.Host)
 	case mode == "":
 		mode = sandbox.None
 	}
-	return Floor{Mode: mode, Programs: programs, StateDir: stateDir}
+	return Bounds{Mode: mode, Programs: programs, StateDir: stateDir}
 }
 
 // Request is what one process of a definition asks for beyond the settings; without Asks nothing.
@@ -53,41 +53,41 @@ func (r Request) String() string {
 }
 
 // OfAgent returns what an agent asks for.
-func (f Floor) OfAgent(a pipeline.Agent) Request {
-	return f.request(strings.TrimSpace("agent "+a.Name), a.Run, a.Confinement)
+func (b Bounds) OfAgent(a pipeline.Agent) Request {
+	return b.request(strings.TrimSpace("agent "+a.Name), a.Run, a.Confinement)
 }
 
 // OfCommand returns what a command of a definition asks for. It is no agent: where the settings list the programs of
 // agents, each command is a request.
-func (f Floor) OfCommand(what string, argv []string, c pipeline.Confinement) Request {
-	r := f.request(what, argv, c)
-	if len(f.Programs) > 0 {
+func (b Bounds) OfCommand(what string, argv []string, c pipeline.Confinement) Request {
+	r := b.request(what, argv, c)
+	if len(b.Programs) > 0 {
 		r.Asks = append(r.Asks, "a program that policy.agents does not list")
 	}
 	return r
 }
 
 // OfStep returns what a step of kind run asks for.
-func (f Floor) OfStep(s pipeline.PlanStep) Request {
-	return f.OfCommand("the command of step "+s.Key, s.ShellArgv(), s.Confinement)
+func (b Bounds) OfStep(s pipeline.PlanStep) Request {
+	return b.OfCommand("the command of step "+s.Key, s.ShellArgv(), s.Confinement)
 }
 
 // OfReceiver returns what the command of a receiver asks for.
-func (f Floor) OfReceiver(n pipeline.Notify) Request {
-	return f.OfCommand("a receiver of notices", n.Run, n.Confinement)
+func (b Bounds) OfReceiver(n pipeline.Notify) Request {
+	return b.OfCommand("a receiver of notices", n.Run, n.Confinement)
 }
 
 // OfInstaller returns what the command asks for that installs a browser: it runs without a sandbox.
-func (f Floor) OfInstaller(argv []string) Request {
-	return f.OfCommand("the installer of a browser", argv, pipeline.Confinement{Sandbox: sandbox.None})
+func (b Bounds) OfInstaller(argv []string) Request {
+	return b.OfCommand("the installer of a browser", argv, pipeline.Confinement{Sandbox: sandbox.None})
 }
 
-func (f Floor) request(what string, argv []string, c pipeline.Confinement) Request {
+func (b Bounds) request(what string, argv []string, c pipeline.Confinement) Request {
 	r := Request{What: what, Argv: argv}
-	if rank(cmp.Or(c.Sandbox, f.Mode)) < rank(f.Mode) {
+	if rank(cmp.Or(c.Sandbox, b.Mode)) < rank(b.Mode) {
 		r.Asks = append(r.Asks, "sandbox: "+c.Sandbox)
 	}
-	if f.Mode == sandbox.Strict && slices.ContainsFunc(c.Network, reachesHost) {
+	if b.Mode == sandbox.Strict && slices.ContainsFunc(c.Network, reachesHost) {
 		r.Asks = append(r.Asks, "network: "+strings.Join(c.Network, ", "))
 	}
 	return r
@@ -98,7 +98,7 @@ func rank(mode string) int {
 	return slices.Index([]string{sandbox.None, sandbox.Workspace, sandbox.Strict}, mode)
 }
 
-// reachesHost reports whether a network has addresses of the host or of its own network.
+// reachesHost reports whether a network has addresses of the host, or in its private network.
 func reachesHost(address string) bool {
 	if host, _, err := net.SplitHostPort(address); err == nil {
 		address = host
@@ -109,30 +109,30 @@ func reachesHost(address string) bool {
 }
 
 // Requests lists what the processes of a plan ask for, each once.
-func (f Floor) Requests(p *pipeline.Plan) (all []Request) {
+func (b Bounds) Requests(p *pipeline.Plan) (all []Request) {
 	add := func(r Request) {
 		if len(r.Asks) > 0 && !slices.ContainsFunc(all, r.same) {
 			all = append(all, r)
 		}
 	}
 	for _, a := range p.Agents {
-		add(f.OfAgent(a))
+		add(b.OfAgent(a))
 	}
 	for _, stage := range p.Stages {
 		for _, round := range stage.Rounds {
 			for _, step := range round.Steps {
 				switch {
 				case step.Kind == pipeline.KindRun:
-					add(f.OfStep(step))
+					add(b.OfStep(step))
 				case step.Shots != nil && len(step.Shots.Install) > 0:
-					add(f.OfInstaller(step.Shots.Install))
+					add(b.OfInstaller(step.Shots.Install))
 				}
 			}
 		}
 	}
 	for _, n := range p.Notify {
 		if len(n.Run) > 0 {
-			add(f.OfReceiver(n))
+			add(b.OfReceiver(n))
 		}
 	}
 	return all
@@ -163,8 +163,8 @@ func (c Confirmation) file(stateDir string) string {
 }
 
 // Confirm records a confirmation, and returns its file.
-func (f Floor) Confirm(c Confirmation) (file string, err error) {
-	c.Version, file = version, c.file(f.StateDir)
+func (b Bounds) Confirm(c Confirmation) (file string, err error) {
+	c.Version, file = version, c.file(b.StateDir)
 	raw, err := json.MarshalIndent(c, "", "  ")
 	if err != nil {
 		return "", err
@@ -176,8 +176,8 @@ func (f Floor) Confirm(c Confirmation) (file string, err error) {
 }
 
 // Confirmed reports whether all requests were confirmed for the repository and the digest.
-func (f Floor) Confirmed(c Confirmation) (bool, error) {
-	found, err := read(c.file(f.StateDir))
+func (b Bounds) Confirmed(c Confirmation) (bool, error) {
+	found, err := read(c.file(b.StateDir))
 	if errors.Is(err, os.ErrNotExist) {
 		return false, nil
 	}
@@ -190,11 +190,11 @@ func (c Confirmation) has(all []Request) bool {
 
 // Allow returns why a worker of this host may not start a process; nil: an operator confirmed it for some repository,
 // which the start of the run has compared.
-func (f Floor) Allow(r Request) error {
+func (b Bounds) Allow(r Request) error {
 	if len(r.Asks) == 0 {
 		return nil
 	}
-	files, err := filepath.Glob(filepath.Join(f.StateDir, folder, "*.json"))
+	files, err := filepath.Glob(filepath.Join(b.StateDir, folder, "*.json"))
 	if err != nil {
 		return err
 	}
@@ -220,7 +220,7 @@ func read(file string) (c Confirmation, err error) {
 	return c, nil
 }
 
-// Refused lists requests that nobody confirmed.
+// Refused lists requests that no operator confirmed.
 type Refused struct{ Requests []Request }
 
 func (e Refused) Error() string {
