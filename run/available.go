@@ -38,8 +38,7 @@ func available(s Status, allowed func(Operation) bool) []Operation {
 
 // Available lists the operations that the status of the run allows; see [Terms.Available].
 func (s State) Available(effective Status) []Operation {
-	_, open := s.Asks()
-	all := Terms{Undecided: open}.Available(effective)
+	all := s.Terms().Available(effective)
 	if len(s.Projects) > 0 { // its record does not have the deliveries of its projects
 		all = slices.DeleteFunc(all, func(op Operation) bool { return op == Replay })
 	}

@@ -57,20 +57,26 @@ func commandsFor(s State, at Situation) []Command {
 		return []Command{watched(at.Dir)}
 	case !status.Known(), status == Unknown, status == Pending:
 		return []Command{{Steps: [][]string{{"server", "status"}, {"run", "--config", "FILE", "--output-dir", at.Dir}}}}
-	case status == Done && s.NotApproved() && len(s.Projects) == 0:
-		return append(corrected(at.Dir), changes(s, at.Dir)...)
+	case status == Done && s.NotApproved():
+		return append(corrected(s, at.Dir), changes(s, at.Dir)...)
 	case status == Done:
 		return ended(s, at.Dir)
-	case status == Halted && len(s.Projects) > 0:
-		return []Command{reported(at.Dir), forced(Resume, "", at.Dir)}
 	case status == Halted:
-		return append(corrected(at.Dir), forced(Resume, "", at.Dir))
+		return append(corrected(s, at.Dir), forced(Resume, "", at.Dir))
+	case status == Cancelled && len(s.Projects) > 0:
+		return corrected(s, at.Dir)
+	case status == Cancelled:
+		return []Command{diagnosed(at.Dir), {Operation: Resume, Steps: [][]string{{"resume", at.Dir}}}, followed(s, at.Dir)}
 	case status.Closed():
-		return append([]Command{{Operation: Diagnose, Steps: [][]string{{"diagnose", at.Dir}}}}, afterEnd(s, at.Dir)...)
+		return append([]Command{diagnosed(at.Dir)}, afterEnd(s, at.Dir)...)
 	case status.Class() == Live:
 		return slices.Concat(undecided(s, at.Dir), resumedProjects(at), live(at))
 	}
 	return append(blockedProjects(s, at.Dir), pausing(s, status, at.Dir)...)
+}
+
+func diagnosed(dir string) Command {
+	return Command{Operation: Diagnose, Steps: [][]string{{"diagnose", dir}}}
 }
 
 func reported(dir string) Command {
@@ -78,23 +84,29 @@ func reported(dir string) Command {
 }
 
 // corrected are the commands of a run whose work was not accepted: another task that corrects it, and the report.
-func corrected(dir string) []Command {
-	return []Command{{Operation: FollowUp, Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}},
-		reported(dir)}
+func corrected(s State, dir string) []Command {
+	return []Command{followed(s, dir), reported(dir)}
 }
 
 // ended are the commands of a finished run: inspect what it changed and what it did, or continue with another task.
 func ended(s State, dir string) []Command {
-	if len(s.Projects) > 0 { // each has its own changes and its own result
-		return []Command{reported(dir)}
-	}
-	return append(changes(s, dir), reported(dir), Command{Operation: FollowUp,
-		Steps: [][]string{{"run", "--follow-up", dir, "--task", "TEXT"}}})
+	return append(changes(s, dir), reported(dir), followed(s, dir))
 }
 
-// changes shows what a run changed in its tree. A run without one has none: its report shows the artifact.
+// followed is the command that continues with another task in a new run. The pipelines of projects are beside that of
+// their run.
+func followed(s State, dir string) Command {
+	args := []string{"run", "--follow-up", dir, "--task", "TEXT"}
+	if len(s.Projects) > 0 {
+		args = append(args, "--config", "FILE")
+	}
+	return Command{Operation: FollowUp, Steps: [][]string{args}}
+}
+
+// changes shows what a run changed in its tree. A run without one has none: its report shows the artifact; each
+// project of a run has its own.
 func changes(s State, dir string) []Command {
-	if s.Tree == nil {
+	if s.Tree == nil || len(s.Projects) > 0 {
 		return nil
 	}
 	return []Command{{Operation: Observe, Steps: [][]string{{"diff", dir}}}}

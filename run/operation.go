@@ -36,6 +36,19 @@ func AllOperations() []Operation {
 type Terms struct {
 	Forced    bool // an operator forces it with a reason, and the settings allow that
 	Undecided bool // a hand-off or another question is undecided
+	Projects  bool // the run is across projects
+}
+
+// Terms are the conditions of a run without force.
+func (s State) Terms() Terms {
+	_, open := s.Asks()
+	return Terms{Undecided: open, Projects: len(s.Projects) > 0}
+}
+
+// Force returns the terms with force or without it.
+func (t Terms) Force(forced bool) Terms {
+	t.Forced = forced
+	return t
 }
 
 // ConflictError is an operation that is not allowed for a run of this status.
@@ -109,6 +122,8 @@ func (t Terms) Operations(s Status) []Operation {
 func (t Terms) allow(s Status, op Operation) bool {
 	a := &s.row().allows
 	switch {
+	case t.Projects && s == Cancelled && (op == Resume || op == Revert): // requirement 001: follow-up only
+		return false
 	case slices.Contains(anyStatus(), op), slices.Contains(a.always, op):
 		return true
 	case slices.Contains(a.forced, op):

@@ -86,9 +86,6 @@ func (h Host) Definition(in StartInput) (def operations.Definition, dir string, 
 		if from, err = h.Find(parent); err != nil {
 			return def, "", err
 		}
-		if err = operations.MayFollow(from); err != nil {
-			return def, "", err
-		}
 	}
 	if def, err = h.definition(in.Config, from); err != nil {
 		return def, "", err
@@ -123,6 +120,10 @@ func (h Host) definition(file string, from projector.Dir) (operations.Definition
 		return h.LoadFile(file)
 	case from.Root == "":
 		return operations.Definition{}, invalid("name the file of the pipeline with %s", h.flag("config"))
+	}
+	if claim, err := from.Claim(); err == nil && len(claim.Projects) > 0 {
+		return operations.Definition{}, invalid("the run has projects, whose pipelines are beside its own: name its file "+
+			"with %s", h.flag("config"))
 	}
 	return operations.LoadRun(from, price.With(h.Settings.Prices)...)
 }

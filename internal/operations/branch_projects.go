@@ -152,6 +152,9 @@ func (o Operator) copyProject(ctx context.Context, s *store.Store, dir projector
 	} else { // it begins as the other one would, which may be a copy itself
 		claim.SourceRun, claim.SourceCheckpoint = given.Claim.SourceRun, given.Claim.SourceCheckpoint
 		claim.Mode, start.Source = given.Claim.Mode, given.Start.Source
+		if claim.SourceRun == "" {
+			claim.ThreadID = "" // it begins a thread
+		}
 		if given.Start.State == nil {
 			start.State = nil
 		}

@@ -2,7 +2,9 @@ package operations
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -38,16 +40,6 @@ type Follow struct {
 	Brief     string // of the run, for prompts
 }
 
-// MayFollow refuses to follow up a run across projects.
-func MayFollow(dir projector.Dir) error {
-	claim, err := dir.Claim()
-	if err != nil || len(claim.Projects) == 0 {
-		return err
-	}
-	return &RefusedError{Verb: "follow-up", Why: "the run has projects, and each has its own result: follow up " +
-		"the run of a project (RUN/PROJECT), or start the pipeline again"}
-}
-
 // FollowRun returns what a run of a definition takes over from an earlier run, which must have ended.
 func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) {
 	claim, err := dir.Claim()
@@ -59,9 +51,7 @@ func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) 
 		return nil, err
 	}
 	s := now.State
-	_, open := s.Asks()
-	if err := run.May(run.NewEffectiveStatus(s.Status, run.LiveUnknown, "").Status, run.FollowUp,
-		run.Terms{Undecided: open}); err != nil {
+	if err := run.May(run.NewEffectiveStatus(s.Status, run.LiveUnknown, "").Status, run.FollowUp, s.Terms()); err != nil {
 		return nil, err
 	}
 	meta, err := dir.Meta()
@@ -73,11 +63,31 @@ func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) 
 	if s.Task != claim.Pipeline {
 		f.Task = s.Task
 	}
+	if mode == FromRunPlan && len(claim.Projects) > 0 {
+		return nil, &RefusedError{Verb: "run", Why: "the run has projects, and each has its own plan: start from the run " +
+			"of a project (RUN/PROJECT)"}
+	}
 	if mode == FromRunPlan {
 		return f, f.skip(def, meta.History, s.Replies)
 	}
 	f.Brief, err = briefOf(dir, claim, s)
 	return f, err
+}
+
+// ofProject returns what the run of a project takes over from the project's earlier run. Nil: the earlier run had not
+// begun, or had no such project.
+func (f *Follow) ofProject(def Definition, alias string) (*Follow, error) {
+	if f == nil {
+		return nil, nil
+	}
+	dir := projectDir(f.Dir, alias)
+	if tail, err := dir.Tail(); err != nil || tail.Seq == 0 {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, err
+	}
+	return FollowRun(dir, f.Mode, def)
 }
 
 // skip starts after the stages that the earlier run completed, and returns their replies.

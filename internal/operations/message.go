@@ -82,8 +82,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 }
 
 func conflictOf(s run.State, effective run.EffectiveStatus, verb string) *run.ConflictError {
-	_, open := s.Asks()
-	return run.Conflict(effective.Status, run.Operation(verb), run.Terms{Undecided: open})
+	return run.Conflict(effective.Status, run.Operation(verb), s.Terms())
 }
 
 // closed adds to a refusal the status of a run whose workflow closed after its status was read: a run records its end

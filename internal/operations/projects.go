@@ -100,6 +100,15 @@ func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project
 		return member{}, all
 	}
 	d.Task, d.WorkOn = cmp.Or(p.Task, def.Task), source
+	if d.Follow, err = def.Follow.ofProject(d, p.Alias); err != nil {
+		return member{}, pipeline.Problems{def.problem([]string{"projects", p.Alias}, err.Error())}
+	}
+	if def.Follow != nil {
+		d.Task = def.Task
+	}
+	if d.Follow != nil {
+		d.WorkOn = "" // that of the earlier run
+	}
 	if def.Dirty != "" {
 		d.Dirty, d.Plan.Workspace.Dirty = def.Dirty, def.Dirty
 	}
@@ -147,7 +156,10 @@ func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir,
 		return nil, ref, none, err
 	}
 	claim := parent
-	claim.CreatedAt, claim.Pipeline, claim.ConfigHash = at, m.Plan.Pipeline, m.Plan.ConfigHash
+	claim.CreatedAt, claim.Pipeline, claim.ConfigHash, claim.ThreadID = at, m.Plan.Pipeline, m.Plan.ConfigHash, ""
+	if m.Follow != nil {
+		claim.ThreadID = m.Follow.Claim.ThreadID
+	}
 	claim, begun, err := o.takeForProject(dir, claim, run.Membership{RunID: parent.RunID, Alias: m.Alias},
 		repositoryOf(m.Definition))
 	if err != nil {
@@ -177,9 +189,7 @@ func (o Operator) takeForProject(dir projector.Dir, claim run.Claim, of run.Memb
 		return claim, nil, err
 	}
 	claim.RunID, claim.MemberOf, claim.Projects = id.String(), of, nil
-	if claim.SourceRun == "" {
-		claim.ThreadID = claim.RunID
-	}
+	claim.ThreadID = cmp.Or(claim.ThreadID, claim.RunID)
 	begun, err := o.take(dir, claim)
 	if err != nil {
 		return claim, nil, err
@@ -296,6 +306,6 @@ func errOfProject(dir projector.Dir, claim run.Claim) error {
 
 // errReplayOfProjects refuses to replay a run with projects.
 func errReplayOfProjects() error {
-	return &RefusedError{Verb: run.ModeReplay, Why: "the run has projects, which are delivered too: fork it, " +
+	return &RefusedError{Verb: run.ModeReplay, Why: "the run has projects, whose deliveries its record lacks: fork it, " +
 		"or replay the run of a project (RUN/PROJECT)"}
 }

@@ -155,8 +155,7 @@ func unmet(format string, args ...any) error {
 
 // conflict refuses a resume that the run's status does not allow.
 func conflict(s run.State, effective run.EffectiveStatus, format string, args ...any) error {
-	_, undecided := s.Asks()
-	c := run.Conflict(effective.Status, run.Resume, run.Terms{Undecided: undecided})
+	c := run.Conflict(effective.Status, run.Resume, s.Terms())
 	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...), Conflict: c}
 }
 
@@ -246,6 +245,9 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	case effective.Status == run.Halted && !r.Force:
 		return conflict(s, effective, "the run was halted (%s); to resume it nevertheless, run: %s", s.Reason,
 			toType(s, effective, run.Resume))
+	case effective.Status == run.Cancelled && len(s.Projects) > 0:
+		return conflict(s, effective, "a cancelled run across projects is not resumed; to continue in a new run: %s",
+			toType(s, effective, run.FollowUp))
 	case undecided && r.Decision == nil && !r.Force: // by force, the next epoch asks again
 		return undecidedError(s, effective, q)
 	case s.Checkpoint == nil:
@@ -257,7 +259,7 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	if r.Decision != nil {
 		return refusalOf(s.RunID, workflows.VerbDecide, workflows.CheckDecision(s, *r.Decision))
 	}
-	return run.May(insisted(effective, r).Status, run.Resume, run.Terms{Forced: r.Force})
+	return run.May(insisted(effective, r).Status, run.Resume, run.Terms{Forced: r.Force, Projects: len(s.Projects) > 0})
 }
 
 // needsReason is the refusal of a force without a reason.

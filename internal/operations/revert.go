@@ -116,8 +116,7 @@ func (o Operator) mayRevert(s run.State, effective run.EffectiveStatus, r Revert
 			return err
 		}
 	}
-	_, open := s.Asks()
-	return run.May(effective.Status, run.Revert, run.Terms{Forced: r.Force, Undecided: open})
+	return run.May(effective.Status, run.Revert, s.Terms().Force(r.Force))
 }
 
 // openEpoch starts the first execution of a closed run's next epoch, after the journal in its directory is complete.

@@ -97,7 +97,7 @@ func makeUntouched(t *testing.T) {
 
 var (
 	scriptHead = regexp.MustCompile(`(?m)\A((?:#.*\n)+)`)
-	rowName    = regexp.MustCompile(`\b(?:AT|ER|RX|LC|IV|RS)-\d\d\b`)
+	rowName    = regexp.MustCompile(`\b(?:AT|ER|RX|LC|IV|RS|OP)-\d\d\b`)
 )
 
 // scriptRows returns the names of the scripts by the rows that their heads name.

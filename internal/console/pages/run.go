@@ -149,7 +149,7 @@ func (s *site) overview(r *http.Request) (view, error) {
 		return !slices.Contains(shownRows, row.Name)
 	})
 	p.Verify, p.TaskMark = s.verification(p.subject), s.tasks.mark(p.Row.RunID)
-	p.Follows = mayStart(r.Context()) == nil && operations.MayFollow(p.dir) == nil &&
+	p.Follows = mayStart(r.Context()) == nil &&
 		run.May(p.Run.Effective.Status, run.FollowUp, run.Terms{Undecided: p.Asks != nil}) == nil
 	return p.view("overview"), p.timeline()
 }

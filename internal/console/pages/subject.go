@@ -134,7 +134,8 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 		names = slices.DeleteFunc(names, func(o run.Operation) bool { return o == run.Decide })
 	}
 	for _, op := range []run.Operation{run.Resume, run.Revert} { // of a halted run, with a reason
-		if run.May(status, op, run.Terms{Forced: true, Undecided: undecided}) == nil {
+		if run.May(status, op, run.Terms{Forced: true, Undecided: undecided,
+			Projects: len(sub.Run.Now.State.Projects) > 0}) == nil {
 			names = append(names, op)
 		}
 	}
