@@ -186,7 +186,7 @@ var questionKinds = []QuestionSpec{
 			{TriggerUnprepared, []string{ActionRetry, ActionHalt}, ""},
 		},
 		Answers: []Answer{
-			{ActionFix, RepeatsSubject | TakesFeedback, "do it again with your feedback, then ask about the delivery again"},
+			{ActionFix, RepeatsSubject, "fix the findings of the review, or what your feedback names; then ask about the delivery again"},
 			{ActionApprove, Overrides, "deliver with a commit, even if the changes were rejected"},
 			{ActionApply, Overrides, "put the changes into the checkout without a commit, even if they were rejected"},
 			{ActionSkip, 0, "do not deliver; the changes stay on the run's branch and in its directory"},
@@ -259,6 +259,9 @@ func (s QuestionSpec) Answer(action string) (Answer, bool) {
 func KnownAction(action string) bool {
 	return slices.ContainsFunc(questionKinds, func(s QuestionSpec) bool { _, ok := s.Answer(action); return ok })
 }
+
+// FixFindings is the feedback of a fix without one. The prompt has the rejected review beside it.
+const FixFindings = "Fix the findings of the review."
 
 // NeedsFeedback reports whether an action requires feedback.
 func NeedsFeedback(action string) bool {

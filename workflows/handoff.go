@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -181,7 +182,7 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 	}
 	q, open := s.Asks()
 	if d := s.Decided; d != nil && (m.ID == d.ID || m.ID == "" && !open) {
-		if d.Action == m.Action && d.Feedback == m.Feedback && d.Note == m.Note {
+		if d.Action == m.Action && d.Feedback == m.feedback() && d.Note == m.Note {
 			return true, nil
 		}
 		return false, unmet("%s was already decided with %s: the first decision wins", d.ID, d.Action)
@@ -199,6 +200,14 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 		return false, refuse("%s is not offered here: use one of %s", m.Action, strings.Join(q.Actions, ", "))
 	}
 	return false, nil
+}
+
+// feedback returns the feedback of a decision; that of a fix without one are the findings.
+func (m Message) feedback() string {
+	if m.Action == run.ActionFix {
+		return cmp.Or(m.Feedback, run.FixFindings)
+	}
+	return m.Feedback
 }
 
 // allowedActions returns the actions of the open question, or all hand-off actions.

@@ -261,7 +261,7 @@ func expiryAction(q run.Question) string {
 // decisionEvent returns the event of a decision.
 func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m Message) run.QuestionDecided {
 	d := run.QuestionDecided{
-		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: m.Feedback, Note: m.Note, DecidedBy: m.By,
+		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: m.feedback(), Note: m.Note, DecidedBy: m.By,
 		DecidedAt: c.e.j.now(ctx), Implicit: m.ID == "" || m.Implicit,
 		DecisionID: fmt.Sprintf("%s#%d", q.ID, c.e.j.state.Seq+1),
 	}

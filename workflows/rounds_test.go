@@ -69,6 +69,8 @@ func TestRequestedRound(t *testing.T) {
 			"i r i r i r c I r c", []int{3}},
 		"fix after a loop that approved": {implementation + reviewFirst + acceptance, 0, []message{fix},
 			"i r c I r c", nil},
+		"fix without feedback": {implementation + reviewFirst + acceptance, 0, []message{{"action": "fix"}},
+			"i r c I r c", nil},
 		"fix after two loops": {implementation + reviewFirst + planned + acceptance, 0, []message{fix},
 			"i r p c c I r p c c", nil},
 		"fix twice": {implementation + reviewFirst, 4,
@@ -84,7 +86,7 @@ func TestRequestedRound(t *testing.T) {
 			for range row.rejected {
 				w.agent.words = append(w.agent.words, "rejected")
 			}
-			if strings.HasPrefix(name, "fix after a loop that approved") || strings.HasPrefix(name, "fix after two") {
+			if strings.HasPrefix(name, "fix after a loop that approved") || name == "fix without feedback" || strings.HasPrefix(name, "fix after two") {
 				w.agent.words = strings.Fields(strings.Repeat("approved ", strings.Count(row.called, "c")/2) + "rejected")
 			}
 			var called []string

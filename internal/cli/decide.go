@@ -226,8 +226,12 @@ func (a *app) askPerson(ctx context.Context, h run.Question, m workflows.Message
 		m.Action = h.Actions[n-1]
 	}
 	m.ID = h.ID // the question that was shown
-	if m.Feedback == "" && run.NeedsFeedback(m.Action) {
+	switch {
+	case m.Feedback != "":
+	case run.NeedsFeedback(m.Action):
 		m.Feedback, err = a.prompted(ctx, "Feedback: ")
+	case m.Action == run.ActionFix:
+		m.Feedback, err = a.prompted(ctx, "Feedback (empty: the findings of the review): ")
 	}
 	return m, err
 }

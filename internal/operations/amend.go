@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
@@ -115,11 +116,17 @@ func (o Operator) unchanged(ctx context.Context, def Definition, dir projector.D
 		return nil, nil, err
 	}
 	different := o.different(def, dir, claim, effective.Status, effective.Liveness == run.LiveOpen, all)
+	budget := effective.Liveness == run.LiveOpen && def.Changed == ChangedRefuse &&
+		!slices.ContainsFunc(all, func(d Difference) bool { return !strings.HasPrefix(d.Name, "budget") })
 	switch {
-	case def.Changed != ChangedAmend || !different.Amendable():
+	case def.Changed != ChangedAmend && !budget || !different.Amendable(): // requirement 002 §4.3.6: edit and restart
 		return nil, nil, different
 	case effective.Liveness == run.LiveOpen:
-		done, err := o.Amend(ctx, def, dir, "run --amend")
+		note := "run --amend"
+		if budget {
+			note = "run, with another budget"
+		}
+		done, err := o.Amend(ctx, def, dir, note)
 		return &done, nil, err
 	}
 	m, err := o.amendment(ctx, def, dir, claim, now.State, "run --amend")

@@ -142,6 +142,14 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 		return Started{}, err
 	}
 	effective := o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
+	if effective.Liveness == run.LiveOpen && now.State.Status.Class() == run.OperatorPause {
+		if err := o.CheckStart(ctx, def, dir); err != nil { // before the run is ended
+			return Started{}, err
+		}
+		if effective, err = o.ended(ctx, dir, claim); err != nil {
+			return Started{}, err
+		}
+	}
 	if effective.Liveness == run.LiveOpen || effective.Liveness == run.LiveUnknown && !effective.Recorded.Closed() {
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "--fresh"}
 	}
@@ -163,6 +171,28 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 	}
 	def.Warnings = append(def.Warnings, text, where)
 	return o.fresh(ctx, def, dir)
+}
+
+// ended cancels the run of a directory, which does not work at the moment, and waits until its workflow is closed.
+func (o Operator) ended(ctx context.Context, dir projector.Dir, claim run.Claim) (run.EffectiveStatus, error) {
+	if err := o.Cancel(ctx, dir); err != nil {
+		return run.EffectiveStatus{}, err
+	}
+	const wait, interval = 20 * time.Second, 100 * time.Millisecond
+	late := time.After(wait)
+	for {
+		now, effective, err := o.Observe(ctx, dir, claim)
+		if err != nil || effective.Liveness != run.LiveOpen && now.State.Status.Closed() {
+			return effective, err
+		}
+		select {
+		case <-ctx.Done():
+			return effective, context.Cause(ctx)
+		case <-late:
+			return effective, nil // it is refused as live
+		case <-time.After(interval):
+		}
+	}
 }
 
 // movedCheckout updates git's record of the checkout of an archived run. Otherwise the next run's checkout would
@@ -223,8 +253,10 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		}
 		return o.launch(ctx, def, dir, claim, stored)
 	case effective.Liveness == run.LiveOpen && (causeGone(now.State) || fixed(def, now.State)):
-		_, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"})
-		return st, err
+		if _, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"}); err != nil {
+			return st, err
+		}
+		return st, beyond(ctx, dir, now.Tail.Seq)
 	case effective.Liveness == run.LiveOpen, effective.Recorded.Closed() && amends == nil:
 		st.Warnings = o.RecordStart(ctx, dir, now.State, now.Tail.Seq)
 		return st, nil
@@ -234,6 +266,22 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		st.Reopened = &re
 	}
 	return st, err
+}
+
+// beyond waits some seconds until a directory has later events, so that the pause that has just ended is not shown.
+func beyond(ctx context.Context, dir projector.Dir, seq int64) error {
+	for range 100 {
+		tail, err := dir.Tail()
+		if err != nil || tail.Seq > seq {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return nil
 }
 
 // firstEvent waits some seconds until a run that has just been started records what it was given.
