@@ -194,7 +194,7 @@ func resumed(s State, dir string) Command {
 		if s.Raised {
 			break
 		}
-		name, value := s.raise()
+		name, value := s.Raise()
 		c.Steps = append([][]string{{"budget", dir, "--" + name, value}}, c.Steps...)
 		message := `{"` + name + `":` + value + `}`
 		if name == BudgetDeadline {
@@ -212,8 +212,8 @@ func resumed(s State, dir string) Command {
 	return c
 }
 
-// raise suggests a budget that lets a run continue.
-func (s State) raise() (name, value string) {
+// Raise suggests a budget that lets a run continue.
+func (s State) Raise() (name, value string) {
 	use, _ := s.SpentBudget("")
 	number := func(x float64) string { return strconv.FormatFloat(math.Ceil(x), 'f', -1, 64) }
 	switch {

@@ -32,7 +32,7 @@ func TestBudgetWarnsOnceAndPausesBeforeNextCall(t *testing.T) {
 	})
 	w.done()
 
-	require.ErrorContains(t, early.refused, "the run has cost 3.00 USD of a budget of 3.00 USD: raise it first")
+	require.ErrorContains(t, early.refused, "the run has cost 3.00 USD of a budget of 3.00 USD: raise the budget first, run: starter budget run-1 --usd 6")
 	require.Equal(t, "the budget is 10.00 USD", budget.ack.Message)
 	require.NoError(t, late.refused)
 	require.Equal(t, []string{

@@ -210,8 +210,7 @@ func (m Message) lacksReason(verb string) bool {
 }
 
 func (c *control) errReasonRequired() error {
-	return refuse(`force needs a reason: send {"force":true,"reason":"TEXT"} or run "starter resume %s --force `+
-		`--reason TEXT"`, shell.Quote(c.runID()))
+	return refuse("force needs a reason, run: starter resume %s --force --reason TEXT", shell.Quote(c.runID()))
 }
 
 func (c *control) runID() string { return c.e.in.Target.RunID }
@@ -346,15 +345,17 @@ func (c *control) validate(verb string, m Message) error {
 			return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
 		}
 		if s.Reason == run.BudgetThreshold && s.BudgetShort() {
+			why := fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD)
 			if use, spent := s.SpentBudget(""); s.Need != nil || spent && use.Name != run.BudgetUSD {
-				return unmet(`%s: raise the budget first (budget {"usd": N})`, s.BudgetWords())
+				why = s.BudgetWords()
 			}
-			return unmet("the run has cost %.2f USD of a budget of %.2f USD: raise it first (budget {\"usd\": N})",
-				s.Total(), s.Budget.CapUSD)
+			name, value := s.Raise()
+			return unmet("%s: raise the budget first, run: starter budget %s --%s %s", why, shell.Quote(c.runID()), name,
+				shell.Quote(value))
 		}
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
-			return unmet(`%s. Fix the cause, then send {"force":true,"reason":"TEXT"} or `+
-				`run "starter resume %s --force --reason TEXT"`, repeatedFailure(s), shell.Quote(c.runID()))
+			return unmet("%s. Fix the cause, then run: starter resume %s --force --reason TEXT", repeatedFailure(s),
+				shell.Quote(c.runID()))
 		}
 	case VerbDecide:
 		if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {

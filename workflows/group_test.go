@@ -94,7 +94,7 @@ func TestThirdFailedStartNeedsForce(t *testing.T) {
 	require.ErrorContains(t, unexplained, "force needs a reason")
 	output := payloads[run.DecisionRefused](w, run.KindDecisionRefused)
 	require.Len(t, output, 1, "the signal without a reason")
-	require.Contains(t, output[0].Reason, `run "starter resume run-1 --force --reason TEXT"`)
+	require.Contains(t, output[0].Reason, "force needs a reason, run: starter resume run-1 --force --reason TEXT")
 	require.Nil(t, w.dir.state(t).Failure)
 }
 

@@ -37,22 +37,22 @@ var messageRows = map[string]struct {
 		"the run is running: only a paused run can be resumed", run.Resume},
 	"resume without a budget": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Spent: run.Totals{USD: 9},
 		Budget: run.Budget{CapUSD: 8}}, VerbResume, Message{},
-		`the run has cost 9.00 USD of a budget of 8.00 USD: raise it first (budget {"usd": N})`, ""},
+		"the run has cost 9.00 USD of a budget of 8.00 USD: raise the budget first, run: starter budget run-1 --usd 16", ""},
 	"resume without tokens": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Used: run.Used{Tokens: 9},
-		Budget: run.Budget{Tokens: 8}}, VerbResume, Message{}, `9 of 8 tokens are used: raise the budget first`, ""},
+		Budget: run.Budget{Tokens: 8}}, VerbResume, Message{}, "9 of 8 tokens are used: raise the budget first, run: starter budget run-1 --tokens 16", ""},
 	"resume with a budget for no call": {run.State{Status: run.Paused, Reason: run.BudgetThreshold,
 		Need: &run.Need{Role: "builder", USD: 2, Source: run.NeedMean}, Budget: run.Budget{CapUSD: 1}}, VerbResume, Message{},
-		"the mean of role builder is $2.00: raise the budget first", ""},
+		"the mean of role builder is $2.00: raise the budget first, run: starter budget run-1 --usd 2", ""},
 	"resume after a budget": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Spent: run.Totals{USD: 9},
 		Budget: run.Budget{CapUSD: 10}}, VerbResume, Message{}, "", ""},
 	"resume for another reason": {run.State{Status: run.Paused, Reason: run.UserReview, Spent: run.Totals{USD: 9},
 		Budget: run.Budget{CapUSD: 8}}, VerbResume, Message{}, "", ""},
 	"resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures,
-		Passes: run.PassCount{InRow: 3}}, VerbResume, Message{}, "3 consecutive passes failed. Fix the cause", ""},
+		Passes: run.PassCount{InRow: 3}}, VerbResume, Message{}, "3 consecutive passes failed. Fix the cause, then run: starter resume run-1 --force --reason TEXT", ""},
 	"resume after failures of a pass": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures,
 		Failure: &run.Failure{FailedPass: run.FailedPass{Step: "002", Category: run.CategoryUnknown}, Starts: 4,
 			Message: "exit 1"}}, VerbResume, Message{},
-		"002 failed in 4 consecutive starts, last with unknown: exit 1. Fix the cause", ""},
+		"002 failed in 4 consecutive starts, last with unknown: exit 1. Fix the cause, then run: starter resume run-1 --force --reason TEXT", ""},
 	"forced resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures}, VerbResume,
 		Message{Force: true}, "", ""},
 	"any message to a done run": {run.State{Status: run.Done}, VerbBudget, Message{USD: 9}, DoneIsFinal, run.SetBudget},
@@ -130,7 +130,7 @@ func TestMessagesByState(t *testing.T) {
 	for name, row := range messageRows {
 		t.Run(name, func(t *testing.T) {
 			e := engineOf(row.s)
-			e.in.Target.Dir, e.in.Target.Store, e.in.DirQueue = "/runs/1", "file:///s", "here"
+			e.in.Target.Dir, e.in.Target.Store, e.in.Target.RunID, e.in.DirQueue = "/runs/1", "file:///s", "run-1", "here"
 			e.in.Start.Stages = []run.StageRef{{Name: "build", Roles: []string{"builder"}}}
 			err := e.control.validate(row.verb, row.m)
 			if row.text == "" {
