@@ -52,6 +52,15 @@ func TestDelivery(t *testing.T) {
 	require.Equal(t, "\nPassbook-Run: run-1\nPassbook-Step: 001\n", rest)
 }
 
+// TestFailedRunNamesItsCause: without the words of the engine that carried the error.
+func TestFailedRunNamesItsCause(t *testing.T) {
+	w := newHarness(t, judged)
+	w.trees.refuses = temporal.NewNonRetryableApplicationError("the source has no branch", contract.ErrBadInput, nil)
+	_, err := w.execute()
+	require.Error(t, err)
+	require.Equal(t, "inspect the changes to deliver: the source has no branch", w.dir.state(t).Reason)
+}
+
 func TestNoDeliveryKeepsRunBranch(t *testing.T) {
 	w := newHarness(t, judged)
 	w.in.Start.Delivers = false
@@ -226,6 +235,8 @@ func TestLostDirectoryIsRebuiltBeforeItsCheckout(t *testing.T) {
 
 // fakeTrees are the run's own checkout and the target of its delivery.
 type fakeTrees struct {
+	refuses error // of each delivery
+
 	mu       sync.Mutex
 	errs     []error                // of syncs, in order
 	changes  *run.WorkspaceUpdated  // that Carry reports
@@ -261,6 +272,9 @@ func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contra
 	if f.full > 0 {
 		f.full--
 		return contract.DeliverResult{}, errFull
+	}
+	if f.refuses != nil {
+		return contract.DeliverResult{}, f.refuses
 	}
 	res := f.found
 	if in.DryRun {

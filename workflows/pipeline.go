@@ -395,11 +395,11 @@ func (e *engine) closeFailed(ctx workflow.Context, cause error) (Result, error) 
 	if isType(cause, contract.ErrStale) {
 		return Result{}, cause // a later start owns the directory: there is nothing to write
 	}
-	r, err := e.close(ctx, run.RunEnd{Status: run.Failed, Reason: cause.Error()})
+	r, err := e.close(ctx, run.RunEnd{Status: run.Failed, Reason: errorMessage(cause)})
 	if err != nil {
 		return r, errors.Join(cause, err)
 	}
-	return r, temporal.NewNonRetryableApplicationError(cause.Error(), "Failed", cause)
+	return r, temporal.NewNonRetryableApplicationError(errorMessage(cause), "Failed", cause)
 }
 
 // closeCancelled closes a cancelled run.

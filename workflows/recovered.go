@@ -3,6 +3,7 @@ package workflows
 import (
 	"cmp"
 	"errors"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -32,9 +33,18 @@ func (e *engine) journalRecovered(ctx workflow.Context, context string, all []co
 
 // errorMessage returns an activity's own error message without Temporal's wrapping.
 func errorMessage(err error) string {
-	var app *temporal.ApplicationError
-	if errors.As(err, &app) {
-		return app.Message()
+	text := err.Error()
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		switch e := cause.(type) { //nolint:errorlint // each link of the chain is visited
+		case *temporal.ActivityError, *temporal.ChildWorkflowExecutionError:
+			if inner := errors.Unwrap(cause); inner != nil {
+				text = strings.Replace(text, cause.Error(), inner.Error(), 1)
+			}
+		case *temporal.ApplicationError:
+			return strings.Replace(text, e.Error(), e.Message(), 1)
+		case *temporal.TimeoutError:
+			return strings.Replace(text, e.Error(), e.Message(), 1)
+		}
 	}
-	return err.Error()
+	return text
 }
