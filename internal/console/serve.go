@@ -117,14 +117,8 @@ func (s *Server) serve(ctx context.Context, l net.Listener) error {
 	if err != nil {
 		err = srv.Close()
 	}
-	if after, ok := s.pages.(ender); ok {
-		after.End(last)
-	}
 	return err
 }
-
-// ender is a handler that continues work after requests. End ends it.
-type ender interface{ End(context.Context) }
 
 // tls reads the certificate. names are the hosts that it is for.
 func (at Listening) tls() (c *tls.Config, names []string, err error) {

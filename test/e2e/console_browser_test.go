@@ -120,25 +120,6 @@ func jsText(text string) string {
 	return string(raw)
 }
 
-// start shows the plan of the run, and starts it with the form.
-func (b *chromium) start(tr *trial, definition string) {
-	b.open("/runs")
-	b.tab(`a[href="/start"]`)
-	b.press(kb.Enter)
-	b.until(`!!document.querySelector("#config")`)
-	b.enter("#config", definition)
-	b.enter("#task", "Add lines.")
-	b.unfold()
-	b.enter("#source", tr.source)
-	b.enter("#directory", tr.dir)
-	b.tab(`button[name=show]`)
-	b.press(" ")
-	b.until(`!!document.querySelector(".said")`)
-	require.True(b.t, b.is(`document.querySelector(".said").innerText.includes("ask: Is this the right plan?")`))
-	b.send(`button.first`)
-	b.until(`location.pathname.startsWith("/runs/")`)
-}
-
 // message answers a question from the inbox, or steers the run from its page.
 func (b *chromium) message(tr *trial, verb string, m workflows.Message) {
 	path := "/runs/" + metaOf(tr.t, tr.dir).RunID

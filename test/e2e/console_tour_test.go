@@ -42,8 +42,8 @@ func (b *chromium) follow(link, heading string) {
 	b.until(`document.querySelector("h1").innerText.startsWith(` + jsText(heading) + `)`)
 }
 
-// TestBrowserTour controls a run from the pages with keys alone: it pauses, amends, resumes, cancels, reverts,
-// decides and verifies it, and starts a fork and a replay. At the end the browser is logged out.
+// TestBrowserTour controls a run from the pages with keys alone: it pauses, amends, resumes, cancels, reverts
+// and decides it, and starts a fork and a replay. At the end the browser is logged out.
 func TestBrowserTour(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
@@ -98,10 +98,6 @@ func TestBrowserTour(t *testing.T) {
 		b.shows("Is this right?")
 	}
 	b.open(path)
-	b.follow(`a[href$="/do/verify"]`, "Verify")
-	b.send(`form.form button`)
-	b.until(`!!document.querySelector("#verify .checks li.ok")`)
-
 	b.follow(`form[action="/logout"] button`, "Logged out")
 	b.open(path)
 	b.until(`document.querySelector("h1").innerText === "Log in"`)

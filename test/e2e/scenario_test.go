@@ -179,7 +179,7 @@ func TestBrowserScenario(t *testing.T) {
 	runners := map[string]storyRunner{}
 	for name, scripts := range chromiums() {
 		b := h.chromium(t, h.console(""), scripts)
-		runners[name] = runner(name, b.start, b.message)
+		runners[name] = runner(name, nil, b.message)
 	}
 	h.scenario(t, runners)
 }

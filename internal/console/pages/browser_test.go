@@ -160,11 +160,11 @@ func stored(t *testing.T, d *desk) map[string]string {
 	d.session = "of this browser"
 	id := "/runs/" + first
 	paths := map[string]string{
-		"inbox": "/inbox", "runs": "/runs", "start": "/start", "follow-up": "/start?follow_up=" + third,
+		"inbox": "/inbox", "runs": "/runs",
 		"run": id, "changes": id + "/changes", "cost": id + "/cost", "pictures": id + "/pictures",
 		"history": id + "/history", "log": id + "/log", "pass": id + "/passes/4", "question": id + "/question",
 		"checkpoints": "/runs/" + second + "/checkpoints", "revert": "/runs/" + second + "/do/revert?at=cp-S1",
-		"done": "/runs/" + third, "promote": "/runs/" + third + "/do/promote", "verify": "/runs/" + third + "/do/verify",
+		"done": "/runs/" + third, "promote": "/runs/" + third + "/do/promote",
 		"sessions": "/sessions", "none": "/runs?text=none",
 		"missing": "/runs/nothing", "refused": "/runs/" + third + "/do/pause",
 	}

@@ -1,7 +1,6 @@
 package pages
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -60,16 +59,6 @@ func (s *site) execute(w http.ResponseWriter, r *http.Request) {
 	}
 	if err != nil {
 		s.again(w, r, sub, o, err)
-		return
-	}
-	if o.Name == "verify" { // it may take minutes
-		if err := s.tasks.begin(r, sub.Row.RunID, func(ctx context.Context) (any, error) {
-			return o.Call(ctx, s.h, input)
-		}, func(err error) string { return s.h.ProblemOf(err).Message }); err != nil {
-			s.fail(w, r, err)
-			return
-		}
-		s.lead(w, r, sub.Path, "The gates run again. Their results appear on this page.")
 		return
 	}
 	ctx, cancel := detached(r.Context(), executeWithin)

@@ -138,7 +138,7 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		after = sub.State().Seq
 	}
-	f, sent := follower{s: s, sub: sub, from: s.newOutput(), seq: after, tasks: r.URL.Query().Get("tasks")}, time.Now()
+	f, sent := follower{s: s, sub: sub, from: s.newOutput(), seq: after}, time.Now()
 	for text := "retry: 2000\n\n"; ; text = f.next() {
 		if text == "" && time.Since(sent) > beat {
 			text = ": alive\n\n"
@@ -169,7 +169,6 @@ type follower struct {
 	from  *live.Calls
 	seq   int64  // of the last event that the page shows
 	shown string // what the calls did
-	tasks string // of the run
 	lost  int    // readings in a row that failed
 }
 
@@ -197,11 +196,10 @@ func (f *follower) next() string {
 		event(&events, "now", text)
 		f.shown = text
 	}
-	tasks := f.s.tasks.mark(f.sub.Row.RunID)
-	if part.Seq != f.seq || tasks != f.tasks || back {
+	if part.Seq != f.seq || back {
 		event(&events, "changed", fmt.Sprint(part.Seq))
 	}
-	f.seq, f.tasks = part.Seq, tasks
+	f.seq = part.Seq
 	return events.String()
 }
 

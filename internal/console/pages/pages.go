@@ -15,7 +15,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -41,7 +40,6 @@ type site struct {
 	pages *template.Template
 	files map[string]file // static ones, by name
 	notes notes
-	tasks tasks
 	lists listings
 
 	streams streams
@@ -49,23 +47,12 @@ type site struct {
 	logins  *login.Sessions
 }
 
-// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/start", "/sessions" and "/static".
-//
-// Its method End ends what continues after requests, when the server ends.
+// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/sessions" and "/static".
 func New(h api.Host, logins *login.Sessions) http.Handler {
 	s := newSite(h)
 	s.logins = logins
-	return &Handler{s.routes(), s}
+	return s.routes()
 }
-
-// Handler serves the pages.
-type Handler struct {
-	http.Handler
-	s *site
-}
-
-// End ends what the pages still do, and waits for that.
-func (h *Handler) End(ctx context.Context) { h.s.tasks.end(ctx) }
 
 func newSite(h api.Host) *site {
 	if h.Rows == nil {
@@ -75,7 +62,6 @@ func newSite(h api.Host) *site {
 		h.Answers = &api.Answers{}
 	}
 	s := &site{h: h, now: time.Now}
-	s.tasks = tasks{folder: filepath.Join(h.Settings.StateDir, "console", "gates"), now: time.Now}
 	s.files = staticFiles()
 	base, err := report.Fragments()
 	if err != nil {
@@ -93,7 +79,6 @@ func (s *site) routes() http.Handler {
 	mux.HandleFunc("GET /static/{name}", s.static)
 	for pattern, page := range map[string]func(*http.Request) (view, error){
 		"GET /inbox":                    s.inbox,
-		"GET /start":                    s.start,
 		"GET /runs":                     s.runs,
 		"GET /sessions":                 s.sessions,
 		"GET /runs/{id}":                s.overview,
@@ -116,7 +101,6 @@ func (s *site) routes() http.Handler {
 			s.show(w, r, v)
 		})
 	}
-	mux.HandleFunc("POST /start", s.begin)
 	mux.HandleFunc("POST /sessions/{session}", s.logOut)
 	mux.HandleFunc("POST /runs/{id}/do/{operation}", s.execute)
 	mux.HandleFunc("GET /runs/{id}/live", s.live)
@@ -150,15 +134,14 @@ type view struct {
 
 // frame is what every page has around its content.
 type frame struct {
-	Title   string
-	Section string // of the navigation
-	Who     access.Identity
-	CSRF    string
-	Note    string // about the request before
-	Waiting int    // open questions
-	Decides bool   // who reads may answer them
-	// who reads may start and control runs
-	Operates bool
+	Title    string
+	Section  string // of the navigation
+	Who      access.Identity
+	CSRF     string
+	Note     string // about the request before
+	Waiting  int    // open questions
+	Decides  bool   // who reads may answer them
+	Operates bool   // who reads may control runs
 	Body     any
 }
 

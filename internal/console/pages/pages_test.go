@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,16 +36,14 @@ func shownText(page string) string {
 func TestPagesOfferWhatAccessAllows(t *testing.T) {
 	d := newDesk(t)
 	stored(t, d)
-	for can, row := range map[api.Access]struct{ operations, answers, starts bool }{
-		api.CanOperate: {true, true, true}, api.CanDecide: {false, true, false}, api.CanRead: {false, false, false},
+	for can, row := range map[api.Access]struct{ operations, answers bool }{
+		api.CanOperate: {true, true}, api.CanDecide: {false, true}, api.CanRead: {false, false},
 	} {
 		d.can = can
 		_, page := d.get("/runs/" + second)
 		require.Equal(t, row.operations, strings.Contains(page, "/do/"), can)
 		_, page = d.get("/inbox")
 		require.Equal(t, row.answers, strings.Contains(page, `<form class="answer"`), can)
-		_, page = d.get("/runs")
-		require.Equal(t, row.starts, strings.Contains(page, "/start"), can)
 		for _, path := range []string{"/do/cancel", "/do/revert?at=cp-S1", "/do/steer"} {
 			code, _ := d.get("/runs/" + second + path)
 			require.Equal(t, row.operations, code == http.StatusOK, "%s %s", can, path)
@@ -55,8 +52,6 @@ func TestPagesOfferWhatAccessAllows(t *testing.T) {
 				require.Equal(t, http.StatusForbidden, code, "%s %s", can, path)
 			}
 		}
-		code, _ := d.get("/start")
-		require.Equal(t, row.starts, code == http.StatusOK, can)
 	}
 	require.Zero(t, d.connected)
 }
@@ -92,7 +87,7 @@ func TestAddressesLeadOnlyToRuns(t *testing.T) {
 		"/runs/" + first + "/passes/1", "/runs/" + first + "/passes/x", "/runs/" + first + "/do/list",
 		"/runs/" + first + "/pictures/run.json", "/runs/" + first + "/pictures/..%2f..%2fx.png", "/nothing",
 		"/runs/" + first + "/pictures/_orchestrator/screenshots/secret.png", "/static/../pages.go",
-		"/runs/" + first + "/do/fork?at=cp-S9", "/start?follow_up=nothing",
+		"/runs/" + first + "/do/fork?at=cp-S9",
 	} {
 		code, _ := d.get(path)
 		require.Contains(t, []int{http.StatusNotFound, http.StatusTemporaryRedirect, http.StatusMovedPermanently}, code,
@@ -132,27 +127,4 @@ func TestOverviewOfManyLanes(t *testing.T) {
 	_, page = d.get("/runs/" + first + "/checkpoints")
 	require.Regexp(t, `Show \d+ more`, shownText(page))
 	require.Equal(t, 120, strings.Count(page, "Fork…"))
-}
-
-// definition writes a pipeline and returns its file.
-func definition(t *testing.T) string {
-	folder := t.TempDir()
-	file := filepath.Join(folder, "pipeline.yaml")
-	for name, text := range map[string]string{"p.md": "Do {{task}}.\n", "pipeline.yaml": `pipeline: small
-agent: {run: [echo, hello], reply: text}
-roles: {planner: {prompt: p.md, gives: report}}
-stages: [{name: plan, steps: [{role: planner}]}]
-`} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
-	}
-	return file
-}
-
-// TestStartPageTakesNothingToExecuteFromTheAddress: a link cannot fill in what a click would then execute.
-func TestStartPageTakesNothingToExecuteFromTheAddress(t *testing.T) {
-	d := newDesk(t)
-	_, page := d.get("/start?config=/tmp/other.yaml&task=planted&source=/tmp/else&directory=/tmp/dir")
-	for _, planted := range []string{"other.yaml", "planted", "/tmp/else", "/tmp/dir"} {
-		require.NotContains(t, page, planted)
-	}
 }

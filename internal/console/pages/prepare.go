@@ -28,6 +28,28 @@ type preparation struct {
 	Spent     string
 }
 
+// entered is what a user has entered into a form, and why it was refused.
+type entered struct {
+	Problem string
+	Values  map[string]string
+	Request string // names the request, so that a form that is sent twice has one effect
+}
+
+func newEntered() entered { return entered{Values: map[string]string{}, Request: randomName()} }
+
+// refill returns the content of the form that a browser has sent.
+func refill(r *http.Request, problem string) entered {
+	e := newEntered()
+	e.Problem = problem
+	for name := range r.PostForm {
+		e.Values[name] = r.PostForm.Get(name)
+	}
+	if sent := e.Values["request"]; sent != "" {
+		e.Request = sent
+	}
+	return e
+}
+
 // behind is what lies after a checkpoint.
 type behind struct {
 	Passes    []evidence.Pass // the newest first
@@ -76,8 +98,11 @@ func permitted(ctx context.Context, sub subject, name string) (api.Operation, er
 	return api.Operation{}, &missingError{what: "operation " + name}
 }
 
-// changes reports whether an operation changes a run. Those that only read need no form, and start names no run.
-func changes(o api.Operation) bool { return o.Access != api.CanRead && o.Name != "start" }
+// changes reports whether an operation changes a run. Those that only read need no form, start names no run, and verify
+// takes minutes.
+func changes(o api.Operation) bool {
+	return o.Access != api.CanRead && o.Name != "start" && o.Name != "verify"
+}
 
 func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at string) (view, error) {
 	body := preparation{subject: sub, Operation: o, Budget: sub.State().Budget, Spent: sub.State().CostText(),

@@ -29,9 +29,6 @@ type runPage struct {
 	Web      bool           // Temporal's Web UI can be opened
 	Far      *api.RunStatus // what the workflow of a run without a directory here reports; nil: nothing
 	Gone     string         // what to do about a directory that was moved or deleted; empty: it was not on this host
-	Verify   *task          // the last verification
-	TaskMark string         // of it
-	Follows  bool           // a new run may continue with its result
 	All      bool           // every pass is listed
 	Few      bool           // all of them are unfolded
 	Active   []figures.Lane // that work or wait
@@ -148,9 +145,6 @@ func (s *site) overview(r *http.Request) (view, error) {
 	p.Rows = slices.DeleteFunc(p.Run.Identity(), func(row model.Row) bool {
 		return !slices.Contains(shownRows, row.Name)
 	})
-	p.Verify, p.TaskMark = s.verification(p.subject), s.tasks.mark(p.Row.RunID)
-	p.Follows = mayStart(r.Context()) == nil &&
-		run.May(p.Run.Effective.Status, run.FollowUp, run.Terms{Undecided: p.Asks != nil}) == nil
 	return p.view("overview"), p.timeline()
 }
 

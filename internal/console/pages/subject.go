@@ -173,7 +173,7 @@ func (s subject) May(operation string) bool {
 // others are the allowed actions besides answers and the first ones of a page.
 func others(all []api.Operation) []api.Operation {
 	return slices.DeleteFunc(slices.Clone(all), func(o api.Operation) bool {
-		return slices.Contains([]string{"decide", "pause", "resume", "steer", "revert", "fork", "replay"}, o.Name)
+		return slices.Contains([]string{"decide", "pause", "resume", "steer", "revert", "fork", "replay", "verify"}, o.Name)
 	})
 }
 

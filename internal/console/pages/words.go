@@ -22,9 +22,8 @@ func (s *site) functions() template.FuncMap {
 		"money": run.ShortCost, "score": func(v float64) string { return fmt.Sprintf("%.1f", v) },
 		"number": number, "hides": func(action string) bool { return action == run.ActionHalt }, "line": run.OneLine,
 		"plural": run.Plural, "passes": passes, "verdict": verdictClass,
-		"dirtyWays": func() []choice { return dirtyWays },
-		"nowtime":   func() string { return s.now().UTC().Format("15:04:05 MST") },
-		"blocks":    blocksOf, "dict": dict, "tabs": func() []tab { return tabs },
+		"nowtime": func() string { return s.now().UTC().Format("15:04:05 MST") },
+		"blocks":  blocksOf, "dict": dict, "tabs": func() []tab { return tabs },
 		"policies": func() []policyChoice { return policies }, "plus": func(a, b int) int { return a + b },
 		"limit": limit,
 	}
@@ -58,15 +57,6 @@ var policies = []policyChoice{
 	{run.UseRecorded, "Use recorded results", "a call is made only if no answer to the same question is recorded", true},
 	{run.RequireHuman, "Ask before each call", "you decide whether a recorded result is used or the call is made", false},
 	{run.Reexecute, "Execute again", "calls and commands are made again, and paid for", false},
-}
-
-// choice is an option of a form.
-type choice struct{ Value, Name string }
-
-// dirtyWays are what a run may do with uncommitted changes of its source.
-var dirtyWays = []choice{
-	{"halt", "refuse to start"}, {"include", "include them"}, {"exclude", "leave them out"},
-	{"commit", "commit them first"},
 }
 
 // words are the words of an identifier.
