@@ -61,28 +61,6 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 	return out, nil
 }
 
-// Environment returns the settings that flags and variables set, as NAME=value, for a program in another environment.
-// withheld are the variables whose values contain a secret.
-func Environment(fs *pflag.FlagSet) (pairs, withheld []string, err error) {
-	v, err := read(fs)
-	if err != nil {
-		return nil, nil, err
-	}
-	flags := given(fs)
-	for _, name := range names() {
-		if _, flag := flags[name]; !flag && os.Getenv(variable(name)) == "" {
-			continue
-		}
-		value := v.GetString(name)
-		if Masked(value) != value {
-			withheld = append(withheld, variable(name))
-			continue
-		}
-		pairs = append(pairs, variable(name)+"="+value)
-	}
-	return pairs, withheld, nil
-}
-
 // shown returns a value in the form of its variable.
 func shown(values map[string]any, name string) string {
 	part, rest, nested := strings.Cut(name, ".")

@@ -54,13 +54,3 @@ func TestMasked(t *testing.T) {
 		require.Equal(t, row.want, Masked(row.value))
 	}
 }
-
-func TestEnvironmentOfAnotherProgram(t *testing.T) {
-	alone(t, "idle: 3h\n")
-	t.Setenv("PASSBOOK_REDACT_PATTERNS", "a\nb")
-	t.Setenv("PASSBOOK_STORE", "s3://user:pass@bucket")
-	pairs, withheld, err := Environment(flags(t, "--calls", "9"))
-	require.NoError(t, err)
-	require.Equal(t, []string{"PASSBOOK_CALLS=9", "PASSBOOK_REDACT_PATTERNS=a\nb"}, pairs)
-	require.Equal(t, []string{"PASSBOOK_STORE"}, withheld)
-}

@@ -18,8 +18,6 @@ func TestServerStatusReportsTheKeeper(t *testing.T) {
 	}{
 		"none":  {nil, "Keeper    not running: nothing restarts server and worker if they crash\n"},
 		"quiet": {&local.Keeper{Started: at}, "Keeper    pid 0, since 2026-01-02 03:04:05\n"},
-		"managed": {&local.Keeper{Started: at, Managed: true},
-			"Keeper    pid 0, since 2026-01-02 03:04:05, restarted by the service manager\n"},
 		"it restarts": {&local.Keeper{Started: at, Server: local.Restarts{Total: 2, Last: at}},
 			"Keeper    pid 0, since 2026-01-02 03:04:05\n          server restarted 2 times, last at 2026-01-02 " +
 				"03:04:05\n"},

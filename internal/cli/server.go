@@ -20,7 +20,7 @@ when no run is active and no terminal is attached for the time of the setting id
 		a.serverStop(),
 		&cobra.Command{Use: "build", Short: "Build the server, without starting it", Args: cobra.NoArgs,
 			RunE: a.serverBuild},
-		a.serverStatus(), a.serverUI(), a.serverEnv(), a.serverInstall(), a.serverUninstall(), a.serverKeep(),
+		a.serverStatus(), a.serverUI(), a.serverEnv(), a.serverKeep(),
 	)
 	return cmd
 }
@@ -185,11 +185,7 @@ func (a *app) printKeeper(k *local.Keeper) {
 		fmt.Fprintln(a.out, "Keeper    not running: nothing restarts server and worker if they crash")
 		return
 	}
-	by := ""
-	if k.Managed {
-		by = ", restarted by the service manager"
-	}
-	fmt.Fprintf(a.out, "Keeper    pid %d, since %s%s\n", k.Process.PID, k.Started.Local().Format(time.DateTime), by)
+	fmt.Fprintf(a.out, "Keeper    pid %d, since %s\n", k.Process.PID, k.Started.Local().Format(time.DateTime))
 	for _, part := range []struct {
 		name string
 		local.Restarts

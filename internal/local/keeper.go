@@ -17,8 +17,7 @@ import (
 // Keeper is a recorded keeper: the process that restarts server and worker when they end without having been stopped.
 type Keeper struct {
 	Process process.Identity `json:"process"`
-	Key     string           `json:"key"`     // build and settings of its program
-	Managed bool             `json:"managed"` // a service manager started it and restarts it
+	Key     string           `json:"key"` // build and settings of its program
 	Started time.Time        `json:"started"`
 	Server  Restarts         `json:"server"`
 	Worker  Restarts         `json:"worker"`
@@ -40,7 +39,6 @@ type Restarts struct {
 type KeepOptions struct {
 	StateDir string
 	Key      string
-	Managed  bool
 	Server   func(context.Context) error // starts the server with [Options.Again]
 	Worker   func(context.Context) error // starts the worker with [WorkerOptions.Again]
 	Report   func(line string)           // nil: nothing is printed
@@ -89,7 +87,7 @@ func Keep(ctx context.Context, o KeepOptions) (err error) {
 		return fmt.Errorf("keep the background processes: %w", err)
 	}
 	k := &keeper{KeepOptions: o, file: filepath.Join(dir, keeperFile)}
-	k.record = Keeper{Process: self, Key: o.Key, Managed: o.Managed,
+	k.record = Keeper{Process: self, Key: o.Key,
 		Started: time.Now().UTC().Truncate(time.Millisecond)}
 	if err := k.save(); err != nil {
 		return err
@@ -260,15 +258,12 @@ func forgetKeeper(stateDir string, id process.Identity) error {
 
 // KeeperOptions configure how a keeper is found or started. Its program calls [Keep].
 type KeeperOptions struct {
-	StateDir string
-	Exec     string
-	Args     []string
-	Env      []string // nil: that of this process
-	// a keeper with another key is replaced, unless it is managed; empty: any will do
-	Key   string
-	Again bool // start only a keeper that ended without having been stopped
-	// starts it with the service manager; nil, or an error: this process starts it
-	Manager      func(context.Context) error
+	StateDir     string
+	Exec         string
+	Args         []string
+	Env          []string      // nil: that of this process
+	Key          string        // a keeper with another key is replaced; empty: any will do
+	Again        bool          // start only a keeper that ended without having been stopped
 	StartTimeout time.Duration // default: a minute
 }
 
@@ -281,7 +276,7 @@ func EnsureKeeper(ctx context.Context, o KeeperOptions) (Keeper, error) {
 		return k, err
 	case o.Again && k.Process.PID == 0:
 		return Keeper{}, nil
-	case k.Process.Alive() && (o.Again || k.Managed || o.Key == "" || k.Key == o.Key):
+	case k.Process.Alive() && (o.Again || o.Key == "" || k.Key == o.Key):
 		return k, nil
 	}
 	if _, err := StopKeeper(ctx, o.StateDir, keeperGrace); err != nil {
@@ -290,18 +285,10 @@ func EnsureKeeper(ctx context.Context, o KeeperOptions) (Keeper, error) {
 	if o.StartTimeout == 0 {
 		o.StartTimeout = defaultStartTimeout
 	}
-	if o.Manager != nil && o.Manager(ctx) == nil {
-		if err := o.await(ctx, nil, managerTimeout); err == nil {
-			return readKeeper(o.StateDir)
-		}
-	}
 	return o.start(ctx)
 }
 
-const (
-	keeperGrace    = 10 * time.Second
-	managerTimeout = 5 * time.Second
-)
+const keeperGrace = 10 * time.Second
 
 func (o *KeeperOptions) start(ctx context.Context) (Keeper, error) {
 	dir := filepath.Join(o.StateDir, keeperDir)
