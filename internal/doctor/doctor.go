@@ -96,7 +96,7 @@ func Examine(ctx context.Context, o Options) Report {
 	e.agents(ctx, reached)
 	e.disks(ctx)
 	e.costs()
-	e.runs(ctx, reached)
+	e.runs()
 	return e.report
 }
 

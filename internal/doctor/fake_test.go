@@ -14,8 +14,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
-	querypb "go.temporal.io/api/query/v1"
-	"go.temporal.io/api/serviceerror"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -25,7 +23,6 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/run"
 )
 
 // frontend is a server as a test wants it. Its runs are all open.
@@ -34,16 +31,9 @@ type frontend struct {
 	operatorservice.UnimplementedOperatorServiceServer
 	keeps      time.Duration
 	attributes map[string]enumspb.IndexedValueType
-	polled     map[string]string // by queue: who polls it
-	late       atomic.Int32      // questions about queues that are answered without a poller
-	runs       map[string]workflow
+	polled     map[string]string  // by queue: who polls it
+	late       atomic.Int32       // questions about queues that are answered without a poller
 	needs      []operations.Needs // of open runs
-}
-
-type workflow struct {
-	status  enumspb.WorkflowExecutionStatus
-	message *run.State // nil: no run answers
-	pending []*workflowpb.PendingActivityInfo
 }
 
 func (f *frontend) GetSystemInfo(context.Context,
@@ -77,32 +67,6 @@ func (f *frontend) DescribeTaskQueue(_ context.Context,
 	}
 	return &workflowservice.DescribeTaskQueueResponse{Pollers: []*taskqueuepb.PollerInfo{{Identity: who,
 		LastAccessTime: timestamppb.Now()}}}, nil
-}
-
-func (f *frontend) DescribeWorkflowExecution(_ context.Context,
-	r *workflowservice.DescribeWorkflowExecutionRequest) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	w, there := f.runs[r.Execution.WorkflowId]
-	if !there {
-		return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
-	}
-	info := &workflowpb.WorkflowExecutionInfo{Execution: r.Execution, Type: &commonpb.WorkflowType{Name: "Pipeline"},
-		Status: w.status}
-	info.SearchAttributes = &commonpb.SearchAttributes{} // the SDK takes it as given
-	return &workflowservice.DescribeWorkflowExecutionResponse{
-		ExecutionConfig: &workflowpb.WorkflowExecutionConfig{}, WorkflowExecutionInfo: info,
-		PendingActivities: w.pending,
-	}, nil
-}
-
-func (f *frontend) QueryWorkflow(_ context.Context,
-	r *workflowservice.QueryWorkflowRequest) (*workflowservice.QueryWorkflowResponse, error) {
-	message := f.runs[r.Execution.WorkflowId].message
-	if message == nil {
-		return &workflowservice.QueryWorkflowResponse{QueryRejected: &querypb.QueryRejected{}},
-			serviceerror.ToStatus(serviceerror.NewInvalidArgument("no worker")).Err()
-	}
-	p, err := converter.GetDefaultDataConverter().ToPayloads(message)
-	return &workflowservice.QueryWorkflowResponse{QueryResult: p}, err
 }
 
 // at serves the frontend, and makes it the one that is named.

@@ -120,3 +120,21 @@ func (e *examiner) starts(o operations.Operator) string {
 	return shell.Sprintf("TEMPORAL_ADDRESS=%s PASSBOOK_STATE_DIR=%s ", o.Address, e.Settings.StateDir) +
 		e.typed("worker")
 }
+
+// until repeats f until it returns true or an error, or the time has passed, which is not an error.
+func until(ctx context.Context, most time.Duration, f func() (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if done, err := f(); done || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
