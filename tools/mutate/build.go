@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -86,17 +85,4 @@ func (s *source) testFolders() []string {
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// wants is true if a test counts for at least one target. Without a sample only the tests of named faults count.
-func (s *source) wants(p program, name string, sample bool) bool {
-	if !sample && !slices.ContainsFunc(s.faults, func(f namedFault) bool { return f.test == name }) {
-		return false
-	}
-	for _, t := range s.targets {
-		if ok, err := regexp.MatchString(t.named, name); slices.Contains(t.tests, p.folder) && ok && err == nil {
-			return true
-		}
-	}
-	return false
 }

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// choose draws the sample, adds the named faults, and numbers all of them from 1.
+// choose draws the sample, adds the faults to plant, and numbers all of them from 1.
 func choose(code *source, o options) ([]*mutant, error) {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
@@ -21,11 +21,7 @@ func choose(code *source, o options) ([]*mutant, error) {
 	var all [][]*mutant
 	total := 0
 	for _, t := range code.targets {
-		var found []*mutant
-		if t.named == "" {
-			found = code.find(t)
-		}
-		found = slices.DeleteFunc(found, func(m *mutant) bool { return !only.MatchString(m.String()) })
+		found := slices.DeleteFunc(code.find(t), func(m *mutant) bool { return !only.MatchString(m.String()) })
 		total += len(found)
 		all = append(all, found)
 	}
@@ -40,7 +36,7 @@ func choose(code *source, o options) ([]*mutant, error) {
 		found = found[:min(share, len(found))]
 		chosen = append(chosen, found...)
 	}
-	if o.faults {
+	if o.plant != "" {
 		named, err := code.namedFaults()
 		if err != nil {
 			return nil, err

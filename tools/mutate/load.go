@@ -21,7 +21,7 @@ type source struct {
 	module string // its path
 
 	helpers    []string     // packages of programs that tests start
-	faults     []namedFault // that the tests must detect
+	faults     []namedFault // to plant
 	equivalent string       // file below the root with the mutants that no test can detect
 	files      *token.FileSet
 	targets    []*target
@@ -32,7 +32,6 @@ type source struct {
 type target struct {
 	folder string
 	tests  []string // folders of the packages whose tests must detect its faults
-	named  string   // only named faults are planted, and only tests of these names look for them
 	pkg    *packages.Package
 	text   map[string][]byte // by path below the root
 }
@@ -47,7 +46,7 @@ func load(ctx context.Context, root string, all []target, o options) (*source, e
 			if o.own {
 				t.tests = []string{t.folder}
 			}
-			s.targets = append(s.targets, &target{folder: t.folder, tests: t.tests, named: t.named, text: map[string][]byte{}})
+			s.targets = append(s.targets, &target{folder: t.folder, tests: t.tests, text: map[string][]byte{}})
 			patterns = append(patterns, "./"+t.folder)
 		}
 	}

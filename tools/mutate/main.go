@@ -9,8 +9,8 @@
 // a test fails or does not end, and a gap if all of these tests pass. If some of them did not run, because of -slowest,
 // -budget or a busy machine, it is undecided and does not count.
 //
-// Named faults (faults.go) are changes that the tests must detect whatever the sample is. Mutants that no test can
-// detect are listed with a reason in equivalent.txt.
+// The faults of a file, such as planted.txt, are changes that the tests must detect. Mutants that no test can detect are
+// listed with a reason in equivalent.txt.
 package main
 
 import (
@@ -35,9 +35,7 @@ type options struct {
 	workers  int           // processes at the same time
 	slowest  time.Duration // slower tests are left out
 	budget   time.Duration // of all tests that look for one mutant; 0 means all of them
-	floor    float64       // kill rate in percent that the lower bound of each package must reach
 	rate     float64       // kill rate in percent of all mutants together
-	faults   bool          // plant the named faults
 	own      bool          // run only the tests of the changed package
 	only     string        // expression: mutants whose line in the report matches
 	work     string        // folder of builds; empty means a temporary one
@@ -47,15 +45,13 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.number, "n", 600, "number of mutants, divided over the packages by size; 0: only the named faults")
+	flag.IntVar(&o.number, "n", 600, "number of mutants, divided over the packages by size")
 	flag.Uint64Var(&o.seed, "seed", 1, "seed of the sample")
 	flag.StringVar(&o.packages, "packages", "", "folders of packages, divided by commas (default: all targets)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "test processes at the same time")
 	flag.DurationVar(&o.slowest, "slowest", 2*time.Minute, "leave out tests that take more CPU time without a mutant")
 	flag.DurationVar(&o.budget, "budget", 0, "run tests up to this sum of CPU time for each mutant (default: all)")
-	flag.Float64Var(&o.floor, "floor", 0, "fail if the lower bound of a package's kill rate is below this percentage")
 	flag.Float64Var(&o.rate, "rate", 0, "fail if the kill rate of all mutants together is below this percentage")
-	flag.BoolVar(&o.faults, "faults", true, "plant the named faults too; fail if one is not detected")
 	flag.BoolVar(&o.own, "own", false, "run only the tests of the changed package itself")
 	flag.StringVar(&o.only, "only", "", "regular expression: only mutants whose description matches")
 	flag.StringVar(&o.work, "work", "", "keep the builds in this folder")
@@ -84,14 +80,14 @@ func run(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("find the root of the checkout: %w", err)
 	}
-	known, planting := passbook, faults
+	known, planting := passbook, []namedFault(nil)
 	if o.plant != "" {
 		all, err := readPlanted(o.plant)
 		if err != nil {
 			return err
 		}
 		known, planting = planted(all)
-		o.number, o.faults = 0, true
+		o.number = 0
 	}
 	code, err := load(ctx, strings.TrimSpace(string(out)), known, o)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 	constant  kind = "constant"
 	dropped   kind = "dropped"
 	exchanged kind = "exchanged"
-	fault     kind = "fault" // of the table in faults.go
+	fault     kind = "fault" // of the file that is planted
 )
 
 // mutant is one change of one function.

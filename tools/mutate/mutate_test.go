@@ -156,15 +156,15 @@ func TestMutantsWithoutTheirTestsDoNotCount(t *testing.T) {
 
 // A named fault that no test detects is an error, and so is one whose text is not in the code.
 func TestUndetectedNamedFaultsFail(t *testing.T) {
-	missed := namedFault{"wrong limit", "box/box.go", "Unchecked", "n < 3", "n < 2", "TestUnchecked"}
-	caught := namedFault{"no growth", "box/box.go", "Box.Grow", "+= n", "+= 2 * n", "TestGrow"}
-	out, err := mutateSample(t, sample(t), []namedFault{caught, missed}, options{faults: true})
+	missed := namedFault{"wrong limit", "box/box.go", "Unchecked", "n < 3", "n < 2"}
+	caught := namedFault{"no growth", "box/box.go", "Box.Grow", "+= n", "+= 2 * n"}
+	out, err := mutateSample(t, sample(t), []namedFault{caught, missed}, options{plant: "x"})
 	require.ErrorIs(t, err, errMissed)
 	require.ErrorContains(t, err, missed.name)
 	require.NotContains(t, err.Error(), caught.name)
 	require.Contains(t, out, "fault no growth: killed box TestGrow")
 	missed.old = "n > 9"
-	_, err = mutateSample(t, sample(t), []namedFault{missed}, options{faults: true})
+	_, err = mutateSample(t, sample(t), []namedFault{missed}, options{plant: "x"})
 	require.ErrorContains(t, err, `"n > 9" stands 0 times in Unchecked of box/box.go`)
 }
 

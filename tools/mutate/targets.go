@@ -13,7 +13,5 @@ var passbook = []target{
 	{folder: "internal/figures", tests: []string{"internal/figures", "internal/report"}},
 	{folder: "internal/costs", tests: []string{"internal/costs"}},
 	{folder: "internal/evidence", tests: []string{"internal/evidence"}},
-	{folder: "internal/report", tests: []string{"internal/report"}, named: "^TestReportedCosts"},
-	{folder: "internal/cli", tests: []string{"internal/cli"}, named: "^TestCostReport"},
 	{folder: "workflows", tests: []string{"workflows"}},
 }
