@@ -100,7 +100,6 @@ without a server.
 	root.PersistentFlags().BoolVar(&a.trust, "trust", false,
 		"read run directories of other users, and open the store and execute the plan of a received run directory")
 	a.addVerbs(root)
-	a.completions(root)
 	return root
 }
 

@@ -79,7 +79,7 @@ func TestJSONShapes(t *testing.T) {
 		"user-requested")
 	runless := strings.Fields("costs list config version server-status plan")
 	absent := map[string]any{ // what this run has nothing of
-		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{}, "snapshot show": SnapshotReport{},
+		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"store gc": operations.Collected{},
 		"promote":  operations.Promoted{},

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -42,12 +41,9 @@ rebuilt after a copy under run_state_repairs/.`,
 			}
 			defer s.Close()
 			var tail run.Tail
-			err = a.metered(cmd.Context(), "Reading the run's history", func(ctx context.Context) error {
-				if tail, err = s.Rebuild(ctx, args[0], abs); err != nil {
-					return err
-				}
-				return s.RewriteDerived(ctx, projector.At(abs))
-			})
+			if tail, err = s.Rebuild(cmd.Context(), args[0], abs); err == nil {
+				err = s.RewriteDerived(cmd.Context(), projector.At(abs))
+			}
 			if err != nil {
 				return err
 			}

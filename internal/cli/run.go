@@ -97,10 +97,8 @@ func (a *app) start(ctx context.Context, def operations.Definition, dir string, 
 	defer s.Close()
 	var st operations.Started
 	err = a.askingFor(ctx, func() error {
-		return a.metered(ctx, "", func(ctx context.Context) error {
-			st, err = s.Start(ctx, def, d)
-			return err
-		})
+		st, err = s.Start(ctx, def, d)
+		return err
 	})
 	if err != nil {
 		return err

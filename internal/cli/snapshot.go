@@ -14,27 +14,8 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
 )
-
-// SnapshotReport is the output of `snapshot show --json`. Bytes that are not UTF-8 are shown as U+FFFD.
-type SnapshotReport struct {
-	Turn    int             `json:"turn"`
-	Tree    string          `json:"tree"`
-	Entries []SnapshotEntry `json:"entries"`
-}
-
-// SnapshotEntry is one file, symlink or folder of a tree.
-type SnapshotEntry struct {
-	Path string `json:"path"`
-	Mode string `json:"mode"` // file, executable, symlink or folder
-	Perm string `json:"perm"` // octal; empty: a symlink
-	Size int64  `json:"size"` // bytes
-	Hash string `json:"sha256"`
-	Link string `json:"link"` // target of a symlink
-}
 
 // CheckoutReport is the output of `snapshot checkout --json`.
 type CheckoutReport struct {
@@ -45,12 +26,12 @@ type CheckoutReport struct {
 
 func (a *app) snapshot() *cobra.Command {
 	cmd := within(&cobra.Command{
-		Use: "snapshot", Short: "List, show, compare and restore the trees after the turns of a run",
-		Long: `List, show, compare and restore the snapshots of a run. A turn is a completed call of a role that outputs
+		Use: "snapshot", Short: "List, compare and restore the trees after the turns of a run",
+		Long: `List, compare and restore the snapshots of a run. A turn is a completed call of a role that outputs
 changes. Each turn leaves a snapshot: the whole working tree at its end. Turn 0 is the start of the run. A numeric first
 argument is a turn and not a run. No server is needed.`,
 	})
-	cmd.AddCommand(a.snapshotList(), a.snapshotShow(), a.snapshotDiff(), a.snapshotCheckout())
+	cmd.AddCommand(a.snapshotList(), a.snapshotDiff(), a.snapshotCheckout())
 	return cmd
 }
 
@@ -124,56 +105,6 @@ func turnOf(arg string) (int, error) {
 	return n, nil
 }
 
-func (a *app) snapshotShow() *cobra.Command {
-	cmd := &cobra.Command{Use: "show [RUN] N", Short: "List the files of the tree after turn N", Args: between(1, 2)}
-	asJSON := jsonFlag(cmd)
-	return a.onTurns(cmd, func(ctx context.Context, s *operations.Snapshots, args []string) error {
-		n, err := turnOf(args[0])
-		if err != nil {
-			return err
-		}
-		t, err := s.Tree(ctx, n)
-		if err != nil {
-			return err
-		}
-		r := snapshotReport(n, t)
-		if *asJSON {
-			return a.json(r)
-		}
-		return a.printSnapshot(r)
-	})
-}
-
-func snapshotReport(n int, t tree.Tree) SnapshotReport {
-	r := SnapshotReport{Turn: n, Tree: string(t.Digest()), Entries: []SnapshotEntry{}}
-	for _, e := range t.Entries {
-		line := SnapshotEntry{
-			Path: strings.ToValidUTF8(e.Path, "�"), Mode: string(e.Mode), Size: e.Size, Hash: string(e.Digest),
-			Link: strings.ToValidUTF8(e.Link, "�"),
-		}
-		if e.Mode != tree.ModeSymlink {
-			line.Perm = fmt.Sprintf("%04o", e.Perm)
-		}
-		r.Entries = append(r.Entries, line)
-	}
-	return r
-}
-
-func (a *app) printSnapshot(r SnapshotReport) error {
-	fmt.Fprintf(a.out, "Turn %d, tree %s\n", r.Turn, r.Tree)
-	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "MODE\tPERM\tSIZE\tSHA256\tPATH")
-	for _, e := range r.Entries {
-		path := strconv.Quote(e.Path)
-		path = path[1 : len(path)-1] // a name may contain any byte
-		if e.Link != "" {
-			path += " -> " + e.Link
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%.12s\t%s\n", e.Mode, e.Perm, e.Size, e.Hash, path)
-	}
-	return w.Flush()
-}
-
 func (a *app) snapshotDiff() *cobra.Command {
 	var o diffOptions
 	cmd := &cobra.Command{
@@ -236,11 +167,7 @@ func (a *app) snapshotCheckout() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var v rundir.Version
-		err = a.metered(ctx, "Restoring the tree", func(ctx context.Context) error {
-			v, err = s.Checkout(ctx, n, args[1], force)
-			return err
-		})
+		v, err := s.Checkout(ctx, n, args[1], force)
 		if err != nil {
 			return err
 		}

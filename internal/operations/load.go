@@ -152,8 +152,7 @@ func (d Definition) Upload(ctx context.Context, s *store.Store) (Stored, error) 
 func (d Definition) uploadFiles(ctx context.Context, s *store.Store, st *Stored) error {
 	manifest := rundir.Inputs{Version: 1}
 	files := d.files()
-	for i, name := range files {
-		report(ctx, "Storing the inputs", i, len(files))
+	for _, name := range files {
 		data, err := fs.ReadFile(d.Folder, name)
 		if err != nil {
 			return err

@@ -51,6 +51,5 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	report(ctx, "Writing the directory", 0, 0)
 	return projector.At(dir).Rebuild(ctx, blobs.Of(s), src)
 }

@@ -190,7 +190,6 @@ func (o Operator) removeHeld(ctx context.Context, r Removal) ([]Removable, error
 // removeParts removes the parts one after another, and marks each.
 func (p Removable) removeParts(ctx context.Context) error {
 	for i := range p.Parts {
-		report(ctx, "Removing run "+p.RunID, i, len(p.Parts))
 		if err := ctx.Err(); err != nil {
 			return err
 		}

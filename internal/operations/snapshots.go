@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -68,30 +65,6 @@ func (s *Snapshots) Turn(n int) (rundir.Version, error) {
 	}
 	return rundir.Version{},
 		&SnapshotError{fmt.Sprintf("there is no turn %d: the run has had %d; turn 0 is its first tree", n, len(turns))}
-}
-
-// Tree returns the tree that turn n left, from its manifest. A changed manifest is an error; a missing one is read
-// from the store.
-func (s *Snapshots) Tree(ctx context.Context, n int) (tree.Tree, error) {
-	v, err := s.Turn(n)
-	if err != nil {
-		return tree.Tree{}, err
-	}
-	raw, err := s.dir.ReadFile(layout.SnapshotManifest(n))
-	if errors.Is(err, fs.ErrNotExist) {
-		return tree.Load(ctx, s.store, store.Digest(v.Tree))
-	}
-	if err != nil {
-		return tree.Tree{}, err
-	}
-	t, err := tree.ReadManifest(raw)
-	if err == nil && string(t.Digest()) != v.Tree {
-		err = fmt.Errorf("it is of tree %s, and the run's events name %s", t.Digest(), v.Tree)
-	}
-	if err != nil {
-		return tree.Tree{}, fmt.Errorf("%s: %w", s.dir.Path(layout.SnapshotManifest(n)), err)
-	}
-	return t, nil
 }
 
 // Compare compares two trees, named by their digests. drop removes its temporary files.

@@ -189,7 +189,6 @@ func prepareIn(ctx context.Context, def *Definition, dir projector.Dir, claim ru
 	if def.Plan.Workspace == nil {
 		return nil, nil
 	}
-	report(ctx, "Creating the checkout", 0, 0)
 	s, err := openStoreOn(ctx, dir.Disk, claim.Store)
 	if err != nil {
 		return nil, err
