@@ -187,6 +187,14 @@ func (s State) Open(kind QuestionKind) (Question, bool) {
 	return s.Questions[i], true
 }
 
+// Handoff returns the undecided hand-off. The review of a run that only plans is one, too (requirement 000).
+func (s State) Handoff() (Question, bool) {
+	if q, open := s.Open(QuestionHandoff); open {
+		return q, true
+	}
+	return s.Open(QuestionReview)
+}
+
 func (s *State) index(kind QuestionKind) int {
 	return slices.IndexFunc(s.Questions, func(q Question) bool { return q.Kind == kind })
 }

@@ -84,7 +84,7 @@ func (x *examined) judgeLiveness() {
 	}
 	x.lags(InterruptedWithActiveHandoff, "", fmt.Sprintf("the run was interrupted, and the question %s is not decided",
 		q.ID))
-	if q.Kind != run.QuestionHandoff { // that of a hand-off is in meta.json, and named there
+	if h, _ := x.stream.want.State.Handoff(); h.ID != q.ID { // that of a hand-off is in meta.json, and named there
 		x.lags(ActiveHandoffWithoutDecision, "", fmt.Sprintf("no decision on the question %s is in the journal", q.ID))
 	}
 }
@@ -120,7 +120,11 @@ func (x *examined) judgeHandoff() {
 	if !decided {
 		x.find(ActiveHandoffWithoutDecision, fmt.Sprintf("no decision on hand-off %s is on disk", id))
 	}
-	if !slices.Contains(x.stream.want.History.Handoffs, id) {
+	asked := x.stream.want.History.Handoffs
+	if h, open := x.stream.want.State.Handoff(); open {
+		asked = append(slices.Clip(asked), h.ID) // a review is not in the history
+	}
+	if !slices.Contains(asked, id) {
 		x.find(MetaHandoffWithoutEvent, fmt.Sprintf("hand-off %s was never requested in %s", id, layout.EventsFile))
 	}
 }
@@ -171,8 +175,9 @@ func orNone(s run.Status) string {
 
 // openInEvents is the undecided hand-off in the events; empty: none.
 func (x *examined) openInEvents() string {
-	h, open := x.stream.want.State.Open(run.QuestionHandoff)
-	waits := slices.Contains([]run.Status{run.AwaitingPhaseHandoff, run.Failed, run.Interrupted}, x.folded())
+	h, open := x.stream.want.State.Handoff()
+	waits := slices.Contains([]run.Status{run.AwaitingPhaseHandoff, run.AwaitingHumanReview, run.Failed, run.Interrupted},
+		x.folded())
 	if !open || !waits || x.answer(h.ID) != nil {
 		return ""
 	}

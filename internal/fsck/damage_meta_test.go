@@ -60,6 +60,8 @@ func metaDamages() []damage {
 			fsck.TerminalWithStaleHandoff),
 		repaired("the hand-off is asked for in the events only", "asking", withKey("phase_handoff", "null"),
 			"phase_handoff", fsck.AwaitingWithoutActiveHandoff, lost).leaves(noDecision),
+		repaired("the hand-off of a review is lost", "awaiting its review", withKey("phase_handoff", "null"), "phase_handoff",
+			lost).leaves(noDecision),
 		repaired("the hand-off is missing, and decided", "asking",
 			together(withKey("phase_handoff", "null"), withDecision("h-1", "continue")), "phase_handoff",
 			fsck.AwaitingWithoutActiveHandoff),

@@ -35,6 +35,11 @@ func directories() []directory {
 		{"paused", ranWith(func(s *story) { s.twoPasses(); s.pause() }), nil},
 		{"running", ranWith(func(s *story) { s.twoPasses(); s.begin(about(3), 1) }), nil},
 		{"asking", ranWith((*story).asks), []fsck.Code{undecided}},
+		{"awaiting its review", ranWith(func(s *story) {
+			s.twoPasses()
+			s.add(run.KindReviewRequested, run.QuestionRequested{Kind: run.QuestionReview, ID: "r-1",
+				Actions: []string{"approve", "halt"}})
+		}), []fsck.Code{undecided}},
 		{"halted", ranWith(func(s *story) {
 			s.asks()
 			s.add(run.KindHandoffDecided, run.QuestionDecided{Kind: run.QuestionHandoff, ID: "h-1", Action: "halt",

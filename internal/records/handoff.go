@@ -7,7 +7,7 @@ import (
 
 // phaseHandoff returns the hand-off of a state as meta.json has it; nil: none is open or undecided.
 func phaseHandoff(s run.State) *rundir.PhaseHandoff {
-	q, open := s.Open(run.QuestionHandoff)
+	q, open := s.Handoff()
 	if !open {
 		return nil
 	}

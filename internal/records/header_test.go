@@ -156,7 +156,27 @@ func TestStartAgain(t *testing.T) {
 	require.Equal(t, []rundir.DerivedMark{{File: "traces.jsonl", Size: 5}}, j.head.Derived)
 }
 
-// TestHandoffOfTheHeader is the open hand-off, and no other question.
+// TestReviewIsAHandoffOfTheHeader: a plan-only run that awaits its review keeps it, also interrupted (requirement 000).
+func TestReviewIsAHandoffOfTheHeader(t *testing.T) {
+	j := newJournal(t)
+	j.start()
+	j.add(run.KindReviewRequested, run.QuestionRequested{
+		Kind: run.QuestionReview, ID: "r1", Phase: "plan", Question: "Do you approve its result?", Round: 1,
+		Trigger: run.TriggerPlanReady, Actions: []string{"approve", "halt"},
+		Artifacts: []run.Attached{{Name: "result", Digest: "plan"}}, Digest: "plan",
+	})
+	want := &rundir.PhaseHandoff{
+		ID: "r1", Phase: "plan", Question: "Do you approve its result?", Trigger: run.TriggerPlanReady, Round: 1,
+		Actions: []string{"approve", "halt"}, Artifacts: []run.Attached{{Name: "result", Digest: "plan"}}, Digest: "plan",
+		RequestedAt: at(3),
+	}
+	require.Equal(t, string(run.AwaitingHumanReview), j.header().Status)
+	require.Equal(t, want, j.header().PhaseHandoff)
+	j.add(run.KindRunInterrupted, run.RunInterrupted{Reason: "gone", At: at(5)})
+	require.Equal(t, want, j.header().PhaseHandoff)
+}
+
+// TestHandoffOfTheHeader is the open hand-off.
 func TestHandoffOfTheHeader(t *testing.T) {
 	j := newJournal(t)
 	j.start()
