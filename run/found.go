@@ -10,6 +10,9 @@ const (
 	FailedNeedsDecision = "failed-needs-decision"
 )
 
+// ArchivedState ends the warning of a start that archived the run of its directory: the reason of its fresh start.
+const ArchivedState = "Archived old state. Starting fresh."
+
 // FoundBy returns the decision, and its reason, of a start that finds a run in this state and leaves it there. It is ""
 // for a run at work.
 func FoundBy(s State) (decision, reason string) {

@@ -39,7 +39,10 @@ func (l *Log) attempted(e *Entry, p PassAttempt) {
 			l.info("Resuming from pass %d/%d (previous run crashed at pass %d)",
 				p.Number, e.After.Passes.Total, p.Number)
 		}
-		l.decide(LogDecision{Decision: "resume", Reason: p.Message}.about(p.Pass, l.wording))
+		l.decide(LogDecision{Decision: ResumeRun, Reason: p.Message}.about(p.Pass, l.wording))
+		if next := e.After.Passes.LastSettled + 1; p.Number == next { // once, where several passes were in flight
+			l.skip(next)
+		}
 		return
 	case CategoryCancelled, CategorySuperseded:
 		l.warn("  %s", p.Message)

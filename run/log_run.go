@@ -1,6 +1,9 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 func (l *Log) started(_ *Entry, p RunStart) {
 	l.info("Pipeline started. Run ID: %s", p.RunID)
@@ -8,7 +11,9 @@ func (l *Log) started(_ *Entry, p RunStart) {
 	reason := "no run was here"
 	for _, w := range p.Warnings {
 		l.warn("%s", w)
-		reason = p.Warnings[0]
+		if strings.HasSuffix(w, ArchivedState) {
+			reason = w
+		}
 	}
 	l.decide(LogDecision{Decision: FreshStart, Reason: reason})
 }
@@ -22,6 +27,11 @@ func (l *Log) resumed(e *Entry, p RunResumed) {
 	}
 	l.info("Resuming from pass %d/%d (%s)", min(next, e.After.Passes.Total), e.After.Passes.Total, reason)
 	l.decide(LogDecision{Decision: ResumeRun, Reason: reason, PassNumber: next, By: p.By})
+	l.skip(next)
+}
+
+// skip records each pass before the one where a run continues.
+func (l *Log) skip(next int) {
 	for n := 1; n < next; n++ {
 		l.decide(LogDecision{Decision: "skip-pass", Reason: "pass already completed", PassNumber: n})
 	}

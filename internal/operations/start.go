@@ -163,7 +163,7 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 	if err := movedCheckout(ctx, filepath.Join(dir.Path(to), layout.WorkspaceDir)); err != nil {
 		return Started{}, err
 	}
-	text, where := "Archived old state. Starting fresh.", "The old run is in "+to
+	text, where := run.ArchivedState, "The old run is in "+to
 	if claim.ConfigHash != def.Plan.ConfigHash {
 		text = fmt.Sprintf("Config changed (old: %s, new: %s). %s", claim.ConfigHash, def.Plan.ConfigHash, text)
 		def.Found = append(def.Found, run.ErrorNoted{Context: "start", Category: run.CategoryConfigMismatch,

@@ -217,6 +217,43 @@ func TestArtifactWithoutASeed(t *testing.T) {
 		"hash_before":"","hash_after":"page"}`)
 }
 
+// TestReasonOfFreshStart is what was found in the directory, whatever else the start warns of.
+func TestReasonOfFreshStart(t *testing.T) {
+	for want, found := range map[string][]string{
+		"no run was here":                     {"calls run without a sandbox on this host"},
+		"Archived old state. Starting fresh.": {"no price of model x", "Archived old state. Starting fresh.", "It is in old"},
+		"Config changed (old: a, new: b). Archived old state. Starting fresh.": {
+			"Config changed (old: a, new: b). Archived old state. Starting fresh.", "It is in old"},
+	} {
+		start := corpus()
+		start.Warnings = found
+		j := newJournal(t)
+		j.add(run.KindRunStart, start)
+		j.logged(layout.DecisionsLog,
+			`{"ts":"2026-05-01T10:00:01.000Z","decision":"fresh-start","reason":"`+want+`","seq":1}`)
+		for _, w := range found {
+			require.Contains(t, j.text(), "[WARN]  "+w+"\n")
+		}
+	}
+}
+
+// TestPassesBeforeACrashAreSkipped: the decisions after a crash name the pass that is repeated, and those that are not.
+func TestPassesBeforeACrashAreSkipped(t *testing.T) {
+	j := newJournal(t)
+	j.start()
+	for n := 1; n <= 2; n++ {
+		j.begin(builder(n), "seed")
+		j.add(run.KindPassEnd, run.PassEnd{Pass: builder(n), Outcome: run.CategoryOK})
+	}
+	j.begin(builder(3), "seed")
+	j.logs.Added[layout.DecisionsLog] = nil
+	j.add(run.KindPassAttempt, attempt(builder(3), run.CategoryLost, "its worker ended"))
+	j.logged(layout.DecisionsLog,
+		`{"ts":"2026-05-01T10:00:08.000Z","decision":"resume","reason":"its worker ended","passNumber":3,"seq":8}`,
+		`{"ts":"2026-05-01T10:00:08.000Z","decision":"skip-pass","reason":"pass already completed","passNumber":1,"seq":8}`,
+		`{"ts":"2026-05-01T10:00:08.000Z","decision":"skip-pass","reason":"pass already completed","passNumber":2,"seq":8}`)
+}
+
 // TestLinesForPeople have a time, a level in eight columns, and a text in one line.
 func TestLinesForPeople(t *testing.T) {
 	start := corpus()
@@ -227,7 +264,7 @@ func TestLinesForPeople(t *testing.T) {
 		"[2026-05-01T10:00:01.000Z] [INFO]  Config hash: 0123456789abcdef\n"+
 		"[2026-05-01T10:00:01.000Z] [WARN]  two\\nlines\n", j.text())
 	j.logged(layout.DecisionsLog,
-		`{"ts":"2026-05-01T10:00:01.000Z","decision":"fresh-start","reason":"two\nlines","seq":1}`)
+		`{"ts":"2026-05-01T10:00:01.000Z","decision":"fresh-start","reason":"no run was here","seq":1}`)
 	j.phase = "harden"
 	j.add(run.KindPhaseStart, run.PhaseStart{Key: "harden", Title: "Harden", Round: 2, Dir: "screenshots/cycle-2"})
 	require.Contains(t, j.text(), "STAGE Harden, cycle 2/6\n", "of the maximum of the run")
