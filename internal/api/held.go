@@ -101,7 +101,7 @@ func (h Host) DamageLines(d rundir.Dir, s run.State) []string {
 		lines = append(lines, "Damage: "+r.String())
 	}
 	if view.Unrepaired(all) {
-		lines = append(lines, fmt.Sprintf("Repair it after the run has finished: %s repair-state %s --apply",
+		lines = append(lines, fmt.Sprintf("Repair it while the run is paused or after its end: %s repair-state %s --apply",
 			h.Program, shell.Quote(d.Root)))
 	}
 	return lines

@@ -24,7 +24,8 @@ func (a *app) repairState() *cobra.Command {
 		Use: "repair-state [RUN]", Short: "Repair derived files of a run directory",
 		Long: `Show what brings a run directory back in line with its events, and with --apply repair it. Replaced files are
 copied to run_state_repairs/, with an audit file. Only findings of check that have one correct repair are repaired.
-Damaged lines of events.jsonl are restored from the store. An active run is refused.`,
+Damaged lines of events.jsonl are restored from the store. A run that is paused or waits is repaired; one that works is
+refused.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.Flags().BoolVar(&apply, "apply", false, "write the repair; without it nothing is changed")

@@ -2,6 +2,7 @@ package fsck
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,7 +57,7 @@ type LiveError struct {
 
 func (e *LiveError) Error() string {
 	return fmt.Sprintf("%s is live (%s): nothing was repaired. Its next event updates files that lag; for other "+
-		"findings, repair it after it has ended", e.Dir, e.Why)
+		"findings, repair it while it is paused or waits, or after it has ended", e.Dir, e.Why)
 }
 
 // Repair makes meta.json and the other derived files consistent with the events. It
@@ -66,8 +67,8 @@ func (e *LiveError) Error() string {
 //
 // On return with Applied the changes are on disk, in this order: a copy of each replaced file, under
 // run_state_repairs/; the complete new file; and an audit file. The next repair repeats an interrupted one from the
-// beginning. A repair that finds nothing to do writes nothing. A run that is open, or whose directory is being written
-// to, is refused with [LiveError].
+// beginning. A repair that finds nothing to do writes nothing. A run that is at work, or whose directory is being
+// written to, is refused with [LiveError]; an open run that is paused or waits makes no call and writes no file.
 func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult, error) {
 	x, err := examine(ctx, d, CheckOptions{EffectiveStatus: o.EffectiveStatus, ReadTree: o.ReadTree}, false)
 	if err != nil {
@@ -77,12 +78,11 @@ func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult
 		return RepairResult{}, err
 	}
 	p := x.plan()
-	open := o.EffectiveStatus.Liveness == run.LiveOpen
-	live := &LiveError{Dir: d.Root, Why: "its workflow is open"}
+	live := x.live()
 	switch {
-	case len(p.changes) > 0 && open && o.Apply:
+	case len(p.changes) > 0 && live != nil && o.Apply:
 		return RepairResult{}, live
-	case len(p.changes) > 0 && open:
+	case len(p.changes) > 0 && live != nil:
 		p.hint = live.Error()
 	}
 	if !o.Apply || len(p.changes) == 0 {
@@ -97,7 +97,22 @@ func Repair(ctx context.Context, d projector.Dir, o RepairOptions) (RepairResult
 	if x, err = examine(ctx, d, CheckOptions{EffectiveStatus: o.EffectiveStatus, ReadTree: o.ReadTree}, true); err != nil {
 		return RepairResult{}, err
 	}
+	if live := x.live(); live != nil {
+		return RepairResult{}, live
+	}
 	return x.repair(ctx, o)
+}
+
+// live returns why an open run is not repaired now; nil: it is closed, paused, or waits.
+func (x *examined) live() error {
+	status := x.folded()
+	if x.stream.beyond > 0 {
+		status = x.stream.further.State.Status
+	}
+	if x.opts.EffectiveStatus.Liveness != run.LiveOpen || status.Class() == run.OperatorPause {
+		return nil
+	}
+	return &LiveError{Dir: x.dir.Root, Why: "its workflow is open, and it is " + cmp.Or(string(status), "pending")}
 }
 
 // lockRepair takes the directory's lock, or fails at once.

@@ -43,9 +43,9 @@ func lock(t *testing.T, d projector.Dir, name, holder string) *durable.Lock {
 	return l
 }
 
-// TestLiveRunIsNotRepaired: an open workflow, and a directory that is being written to.
+// TestLiveRunIsNotRepaired: a run at work, and a directory that is being written to.
 func TestLiveRunIsNotRepaired(t *testing.T) {
-	d, blobs := directoryOf(t, "paused")
+	d, blobs := directoryOf(t, "running")
 	setKey(t, d, "status", `"done"`)
 	before := look(t, d)
 	o := fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon,
@@ -53,8 +53,9 @@ func TestLiveRunIsNotRepaired(t *testing.T) {
 	_, err := fsck.Repair(t.Context(), d, o)
 	var live *fsck.LiveError
 	require.ErrorAs(t, err, &live)
-	require.EqualError(t, err, d.Root+" is live (its workflow is open): nothing was repaired. Its next event updates "+
-		"files that lag; for other findings, repair it after it has ended")
+	require.EqualError(t, err, d.Root+" is live (its workflow is open, and it is running): nothing was repaired. Its "+
+		"next event updates files that lag; for other findings, repair it while it is paused or waits, or after it has "+
+		"ended")
 	require.Equal(t, before, look(t, d))
 
 	o.EffectiveStatus = run.EffectiveStatus{}
@@ -70,6 +71,27 @@ func TestLiveRunIsNotRepaired(t *testing.T) {
 	require.NoError(t, err, "a dry run is always allowed")
 	require.Equal(t, "status", planned(res))
 	require.Contains(t, res.RepairHint, "its workflow is open")
+}
+
+// TestOpenRunThatWaitsIsRepaired: a paused run and one with an open question write nothing while they wait.
+func TestOpenRunThatWaitsIsRepaired(t *testing.T) {
+	for _, name := range []string{"paused", "asking"} {
+		t.Run(name, func(t *testing.T) {
+			d, blobs := directoryOf(t, name)
+			healthy := check(t, d).Issues
+			together(with(layout.CostLog, "{\"foreign\n"), with(layout.EventsFile, "{"), without(layout.StateFile))(t, d)
+			o := fsck.RepairOptions{Apply: true, Blobs: blobs, Now: noon, ReadTree: readTree,
+				EffectiveStatus: run.EffectiveStatus{Liveness: run.LiveOpen}}
+			held := lock(t, d, layout.LockFile, "the worker")
+			_, err := fsck.Repair(t.Context(), d, o)
+			require.ErrorAs(t, err, new(*fsck.LiveError))
+			require.NoError(t, held.Unlock())
+			res, err := fsck.Repair(t.Context(), d, o)
+			require.NoError(t, err)
+			require.True(t, res.Applied)
+			require.Equal(t, healthy, check(t, d).Issues)
+		})
+	}
 }
 
 // TestLockedDirectoryHasNoLag: what a writer may be about to write is no finding, and a dry repair changes nothing of
