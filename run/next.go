@@ -27,7 +27,7 @@ type Situation struct {
 	Dir     string   // how the run is named in commands: its directory, or its id
 	Worker  []string // arguments of starter that start a worker
 	Unread  bool     // the run has written events, and none can be read
-	Damaged bool     // the journal records damage that is not repaired
+	Damaged bool     // the journal is damaged, or records damage that is not repaired
 	Paused  []string // aliases of the projects that are paused
 }
 
@@ -52,7 +52,7 @@ func commandsFor(s State, at Situation) []Command {
 	status := at.Status
 	switch {
 	case status == Unknown && at.Unread:
-		return []Command{{Steps: [][]string{{"rebuild", s.RunID, "--output-dir", "OTHER"}}}}
+		return []Command{{Steps: [][]string{{"rebuild", s.RunID, "--output-dir", at.Dir}}}}
 	case status == Pending && at.Liveness == LiveOpen:
 		return []Command{watched(at.Dir)}
 	case !status.Known(), status == Unknown, status == Pending:

@@ -30,10 +30,11 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 		s.Effective.Held = &run.Held{Cause: err.Error(), Waits: true}
 	}
 	s.Members = d.Projects(s.Now.State)
-	if s.Effective.Liveness != run.LiveOpen { // an open run rebuilds its directory
-		s.Lost = projector.Lost(d, s.Now.State)
-	}
-	if s.Now.Tail.Seq == 0 && s.Lost == nil {
+	s.Lost = projector.Lost(d, s.Now.State)
+	switch {
+	case s.Lost != nil:
+		s.Effective.ShownStatus = run.Unknown.Shown()
+	case s.Now.Tail.Seq == 0:
 		s.Effective.ShownStatus = run.Pending.Shown()
 	}
 	return s, nil

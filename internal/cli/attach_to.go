@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -31,6 +32,9 @@ continues. To watch without a server, run: starter watch`,
 				return err
 			}
 			return a.goodbye(d, v.state, 0)
+		}
+		if here, err := a.inspect(ctx, d); err != nil || here.Lost != nil {
+			return cmp.Or(err, here.Lost)
 		}
 		s, err := a.connect(ctx, true)
 		if err != nil {

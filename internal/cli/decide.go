@@ -42,6 +42,9 @@ Each question offers some of these actions; --show lists them:
 	cmd.Flags().BoolVar(&show, "show", false, "only show the question")
 	asJSON := cmd.Flags().Bool("json", false, "print JSON, with --show")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		if cmd.Flags().Changed("id") && m.ID == "" {
+			return asUsage(errors.New("--id is empty: name the question, or leave --id out"))
+		}
 		s, err := a.inspect(ctx, d)
 		if err != nil {
 			return err

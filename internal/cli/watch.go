@@ -96,10 +96,10 @@ log: their text and tool calls, each line after the name of the call.`,
 // damage returns what is wrong with a run directory that no worker repairs; nil: nothing.
 func (a *app) damage(ctx context.Context, d rundir.Dir) error {
 	s, err := a.inspect(ctx, d)
-	if err != nil || s.Effective.Liveness == run.LiveOpen {
-		return err
+	if err != nil || s.Lost != nil || s.Effective.Liveness == run.LiveOpen {
+		return cmp.Or(err, s.Lost)
 	}
-	return cmp.Or(s.Lost, s.Now.Why)
+	return s.Now.Why
 }
 
 // followEvents prints the lines of the journal, and new lines as they are written, until the state of the run is final.

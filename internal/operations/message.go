@@ -76,6 +76,9 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		}
 		return ack, err
 	}
+	if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness == run.LiveOpen {
+		return workflows.Ack{}, lost
+	}
 	c := conflictOf(now.State, effective, verb)
 	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c,
 		Closed: effective.Liveness != run.LiveOpen}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -26,11 +27,9 @@ func (e *LostError) Error() string {
 		page = "the newest undamaged artifact is " + filepath.Join(e.Dir, filepath.FromSlash(e.Checkpoint))
 	}
 	return fmt.Sprintf("%s is damaged: no event of run %s can be read from its %s, and all other files are derived "+
-		"from it. Nothing was changed. If Temporal still has "+
-		"the run's history, `starter rebuild %s --output-dir OTHER` writes it into another directory. Otherwise "+
-		"manual recovery is needed: "+
-		"restore %s from a copy, then resume; %s", e.Dir, e.RunID, layout.EventsFile, e.RunID, layout.EventsFile,
-		page)
+		"from it. Nothing was changed. `starter rebuild %s --output-dir %s` restores it from Temporal's history and the "+
+		"store. If neither has the run, manual recovery is needed: restore %s from a copy, then resume; %s", e.Dir,
+		e.RunID, layout.EventsFile, e.RunID, shell.Quote(e.Dir), layout.EventsFile, page)
 }
 
 // Lost returns a *LostError if the directory contains files of a run but no event that starts one. s is the state after

@@ -71,8 +71,8 @@ func TestLostDirectories(t *testing.T) {
 		}
 		require.Equal(t, &LostError{Dir: d.Root, RunID: "r", Checkpoint: file}, err, name)
 		require.EqualError(t, err, d.Root+" is damaged: no event of run r can be read from its events.jsonl, and all "+
-			"other files are derived from it. Nothing was changed. If Temporal still has the run's history, `starter "+
-			"rebuild r --output-dir OTHER` writes it into another directory. Otherwise manual recovery is needed: restore "+
+			"other files are derived from it. Nothing was changed. `starter rebuild r --output-dir "+d.Root+"` restores it "+
+			"from Temporal's history and the store. If neither has the run, manual recovery is needed: restore "+
 			"events.jsonl from a copy, then resume; "+text, name)
 	}
 	d := At(t.TempDir())

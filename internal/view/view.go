@@ -93,7 +93,7 @@ func (r Run) Next() []run.Command {
 	s.RunID = r.Claim.RunID
 	return run.NextCommands(s, run.Situation{
 		EffectiveStatus: r.Effective, Dir: r.Directory, Worker: r.Worker, Unread: r.Lost != nil,
-		Damaged: Unrepaired(r.Now.Damage), Paused: r.pausedProjects(),
+		Damaged: r.Lost == nil && r.Damaged(), Paused: r.pausedProjects(),
 	})
 }
 
