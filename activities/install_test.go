@@ -8,7 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/browser"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -22,7 +24,7 @@ func TestMissingBrowserIsInstalled(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			program, mark := filepath.Join(t.TempDir(), "chromium"), filepath.Join(t.TempDir(), "mark")
-			a := newActivities(t, Config{Browser: program})
+			a := newActivities(t, Config{Browser: program, Sandbox: config.Sandbox{Mode: sandbox.None}})
 			shoot := func(install []string) ([]contract.RecoveredError, error) {
 				_, recovered, err := a.takeShots(t.Context(), browser.Page{HTML: []byte("<p>"), Name: "page.html"},
 					browser.Request{Kinds: []string{"full"}, Sizes: []browser.Size{{W: 100, H: 100}}}, install)

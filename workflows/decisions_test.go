@@ -37,6 +37,7 @@ var decisionPlaces = []decisionPlace{
 	}},
 	{"plan review", "plan_ready", planning, nil},
 	{"delivery", "rejected", judged, says("rejected")},
+	{"delivery", "definition_changed", reviewed, func(w *harness) { w.trees.found.Definition = []string{"page.yaml"} }},
 	{"delivery", "dirty_target", reviewed, func(w *harness) { w.trees.dirty = 1 }},
 	{"replay", "effect", twoPasses, func(w *harness) { branched(w, run.ModeReplay, run.RequireHuman) }},
 	{"replay", "external_action", acting(run.EffectExternal), func(w *harness) {

@@ -252,6 +252,7 @@ func turns(ts *testscript.TestScript, _ bool, args []string) {
 		w.addTurn(id, folder)
 	}
 	writeRun(ts.Check, ts.MkAbs("state"), dir, run.Claim{RunID: id, Pipeline: "turns"}, w.events...)
+	ts.Check(os.WriteFile(filepath.Join(dir, layout.PlanFile), []byte(`{"version": 1}`), 0o600))
 }
 
 // workspaceStory writes the journal of a run that works on a tree.

@@ -129,7 +129,7 @@ Its reply is missing.
 	_, err = briefOf(dir, run.Claim{}, s)
 	require.ErrorContains(t, err, "plan.json")
 	s.Task = strings.Repeat("é", maxBriefText+1)
-	require.NoError(t, os.Remove(dir.Path(layout.PlanFile)))
+	require.NoError(t, os.WriteFile(dir.Path(layout.PlanFile), []byte("{}"), 0o600))
 	text = must(briefOf(dir, run.Claim{}, s))(t)
 	require.Contains(t, text, "é …\n")
 }
