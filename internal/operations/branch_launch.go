@@ -25,8 +25,7 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	start *run.RunStart) (claim run.Claim, dir projector.Dir, begun *beginning, err error) {
 	id := uuid.New()
 	if b.Request != "" {
-		id = uuid.NewSHA1(uuid.NameSpaceOID,
-			[]byte(strings.Join([]string{from.RunID, src.Checkpoint, b.Mode, b.Request}, "\n")))
+		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join([]string{from.RunID, b.Mode, b.Request}, "\n")))
 	}
 	folder := b.Dir
 	if folder == "" {
@@ -64,6 +63,10 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	case err == nil && there.MemberOf == claim.MemberOf && there.SourceRun == claim.SourceRun &&
 		there.SourceCheckpoint == claim.SourceCheckpoint && there.Mode == claim.Mode:
 		return there, dir, nil, nil
+	case err == nil && there.RunID == claim.RunID:
+		return claim, dir, nil, &RefusedError{Verb: b.Mode, Why: fmt.Sprintf("request %s has started run %s from "+
+			"checkpoint %s; nothing was started. Name another --request, or attach to that run: starter attach %s",
+			b.Request, there.RunID, there.SourceCheckpoint, there.RunID)}
 	case err == nil:
 		return claim, dir, nil, &rundir.ClaimedError{Dir: dir.Root, Holder: there}
 	case !errors.Is(err, rundir.ErrNoRun):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"go.temporal.io/api/serviceerror"
@@ -58,6 +59,17 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		return workflows.Ack{}, err
 	}
 	begun := now.Tail.Seq > 0
+	if verb == workflows.VerbResume && begun && effective.Liveness == run.LiveOpen {
+		start, err := dir.First()
+		if err != nil {
+			return workflows.Ack{}, err
+		}
+		c := fsck.Continuation{Now: now, Start: start}
+		_, err = o.reevaluated(ctx, claim, dir, c, Reopening{Force: m.Force})
+		if errors.As(err, new(*PolicyError)) {
+			return workflows.Ack{}, err
+		}
+	}
 	if effective.Liveness == run.LiveOpen && begun || effective.Liveness == run.LiveUnknown {
 		if verb == workflows.VerbResume && claim.Host == o.Host { // on another host the folder may have another name
 			m.Dir = dir.Root

@@ -2,6 +2,7 @@ package operations
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -405,6 +406,24 @@ func TestForceOverrulesThePolicyAndRecordsIt(t *testing.T) {
 	_, err = o.Resume(t.Context(), d, forced)
 	require.ErrorContains(t, err, "policy.forbid has force")
 	require.Len(t, f.started, 2)
+}
+
+// TestPausedRunIsNotResumedAgainstThePolicy of today without force.
+func TestPausedRunIsNotResumedAgainstThePolicy(t *testing.T) {
+	o, d, f := closedRun(t, "", entry{run.KindRunPaused, run.RunPaused{Reason: run.UserRequested}})
+	f.described = map[string]enumspb.WorkflowExecutionStatus{"r1": isOpen}
+	sent := errors.New("the message was sent")
+	f.update = func(string) error { return sent }
+	_, err := o.Resume(t.Context(), d, Reopening{})
+	require.ErrorIs(t, err, sent)
+	o.Settings.Policy.Agents = []string{"other"}
+	_, err = o.Resume(t.Context(), d, Reopening{})
+	require.ErrorAs(t, err, new(*PolicyError))
+	_, err = o.Resume(t.Context(), d, Reopening{Force: true, Reason: "this once"})
+	require.ErrorIs(t, err, sent)
+	o.Settings.Policy.Forbid = []string{"force"}
+	_, err = o.Resume(t.Context(), d, Reopening{Force: true, Reason: "this once"})
+	require.ErrorAs(t, err, new(*PolicyError))
 }
 
 // TestRevertRebuildsACheckpoint that the store has with other bytes, and warns.
