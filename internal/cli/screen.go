@@ -314,11 +314,6 @@ func (o *outlet) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// controls is an outlet for output that moves the cursor.
-type controls struct{ *outlet }
-
-func (c controls) Write(p []byte) (int, error) { return c.control(p) }
-
 func (o *outlet) control(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
