@@ -13,7 +13,6 @@ import (
 )
 
 func (a *app) serverEnv() *cobra.Command {
-	var profile bool
 	cmd := &cobra.Command{
 		Use: "env", Short: "Print the variables with which temporal and tctl reach the embedded server",
 		Args: cobra.NoArgs,
@@ -21,17 +20,13 @@ func (a *app) serverEnv() *cobra.Command {
 
 	eval "$(starter server env)"
 
-With --profile, write them as the profile passbook into temporal.toml instead, for every terminal:
-
-	temporal --profile passbook workflow list
-
 If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			conn, err := connect.Find(a.settings)
 			if err != nil {
 				return err
 			}
-			if conn.Explicit && !profile {
+			if conn.Explicit {
 				a.progress("TEMPORAL_ADDRESS or a profile names " + conn.Options.HostPort + ": nothing to set")
 				return nil
 			}
@@ -46,25 +41,11 @@ If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
 			if err := local.RenewCerts(cmd.Context(), s); err != nil {
 				return err
 			}
-			if profile {
-				return a.writeProfile(s)
-			}
 			a.printEnv(s)
 			return a.printCodecAuth()
 		},
 	}
-	cmd.Flags().BoolVar(&profile, "profile", false,
-		"write the profile passbook into temporal.toml; the rest of the file stays as it is")
 	return cmd
-}
-
-func (a *app) writeProfile(s local.Server) error {
-	file, err := connect.WriteProfile(s)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(a.out, "Wrote the profile passbook into %s\nTo use it: temporal --profile passbook workflow list\n", file)
-	return nil
 }
 
 // printCodecAuth exports what the temporal CLI sends to the codec endpoint, if there are keys.

@@ -144,3 +144,7 @@ func metadata(all, filed profile, place string) []config.Setting {
 	}
 	return out
 }
+
+// UseServer lets the temporal CLI and tctl of a terminal reach the embedded server. program is the starter.
+// With a server in TEMPORAL_ADDRESS or in a profile it changes nothing.
+func UseServer(program string) string { return `eval "$(` + program + ` server env)"` }
