@@ -30,7 +30,9 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 		s.Effective.Held = &run.Held{Cause: err.Error(), Waits: true}
 	}
 	s.Members = d.Projects(s.Now.State)
-	s.Lost = projector.Lost(d, s.Now.State)
+	if s.Lost = projector.Lost(d, s.Now.State); s.Effective.Liveness == run.LiveOpen && !projector.Begun(d) {
+		s.Lost = nil // its worker writes the first events, or restores them
+	}
 	switch {
 	case s.Lost != nil:
 		s.Effective.ShownStatus = run.Unknown.Shown()

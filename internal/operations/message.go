@@ -88,7 +88,8 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		}
 		return ack, err
 	}
-	if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness == run.LiveOpen {
+	if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness == run.LiveOpen &&
+		projector.Begun(dir.Dir) {
 		return workflows.Ack{}, lost
 	}
 	c := conflictOf(now.State, effective, verb)

@@ -32,6 +32,12 @@ func (e *LostError) Error() string {
 		e.RunID, layout.EventsFile, e.RunID, shell.Quote(e.Dir), layout.EventsFile, page)
 }
 
+// Begun reports whether a directory has had events, as its meta.json records.
+func Begun(d rundir.Dir) bool {
+	m, err := d.Meta()
+	return err == nil && m.Events.Seq > 0
+}
+
 // Lost returns a *LostError if the directory contains files of a run but no event that starts one. s is the state after
 // its events.
 func Lost(d rundir.Dir, s run.State) error {
