@@ -219,7 +219,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		return st, err
 	}
 	if now.Tail.Seq == 0 && effective.Liveness == run.LiveOpen { // another start was faster
-		if now, err = firstEvent(ctx, dir); err != nil {
+		if now, err = waitFor(ctx, dir, func(n rundir.Now) bool { return n.Tail.Seq > 0 }); err != nil {
 			return st, err
 		}
 		if now.Tail.Seq == 0 && claim.ConfigHash != def.Plan.ConfigHash {
@@ -234,7 +234,9 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		if st.Amended, amends, err = o.unchanged(ctx, def, dir, claim, now, effective); err != nil {
 			return st, err
 		}
-		if now, err = dir.Now(); err != nil { // as amended
+		sent, before := st.Amended != nil && amends == nil, now.Tail.Seq
+		now, err = waitFor(ctx, dir, func(n rundir.Now) bool { return !sent || n.Tail.Seq > before })
+		if err != nil {
 			return st, err
 		}
 	}
@@ -256,7 +258,9 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		if _, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"}); err != nil {
 			return st, err
 		}
-		return st, beyond(ctx, dir, now.Tail.Seq)
+		// the pause that has just ended is not shown
+		_, err := waitFor(ctx, dir, func(n rundir.Now) bool { return n.State.Status != run.Paused })
+		return st, err
 	case effective.Liveness == run.LiveOpen, effective.Recorded.Closed() && amends == nil:
 		st.Warnings = o.RecordStart(ctx, dir, now.State, now.Tail.Seq)
 		return st, nil
@@ -268,29 +272,14 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 	return st, err
 }
 
-// beyond waits some seconds until a directory has later events, so that the pause that has just ended is not shown.
-func beyond(ctx context.Context, dir projector.Dir, seq int64) error {
-	for range 100 {
-		tail, err := dir.Tail()
-		if err != nil || tail.Seq > seq {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-	return nil
-}
-
-// firstEvent waits some seconds until a run that has just been started records what it was given.
-func firstEvent(ctx context.Context, dir projector.Dir) (rundir.Now, error) {
+// waitFor waits some seconds until the state of a directory fits, and returns it in any case: events are written after
+// a message is accepted.
+func waitFor(ctx context.Context, dir projector.Dir, fits func(rundir.Now) bool) (rundir.Now, error) {
 	const wait, interval = 5 * time.Second, 50 * time.Millisecond
 	late := time.After(wait)
 	for {
 		now, err := dir.Now()
-		if err != nil || now.Tail.Seq > 0 {
+		if err != nil || fits(now) {
 			return now, err
 		}
 		select {
