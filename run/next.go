@@ -66,7 +66,7 @@ func commandsFor(s State, at Situation) []Command {
 	case status == Cancelled && len(s.Projects) > 0:
 		return corrected(s, at.Dir)
 	case status == Cancelled:
-		return []Command{diagnosed(at.Dir), {Operation: Resume, Steps: [][]string{{"resume", at.Dir}}}, followed(s, at.Dir)}
+		return append(append([]Command{diagnosed(at.Dir)}, afterEnd(s, at.Dir)...), followed(s, at.Dir))
 	case status.Closed():
 		return append([]Command{diagnosed(at.Dir)}, afterEnd(s, at.Dir)...)
 	case status.Class() == Live:

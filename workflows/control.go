@@ -350,8 +350,8 @@ func (c *control) validate(verb string, m Message) error {
 				why = s.BudgetWords()
 			}
 			name, value := s.Raise()
-			return unmet("%s: raise the budget first, run: starter budget %s --%s %s", why, shell.Quote(c.runID()), name,
-				shell.Quote(value))
+			return unmet("%s: raise the budget first, run: %s", why,
+				shell.Line("starter", "budget", c.runID(), "--"+name, value))
 		}
 		if s.Reason == run.ConsecutiveFailures && !m.Force {
 			return unmet("%s. Fix the cause, then run: starter resume %s --force --reason TEXT", repeatedFailure(s),

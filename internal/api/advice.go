@@ -329,6 +329,6 @@ func isVerb(word string) bool {
 // subverbs are the second words of commands.
 var subverbs = map[string][]string{
 	"codec": {"key", "serve"}, "console": {"link"}, "demo": {"turns"},
-	"server":   {"start", "stop", "status", "build", "env", "ui", "install", "uninstall"},
-	"snapshot": {"list", "show", "diff", "checkout"}, "store": {"gc"}, "token": {"create", "list", "revoke"},
+	"server":   {"start", "stop", "status", "build", "env", "ui"},
+	"snapshot": {"list", "diff", "checkout"}, "store": {"gc"}, "token": {"create", "list", "revoke"},
 }

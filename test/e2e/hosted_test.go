@@ -44,7 +44,7 @@ func TestHostedTemporal(t *testing.T) {
 	require.Contains(t, h.starter("list", "--status", "done"), "corpus-tiny")
 	require.Contains(t, h.starter("version"), "does not disclose its version")
 	examined, _ := h.try("doctor")
-	require.Contains(t, examined, "all 7 search attributes exist")
+	require.Contains(t, examined, "all 8 search attributes exist")
 }
 
 // frame is a message that the proxy does not decode.

@@ -80,5 +80,5 @@ func TestClaudeFollowsARun(t *testing.T) {
 	}
 	journal, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
 	require.NoError(t, err)
-	require.Regexp(t, `"note":"it is right".*"decided_by":"claude-code for [^"]+","auth":"key `, string(journal))
+	require.Regexp(t, `"note":"it is right".*"decided_by":"claude-code for [^"]+"`, string(journal))
 }
