@@ -46,9 +46,12 @@ func (d *decoder) checkValues(r Role) {
 			return prompted(p.Role) || slices.ContainsFunc(p.Together, prompted)
 		})
 	})
-	src, err := fs.ReadFile(d.folder, cmp.Or(r.Prompt, "."))
+	if info, err := fs.Stat(d.folder, cmp.Or(r.Prompt, ".")); err != nil || !info.Mode().IsRegular() {
+		return // already reported; a pipe would block
+	}
+	src, err := fs.ReadFile(d.folder, r.Prompt)
 	if len(used) == 0 || err != nil {
-		return // already reported
+		return
 	}
 	inSets := slices.ContainsFunc(used, func(s Stage) bool { return s.ForEach != "" })
 	inLanes := slices.ContainsFunc(used, func(s Stage) bool { return s.Each != nil })
