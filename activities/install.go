@@ -13,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -41,31 +42,27 @@ func (a *Activities) takeShots(ctx context.Context, page browser.Page, req brows
 	return taken, []contract.RecoveredError{missing}, err
 }
 
-// runCommand runs a command and kills its process group at the end or after the timeout.
+// runCommand runs a command with the PATH and variables of the run, and kills its process group at the end or after the
+// timeout. The error contains the end of its output.
 func runCommand(ctx context.Context, argv []string) error {
 	ctx, cancel := context.WithTimeout(ctx, installTimeout)
 	defer cancel()
-	return runAndReport(groupCommand(ctx, argv))
-}
-
-// groupCommand returns a command whose process group ends with ctx. It uses the PATH and variables of the run.
-func groupCommand(ctx context.Context, argv []string) *exec.Cmd {
 	env := environ.Merge(ctx, os.Environ())
 	cmd := exec.CommandContext(ctx, environ.Program(argv[0], env), argv[1:]...)
 	cmd.Env = env
 	cmd.WaitDelay = 5 * time.Second
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	return cmd
-}
-
-// runAndReport runs a command; its error contains the end of its output.
-func runAndReport(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil
 	}
+	return fmt.Errorf("%s failed: %w: %s", shell.Line(argv...), err, lastOf(string(out)))
+}
+
+// lastOf is the end of what a command printed.
+func lastOf(output string) string {
 	const shown = 500
-	output := strings.TrimSpace(string(out))
-	return fmt.Errorf("%s failed: %w: %s", strings.Join(cmd.Args, " "), err, output[max(0, len(output)-shown):])
+	output = strings.TrimSpace(output)
+	return output[max(0, len(output)-shown):]
 }

@@ -112,9 +112,7 @@ func (a *Activities) notifyCommand(
 	if err == nil {
 		return nil
 	}
-	const shown = 500
-	printed = strings.TrimSpace(printed)
-	return fmt.Errorf("%s failed: %w: %s", shell.Line(to.Run...), err, printed[max(0, len(printed)-shown):])
+	return fmt.Errorf("%s failed: %w: %s", shell.Line(to.Run...), err, lastOf(printed))
 }
 
 // notifyWebhook sends the notice to a webhook, which must respond with 2xx. Errors do not contain the URL: it may be a

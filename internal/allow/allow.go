@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
@@ -169,10 +169,11 @@ func (b Bounds) Confirm(c Confirmation) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+	disk := durable.Disk{} // a worker may read at the same time
+	if err := disk.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("record what was confirmed: %w", err)
 	}
-	return file, regular.WriteFile(file, append(raw, '\n'))
+	return file, disk.WriteFile(file, append(raw, '\n'), 0o600)
 }
 
 // Confirmed reports whether all requests were confirmed for the repository and the digest.
@@ -203,7 +204,8 @@ func (b Bounds) Allow(r Request) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w; to allow it on this host: starter allow FILE, with the pipeline's definition", Refused{[]Request{r}})
+	return fmt.Errorf("the settings of this host do not allow it: %s; to allow it here: starter allow FILE, with the "+
+		"pipeline's definition", r)
 }
 
 func read(file string) (c Confirmation, err error) {
@@ -218,15 +220,4 @@ func read(file string) (c Confirmation, err error) {
 		return c, fmt.Errorf("read the confirmation %s: it has version %d, and this program knows %d", file, c.Version, version)
 	}
 	return c, nil
-}
-
-// Refused lists requests that no operator confirmed.
-type Refused struct{ Requests []Request }
-
-func (e Refused) Error() string {
-	lines := make([]string, len(e.Requests))
-	for i, r := range e.Requests {
-		lines[i] = r.String()
-	}
-	return "the settings of this host do not allow it: " + strings.Join(lines, "; ")
 }
