@@ -23,6 +23,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	if s.Claim, err = d.Claim(); err != nil {
 		return s, err
 	}
+	begun := projector.Begun(d) // before the events are read: they are written first
 	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
 		return s, err
 	}
@@ -30,7 +31,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 		s.Effective.Held = &run.Held{Cause: err.Error(), Waits: true}
 	}
 	s.Members = d.Projects(s.Now.State)
-	if s.Lost = projector.Lost(d, s.Now.State); s.Effective.Liveness == run.LiveOpen && !projector.Begun(d) {
+	if s.Lost = projector.Lost(d, s.Now.State); s.Effective.Liveness == run.LiveOpen && !begun {
 		s.Lost = nil // its worker writes the first events, or restores them
 	}
 	switch {

@@ -54,6 +54,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 			&PolicyError{Differences: []string{fmt.Sprintf("a budget of %.2f USD is above policy.budget_usd, %.2f",
 				m.USD, most)}}
 	}
+	had := projector.Begun(dir.Dir) // before the events are read: they are written first
 	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return workflows.Ack{}, err
@@ -88,8 +89,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		}
 		return ack, err
 	}
-	if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness == run.LiveOpen &&
-		projector.Begun(dir.Dir) {
+	if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness == run.LiveOpen && had {
 		return workflows.Ack{}, lost
 	}
 	c := conflictOf(now.State, effective, verb)
