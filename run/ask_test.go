@@ -283,10 +283,21 @@ func TestFoldOfOutcomes(t *testing.T) {
 			}},
 		{name: "an epoch clears all but the waiver", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2},
 			before: func(s *run.State) {
-				s.Status, s.Markers = run.Failed, marked
+				s.Status, s.Markers = run.Halted, marked
 			}, want: func(s *run.State) {
 				s.Status, s.Epoch, s.Starts, s.Markers = run.Running, 2, 2, run.Markers{Waiver: &run.Waiver{Note: "n"}}
 			}},
+		{name: "an epoch of a failed run keeps what was decided about its delivery", kind: run.KindRunResumed,
+			payload: run.RunResumed{Epoch: 2}, before: func(s *run.State) {
+				s.Status, s.Markers = run.Failed, marked
+			}, want: func(s *run.State) {
+				s.Status, s.Epoch, s.Starts = run.Running, 2, 2
+				s.Markers = run.Markers{Waiver: &run.Waiver{Note: "n"}, DeliveryOverride: &run.Override{}}
+			}},
+		{name: "a decided delivery does not count for other changes", kind: run.KindWorkspaceUpdated,
+			payload: run.WorkspaceUpdated{Tree: run.Blob{Digest: "new"}}, before: func(s *run.State) {
+				s.Status, s.Markers, s.Tree = run.Running, run.Markers{DeliveryOverride: &run.Override{}}, &run.Blob{Digest: "old"}
+			}, want: func(s *run.State) { s.Tree, s.Markers = &run.Blob{Digest: "new"}, run.Markers{} }},
 	})
 }
 

@@ -186,7 +186,11 @@ func (f *folder) resume(e *Event) {
 	if p.Force {
 		f.Failure = nil
 	}
-	f.Status, f.Reason, f.Epoch, f.FinishedAt, f.Markers = Running, "", p.Epoch, "", f.Markers.reopened()
+	kept := f.Markers.reopened()
+	if !f.Status.Settled() { // nothing was decided since
+		kept.DeliveryOverride = f.Markers.DeliveryOverride
+	}
+	f.Status, f.Reason, f.Epoch, f.FinishedAt, f.Markers = Running, "", p.Epoch, "", kept
 	f.Need = nil
 	f.Starts++
 	f.beginPlan()

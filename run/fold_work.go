@@ -262,6 +262,9 @@ func (f *folder) updateArtifact(e *Event) {
 func (f *folder) updateWorkspace(e *Event) {
 	var p WorkspaceUpdated
 	e.Decode(&p)
+	if DigestOf(f.Tree) != p.Tree.Digest { // the decision was about other changes
+		f.Markers.DeliveryOverride = nil
+	}
 	f.Tree = &p.Tree
 	f.touch(p.Files, p.Changed)
 	if p.Commit != "" {

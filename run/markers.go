@@ -16,7 +16,8 @@ const (
 	OutcomeNoChange Outcome = "no_change_outcome" // not rejected, and nothing to deliver
 )
 
-// Markers explain the status of a run. A new epoch clears them, except for the waiver.
+// Markers explain the status of a run. A new epoch clears them, except for the waiver and, if the run failed, for a
+// delivery that was decided.
 type Markers struct {
 	HaltReason       string      `json:"halt_reason,omitempty"`
 	HaltedAt         string      `json:"halted_at,omitempty"`
