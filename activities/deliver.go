@@ -14,7 +14,6 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/repo"
-	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -142,11 +141,8 @@ func sourceMissing(err error) bool {
 // a retry cannot succeed.
 func explainMissingSource(ctx context.Context, source string, err error) error {
 	if _, open := repo.Open(ctx, source); sourceMissing(open) {
-		return badInput(
-			"the source %s with the commits of the run no longer exists (%v): restore it, then run \"starter resume "+
-				"%s\"",
-			source, err, shell.Quote(runIDOf(ctx, nil)),
-		)
+		return badInput("the source %s with the commits of the run no longer exists (%v): restore it, then resume the run",
+			source, err)
 	}
 	return err
 }

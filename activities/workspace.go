@@ -17,7 +17,6 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/repo"
-	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -337,8 +336,8 @@ func existingCheckout(ctx context.Context, t contract.Tree, dir string) (
 			werr = err // the source is what is missing
 		case werr == nil && len(w.Suppressed()) > 0:
 			werr = badInput("the source %s no longer exists, and the repository that %s leads to now has filters (%s), "+
-				"which are not executed: restore the source, then run \"starter resume %s\"", t.Workspace.Source,
-				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "), shell.Quote(runIDOf(ctx, nil)))
+				"which are not executed: restore the source, then resume the run", t.Workspace.Source,
+				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "))
 		}
 		return w, nil, werr
 	}

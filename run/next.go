@@ -66,9 +66,9 @@ func commandsFor(s State, at Situation) []Command {
 	case status == Cancelled && len(s.Projects) > 0:
 		return corrected(s, at.Dir)
 	case status == Cancelled:
-		return append(append([]Command{diagnosed(at.Dir)}, afterEnd(s, at.Dir)...), followed(s, at.Dir))
+		return append(append([]Command{diagnosed(at.Dir)}, afterEnd(s, status, at.Dir)...), followed(s, at.Dir))
 	case status.Closed():
-		return append([]Command{diagnosed(at.Dir)}, afterEnd(s, at.Dir)...)
+		return append([]Command{diagnosed(at.Dir)}, afterEnd(s, status, at.Dir)...)
 	case status.Class() == Live:
 		return slices.Concat(undecided(s, at.Dir), resumedProjects(at), live(at))
 	}
@@ -151,9 +151,12 @@ func tried(dir string) Command {
 }
 
 // afterEnd are the commands that continue a run which ended with work left.
-func afterEnd(s State, dir string) []Command {
+func afterEnd(s State, status Status, dir string) []Command {
 	q, undecided := s.Asks()
-	if !undecided {
+	switch {
+	case !undecided && status == Failed: // requirement 001: no blind resume
+		return []Command{forced(Resume, "", dir)}
+	case !undecided:
 		return []Command{{Operation: Resume, Steps: [][]string{{"resume", dir}}}}
 	}
 	next := decisions(q, dir)

@@ -25,7 +25,7 @@ awaiting_human_review   +       +        -     -      +      +      -      +    
 done                    +       +        -     -      -      -      -      +      +    +         +       +      +
 halted                  +       +        -     f      -      -      f      +      +    +         -       +      +
 cancelled               +       +        -     +      -      -      +      +      +    +         -       +      +
-failed                  +       +        -     n      u      -      +      +      +    +         -       +      +
+failed                  +       +        -     f      u      -      +      +      +    +         -       +      +
 interrupted             +       +        -     n      u      +      +      +      +    -         -       +      +
 `
 

@@ -128,12 +128,12 @@ var statuses = []statusRow{
 	{
 		status: Failed, class: Terminal, rfc: "failed", color: ColorBad,
 		means: "The run failed. An undecided question stays open.",
-		advice: "Inspect it and decide what is undecided; then resume it in a new epoch, revert it or " +
+		advice: "Inspect it and decide what is undecided; then resume it by force and with a reason, revert it or " +
 			"follow it up.",
 		becomes: []Status{Running}, // only through run.resumed with a new epoch
 		allows: allowed{
-			always:  []Operation{Revert, Replay, Fork, FollowUp, Repair, Remove},
-			decided: []Operation{Resume}, undecided: []Operation{Decide},
+			always: []Operation{Revert, Replay, Fork, FollowUp, Repair, Remove},
+			forced: []Operation{Resume}, undecided: []Operation{Decide},
 		},
 	},
 	{

@@ -17,10 +17,11 @@ import (
 type ResumeInput struct {
 	Run    string `json:"run" jsonschema:"id of the run, the beginning of one, or its directory"`
 	Now    bool   `json:"now,omitempty" jsonschema:"try at once instead of waiting for a usage limit to reset"`
-	Force  bool   `json:"force,omitempty" jsonschema:"resume despite repeated failures or a halt; needs a reason"`
+	Force  bool   `json:"force,omitempty" jsonschema:"resume a failed run, or despite repeated failures or a halt; needs a reason"`
 	Reason string `json:"reason,omitempty" jsonschema:"the reason for force, which is recorded"`
 	Here   bool   `json:"here,omitempty" jsonschema:"the directory was moved to this host, which writes it from now on"`
 	Note   string `json:"note,omitempty" jsonschema:"a note for the journal"`
+	Yes    bool   `json:"-"` // at a terminal, after the cause of a failed run was shown
 }
 
 // MayResume checks what can be checked before a server is started. It returns the directory of the run.
@@ -76,7 +77,7 @@ func (h Host) resume(
 		}
 	}
 	return reopened(ctx, o, d, operations.Reopening{Force: in.Force, Reason: in.Reason, Note: in.Note, Now: in.Now,
-		Behind: behind})
+		Yes: in.Yes, Behind: behind})
 }
 
 // explained refuses force without a reason, before a server is started.

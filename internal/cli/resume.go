@@ -2,10 +2,13 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -15,7 +18,8 @@ func (a *app) resume() *cobra.Command {
 		Use: "resume [RUN]", Short: "Resume a paused, failed, cancelled or interrupted run",
 		Long: `Resume a run. A paused run continues where it paused, once the cause is fixed. A failed, cancelled or
 interrupted run (its workflow was terminated or timed out, or Temporal's database is lost) continues in a new epoch
-from the last completed step; answered calls are not paid for again. Name a moved directory by its new path:
+from the last completed step; answered calls are not paid for again. A failed run is to be inspected first: the command
+asks at a terminal, and needs --force elsewhere. Name a moved directory by its new path:
 --output-dir NEW. After a move to another host, run the command there with --here. The command does not wait for the
 run: starter attach RUN shows it.
 
@@ -23,7 +27,7 @@ A run that waits for a usage limit tries at once. In a new epoch it continues to
 	}
 	cmd.Flags().StringVar(&in.Note, "note", "", "a note for the record")
 	cmd.Flags().BoolVar(&in.Force, "force", false,
-		"resume despite repeated failures, a halt, a lost or restored server or changed settings; needs --reason")
+		"resume a failed run, or despite repeated failures, a halt, a lost or restored server or changed settings; needs --reason")
 	cmd.Flags().BoolVar(&in.Now, "now", false, "try at once instead of waiting for a usage limit to reset")
 	cmd.Flags().BoolVar(&in.Here, "here", false, "the directory was moved to this host, which writes it from now on")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "the reason for --force, which is recorded")
@@ -51,6 +55,14 @@ func (a *app) resumeRun(ctx context.Context, in api.ResumeInput, ask bool) error
 				return err
 			}
 			return a.answered(api.Decide(ctx, a.host(), decision(d.Root, m)))
+		}
+		if here.Effective.Status == run.Failed && !in.Force {
+			fmt.Fprintf(a.out, "The run failed: %s\n", here.Now.State.Reason)
+			answer, err := a.prompted(ctx, "Resume it? Inspect it first: starter diagnose. [y/N] ")
+			if err != nil {
+				return err
+			}
+			in.Yes = strings.HasPrefix(strings.ToLower(answer), "y")
 		}
 	}
 	return a.answered(api.Resume(ctx, a.host(), in))

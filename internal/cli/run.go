@@ -118,12 +118,14 @@ func (a *app) finished(st operations.Started) error {
 	}
 	a.started = &Started{RunID: st.RunID, Directory: st.Dir.Root}
 	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, the run was not changed.\n", st.RunID, st.Dir.Root, st.Status)
-	if !st.Status.Settled() || st.Status == run.Cancelled {
-		fmt.Fprintf(a.out, "To resume it: %s resume %s\n", program(), shell.Quote(st.Dir.Root))
-	}
 	meta, err := st.Dir.Meta()
 	if err != nil {
 		return err
+	}
+	next := run.NextCommands(meta.State, run.Situation{EffectiveStatus: run.NewEffectiveStatus(st.Status, run.LiveClosed, ""),
+		Dir: st.Dir.Root})
+	if c, offered := run.Offers(next, run.Resume); offered && st.Status != run.Halted {
+		fmt.Fprintf(a.out, "To resume it: %s\n", shell.Next(program(), []run.Command{c})[0])
 	}
 	return outcome(meta.State)
 }

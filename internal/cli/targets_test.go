@@ -198,7 +198,7 @@ func (w *host) target(t *testing.T, kind, folder string, moved bool) (path, inTh
 		}
 	}
 	movedRun := func() {
-		w.run(t, "other.yaml", filepath.Join(folder, "old"), id, run.Failed)
+		w.run(t, "other.yaml", filepath.Join(folder, "old"), id, run.Cancelled)
 		require.NoError(t, os.Rename(filepath.Join(folder, "old"), path))
 	}
 	mkdir := func(dir string) { require.NoError(t, os.Mkdir(dir, 0o755)) }

@@ -32,6 +32,7 @@ import (
 // Reopening configures how a closed run continues.
 type Reopening struct {
 	Force  bool   // override its settings or its status
+	Yes    bool   // an operator who was shown why the run failed resumes it
 	Reason string // of Force; recorded in the journal
 	Note   string
 	Now    bool // do not wait for a limit that the last epoch met
@@ -252,6 +253,9 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 		return undecidedError(s, effective, q)
 	case s.Checkpoint == nil:
 		return unmet("the run has no checkpoint to continue from")
+	case effective.Status == run.Failed && !r.informed():
+		return conflict(s, effective, "the run failed: %s. Inspect it first: starter diagnose %s. Then, to resume it, run: %s",
+			strings.TrimSuffix(s.Reason, "."), s.RunID, toType(s, effective, run.Resume))
 	}
 	if r.Decision != nil && !undecided {
 		return unmet("nothing waits for a decision")
@@ -259,8 +263,12 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	if r.Decision != nil {
 		return refusalOf(s.RunID, workflows.VerbDecide, workflows.CheckDecision(s, *r.Decision))
 	}
-	return run.May(insisted(effective, r).Status, run.Resume, run.Terms{Forced: r.Force, Projects: len(s.Projects) > 0})
+	return run.May(insisted(effective, r).Status, run.Resume, run.Terms{Forced: r.informed(), Projects: len(s.Projects) > 0})
 }
+
+// informed reports whether an operator resumes a failed run on purpose (requirement 001): by force, after its cause was
+// shown, with a decision or with another definition.
+func (r Reopening) informed() bool { return r.Force || r.Yes || r.Decision != nil || r.Amend != nil }
 
 // needsReason is the refusal of a force without a reason.
 const needsReason = "--force needs --reason TEXT, which is recorded"

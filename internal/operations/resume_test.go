@@ -37,14 +37,29 @@ func TestMayReopen(t *testing.T) {
 		state    func(*run.State)
 		refused  string // empty: it resumes
 	}{
-		{name: "failed", recorded: run.Failed, live: run.LiveClosed},
+		{name: "failed", recorded: run.Failed, live: run.LiveClosed,
+			refused: "the run failed: a cause. Inspect it first: starter diagnose"},
+		{name: "failed, forced", recorded: run.Failed, live: run.LiveClosed, how: forced},
+		{name: "failed, after a yes", recorded: run.Failed, live: run.LiveClosed, how: Reopening{Yes: true}},
+		{name: "failed, with another definition", recorded: run.Failed, live: run.LiveClosed,
+			how: Reopening{Amend: &workflows.Message{}}},
+		{name: "failed, and its question is decided", recorded: run.Failed, live: run.LiveClosed,
+			how: Reopening{Decision: &workflows.Message{Action: "halt"}},
+			state: func(s *run.State) {
+				s.Questions = []run.Question{{Kind: run.QuestionHandoff, ID: "h-7", Actions: []string{"halt"}}}
+			}},
+		{name: "halted, after a yes", recorded: run.Halted, live: run.LiveClosed, how: Reopening{Yes: true},
+			refused: "was halted"},
+		{name: "no server, after a yes", recorded: run.Failed, live: run.LiveUnknown, how: Reopening{Yes: true},
+			refused: "whether the run is alive is unknown"},
 		{name: "cancelled", recorded: run.Cancelled, live: run.LiveClosed},
 		{name: "interrupted, as an epoch recorded it", recorded: run.Interrupted, live: run.LiveClosed},
 		{name: "running, and its workflow has ended", recorded: run.Running, live: run.LiveClosed},
 		{name: "running, and its workflow is lost", recorded: run.Running, live: run.LiveGone},
 		{name: "paused, and its workflow is lost", recorded: run.Paused, live: run.LiveGone},
 		{name: "replaying, and its workflow is lost", recorded: run.Replaying, live: run.LiveGone},
-		{name: "failed, and Temporal no longer has it", recorded: run.Failed, live: run.LiveGone},
+		{name: "failed, and Temporal no longer has it", recorded: run.Failed, live: run.LiveGone,
+			refused: "Inspect it first"},
 		{name: "running", recorded: run.Running, live: run.LiveOpen, refused: "its workflow is open"},
 		{name: "paused", recorded: run.Paused, live: run.LiveOpen, refused: "its workflow is open"},
 		{name: "no server", recorded: run.Running, live: run.LiveUnknown,
@@ -73,7 +88,7 @@ func TestMayReopen(t *testing.T) {
 			state: func(s *run.State) { s.Checkpoint = nil }, refused: "no checkpoint"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := run.State{Status: tt.recorded, Checkpoint: &run.CheckpointRef{ID: "cp-1"}}
+			s := run.State{Status: tt.recorded, Reason: "a cause.", Checkpoint: &run.CheckpointRef{ID: "cp-1"}}
 			if tt.state != nil {
 				tt.state(&s)
 			}
@@ -138,7 +153,7 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 					layout.MetaFile: strings.Replace(string(raw), must(d.Meta())(t).SegmentHead, "", 1)})
 			}
 			same := unchanged(t, d.Root)
-			re, err := o.Resume(t.Context(), d, Reopening{})
+			re, err := o.Resume(t.Context(), d, Reopening{Yes: true})
 			if row.refused != "" {
 				require.ErrorContains(t, err, row.refused)
 				same()
@@ -206,7 +221,7 @@ func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
 		require.True(t, r.OK, r.Issues)
 	}
 	acquire(rundir.Owner{Epoch: 2, RunID: "r1", Execution: "terminated"}, must(d.Now())(t).Tail)
-	require.Equal(t, 3, must(o.Resume(t.Context(), d, Reopening{}))(t).Epoch)
+	require.Equal(t, 3, must(o.Resume(t.Context(), d, Reopening{Yes: true}))(t).Epoch)
 	in := f.started[0]
 	acquire(rundir.Owner{Epoch: in.Reopen.Epoch, RunID: "r1", Execution: "next"}, in.Snapshot.Tail)
 }
@@ -392,7 +407,7 @@ func TestForceOverrulesThePolicyAndRecordsIt(t *testing.T) {
 	re := must(o.Resume(t.Context(), d, forced))(t)
 	require.Empty(t, re.Overruled)
 	o.Settings.Policy.Agents = []string{"other"}
-	_, err := o.Resume(t.Context(), d, Reopening{})
+	_, err := o.Resume(t.Context(), d, Reopening{Yes: true})
 	var policy *PolicyError
 	require.ErrorAs(t, err, &policy)
 	require.ErrorContains(t, err, "--force --reason TEXT")

@@ -135,7 +135,10 @@ func (m *model) resume() tea.Cmd {
 		return m.confirm("Resume?", func(ctx context.Context) (string, error) { return m.o.Actions.Resume(ctx, "") })
 	}
 	why := "The run was halted."
-	if m.scene.State.Reason == run.ConsecutiveFailures {
+	switch {
+	case m.scene.Status == run.Failed:
+		why = "The run failed. Inspect it first."
+	case m.scene.State.Reason == run.ConsecutiveFailures:
 		why = "The same pass has failed again and again. Fix the cause first."
 	}
 	return m.prompted(why+" To resume, type a reason, which is recorded:", "", true, func(text string) tea.Cmd {
