@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"time"
 
@@ -44,10 +43,9 @@ func (a *Activities) TakeScreenshots(ctx context.Context, in contract.ShotsInput
 	taken, recovered, err := a.takeShots(ctx, browser.Page{HTML: page, Name: in.Name}, req, in.Shots.Install)
 	if err != nil {
 		res := contract.ShotsResult{
-			DurationMS: elapsedMS(began), Message: oneLine(err), Permanent: errors.Is(err, browser.ErrNotFound),
-			Recovered: recovered,
+			DurationMS: elapsedMS(began), Message: oneLine(err), Recovered: recovered,
 		}
-		if !in.Last && !res.Permanent {
+		if !in.Last {
 			return res, nil
 		}
 		return res, storeShotsResult(ctx, l, res) // a replay must continue without screenshots too

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/environ"
 )
@@ -12,8 +15,8 @@ import (
 // ErrNotFound means that no Chromium is installed.
 var ErrNotFound = errors.New("browser not found")
 
-const howToInstall = "install one with `sudo apt-get install chromium` (Debian, Ubuntu) or `brew install --cask " +
-	"chromium` (macOS), or set the path of a Chromium or Chrome"
+const howToInstall = "install one with `sudo apt-get install chromium` (Debian, Ubuntu), `brew install --cask " +
+	"chromium` (macOS) or `npx playwright install chromium`, or set the path of a Chromium or Chrome"
 
 // knownPrograms are the programs to try, best first.
 var knownPrograms = []string{
@@ -27,8 +30,15 @@ var knownPrograms = []string{
 	"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
 }
 
+// playwright are the places in HOME of the browsers that Playwright installs.
+var playwright = []string{
+	".cache/ms-playwright/chromium-*/chrome-linux*/chrome",
+	"Library/Caches/ms-playwright/chromium-*/chrome-mac*/*.app/Contents/MacOS/*",
+}
+
 // Find returns the path of the browser: the explicit one, a path or a name in PATH, or the first known one that
-// exists. A missing explicit one is not replaced. The error is [ErrNotFound].
+// exists, or else the newest one that Playwright installed. A missing explicit one is not replaced. The error is
+// [ErrNotFound].
 func Find(explicit string) (string, error) { return find(os.Environ(), explicit) }
 
 // findFor searches the PATH of the context's environment first.
@@ -53,5 +63,24 @@ func find(env []string, explicit string) (string, error) {
 			return path, nil
 		}
 	}
+	if path := installed(environ.Value(env, "HOME")); path != "" {
+		return path, nil
+	}
 	return "", fmt.Errorf("%w: %s", ErrNotFound, howToInstall)
+}
+
+// installed returns the newest browser that Playwright installed: the one with the highest number in its path.
+func installed(home string) (newest string) {
+	highest := 0
+	for _, pattern := range playwright {
+		paths, _ := filepath.Glob(filepath.Join(home, pattern)) // a home whose name is a pattern has none
+		for _, path := range paths {
+			_, rest, _ := strings.Cut(path, "/ms-playwright/chromium-")
+			number, _, _ := strings.Cut(rest, "/")
+			if n, err := strconv.Atoi(number); err == nil && n > highest && environ.Executable(path) == nil {
+				newest, highest = path, n
+			}
+		}
+	}
+	return newest
 }
