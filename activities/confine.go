@@ -1,49 +1,50 @@
 package activities
 
 import (
-	"context"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-
-	"go.temporal.io/sdk/activity"
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
 // bounds are what the settings of this host allow to every process of a run.
 func (a *Activities) bounds() allow.Bounds {
-	return allow.On(a.cfg.Sandbox, a.cfg.Programs, a.cfg.StateDir, a.offers())
+	return allow.On(a.cfg.Sandbox, a.cfg.Programs, a.cfg.StateDir)
 }
 
 // confine decides what restricts a process of a run, and configures its command. What the process asks for beyond the
 // settings, and no operator confirmed, refuses the command, and so does a sandbox that is not possible here.
-func (a *Activities) confine(ctx context.Context, cmd *agent.Command, c pipeline.Confinement, asks allow.Request,
+func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks allow.Request,
 	runID, dir string) sandbox.Held {
 	host := a.offers()
 	held, err := sandbox.Decide(sandbox.Request{
-		Mode: c.Sandbox, Default: a.cfg.Sandbox.Mode, Network: c.Network,
+		Mode: c.Sandbox, Network: c.Network, OfHost: a.cfg.Sandbox.Mode, Offered: a.cfg.Sandbox.Network,
 	}, host)
 	if err == nil {
 		err = a.bounds().Allow(asks)
+	}
+	if err == nil {
+		err = a.reachesPassbook(held, cmd.Environ())
 	}
 	if err != nil {
 		cmd.Refused = err
 		return held
 	}
-	if held.Why != "" {
-		a.warnUnconfined(ctx, held.Why)
-	}
 	if held.Mode == sandbox.None {
 		return held
 	}
 	cmd.Sandbox = &sandbox.Call{
-		Held: held, Bwrap: host.Bwrap, Private: host.Private, Delivery: dir, Files: !cmd.Shell, Enter: a.cfg.Supervisor,
+		Held: held, Bwrap: host.Bwrap, Private: host.Private, Delivery: dir, Files: !cmd.Shell,
+		Supervisor: a.cfg.Supervisor, Offered: a.cfg.Sandbox.Network,
 		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: append([]string{a.cfg.StateDir, a.cfg.Scratch},
 			a.runFolder(runID)...),
 	}
@@ -68,13 +69,17 @@ func (a *Activities) runFolder(runID string) []string {
 	return []string{filepath.Dir(dir)}
 }
 
-// warnUnconfined logs once that calls run without a sandbox.
-func (a *Activities) warnUnconfined(ctx context.Context, why string) {
-	a.mu.Lock()
-	reported := a.unconfined
-	a.unconfined = true
-	a.mu.Unlock()
-	if !reported && activity.IsActivity(ctx) {
-		activity.GetLogger(ctx).Warn("calls run without a sandbox; see \"starter doctor\"", "reason", why)
+// reachesPassbook refuses the ports of Passbook on this host: who reaches them could command runs.
+func (a *Activities) reachesPassbook(held sandbox.Held, environ []string) error {
+	if a.cfg.Ports == nil || !held.Isolated() {
+		return nil
 	}
+	own := a.cfg.Ports()
+	for _, address := range slices.Concat(held.Addresses(), sandbox.Named(environ)) {
+		if slices.Contains(own, supervisor.LoopbackPort(address)) {
+			return fmt.Errorf("network: %s is a port of Passbook on this host, which no call may reach: leave it out",
+				address)
+		}
+	}
+	return nil
 }

@@ -24,10 +24,8 @@ func TestClaimRecordsSandbox(t *testing.T) {
 		host sandbox.Host
 		want sandbox.Held
 	}{
-		"workspace": {"", sandbox.Examine(), sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}}},
-		"none":      {sandbox.None, sandbox.Examine(), sandbox.Held{Mode: sandbox.None, Network: []string{sandbox.Open}}},
-		"impossible": {"", sandbox.Host{Problem: "no bubblewrap"},
-			sandbox.Held{Mode: sandbox.None, Network: []string{sandbox.Open}, Why: "no bubblewrap"}},
+		"workspace": {"", sandbox.Examine(), sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Internet}}},
+		"none":      {sandbox.None, sandbox.Examine(), sandbox.Held{Mode: sandbox.None, Network: []string{sandbox.HostNetwork}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "workspace" && row.host.Problem != "" {
@@ -41,14 +39,45 @@ func TestClaimRecordsSandbox(t *testing.T) {
 	}
 }
 
-func TestRequestedSandboxIsNotReplaced(t *testing.T) {
+func TestNoCallStartsWithoutItsSandbox(t *testing.T) {
 	h := newHarness(t, "answer")
-	h.acts.cfg.Sandbox.Mode = sandbox.Strict
+	h.acts.cfg.Sandbox.Mode = ""
 	h.acts.offers = func() sandbox.Host { return sandbox.Host{Problem: "no bubblewrap", Fix: "install it"} }
 	res := h.result()
 	require.Equal(t, run.CategorySpawnFailed, res.Outcome)
-	require.Contains(t, res.Message, "sandbox strict: this host does not offer it: no bubblewrap; install it")
+	require.Contains(t, res.Message, "sandbox workspace: this host does not offer it: no bubblewrap; install it")
 	require.Zero(t, h.started())
+}
+
+// TestPortsOfPassbookStayClosed: neither a definition nor a variable opens them.
+func TestPortsOfPassbookStayClosed(t *testing.T) {
+	for name, row := range map[string]struct {
+		network []string
+		environ string
+		refused string
+	}{
+		"an address":            {[]string{"127.0.0.1:8400"}, "", "127.0.0.1:8400"},
+		"a name":                {[]string{sandbox.Internet, "localhost:8400"}, "", "localhost:8400"},
+		"in IPv6":               {[]string{"[::1]:8400"}, "", "[::1]:8400"},
+		"a variable":            {nil, "ANTHROPIC_BASE_URL=http://127.0.0.1:8400/v1", "127.0.0.1:8400"},
+		"another port":          {[]string{"127.0.0.1:8401"}, "", ""},
+		"the port of another":   {[]string{"api.example.com:8400"}, "", ""},
+		"a variable of another": {nil, "ANTHROPIC_BASE_URL=http://127.0.0.1:9000", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, "answer")
+			h.acts.cfg.Ports = func() []int { return []int{8400} }
+			h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap", Isolation: true} }
+			cmd := agent.Command{Environment: []string{row.environ}}
+			h.acts.confine(&cmd, pipeline.Confinement{Sandbox: sandbox.Workspace, Network: row.network}, allow.Request{},
+				"run-1", h.dir)
+			if row.refused == "" {
+				require.NoError(t, cmd.Refused)
+				return
+			}
+			require.ErrorContains(t, cmd.Refused, "network: "+row.refused+" is a port of Passbook")
+		})
+	}
 }
 
 func TestCommandsGetNoVariablesOfAgents(t *testing.T) {
@@ -79,9 +108,10 @@ func TestRunsAreHidden(t *testing.T) {
 	require.Empty(t, h.acts.runFolder("run-1"))
 	require.NoError(t, os.Mkdir(filepath.Join(h.acts.cfg.StateDir, "runs"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(h.acts.cfg.StateDir, "runs", "run-1"), []byte("/work/runs/a\n"), 0o600))
-	h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap"} }
+	h.acts.cfg.Sandbox.Mode = ""
+	h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap", Isolation: true} }
 	var cmd agent.Command
-	h.acts.confine(t.Context(), &cmd, pipeline.Confinement{}, allow.Request{}, "run-1", h.dir)
+	h.acts.confine(&cmd, pipeline.Confinement{}, allow.Request{}, "run-1", h.dir)
 	require.Contains(t, cmd.Sandbox.Hidden, "/work/runs")
 }
 

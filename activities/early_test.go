@@ -14,7 +14,8 @@ import (
 // supervisors counts the supervisors that the harness starts. The function returns their process ids.
 func (h *harness) supervisors() func() []int {
 	log := filepath.Join(h.dir, "supervisors")
-	script := `echo $$ >>"$0"; exec "$@"`
+	script := `case " $*" in *" enter "*) ;; *) echo $$ >>"$0" ;; esac; exec "$@"` // not inside of a sandbox
+	h.acts.cfg.Sandbox.Read = append(h.acts.cfg.Sandbox.Read, h.acts.cfg.Supervisor[0])
 	h.acts.cfg.Supervisor = append([]string{"/bin/sh", "-c", script, log}, h.acts.cfg.Supervisor...)
 	return func() (ids []int) {
 		raw, err := os.ReadFile(log)

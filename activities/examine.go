@@ -35,7 +35,7 @@ func (a *Activities) ExamineAgents(ctx context.Context, in contract.ExamineInput
 		ag := pipeline.Agent{Run: asked.Run, Env: asked.Env,
 			Confinement: pipeline.Confinement{Sandbox: asked.Sandbox, Network: asked.Network}}
 		cmd := agent.Command{Run: in.RunID, Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: from}
-		held := a.confine(ctx, &cmd, ag.Confinement, a.bounds().OfAgent(ag), in.RunID, "")
+		held := a.confine(&cmd, ag.Confinement, a.bounds().OfAgent(ag), in.RunID, "")
 		answer := probe.Agent(ctx, cmd, a.probe(cmd))
 		if answer.Sandbox = held.String(); held.Mode == "" {
 			answer.Sandbox = sandbox.None

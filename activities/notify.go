@@ -107,7 +107,7 @@ func (a *Activities) notifyCommand(
 			"PASSBOOK_NOTICE_ID": in.Notice.ID, "PASSBOOK_RUN": in.Notice.Run, "PASSBOOK_EVENT": in.Notice.Event,
 			"PASSBOOK_STATUS": string(in.Notice.Status), "PASSBOOK_LINK": link,
 		}}
-	a.confine(ctx, &cmd, to.Confinement, a.bounds().OfReceiver(to), in.RunID, "")
+	a.confine(&cmd, to.Confinement, a.bounds().OfReceiver(to), in.RunID, "")
 	printed, err := a.runBriefly(ctx, cmd, append(message, '\n'), "the receiver of a notice took too long")
 	if err == nil {
 		return nil

@@ -189,7 +189,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if st.command {
 		asks = a.bounds().OfStep(step)
 	}
-	held := a.confine(ctx, &cmd, ag.Confinement, asks, in.RunID, st.dir)
+	held := a.confine(&cmd, ag.Confinement, asks, in.RunID, st.dir)
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -96,12 +97,17 @@ type Redact struct {
 	Patterns Lines `mapstructure:"patterns"` // RE2; the first group is the secret, or the whole match
 }
 
+// ConsoleAddress is where the console listens unless it is told otherwise.
+const ConsoleAddress = "127.0.0.1:8400"
+
 // Sandbox configures the sandboxes of calls. Paths are absolute or begin with ~/.
 type Sandbox struct {
-	// mode of agents and steps that name none: none, workspace or strict; empty: workspace where it is possible
-	Mode  string `mapstructure:"mode"`
-	Read  Words  `mapstructure:"read"`  // additional paths that calls can read
-	Write Words  `mapstructure:"write"` // additional paths that calls can write
+	// the weakest mode, and that of agents and steps that name none: none, workspace or strict; empty: workspace
+	Mode string `mapstructure:"mode"`
+	// what calls may reach: internet, host, none, or addresses (HOST, HOST:PORT, *.DOMAIN); empty: internet
+	Network Words `mapstructure:"network"`
+	Read    Words `mapstructure:"read"`  // additional paths that calls can read
+	Write   Words `mapstructure:"write"` // additional paths that calls can write
 }
 
 // Codec configures the encryption of Temporal payloads. Without a key they are not encrypted.
@@ -165,7 +171,7 @@ func defaults() map[string]any {
 		"policy.agents": "", "policy.env": "", "policy.budget_usd": 0.0, "policy.forbid": "",
 		"policy.stores": []string{}, "policy.roots": []string{},
 		"redact.env": []string{"*_TOKEN", "*_KEY", "*_SECRET", "*PASSWORD"}, "redact.patterns": []string{},
-		"sandbox.mode": "", "sandbox.read": []string{}, "sandbox.write": []string{},
+		"sandbox.mode": "", "sandbox.network": []string{}, "sandbox.read": []string{}, "sandbox.write": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 		"metrics.listen": "", "deployment.name": "", "deployment.build_id": "",
 		"console.url": "", "console.link_expires": 7 * 24 * time.Hour, "console.link_key_file": "",
@@ -386,10 +392,19 @@ func pointers(all Words) []*string {
 	return out
 }
 
+// address is one that calls may reach.
+var address = regexp.MustCompile(`^((\*\.)?[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?$`)
+
 func (s Sandbox) check() error {
 	var errs []error
 	if !slices.Contains([]string{"", "none", "workspace", "strict"}, s.Mode) {
 		errs = append(errs, fmt.Errorf("settings: sandbox.mode is %q; it must be none, workspace or strict", s.Mode))
+	}
+	for _, a := range s.Network {
+		if !address.MatchString(a) || len(s.Network) > 1 && (a == "host" || a == "none") {
+			errs = append(errs, fmt.Errorf("settings: sandbox.network: %q is not an address; write host, none, or a list of "+
+				"internet, HOST, HOST:PORT and *.DOMAIN", a))
+		}
 	}
 	for _, path := range slices.Concat(s.Read, s.Write) {
 		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "~/") {

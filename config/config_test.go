@@ -93,6 +93,7 @@ var every = map[string]struct {
 	"redact.env":      {"A_KEY,*_B", func(s Settings) any { return s.Redact.Env }, Words{"A_KEY", "*_B"}},
 	"redact.patterns": {`badge \d{2,4}`, func(s Settings) any { return s.Redact.Patterns }, Lines{`badge \d{2,4}`}},
 	"sandbox.mode":    {"strict", func(s Settings) any { return s.Sandbox.Mode }, "strict"},
+	"sandbox.network": {"internet,10.0.0.1:80", func(s Settings) any { return s.Sandbox.Network }, Words{"internet", "10.0.0.1:80"}},
 	"sandbox.read":    {"/a,~/b", func(s Settings) any { return s.Sandbox.Read }, Words{"/a", "~/b"}},
 	"sandbox.write":   {"/c", func(s Settings) any { return s.Sandbox.Write }, Words{"/c"}},
 	"codec.key":       {"2026-11", func(s Settings) any { return s.Codec.Key }, "2026-11"},

@@ -66,9 +66,9 @@ func (d *decoder) beside(word string) bool {
 // checkNetworks reports networks that need a sandbox where there is none.
 func (d *decoder) checkNetworks() {
 	check := func(at location, c Confinement) {
-		if c.Sandbox == SandboxNone && len(c.Network) > 0 && c.Network[0] != NetworkOpen {
-			d.wrong(at.key("network"), "is %s, and without a sandbox the network is open; write sandbox: workspace, or "+
-				"network: open", strings.Join(c.Network, ", "))
+		if c.Sandbox == SandboxNone && len(c.Network) > 0 {
+			d.wrong(at.key("network"), "is %s, and without a sandbox the network is that of the host; write sandbox: "+
+				"workspace, or leave network out", strings.Join(c.Network, ", "))
 		}
 	}
 	for _, a := range d.def.Agents {

@@ -48,17 +48,17 @@ type Agent struct {
 // Confinement restricts the processes of a call on its host.
 type Confinement struct {
 	Sandbox string  `json:"sandbox,omitempty"` // none, workspace or strict; empty: the default of the host
-	Network Network `json:"network,omitempty"` // empty: the default of the mode
+	Network Network `json:"network,omitempty"` // empty: that of the settings, or none in mode strict
 }
 
-// Network is [NetworkOpen], [NetworkNone], or the addresses that a call may reach: HOST, HOST:PORT, *.DOMAIN.
+// Network is [NetworkNone], or what a call may reach: [NetworkInternet], HOST, HOST:PORT, *.DOMAIN.
 type Network []string
 
 // Modes of a sandbox, and networks.
 const (
-	SandboxNone = "none"
-	NetworkOpen = "open"
-	NetworkNone = "none"
+	SandboxNone     = "none"
+	NetworkInternet = "internet" // public addresses
+	NetworkNone     = "none"
 )
 
 // InterruptRestart is the value of on_interrupt with which no session is continued.

@@ -36,6 +36,10 @@ git -c user.name=Demo -c user.email=demo@localhost commit -q -m "Scripts with ba
 
 # A separate server and worker, with scripted/claude first in PATH.
 export PASSBOOK_STATE_DIR="$home/state" PATH="$here/scripted:$PATH"
+bwrap --unshare-user --ro-bind / / true 2>/dev/null || {
+	echo "No sandbox is possible here: the demo runs its scripted agents without one."
+	export PASSBOOK_SANDBOX_MODE=none
+}
 trap '"$starter" server stop >/dev/null' EXIT
 trap 'exit 130' INT
 "$starter" run --config "$here/pipeline.yaml" --source "$home/repository" --output-dir "$home/run"

@@ -22,6 +22,10 @@ cd "$home"
 
 # A separate server and worker, with scripted/claude first in PATH.
 export PASSBOOK_STATE_DIR="$home/state" PATH="$here/scripted:$PATH"
+bwrap --unshare-user --ro-bind / / true 2>/dev/null || {
+	echo "No sandbox is possible here: the demo runs its scripted agents without one."
+	export PASSBOOK_SANDBOX_MODE=none
+}
 trap '"$starter" server stop >/dev/null' EXIT
 trap 'exit 130' INT
 

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -103,33 +102,13 @@ func (c Command) call() (supervisor.Call, error) {
 	s := *c.Sandbox
 	s.Path, s.Argv, s.Environ, s.Work = program, c.Argv, c.Environ(), c.Dir
 	call.Path, call.Sandbox = s.Bwrap, true
-	if addresses := s.Addresses(); len(addresses) == 0 {
-		s.Enter = nil
-	} else {
-		if call.Network, err = enterNetwork(&s, addresses); err != nil {
+	if call.Network = s.Reaches(); call.Network != nil && s.Supervisor == nil {
+		if s.Supervisor, err = supervisor.Argv(); err != nil {
 			return call, err
 		}
 	}
 	call.Argv, err = s.Wrap()
 	return call, err
-}
-
-// enterNetwork configures the program that prepares the network of a sandbox.
-func enterNetwork(s *sandbox.Call, addresses []string) (*supervisor.Network, error) {
-	n := supervisor.NewNetwork(addresses)
-	ports := []string{strconv.Itoa(n.Proxy)}
-	for _, port := range n.Ports {
-		ports = append(ports, strconv.Itoa(port))
-	}
-	if s.Enter == nil {
-		var err error
-		if s.Enter, err = supervisor.Argv(); err != nil {
-			return nil, err
-		}
-	}
-	s.Enter = append(s.Enter[:len(s.Enter):len(s.Enter)], supervisor.EnterVerb, strings.Join(ports, ","))
-	s.Proxy = n.Proxy
-	return n, nil
 }
 
 // createFiles checks the prompt and creates the output files.

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,7 +39,10 @@ type escape struct {
 // hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
 var hostDependent = []string{"file handles", "core dumps", "memory, by files in /", "memory, by files in /dev",
 	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6", "a setting of the kernel", "trace it",
-	"a key of the kernel", "what only root reads"}
+	"a key of the kernel", "what only root reads", "by a name of the resolver", "by its own name"}
+
+// get asks by the proxy of the sandbox, if there is one.
+const get = "curl -sf --noproxy '' --max-time 5 "
 
 // class is a kind of escapes that run in one call.
 type class struct {
@@ -49,7 +53,7 @@ type class struct {
 
 // escapes is the table of what hostile agents try. ROOT has a home, a state directory, a folder and another call.
 var escapes = []class{
-	{"read files outside", sandbox.Open, []escape{
+	{"read files outside", sandbox.Internet, []escape{
 		{"a file of the home", `cat "$HOME/notes.txt"`, "", "", 0},
 		{"a listing of the home", `ls "$HOME" | grep -q notes.txt`, "", "", 0},
 		{"a folder outside", `cat "$ROOT/outside/secret"`, "", "", 0},
@@ -61,7 +65,7 @@ var escapes = []class{
 		{"another call", `cat "$ROOT/scratch/other/1/prompt.md"`, "", "", 0},
 		{"the state directory", `cat "$ROOT/state/worker.json"`, "", "", 0},
 	}},
-	{"write files outside", sandbox.Open, []escape{
+	{"write files outside", sandbox.Internet, []escape{
 		{"a start file of the shell", `echo x >"$HOME/.bashrc"`, "home/.bashrc", "", 0},
 		{"a program in autostart", `mkdir -p "$HOME/.config/autostart"; echo x >"$HOME/.config/autostart/x"`,
 			"home/.config/autostart/x", "", 0},
@@ -77,7 +81,7 @@ var escapes = []class{
 		{"a build cache", `echo x >"$HOME/.cache/go-build/planted"`, "home/.cache/go-build/planted",
 			"builds need their caches; `strict` hides them", 0},
 	}},
-	{"signal or trace processes", sandbox.Open, []escape{
+	{"signal or trace processes", sandbox.Internet, []escape{
 		{"signal one", `kill -0 $VICTIM`, "", "", 0},
 		{"its environment", `cat /proc/$VICTIM/environ`, "", "", 0},
 		{"its folder", `readlink /proc/$VICTIM/cwd`, "", "", 0},
@@ -105,14 +109,27 @@ var escapes = []class{
 		{"by a short address", `bash -c "exec 3<>/dev/tcp/127.1/$PORT"`, "", "", 0},
 		{"connections of this host", `grep -qi ":$(printf %04X $PORT) " /proc/self/net/tcp`, "", "", 0},
 	}},
-	{"reach ports of this host with network: open", sandbox.Open, []escape{
-		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "",
-			"no namespace: list addresses or `none` to hold it", 0},
+	{"reach this host and private networks with network: internet", sandbox.Internet, []escape{
+		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "", "", 0},
+		{"by the proxy", get + `http://127.0.0.1:$PORT/`, "", "", 0},
+		{"in a tunnel", get + `-p http://127.0.0.1:$PORT/`, "", "", 0},
+		{"by name", get + `http://localhost:$PORT/`, "", "", 0},
+		{"by a name of the resolver", get + `http://any.localhost:$PORT/`, "", "", 0},
+		{"by the unspecified address", get + `http://0.0.0.0:$PORT/`, "", "", 0},
+		{"by a short address", get + `http://127.1:$PORT/`, "", "", 0},
+		{"by another loopback address", get + `http://127.9.9.9:$PORT/`, "", "", 0},
+		{"by IPv4 in IPv6", get + `-g "http://[::ffff:127.0.0.1]:$PORT/"`, "", "", 0},
+		{"by its own address", get + `http://$OWN:$PORT/`, "", "", 0},
+		{"by its own name", get + `http://$(hostname):$PORT/`, "", "", 0},
 		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
-			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "",
-			"before Linux 6.12: list addresses or `none` to hold it", scopes},
+			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "", "", 0},
 	}},
-	{"read credentials", sandbox.Open, []escape{
+	{"reach ports of this host with sandbox.network: host", sandbox.HostNetwork, []escape{
+		{"a port of this host", `bash -c "exec 3<>/dev/tcp/127.0.0.1/$PORT"`, "", "the setting allows it", 0},
+		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
+			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "", "before Linux 6.12", scopes},
+	}},
+	{"read credentials", sandbox.Internet, []escape{
 		{"what only root reads", `cat /etc/.pwd.lock`, "", "", 0},
 		{"SSH", `cat "$HOME/.ssh/id_ed25519"`, "", "", 0},
 		{"AWS", `cat "$HOME/.aws/credentials"`, "", "", 0},
@@ -128,7 +145,7 @@ var escapes = []class{
 			my ($kind, $name) = ("user", $ENV{MINE});
 			exit(syscall($n{(POSIX::uname())[4]} || exit(1), 10, -3, $kind, $name, 0) < 0 ? 1 : 0)'`, "", "", 0},
 	}},
-	{"exhaust this host", sandbox.Open, []escape{
+	{"exhaust this host", sandbox.Internet, []escape{
 		{"file handles", `[ "$(bash -c 'ulimit -Hn')" -gt 65536 ]`, "", "", 0},
 		{"core dumps", `ulimit -c 1`, "", "", 0},
 		{"memory, by files in /", `echo x >"/$MINE" && rm "/$MINE"`, "", "", 0},
@@ -170,13 +187,13 @@ func newGround(t *testing.T) ground {
 		_, err := unix.AddKey("user", filepath.Base(root), []byte("secret"), unix.KEY_SPEC_SESSION_KEYRING)
 		require.NoError(t, err)
 	}
-	tcp := listening(t, "tcp", "127.0.0.1:0")
+	tcp := listening(t, "tcp", "0.0.0.0:0")
 	listening(t, "unix", filepath.Join(root, "outside", "socket"))
 	listening(t, "unix", "@passbook-test-"+filepath.Base(root))
 	g.environ = []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(root, "home"), "ROOT=" + root,
 		"VICTIM=" + strconv.Itoa(g.victim.Process.Pid), "PORT=" + port(tcp), "MINE=" + filepath.Base(root),
-		"ABSTRACT=passbook-test-" + filepath.Base(root),
+		"ABSTRACT=passbook-test-" + filepath.Base(root), "OWN=" + ownAddress(t),
 	}
 	return g
 }
@@ -185,8 +202,24 @@ func listening(t *testing.T, network, address string) string {
 	t.Helper()
 	l, err := net.Listen(network, address)
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	s := http.Server{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})}
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(func() { _ = s.Close() })
 	return l.Addr().String()
+}
+
+// ownAddress is an address of this host beside the loopback, if there is one.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	all, err := net.InterfaceAddrs()
+	require.NoError(t, err)
+	own := "127.0.0.1"
+	for _, a := range all {
+		if ip, _, err := net.ParseCIDR(a.String()); err == nil && ip.To4() != nil && !ip.IsLoopback() {
+			own = ip.String()
+		}
+	}
+	return own
 }
 
 // attempt runs the scripts of a class in one call, and returns the names of those that succeed.
@@ -202,7 +235,7 @@ func (g ground) attempt(t *testing.T, c class, confined *sandbox.Call) (succeede
 	require.NoError(t, os.MkdirAll(filepath.Join(delivery, "work"), 0o700))
 	cmd := commandIn(delivery, "")
 	cmd.Argv, cmd.Dir, cmd.Environment = []string{"sh", "-c", driver.String()}, filepath.Join(delivery, "work"), g.environ
-	cmd.Env = []string{"ROOT", "VICTIM", "PORT", "MINE", "ABSTRACT"}
+	cmd.Env = []string{"ROOT", "VICTIM", "PORT", "MINE", "ABSTRACT", "OWN"}
 	if confined != nil {
 		confined.Delivery, confined.Network, confined.Hidden = delivery, []string{c.network}, []string{g.root}
 		cmd.Sandbox = confined

@@ -29,7 +29,7 @@ func confined(t *testing.T, script string) Command {
 	dir := filepath.Dir(c.Prompt)
 	c.Argv, c.Mark, c.Grace = []string{"sh", "-c", script}, dir, 500*time.Millisecond
 	c.Sandbox = &sandbox.Call{
-		Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}}, Bwrap: host.Bwrap, Delivery: dir,
+		Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.HostNetwork}}, Bwrap: host.Bwrap, Delivery: dir,
 	}
 	return c
 }
@@ -127,7 +127,7 @@ func TestOtherWorkerStopsSandbox(t *testing.T) {
 func TestSandboxFailsToStart(t *testing.T) {
 	for name, change := range map[string]func(*sandbox.Call){
 		"bubblewrap": func(c *sandbox.Call) { c.Bwrap = "/bin/sh" }, // which knows none of the options
-		"network":    func(c *sandbox.Call) { c.Network, c.Enter = []string{"127.0.0.1:80"}, []string{"/bin/false"} },
+		"network":    func(c *sandbox.Call) { c.Network, c.Supervisor = []string{"127.0.0.1:80"}, []string{"/bin/false"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := confined(t, "echo never")
@@ -174,10 +174,14 @@ func TestSandboxedNetwork(t *testing.T) {
 		"by name":                   {[]string{listed}, get + "-f http://localhost:" + port(other), ""},
 		"a name of this host":       {[]string{"*.localhost"}, get + "-f http://x.localhost:80", ""},
 		"a refusal has a reason": {[]string{listed}, get + "--noproxy '' http://example.com/",
-			"example.com:80 is not in network of the pipeline file\n"},
+			"refused: example.com:80 is not in network of the pipeline's definition\n"},
 		"none":                {[]string{sandbox.Closed}, get + "-f http://" + listed, ""},
 		"none has no proxies": {[]string{sandbox.Closed}, `echo "proxies: $http_proxy$HTTPS_PROXY"`, "proxies: \n"},
-		"open":                {[]string{sandbox.Open}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
+		"internet":            {[]string{sandbox.Internet}, get + "-f http://" + listed, ""},
+		"internet and a port": {[]string{sandbox.Internet, listed}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
+		"a private address": {[]string{sandbox.Internet}, get + "http://10.1.2.3/", "refused: 10.1.2.3:80 is an address of this " +
+			"host or of a private network; to allow it, write network: [internet, \"10.1.2.3:80\"] in the pipeline's definition\n"},
+		"host": {[]string{sandbox.HostNetwork}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := confined(t, row.script)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,26 +20,22 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
 // Bounds is what the settings of a host allow to every process that a run starts.
 type Bounds struct {
 	Mode     string   // the weakest sandbox
+	Network  []string // what processes may reach
 	Programs []string // of policy.agents; empty: any
 	StateDir string   // has the confirmations; empty: nothing is confirmed
 }
 
-// On returns what a host allows: without a setting, a sandbox where it is possible.
-func On(s config.Sandbox, programs []string, stateDir string, host sandbox.Host) Bounds {
-	mode := s.Mode
-	switch {
-	case mode == "" && host.Problem == "":
-		mode = sandbox.Workspace
-	case mode == "":
-		mode = sandbox.None
-	}
-	return Bounds{Mode: mode, Programs: programs, StateDir: stateDir}
+// On returns what the settings of a host allow.
+func On(s config.Sandbox, programs []string, stateDir string) Bounds {
+	return Bounds{Mode: cmp.Or(s.Mode, sandbox.Workspace), Network: sandbox.Offered(s.Network), Programs: programs,
+		StateDir: stateDir}
 }
 
 // Request is what one process of a definition asks for beyond the settings; without Asks nothing.
@@ -87,7 +84,7 @@ func (b Bounds) request(what string, argv []string, c pipeline.Confinement) Requ
 	if rank(cmp.Or(c.Sandbox, b.Mode)) < rank(b.Mode) {
 		r.Asks = append(r.Asks, "sandbox: "+c.Sandbox)
 	}
-	if b.Mode == sandbox.Strict && slices.ContainsFunc(c.Network, reachesHost) {
+	if slices.ContainsFunc(c.Network, b.beyond) {
 		r.Asks = append(r.Asks, "network: "+strings.Join(c.Network, ", "))
 	}
 	return r
@@ -98,14 +95,20 @@ func rank(mode string) int {
 	return slices.Index([]string{sandbox.None, sandbox.Workspace, sandbox.Strict}, mode)
 }
 
-// reachesHost reports whether a network has addresses of the host, or in its private network.
-func reachesHost(address string) bool {
-	if host, _, err := net.SplitHostPort(address); err == nil {
-		address = host
+// beyond reports whether an address is not one that the settings offer: it is not listed there, and is one of this host
+// or a private network, or the settings do not offer the Internet.
+func (b Bounds) beyond(address string) bool {
+	if address == sandbox.Closed || b.Mode == sandbox.None || slices.Contains(b.Network, sandbox.HostNetwork) ||
+		slices.Contains(b.Network, address) {
+		return false
 	}
-	ip := net.ParseIP(address)
-	return address == sandbox.Open || address == "localhost" ||
-		ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified())
+	name := address
+	if host, _, err := net.SplitHostPort(address); err == nil {
+		name = host
+	}
+	ip, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	return !slices.Contains(b.Network, sandbox.Internet) || strings.EqualFold(name, "localhost") ||
+		err == nil && !supervisor.Public(ip)
 }
 
 // Requests lists what the processes of a plan ask for, each once.

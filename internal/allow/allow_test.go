@@ -8,33 +8,39 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
 func TestAsks(t *testing.T) {
-	offered, missing := sandbox.Host{}, sandbox.Host{Problem: "no bubblewrap"}
+	asksNetwork := func(text string) []string { return []string{"network: " + text} }
 	for name, row := range map[string]struct {
-		mode     string // the setting
-		host     sandbox.Host
+		settings config.Sandbox
 		programs []string
 		asked    pipeline.Confinement
 		agent    []string
 		command  []string
 	}{
-		"the default":               {"", offered, nil, pipeline.Confinement{}, nil, nil},
-		"more than the default":     {"", offered, nil, pipeline.Confinement{Sandbox: "strict"}, nil, nil},
-		"none":                      {"", offered, nil, pipeline.Confinement{Sandbox: "none"}, []string{"sandbox: none"}, []string{"sandbox: none"}},
-		"none where nothing else":   {"", missing, nil, pipeline.Confinement{Sandbox: "none"}, nil, nil},
-		"none in the settings":      {"none", offered, nil, pipeline.Confinement{Sandbox: "none"}, nil, nil},
-		"workspace under strict":    {"strict", offered, nil, pipeline.Confinement{Sandbox: "workspace"}, []string{"sandbox: workspace"}, []string{"sandbox: workspace"}},
-		"open under strict":         {"strict", offered, nil, pipeline.Confinement{Network: []string{"open"}}, []string{"network: open"}, []string{"network: open"}},
-		"this host under strict":    {"strict", offered, nil, pipeline.Confinement{Network: []string{"example.org", "10.1.2.3:80"}}, []string{"network: example.org, 10.1.2.3:80"}, []string{"network: example.org, 10.1.2.3:80"}},
-		"addresses under strict":    {"strict", offered, nil, pipeline.Confinement{Network: []string{"example.org", "8.8.8.8:53"}}, nil, nil},
-		"a program beside the list": {"", offered, []string{"claude"}, pipeline.Confinement{}, nil, []string{"a program that policy.agents does not list"}},
+		"the default":             {config.Sandbox{}, nil, pipeline.Confinement{}, nil, nil},
+		"more than the default":   {config.Sandbox{}, nil, pipeline.Confinement{Sandbox: "strict"}, nil, nil},
+		"none":                    {config.Sandbox{}, nil, pipeline.Confinement{Sandbox: "none"}, []string{"sandbox: none"}, []string{"sandbox: none"}},
+		"none in the settings":    {config.Sandbox{Mode: "none"}, nil, pipeline.Confinement{Sandbox: "none"}, nil, nil},
+		"workspace under strict":  {config.Sandbox{Mode: "strict"}, nil, pipeline.Confinement{Sandbox: "workspace"}, []string{"sandbox: workspace"}, []string{"sandbox: workspace"}},
+		"internet":                {config.Sandbox{}, nil, pipeline.Confinement{Network: []string{"internet"}}, nil, nil},
+		"public addresses":        {config.Sandbox{Mode: "strict"}, nil, pipeline.Confinement{Network: []string{"example.org", "8.8.8.8:53"}}, nil, nil},
+		"none of a network":       {config.Sandbox{Network: []string{"a:1"}}, nil, pipeline.Confinement{Network: []string{"none"}}, nil, nil},
+		"a private address":       {config.Sandbox{}, nil, pipeline.Confinement{Network: []string{"internet", "10.1.2.3:80"}}, asksNetwork("internet, 10.1.2.3:80"), asksNetwork("internet, 10.1.2.3:80")},
+		"a port of this host":     {config.Sandbox{}, nil, pipeline.Confinement{Network: []string{"127.0.0.1:5432"}}, asksNetwork("127.0.0.1:5432"), asksNetwork("127.0.0.1:5432")},
+		"localhost":               {config.Sandbox{}, nil, pipeline.Confinement{Network: []string{"localhost:5432"}}, asksNetwork("localhost:5432"), asksNetwork("localhost:5432")},
+		"IPv6":                    {config.Sandbox{}, nil, pipeline.Confinement{Network: []string{"[::1]:5432"}}, asksNetwork("[::1]:5432"), asksNetwork("[::1]:5432")},
+		"a port of the settings":  {config.Sandbox{Network: []string{"internet", "localhost:5432"}}, nil, pipeline.Confinement{Network: []string{"localhost:5432"}}, nil, nil},
+		"network of the host":     {config.Sandbox{Network: []string{"host"}}, nil, pipeline.Confinement{Network: []string{"localhost:5432"}}, nil, nil},
+		"internet beyond a list":  {config.Sandbox{Network: []string{"a:1"}}, nil, pipeline.Confinement{Network: []string{"internet"}}, asksNetwork("internet"), asksNetwork("internet")},
+		"addresses beyond a list": {config.Sandbox{Network: []string{"a:1"}}, nil, pipeline.Confinement{Network: []string{"a:1", "b:1"}}, asksNetwork("a:1, b:1"), asksNetwork("a:1, b:1")},
+		"a program beside the list": {config.Sandbox{}, []string{"claude"}, pipeline.Confinement{}, nil,
+			[]string{"a program that policy.agents does not list"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := On(config.Sandbox{Mode: row.mode}, row.programs, "", row.host)
+			f := On(row.settings, row.programs, "")
 			require.Equal(t, row.agent, f.OfAgent(pipeline.Agent{Run: []string{"a"}, Confinement: row.asked}).Asks)
 			require.Equal(t, row.command, f.OfReceiver(pipeline.Notify{Run: []string{"a"}, Confinement: row.asked}).Asks)
 			require.Equal(t, row.command, f.OfStep(pipeline.PlanStep{Run: "a", Confinement: row.asked}).Asks)
@@ -43,7 +49,7 @@ func TestAsks(t *testing.T) {
 }
 
 func TestInstallerIsARequest(t *testing.T) {
-	f := On(config.Sandbox{}, nil, "", sandbox.Host{})
+	f := On(config.Sandbox{}, nil, "")
 	plan := pipeline.Plan{Stages: []pipeline.PlanStage{{Rounds: []pipeline.PlanRound{
 		{Steps: []pipeline.PlanStep{{Shots: &pipeline.Screenshots{Install: []string{"get", "browser"}}}}},
 		{Steps: []pipeline.PlanStep{{Shots: &pipeline.Screenshots{Install: []string{"get", "browser"}}}}},
@@ -54,7 +60,7 @@ func TestInstallerIsARequest(t *testing.T) {
 
 // A confirmation is for a repository, a digest, and what it lists.
 func TestConfirmed(t *testing.T) {
-	f := On(config.Sandbox{}, nil, t.TempDir(), sandbox.Host{})
+	f := On(config.Sandbox{}, nil, t.TempDir())
 	asked := f.OfAgent(pipeline.Agent{Run: []string{"a"}, Confinement: pipeline.Confinement{Sandbox: "none"}})
 	other := f.OfAgent(pipeline.Agent{Run: []string{"b"}, Confinement: pipeline.Confinement{Sandbox: "none"}})
 	c := Confirmation{Repository: "/repository", Digest: strings.Repeat("d", 64), Requests: []Request{asked}}

@@ -16,7 +16,6 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -161,7 +160,7 @@ func (h Host) CheckPlan(ctx context.Context, def operations.Definition) (warning
 
 // Warnings are the concerns about a definition that do not prevent a run on this host.
 func (h Host) Warnings(ctx context.Context, def operations.Definition) []string {
-	all := operations.SandboxWarnings(def.Plan, h.Settings, sandbox.Examine())
+	all := def.SandboxWarnings(h.Settings.Sandbox, os.Environ())
 	return slices.Concat(all, operations.BudgetWarnings(def.Plan), def.ProtectWarnings(ctx))
 }
 

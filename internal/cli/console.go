@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/console"
 	"github.com/passbook-run/passbook/internal/console/login"
@@ -28,7 +29,7 @@ needs no Temporal server; other requests start one if none runs.`,
 			"  starter console --behind-proxy https://passbook.example.org",
 	}
 	f := cmd.Flags()
-	f.StringVar(&at.Address, "listen", "127.0.0.1:8400", "address")
+	f.StringVar(&at.Address, "listen", config.ConsoleAddress, "address")
 	f.StringVar(&at.Cert, "tls-cert", "", "file with the certificate, PEM")
 	f.StringVar(&at.Key, "tls-key", "", "file with the key of the certificate, PEM")
 	f.StringVar(&at.Proxy, "behind-proxy", "", "URL of the proxy with TLS that clients use")

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -44,7 +46,7 @@ stays.`,
 			if dir == "" {
 				dir = filepath.Join(a.settings.RunRoot, "demo-"+time.Now().Format("20060102-150405"))
 			}
-			if err := a.start(cmd.Context(), def, dir, false); err != nil {
+			if err := a.startDemo(cmd.Context(), def, dir); err != nil {
 				return err
 			}
 			a.tour(dir)
@@ -55,6 +57,18 @@ stays.`,
 	cmd.AddCommand(a.demoTurns())
 	cmd.Flags().BoolVar(&tiny, "tiny", false, "two sets instead of seven")
 	return cmd
+}
+
+// startDemo starts a run of the built-in agent, which a host without sandboxes may run, too.
+func (a *app) startDemo(ctx context.Context, def operations.Definition, dir string) error {
+	if host := sandbox.Examine(); host.Problem != "" && a.settings.Sandbox.Mode == "" {
+		fmt.Fprintf(a.err, "No sandbox is possible here (%s): the demo runs its built-in agent without one.\n", host.Problem)
+		a.settings.Sandbox.Mode = sandbox.None
+		if err := os.Setenv("PASSBOOK_SANDBOX_MODE", sandbox.None); err != nil { // for the worker
+			return err
+		}
+	}
+	return a.start(ctx, def, dir, false)
 }
 
 // demoTurns is the demo of a run that changes a tree.
@@ -77,7 +91,7 @@ source project is created beside the run directory; both stay.`,
 			if err != nil {
 				return err
 			}
-			if err := a.start(cmd.Context(), def, dir, false); err != nil {
+			if err := a.startDemo(cmd.Context(), def, dir); err != nil {
 				return err
 			}
 			return a.tourTurns(dir)

@@ -19,7 +19,9 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/keyfile"
+	"github.com/passbook-run/passbook/internal/local"
 )
 
 // Listening is where a server listens.
@@ -71,7 +73,7 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base, progra
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	lock, err := mark(ctx, o.Host.Settings.StateDir, s.base, time.Now())
+	lock, err := local.MarkConsole(ctx, o.Host.Settings.StateDir, s.base, time.Now())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -193,4 +195,21 @@ func (at Listening) base(actual net.Addr, names []string) (*url.URL, error) {
 		}
 	}
 	return u, nil
+}
+
+// Link makes a login link for the running console of a state directory that was started last.
+func Link(stateDir string, now time.Time) (string, error) {
+	urls, err := local.Consoles(stateDir)
+	if err != nil {
+		return "", err
+	}
+	if len(urls) == 0 {
+		return "", invalid("make a login link: no console runs with the state directory %s; start it with: "+
+			"starter console", stateDir)
+	}
+	path, err := login.NewLink(stateDir, now)
+	if err != nil {
+		return "", err
+	}
+	return urls[len(urls)-1] + path, nil
 }

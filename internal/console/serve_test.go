@@ -190,7 +190,7 @@ func TestLinkNeedsARunningConsole(t *testing.T) {
 	require.NoError(t, endFirst())
 	none()
 
-	killed := filepath.Join(runningFolder(state), "1-a") // its record stays, and the kernel frees its lock
+	killed := filepath.Join(state, "console", "running", "1-a") // its record stays, and the kernel frees its lock
 	record, err := json.Marshal(durable.Owner{PID: 1, What: "http://127.0.0.1:8400", Since: now})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(killed, record, 0o600))

@@ -15,20 +15,19 @@ func (e *examiner) sandbox(h sandbox.Host) {
 		fmt.Sprintf("Landlock ABI %d", h.Landlock), "network namespaces " + yes(h.Isolation),
 	}
 	what := strings.Join(offers, ", ")
-	switch mode := e.Settings.Sandbox.Mode; {
-	case h.Problem == "" && !h.Isolation:
-		e.add(Warning, "sandbox", "sandbox", "", "calls can run in a sandbox, but without network: none or addresses: %s",
+	settings := e.Settings.Sandbox
+	held, err := sandbox.Decide(sandbox.Request{OfHost: settings.Mode, Offered: settings.Network}, h)
+	switch {
+	case err != nil:
+		e.add(Problem, "sandbox", "sandbox", h.Fix, "no call can start: %v (%s)", err, what)
+	case held.Mode == sandbox.None:
+		e.ok("sandbox", "sandbox", "calls run without a sandbox, as the settings say: agents may do all that you may (%s)",
 			what)
-	case h.Problem == "":
-		e.ok("sandbox", "sandbox", "calls run in mode %s by default: %s; with network open, they reach the ports of "+
-			"this host", cmp.Or(mode, sandbox.Workspace), what)
-	case mode == sandbox.None:
-		e.add(Unchecked, "sandbox", "sandbox", h.Fix, "calls run without a sandbox, as the settings say: %s (%s)",
-			h.Problem, what)
-	case mode != "":
-		e.add(Problem, "sandbox", "sandbox", h.Fix, "the settings ask for sandbox.mode %s: %s (%s)", mode, h.Problem, what)
+	case !held.Isolated():
+		e.ok("sandbox", "sandbox", "calls run in mode %s, and reach the ports of this host, as the settings say (%s)",
+			held.Mode, what)
 	default:
-		e.add(Warning, "sandbox", "sandbox", h.Fix, "calls run without a sandbox: %s (%s)", h.Problem, what)
+		e.ok("sandbox", "sandbox", "calls run in mode %s by default (%s)", held, what)
 	}
 }
 

@@ -58,7 +58,7 @@ func (o Operator) allows(p *pipeline.Plan) error {
 // lacks lists what a run of a definition lacks that the definition names: its task, agents and folder.
 func (o Operator) lacks(def Definition) pipeline.Problems {
 	folder := def.withoutFolder()
-	all := slices.Concat(def.withoutTask(), def.WithoutPrograms(o.ownPrograms()), folder)
+	all := slices.Concat(def.withoutTask(), def.WithoutPrograms(o.ownPrograms()), o.withoutSandboxHere(def), folder)
 	if folder == nil {
 		all = append(all, def.withoutScripts(o.Settings.LocalStore())...)
 	}

@@ -2,38 +2,78 @@ package operations
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// SandboxWarnings lists what a plan's calls cannot have on this host: a sandbox that was asked for, or the default.
-func SandboxWarnings(plan *pipeline.Plan, s config.Settings, host sandbox.Host) []string {
-	if host.Problem == "" {
-		return nil
-	}
-	var out []string
-	open := false
-	check := func(what string, c pipeline.Confinement) {
-		held, err := sandbox.Decide(sandbox.Request{Mode: c.Sandbox, Default: s.Sandbox.Mode, Network: c.Network}, host)
-		if err != nil {
-			out = append(out, fmt.Sprintf("%s cannot start on this host: %v", what, err))
+// hold decides what restricts a process, by the settings of a host.
+func hold(c pipeline.Confinement, s config.Sandbox, host sandbox.Host) (sandbox.Held, error) {
+	return sandbox.Decide(sandbox.Request{Mode: c.Sandbox, Network: c.Network, OfHost: s.Mode, Offered: s.Network}, host)
+}
+
+// withoutSandbox lists what no process of a plan can have on this host, each cause once: without a sandbox, no process
+// starts unless the settings say so.
+func (d Definition) withoutSandbox(s config.Sandbox, host sandbox.Host) (all pipeline.Problems) {
+	var causes []string
+	for _, p := range d.confined() {
+		if _, err := hold(p.Confinement, s, host); err != nil && !slices.Contains(causes, err.Error()) {
+			causes = append(causes, err.Error())
+			all = append(all, d.problem(p.at, "cannot start: "+err.Error()))
 		}
-		open = open || held.Why != ""
 	}
-	for _, a := range plan.Agents {
-		check("agent "+a.Name, a.Confinement)
+	return all
+}
+
+// confined is what restricts a process of a plan, and where the definition has the process.
+type confined struct {
+	pipeline.Confinement
+	at []string
+}
+
+func (d Definition) confined() (all []confined) {
+	for _, a := range d.Plan.Agents {
+		at := []string{"agent"}
+		if a.Name != "" {
+			at = []string{"agents", a.Name}
+		}
+		all = append(all, confined{a.Confinement, at})
 	}
-	for _, stage := range plan.Stages {
+	for _, stage := range d.Plan.Stages {
 		for _, step := range stage.Rounds[0].Steps {
 			if step.Kind == pipeline.KindRun {
-				check("the command of step "+step.Key, step.Confinement)
+				all = append(all, confined{step.Confinement, []string{"stages"}})
 			}
 		}
 	}
-	if open {
-		out = append(out, fmt.Sprintf("calls run without a sandbox on this host: %s; %s", host.Problem, host.Fix))
+	return all
+}
+
+// SandboxWarnings lists what the settings of this host and variables of its user open for the processes of a plan.
+func (d Definition) SandboxWarnings(s config.Sandbox, environ []string) (all []string) {
+	open, network := false, false
+	for _, p := range d.confined() {
+		held, err := hold(p.Confinement, s, sandbox.Host{Isolation: true})
+		open = open || err == nil && held.Mode == sandbox.None && p.Sandbox == ""
+		network = network || err == nil && held.Isolated() && len(held.Addresses()) > 0
 	}
-	return out
+	if open {
+		all = append(all, "calls run without a sandbox, as sandbox.mode of the settings says: they may do all that you may")
+	}
+	if named := sandbox.Named(environ); network && len(named) > 0 {
+		all = append(all, fmt.Sprintf("calls reach %s too: variables of this terminal name them",
+			strings.Join(named, ", ")))
+	}
+	return all
+}
+
+// withoutSandboxHere lists what withoutSandbox does, if this host makes the calls.
+func (o Operator) withoutSandboxHere(def Definition) pipeline.Problems {
+	if !o.Settings.LocalStore() {
+		return nil
+	}
+	return def.withoutSandbox(o.Settings.Sandbox, sandbox.Examine())
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/repo"
-	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -344,7 +343,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 	}
 	def.Warnings = append(append(def.Warnings, o.secretInputs(def)...), BudgetWarnings(def.Plan)...)
 	if o.Settings.LocalStore() {
-		def.Warnings = append(def.Warnings, SandboxWarnings(def.Plan, o.Settings, sandbox.Examine())...)
+		def.Warnings = append(def.Warnings, def.SandboxWarnings(o.Settings.Sandbox, o.Environ)...)
 	}
 	// The store comes first: a directory that was claimed for an unwritable store would be bound to it.
 	stored, err := upload(ctx, def, dir, claim.Store)

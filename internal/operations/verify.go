@@ -264,9 +264,7 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 		Prompt: filepath.Join(scratch, "input"), Stdout: filepath.Join(scratch, "stdout"),
 		Stderr: filepath.Join(scratch, "stderr"),
 	}
-	held, err := sandbox.Decide(sandbox.Request{
-		Mode: g.step.Sandbox, Default: v.settings.Sandbox.Mode, Network: g.step.Network,
-	}, v.host)
+	held, err := hold(g.step.Confinement, v.settings.Sandbox, v.host)
 	if err == nil {
 		own := BoundsOf(v.settings)
 		err = own.Allow(own.OfStep(g.step))
@@ -277,7 +275,7 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 	}
 	if held.Mode != sandbox.None {
 		cmd.Sandbox = &sandbox.Call{Held: held, Bwrap: v.host.Bwrap, Private: v.host.Private, Delivery: scratch,
-			Read: v.settings.Sandbox.Read, Write: v.settings.Sandbox.Write, Hidden: []string{v.settings.StateDir}}
+			Offered: v.settings.Sandbox.Network, Read: v.settings.Sandbox.Read, Write: v.settings.Sandbox.Write, Hidden: []string{v.settings.StateDir}}
 	}
 	return cmd
 }
@@ -289,7 +287,7 @@ func start(ctx context.Context, scratch string, cmd agent.Command) (agent.Exit, 
 		return agent.Exit{}, err
 	}
 	if cmd.Sandbox != nil {
-		cmd.Sandbox.Enter = argv
+		cmd.Sandbox.Supervisor = argv
 	}
 	p, err := supervisor.Start(argv, scratch, nil)
 	if err != nil {

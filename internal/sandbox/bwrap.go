@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
 // StatusFD is the file descriptor on which bwrap reports the sandbox's first process and the agent's exit.
@@ -18,22 +20,21 @@ const StatusFD = 3
 // Call is what runs in a sandbox.
 type Call struct {
 	Held
-	Bwrap    string
-	Path     string   // the program, absolute
-	Argv     []string // with the program's name first
-	Environ  []string
-	Delivery string // the directory of the call, absolute; the sandbox does not show it
-	Work     string // the working directory, writable
-	Objects  string // of the repository that the one in the working directory shares objects with; may be empty
-	Brief    bool   // it stores nothing: no directory is created in the home
-	Files    bool   // arguments that are absolute paths of files are visible
-	Read     []string
-	Write    []string
-	// the program that prepares the network and becomes the agent, with its arguments; for [Held.Addresses]
-	Enter   []string
-	Proxy   int      // the port of its HTTP proxy
-	Private []string // hidden below the directories of the system: see [Host]
-	Hidden  []string // directories that are not shown as a side effect: the state directory, runs
+	Bwrap      string
+	Path       string   // the program, absolute
+	Argv       []string // with the program's name first
+	Environ    []string
+	Delivery   string // the directory of the call, absolute; the sandbox does not show it
+	Work       string // the working directory, writable
+	Objects    string // of the repository that the one in the working directory shares objects with; may be empty
+	Brief      bool   // it stores nothing: no directory is created in the home
+	Files      bool   // arguments that are absolute paths of files are visible
+	Read       []string
+	Write      []string
+	Supervisor []string // the program that prepares the network and becomes the agent, with its first arguments
+	Offered    []string // addresses of the settings: their names may be of private networks
+	Private    []string // hidden below the directories of the system: see [Host]
+	Hidden     []string // directories that are not shown as a side effect: the state directory, runs
 }
 
 // Folders in the directory of the call.
@@ -71,8 +72,8 @@ func (c Call) Wrap() ([]string, error) {
 	args = append(args, "--bind", c.Work, c.Work, "--chdir", c.Work, "--setenv", "TMPDIR", "/tmp",
 		"--remount-ro", "/dev")
 	args = append(append(args, c.networkArgs()...), "--remount-ro", "/", "--")
-	if len(c.Enter) > 0 {
-		args = append(append(args, enterPath), c.Enter[1:]...)
+	if n := c.Reaches(); n != nil {
+		args = append(args, c.enter(supervisor.EnterVerb, n.Listen())...)
 	}
 	return append(append(args, c.Path), c.Argv[1:]...), nil
 }
@@ -80,7 +81,12 @@ func (c Call) Wrap() ([]string, error) {
 // enterPath is where the sandbox shows the program that prepares its network.
 const enterPath = "/run/passbook-call"
 
-// networkArgs sets the variables of proxies. The proxies of the host are out of reach.
+// enter is a command line of that program.
+func (c Call) enter(args ...string) []string {
+	return slices.Concat([]string{enterPath}, c.Supervisor[1:], args)
+}
+
+// networkArgs points programs at the proxy of an isolated call. The proxies of the host are out of reach.
 func (c Call) networkArgs() (args []string) {
 	if !c.Isolated() {
 		return nil
@@ -88,16 +94,42 @@ func (c Call) networkArgs() (args []string) {
 	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"} {
 		args = append(args, "--unsetenv", name, "--unsetenv", strings.ToLower(name))
 	}
-	if len(c.Enter) == 0 {
+	n := c.Reaches()
+	if n == nil {
 		return args
 	}
-	for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY"} {
-		proxy := fmt.Sprintf("http://127.0.0.1:%d", c.Proxy)
-		args = append(args, "--setenv", name, proxy, "--setenv", strings.ToLower(name), proxy)
+	set := func(name, value string) { args = append(args, "--setenv", name, value) }
+	const direct = "localhost,127.0.0.1,::1" // the loopback of the call, with the listed ports of the host
+	proxy := fmt.Sprintf("http://127.0.0.1:%d", n.Proxy)
+	for _, v := range [][2]string{{"HTTP_PROXY", proxy}, {"HTTPS_PROXY", proxy}, {"NO_PROXY", direct}} {
+		set(v[0], v[1])
+		set(strings.ToLower(v[0]), v[1])
 	}
-	const direct = "127.0.0.1,localhost" // listed ports of the host's loopback are there
-	args = append(args, "--setenv", "NO_PROXY", direct, "--setenv", "no_proxy", direct)
-	return append(args, "--ro-bind", c.Enter[0], enterPath)
+	set("NODE_USE_ENV_PROXY", "1") // Node.js from 22.21
+	set("JAVA_TOOL_OPTIONS", strings.TrimSpace(c.value("JAVA_TOOL_OPTIONS")+fmt.Sprintf(" -Dhttp.proxyHost=127.0.0.1 "+
+		"-Dhttp.proxyPort=%d -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=%[1]d", n.Proxy)))
+	connect := strings.Join(c.enter(supervisor.ConnectVerb, strconv.Itoa(n.Proxy), "%h", "%p"), " ")
+	set("GIT_SSH_COMMAND", cmp.Or(c.value("GIT_SSH_COMMAND"), "ssh")+" -o 'ProxyCommand="+connect+"'")
+	return append(args, "--ro-bind", c.Supervisor[0], enterPath)
+}
+
+// Reaches returns the network of an isolated call; nil: it has none, or that of the host.
+func (c Call) Reaches() *supervisor.Network {
+	addresses := c.Addresses()
+	if len(addresses) == 0 {
+		return nil
+	}
+	named := Named(c.Environ)
+	n := supervisor.NewNetwork(slices.Concat(addresses, named))
+	n.Trusted = slices.Concat(c.Offered, named)
+	n.Upstream = supervisor.Upstream{HTTP: c.either("HTTP_PROXY"), HTTPS: c.either("HTTPS_PROXY"),
+		No: c.either("NO_PROXY")}
+	return n
+}
+
+// either returns the value of a variable, whose name may be in small letters.
+func (c Call) either(name string) string {
+	return cmp.Or(c.value(strings.ToLower(name)), c.value(name))
 }
 
 func (c Call) value(name string) string {

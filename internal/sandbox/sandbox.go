@@ -6,43 +6,49 @@
 package sandbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 )
 
-// Modes. An empty mode of a definition is the default: [Workspace] where the host offers it.
+// Modes. An empty mode of a definition is that of the settings.
 const (
 	None      = "none"      // no restriction
-	Workspace = "workspace" // the call's directories, tools, build caches; network as configured
+	Workspace = "workspace" // the call's directories, tools, build caches
 	Strict    = "strict"    // the call's directories and the agent's own login; network: none unless configured
 )
 
-// Networks of a call. Anything else is a list of addresses.
+// Networks of a call. Everything else is an address: HOST, HOST:PORT, *.DOMAIN.
 const (
-	Open   = "open" // the network of the host
-	Closed = "none" // no network
+	HostNetwork = "host"     // that of the host; only its settings offer it
+	Internet    = "internet" // public addresses
+	Closed      = "none"     // no network
 )
 
-// Request is what a definition and the settings of the host ask for.
+// Request is what a definition asks for, and the settings of the host.
 type Request struct {
-	Mode    string   // of the agent or step; empty: Default
-	Default string   // of the settings; empty: Workspace where it is possible
-	Network []string // [Open], [Closed], or addresses HOST, HOST:PORT, *.DOMAIN; empty: the mode's default
+	Mode    string   // of the agent or step; empty: that of the settings
+	Network []string // of the agent or step; empty: that of the settings, and [Closed] in mode [Strict]
+
+	// of the settings; empty: [Workspace] and [Internet]
+	OfHost  string
+	Offered []string
 }
 
 // Held is what restricts a call. It is recorded with the call.
 type Held struct {
 	Mode    string   `json:"mode"`
 	Network []string `json:"network"`
-	Why     string   `json:"why,omitempty"` // why the default is not possible on this host
 }
 
 // Isolated reports whether the call has a separate network.
-func (h Held) Isolated() bool { return h.Mode != None && !slices.Equal(h.Network, []string{Open}) }
+func (h Held) Isolated() bool { return h.Mode != None && !slices.Contains(h.Network, HostNetwork) }
 
-// Addresses returns the addresses that an isolated call may reach.
+// Addresses returns what an isolated call may reach.
 func (h Held) Addresses() []string {
 	if !h.Isolated() || slices.Equal(h.Network, []string{Closed}) {
 		return nil
@@ -50,50 +56,70 @@ func (h Held) Addresses() []string {
 	return h.Network
 }
 
-// ErrImpossible means that this host does not offer a sandbox that was asked for.
+// Offered returns the network that settings offer.
+func Offered(settings []string) []string {
+	if len(settings) == 0 {
+		return []string{Internet}
+	}
+	return settings
+}
+
+// ErrImpossible means that this host does not offer the sandbox of a process.
 var ErrImpossible = errors.New("this host does not offer it")
 
-// Decide returns what restricts a call on a host with these capabilities. The default mode is [None] if the host
-// offers none; a mode or a network that was asked for and is not possible is an error.
+// Decide returns what restricts a process on a host with these capabilities. A sandbox that is not possible is an
+// error: no process runs without one unless the settings, or an operator, say so.
 func Decide(r Request, h Host) (Held, error) {
-	mode := r.Mode
-	if mode == "" {
-		mode = r.Default
-	}
-	asked := mode != "" || len(r.Network) > 0 && !slices.Equal(r.Network, []string{Open})
-	if mode == "" {
-		mode = Workspace
-	}
-	held := Held{Mode: mode, Network: r.Network}
-	if len(held.Network) == 0 {
-		held.Network = defaultNetwork(mode)
-	}
-	if mode == None {
-		if held.Network[0] != Open {
-			return Held{}, fmt.Errorf("sandbox none: network: %s needs a sandbox; write sandbox: workspace, or "+
-				"network: open", strings.Join(held.Network, ", "))
+	held := Held{Mode: cmp.Or(r.Mode, r.OfHost, Workspace), Network: r.Network}
+	if held.Mode == None {
+		if len(r.Network) > 0 {
+			return Held{}, fmt.Errorf("sandbox none: network: %s needs a sandbox; write sandbox: workspace, or leave "+
+				"network out", strings.Join(r.Network, ", "))
 		}
-		return held, nil
+		return Held{Mode: None, Network: []string{HostNetwork}}, nil
+	}
+	if len(held.Network) == 0 {
+		held.Network = Offered(r.Offered)
+		if held.Mode == Strict {
+			held.Network = []string{Closed}
+		}
 	}
 	switch {
-	case h.Problem == "" && held.Isolated() && !h.Isolation:
-		return Held{}, fmt.Errorf("sandbox %s: %w: bubblewrap cannot create network namespaces; write network: open",
-			mode, ErrImpossible)
-	case h.Problem == "":
-		return held, nil
-	case asked:
-		return Held{}, fmt.Errorf("sandbox %s: %w: %s; %s, or write sandbox: none", mode, ErrImpossible, h.Problem,
-			h.Fix)
+	case h.Problem != "":
+		return Held{}, fmt.Errorf("sandbox %s: %w: %s; %s; or, if agents may do all that you may, set sandbox.mode: none "+
+			"in the settings of this host", held.Mode, ErrImpossible, h.Problem, h.Fix)
+	case held.Isolated() && !h.Isolation:
+		return Held{}, fmt.Errorf("sandbox %s: %w: bubblewrap cannot create network namespaces; allow them, or set "+
+			"sandbox.network: host in the settings of this host", held.Mode, ErrImpossible)
 	}
-	return Held{Mode: None, Network: []string{Open}, Why: h.Problem}, nil
+	return held, nil
 }
 
-func defaultNetwork(mode string) []string {
-	if mode == Strict {
-		return []string{Closed}
+// Named returns the addresses of the services that variables of an operator name: APIs and registries.
+func Named(environ []string) (all []string) {
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		if !strings.HasSuffix(name, "_BASE_URL") && !slices.Contains(registries, name) {
+			continue
+		}
+		for _, text := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '|' || r == ' ' }) {
+			u, err := url.Parse(text)
+			if err != nil || u.Hostname() == "" {
+				continue
+			}
+			port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+			if address := net.JoinHostPort(u.Hostname(), port); port != "" && !slices.Contains(all, address) {
+				all = append(all, address)
+			}
+		}
 	}
-	return []string{Open}
+	return all
 }
+
+// registries are the variables of registries: npm, pip, uv, Go, cargo.
+var registries = []string{"npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER", "PIP_INDEX_URL",
+	"PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "GOPROXY", "GOSUMDB",
+	"CARGO_REGISTRIES_CRATES_IO_INDEX"}
 
 // String describes the restriction in a few words: "workspace, network api.example.com:443".
 func (h Held) String() string {

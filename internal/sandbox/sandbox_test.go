@@ -17,22 +17,23 @@ func TestDecide(t *testing.T) {
 		want    Held
 		err     string
 	}{
-		"default":         {Request{}, able, Held{Mode: Workspace, Network: []string{Open}}, ""},
-		"setting":         {Request{Default: Strict}, able, Held{Mode: Strict, Network: []string{Closed}}, ""},
-		"definition wins": {Request{Mode: None, Default: Strict}, able, Held{Mode: None, Network: []string{Open}}, ""},
+		"default":         {Request{}, able, Held{Mode: Workspace, Network: []string{Internet}}, ""},
+		"setting":         {Request{OfHost: Strict}, able, Held{Mode: Strict, Network: []string{Closed}}, ""},
+		"definition wins": {Request{Mode: None, OfHost: Strict}, able, Held{Mode: None, Network: []string{HostNetwork}}, ""},
 		"addresses": {Request{Network: []string{"a:1"}}, able,
 			Held{Mode: Workspace, Network: []string{"a:1"}}, ""},
-		"strict with network": {Request{Mode: Strict, Network: []string{Open}}, able,
-			Held{Mode: Strict, Network: []string{Open}}, ""},
-		"default, impossible": {Request{}, unable, Held{Mode: None, Network: []string{Open}, Why: "no bubblewrap"}, ""},
-		"none, impossible":    {Request{Mode: None}, unable, Held{Mode: None, Network: []string{Open}}, ""},
-		"asked, impossible": {Request{Mode: Workspace}, unable, Held{},
-			"no bubblewrap; install it, or write sandbox: none"},
-		"setting, impossible":  {Request{Default: Workspace}, unable, Held{}, "no bubblewrap"},
-		"network, impossible":  {Request{Network: []string{Closed}}, unable, Held{}, "no bubblewrap"},
+		"network of the settings": {Request{Offered: []string{Internet, "a:1"}}, able,
+			Held{Mode: Workspace, Network: []string{Internet, "a:1"}}, ""},
+		"strict has none":     {Request{Mode: Strict, Offered: []string{"a:1"}}, able, Held{Mode: Strict, Network: []string{Closed}}, ""},
+		"strict with network": {Request{Mode: Strict, Network: []string{Internet}}, able, Held{Mode: Strict, Network: []string{Internet}}, ""},
+		"default, impossible": {Request{}, unable, Held{}, "sandbox workspace: this host does not offer it: no bubblewrap; " +
+			"install it; or, if agents may do all that you may, set sandbox.mode: none"},
+		"none, impossible":     {Request{Mode: None}, unable, Held{Mode: None, Network: []string{HostNetwork}}, ""},
+		"setting none":         {Request{OfHost: None}, unable, Held{Mode: None, Network: []string{HostNetwork}}, ""},
 		"network needs a mode": {Request{Mode: None, Network: []string{"a:1"}}, able, Held{}, "network: a:1 needs a sandbox"},
-		"no isolation": {Request{Network: []string{Closed}}, Host{Bwrap: "/usr/bin/bwrap"}, Held{},
-			"network namespaces"},
+		"no isolation":         {Request{}, Host{Bwrap: "/usr/bin/bwrap"}, Held{}, "set sandbox.network: host"},
+		"network of the host": {Request{Offered: []string{HostNetwork}}, Host{Bwrap: "/usr/bin/bwrap"},
+			Held{Mode: Workspace, Network: []string{HostNetwork}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := Decide(row.request, row.host)
@@ -58,7 +59,7 @@ func wrapped(t *testing.T, mode string, env []string, program string, made ...st
 	work := filepath.Join(root, "scratch", "work")
 	require.NoError(t, os.MkdirAll(work, 0o700))
 	c := Call{
-		Held: Held{Mode: mode, Network: []string{Open}}, Bwrap: "bwrap", Path: filepath.Join(home, program),
+		Held: Held{Mode: mode, Network: []string{HostNetwork}}, Bwrap: "bwrap", Path: filepath.Join(home, program),
 		Argv: []string{program}, Environ: append(env, "HOME="+home, "PATH=/usr/bin:"+filepath.Join(home, "tools/bin")),
 		Delivery: filepath.Join(root, "scratch"), Work: work,
 	}
@@ -147,7 +148,7 @@ func TestBorrowedObjectsAreSeen(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(root, "work/.git/objects/info/alternates"),
 		[]byte(filepath.Join(root, "other/objects")+"\n"), 0o600))
-	args, err := Call{Held: Held{Mode: Workspace, Network: []string{Open}}, Path: "/bin/sh", Argv: []string{"sh"},
+	args, err := Call{Held: Held{Mode: Workspace, Network: []string{HostNetwork}}, Path: "/bin/sh", Argv: []string{"sh"},
 		Delivery: filepath.Join(root, "delivery"), Work: filepath.Join(root, "work"),
 		Objects: filepath.Join(root, "source/objects")}.Wrap()
 	require.NoError(t, err)
@@ -163,4 +164,11 @@ func TestSocketsOfServicesAreHidden(t *testing.T) {
 			require.False(t, within(socket, dir), "%s shows %s", dir, socket)
 		}
 	}
+}
+
+func TestNamedAddresses(t *testing.T) {
+	require.Equal(t, []string{"127.0.0.1:9000", "gateway.corp:443", "proxy.corp:80", "b.corp:8080", "[::1]:1"},
+		Named([]string{"ANTHROPIC_BASE_URL=http://127.0.0.1:9000/v1", "OPENAI_BASE_URL=https://gateway.corp/openai",
+			"GOPROXY=http://proxy.corp,http://b.corp:8080|direct", "HOME=http://home", "GEMINI_BASE_URL=none",
+			"PIP_INDEX_URL=https://user:secret@gateway.corp/simple", "X_BASE_URL=http://[::1]:1"}))
 }

@@ -26,6 +26,9 @@ func Main(args []string) int {
 	if len(args) > 1 && args[0] == EnterVerb {
 		return enter(args[1:])
 	}
+	if len(args) == 4 && args[0] == ConnectVerb {
+		return connectVerb(args[1:])
+	}
 	if len(args) != 1 || !filepath.IsAbs(args[0]) {
 		fmt.Fprintf(
 			os.Stderr, "usage: %s DIRECTORY\nThe supervisor of one call. A worker starts it; see "+

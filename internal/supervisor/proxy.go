@@ -2,11 +2,12 @@ package supervisor
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -30,7 +31,7 @@ func (n *Network) forward(listeners []*os.File) {
 		serve := n.proxy
 		if i > 0 {
 			to := net.JoinHostPort("127.0.0.1", strconv.Itoa(n.Ports[i-1]))
-			serve = func(c net.Conn) error { return connect(c, c, "tcp", to, nil) }
+			serve = func(c net.Conn) error { return connect(c, c, to, nil) }
 		}
 		go accept(l, slots, serve)
 	}
@@ -73,25 +74,70 @@ func (n *Network) proxy(c net.Conn) (err error) {
 	if err := c.SetReadDeadline(time.Time{}); err != nil {
 		return errors.Join(err, c.Close())
 	}
-	ok, literal := n.allows(r.host, r.port)
-	if !ok {
-		return refuse(c, "403 Forbidden", fmt.Sprintf("%s is not in network of the pipeline file",
-			net.JoinHostPort(r.host, strconv.Itoa(r.port))))
+	scheme := "http"
+	if r.method == connectMethod {
+		scheme = "https"
 	}
-	to, err := resolve(r.host, r.port, literal)
-	if err != nil {
+	way, err := n.route(scheme, r.host, r.port)
+	switch {
+	case errors.Is(err, errRefused):
+		return refuse(c, "403 Forbidden", err.Error())
+	case err != nil:
 		return refuse(c, "502 Bad Gateway", err.Error())
+	case way.via != nil:
+		return connect(c, in, way.via.Host, func(server net.Conn) error { return r.through(way, c, server) })
+	case r.method == connectMethod:
+		return connect(c, in, way.to, func(net.Conn) error { return established(c) })
 	}
-	if r.method == "CONNECT" {
-		return connect(c, in, "tcp", to, func(net.Conn) error {
-			_, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
-			return err
-		})
-	}
-	return connect(c, in, "tcp", to, func(server net.Conn) error {
+	return connect(c, in, way.to, func(server net.Conn) error {
 		_, err := io.WriteString(server, r.forServer())
 		return err
 	})
+}
+
+const connectMethod = "CONNECT"
+
+func established(c net.Conn) error {
+	_, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n")
+	return err
+}
+
+// through sends the request to the proxy of the host, whose answer to CONNECT it checks.
+func (r request) through(way route, c, server net.Conn) error {
+	auth := ""
+	if user := way.via.User; user != nil {
+		password, _ := user.Password()
+		auth = "Proxy-Authorization: Basic " +
+			base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)) + "\r\n"
+	}
+	if r.method != connectMethod {
+		r.path = "http://" + way.to + r.path
+		first, rest, _ := strings.Cut(r.forServer(), "\r\n")
+		_, err := io.WriteString(server, first+"\r\n"+auth+rest)
+		return err
+	}
+	if err := tunnel(server, server, way.to, auth); err != nil {
+		return err
+	}
+	return established(c)
+}
+
+// tunnel asks a proxy for a connection to a server.
+func tunnel(proxy io.Writer, answers io.Reader, to, auth string) error {
+	if _, err := fmt.Fprintf(proxy, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", to, auth); err != nil {
+		return err
+	}
+	var head []byte // read byte by byte: what follows belongs to the connection
+	for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one[0]) {
+		if _, err := io.ReadFull(answers, one); err != nil || len(head) == maxHead {
+			return fmt.Errorf("the proxy refuses %s: %q: %w", to, head, err)
+		}
+	}
+	first, _, _ := strings.Cut(string(head), "\r\n")
+	if words := strings.Split(first, " "); len(words) < 2 || words[1] != "200" {
+		return fmt.Errorf("the proxy refuses %s: %s", to, first)
+	}
+	return nil
 }
 
 // forServer returns the head for the server itself. The connection serves one request, so that the next one is checked.
@@ -128,7 +174,7 @@ func readRequest(in *bufio.Reader) (r request, err error) {
 	}
 	r.method, r.version = words[0], words[2]
 	target, usual := words[1], 0
-	if r.method != "CONNECT" {
+	if r.method != connectMethod {
 		rest, ok := strings.CutPrefix(target, "http://")
 		if !ok {
 			return r, errNoRequest
@@ -157,41 +203,6 @@ func readRequest(in *bufio.Reader) (r request, err error) {
 	}
 }
 
-// resolve returns the address of a listed host. A name never leads to this host: only a listed IP address does.
-func resolve(host string, port int, literal bool) (string, error) {
-	at := strconv.Itoa(port)
-	if literal {
-		return net.JoinHostPort(host, at), nil
-	}
-	found, err := net.LookupHost(host)
-	if err != nil {
-		return "", err
-	}
-	for _, text := range found {
-		if ip, err := netip.ParseAddr(text); err == nil && foreign(ip.Unmap().WithZone("")) {
-			return net.JoinHostPort(text, at), nil
-		}
-	}
-	return "", fmt.Errorf("%s is an address of this host or its links; list the address itself to allow it", host)
-}
-
-// foreign reports whether an address is one of another host.
-func foreign(ip netip.Addr) bool {
-	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() {
-		return false
-	}
-	own, err := net.InterfaceAddrs()
-	if err != nil {
-		return false
-	}
-	for _, a := range own {
-		if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().Unmap() == ip {
-			return false
-		}
-	}
-	return true
-}
-
 func refuse(c net.Conn, status, why string) error {
 	const head = "HTTP/1.1 %s\r\nConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s\n"
 	_, err := fmt.Fprintf(c, head, status, len(why)+1, why)
@@ -199,8 +210,8 @@ func refuse(c net.Conn, status, why string) error {
 }
 
 // connect copies between a client and a server until both have ended. from is what is read of the client.
-func connect(c net.Conn, from io.Reader, network, to string, begin func(net.Conn) error) error {
-	server, err := net.DialTimeout(network, to, connectWithin)
+func connect(c net.Conn, from io.Reader, to string, begin func(net.Conn) error) error {
+	server, err := net.DialTimeout("tcp", to, connectWithin)
 	if err != nil {
 		if begin == nil {
 			return errors.Join(err, c.Close())
@@ -209,7 +220,7 @@ func connect(c net.Conn, from io.Reader, network, to string, begin func(net.Conn
 	}
 	if begin != nil {
 		if err := begin(server); err != nil {
-			return errors.Join(err, server.Close(), c.Close())
+			return errors.Join(refuse(c, "502 Bad Gateway", err.Error()), server.Close())
 		}
 	}
 	sent := make(chan error, 1)

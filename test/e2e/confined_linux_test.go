@@ -125,7 +125,7 @@ stages:
 	require.Len(t, claims, 1, "the call was made once")
 	var claim calls.Claim
 	require.NoError(t, json.Unmarshal(read(t, claims[0]), &claim))
-	require.Equal(t, sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}}, claim.Sandbox)
+	require.Equal(t, sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Internet}}, claim.Sandbox)
 	var png []string
 	require.NoError(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		if filepath.Ext(path) == ".png" {

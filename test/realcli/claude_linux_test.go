@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -56,8 +55,8 @@ func TestClaudeEditsInSandbox(t *testing.T) {
 		Dir:         work, Prompt: filepath.Join(delivery, "prompt"), Stdout: filepath.Join(delivery, "stdout"),
 		Stderr: filepath.Join(delivery, "stderr"), Mark: delivery, Timeout: 2 * time.Minute,
 		Sandbox: &sandbox.Call{
-			Held:  sandbox.Held{Mode: sandbox.Workspace, Network: []string{strings.TrimPrefix(api.URL, "http://")}},
-			Bwrap: host.Bwrap, Delivery: delivery, Enter: []string{self, supervisor.Verb},
+			Held:  sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Internet}},
+			Bwrap: host.Bwrap, Delivery: delivery, Supervisor: []string{self, supervisor.Verb},
 		},
 	}
 	child, err := agent.Start(p, c)

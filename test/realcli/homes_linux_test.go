@@ -112,8 +112,8 @@ func (p *place) confined(host sandbox.Host, args []string, work, prompt string) 
 		Argv: append([]string{named}, args...), Env: names, Environment: env, Dir: work,
 		Prompt: filepath.Join(delivery, "prompt"), Stdout: filepath.Join(delivery, "stdout"),
 		Stderr: filepath.Join(delivery, "stderr"), Mark: delivery, Timeout: time.Minute,
-		Sandbox: &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Strict, Network: []string{sandbox.Open}},
-			Bwrap: host.Bwrap, Delivery: delivery, Read: []string{named, filepath.Dir(program[len(program)-1])}},
+		Sandbox: &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Strict, Network: []string{strings.TrimPrefix(p.api.URL, "http://")}},
+			Bwrap: host.Bwrap, Delivery: delivery, Supervisor: []string{self, supervisor.Verb}, Read: []string{named, filepath.Dir(program[len(program)-1])}},
 	}
 	child, err := agent.Start(s, c)
 	require.NoError(p.t, err)

@@ -71,8 +71,8 @@ func TestAgentsOfInitWriteFiles(t *testing.T) {
 				Env: []string{"CODEX_API_KEY", "GEMINI_API_KEY", "GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"},
 				Dir: work, Prompt: filepath.Join(delivery, "prompt"), Stdout: filepath.Join(delivery, "stdout"),
 				Stderr: filepath.Join(delivery, "stderr"), Mark: delivery, Timeout: time.Minute,
-				Sandbox: &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Open}},
-					Bwrap: host.Bwrap, Delivery: delivery, Read: []string{named, filepath.Dir(program[len(program)-1])}},
+				Sandbox: &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Internet, strings.TrimPrefix(api.URL, "http://")}},
+					Bwrap: host.Bwrap, Delivery: delivery, Supervisor: []string{self, supervisor.Verb}, Read: []string{named, filepath.Dir(program[len(program)-1])}},
 			}
 			child, err := agent.Start(p, c)
 			require.NoError(t, err)

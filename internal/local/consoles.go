@@ -1,0 +1,64 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/durable"
+)
+
+// consolesFolder has a lock for each running console. Its owner's record has the URL.
+func consolesFolder(stateDir string) string { return filepath.Join(stateDir, "console", "running") }
+
+// MarkConsole records a running console until the lock is removed or the process ends.
+func MarkConsole(ctx context.Context, stateDir, base string, now time.Time) (*durable.Lock, error) {
+	folder := consolesFolder(stateDir)
+	if err := (durable.Disk{}).Mkdir(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("record the console: %w", err)
+	}
+	name := fmt.Sprintf("%d-%s", os.Getpid(), strconv.FormatInt(now.UnixNano(), 36))
+	l, err := durable.WaitLock(ctx, filepath.Join(folder, name), durable.Self(base, now))
+	if err != nil {
+		return nil, fmt.Errorf("record the console: %w", err)
+	}
+	return l, nil
+}
+
+// Consoles returns the URLs of the running consoles, in the order of their starts. It removes the records of consoles
+// that were killed.
+func Consoles(stateDir string) (urls []string, err error) {
+	folder := consolesFolder(stateDir)
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("find the running console: %w", err)
+	}
+	var owners []durable.Owner
+	for _, e := range entries {
+		l, err := durable.TryLock(filepath.Join(folder, e.Name()), durable.Owner{})
+		var held *durable.ErrHeld
+		switch {
+		case errors.As(err, &held):
+			if held.Owner.What != "" {
+				owners = append(owners, held.Owner)
+			}
+			continue
+		case err == nil:
+			err = l.Remove()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("find the running console: %w", err)
+		}
+	}
+	slices.SortStableFunc(owners, func(a, b durable.Owner) int { return a.Since.Compare(b.Since) })
+	for _, o := range owners {
+		urls = append(urls, o.What)
+	}
+	return urls, nil
+}
