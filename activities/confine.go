@@ -43,7 +43,7 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 		return held
 	}
 	cmd.Sandbox = &sandbox.Call{
-		Held: held, Bwrap: host.Bwrap, Private: host.Private, Delivery: dir, Files: !cmd.Shell,
+		Held: held, Bwrap: host.Bwrap, Pasta: host.Pasta, Private: host.Private, Delivery: dir, Files: !cmd.Shell,
 		Supervisor: a.cfg.Supervisor, Offered: a.cfg.Sandbox.Network,
 		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: append([]string{a.cfg.StateDir, a.cfg.Scratch},
 			a.runFolder(runID)...),

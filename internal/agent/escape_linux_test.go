@@ -39,7 +39,8 @@ type escape struct {
 // hostDependent are escapes that some hosts hold without a sandbox, such as those that only root can try.
 var hostDependent = []string{"file handles", "core dumps", "memory, by files in /", "memory, by files in /dev",
 	"processes, as root", "memory", "disk", "processors", "by IPv4 in IPv6", "a setting of the kernel", "trace it",
-	"a key of the kernel", "what only root reads", "by a name of the resolver", "by its own name"}
+	"a key of the kernel", "what only root reads", "by a name of the resolver", "by its own name",
+	"change the routes"}
 
 // get asks by the proxy of the sandbox, if there is one.
 const get = "curl -sf --noproxy '' --max-time 5 "
@@ -121,6 +122,8 @@ var escapes = []class{
 		{"by IPv4 in IPv6", get + `-g "http://[::ffff:127.0.0.1]:$PORT/"`, "", "", 0},
 		{"by its own address", get + `http://$OWN:$PORT/`, "", "", 0},
 		{"by its own name", get + `http://$(hostname):$PORT/`, "", "", 0},
+		{"by its own address, without the proxy", `curl -sf --max-time 5 -x '' http://$OWN:$PORT/`, "", "", 0},
+		{"change the routes", `ip route add unreachable 198.51.100.0/24 && ip route del unreachable 198.51.100.0/24`, "", "", 0},
 		{"an abstract socket", `perl -MSocket -e 'socket(S, PF_UNIX, SOCK_STREAM, 0);
 			connect(S, pack_sockaddr_un("\0$ENV{ABSTRACT}")) or exit 1'`, "", "", 0},
 	}},
@@ -266,23 +269,32 @@ func TestEscapes(t *testing.T) {
 	if host.Problem != "" {
 		t.Skip(host.Problem)
 	}
-	for _, c := range escapes {
-		t.Run(c.name, func(t *testing.T) {
-			free := newGround(t).attempt(t, c, nil)
-			held := newGround(t).attempt(t, c, &sandbox.Call{
-				Held: sandbox.Held{Mode: sandbox.Workspace}, Bwrap: host.Bwrap, Private: host.Private,
-			})
-			for _, e := range c.escapes {
-				depends := slices.Contains(hostDependent, e.name)
-				require.True(t, depends || slices.Contains(free, e.name), "%s does nothing without a sandbox", e.name)
-				switch {
-				case e.notHeld == "" || e.since > 0 && host.Landlock >= e.since:
-					require.NotContains(t, held, e.name)
-				case !depends:
-					require.Contains(t, held, e.name, "it is held: say so")
-				}
+	for _, pasta := range []string{host.Pasta, ""} {
+		for _, c := range escapes {
+			name, way := c.name, "without pasta"
+			if pasta != "" {
+				way = "with pasta"
 			}
-		})
+			t.Run(name+"/"+way, func(t *testing.T) {
+				if pasta != "" && c.network != sandbox.Internet {
+					t.Skip("it forwards the Internet only")
+				}
+				free := newGround(t).attempt(t, c, nil)
+				held := newGround(t).attempt(t, c, &sandbox.Call{
+					Held: sandbox.Held{Mode: sandbox.Workspace}, Bwrap: host.Bwrap, Pasta: pasta, Private: host.Private,
+				})
+				for _, e := range c.escapes {
+					depends := slices.Contains(hostDependent, e.name)
+					require.True(t, depends || slices.Contains(free, e.name), "%s does nothing without a sandbox", e.name)
+					switch {
+					case e.notHeld == "" || e.since > 0 && host.Landlock >= e.since:
+						require.NotContains(t, held, e.name)
+					case !depends:
+						require.Contains(t, held, e.name, "it is held: say so")
+					}
+				}
+			})
+		}
 	}
 }
 

@@ -7,7 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -192,6 +194,34 @@ func TestSandboxedNetwork(t *testing.T) {
 			nothingLeft(t, c)
 		})
 	}
+}
+
+// TestDirectConnections: pasta gives a route to programs that know no proxy, and ends with the call.
+func TestDirectConnections(t *testing.T) {
+	c := confined(t, "cat /proc/net/route /etc/resolv.conf; id -u")
+	c.Sandbox.Network, c.Sandbox.Pasta = []string{sandbox.Internet}, sandbox.Examine().Pasta
+	if c.Sandbox.Pasta == "" {
+		t.Skip("there is no pasta")
+	}
+	child := start(t, c)
+	require.Zero(t, result(t, child).Code, read(t, c.Stderr))
+	require.Empty(t, read(t, c.Stderr))
+	require.Contains(t, read(t, c.Stdout), "\t00000000\t010012C6\t", "the default route")
+	require.Contains(t, read(t, c.Stdout), "nameserver 198.18.0.1\n")
+	raw := read(t, filepath.Join(child.p.Dir(), "pasta.pid"))
+	pid, err := strconv.Atoi(strings.TrimSpace(raw))
+	require.NoError(t, err)
+	require.ErrorIs(t, syscall.Kill(pid, 0), syscall.ESRCH, "pasta is left")
+	nothingLeft(t, c)
+}
+
+// TestFailingPasta: the call has the proxy, and its output says what it lacks.
+func TestFailingPasta(t *testing.T) {
+	c := confined(t, "echo begun")
+	c.Sandbox.Network, c.Sandbox.Pasta = []string{sandbox.Internet}, "/bin/false"
+	require.Zero(t, result(t, start(t, c)).Code)
+	require.Equal(t, "begun\n", read(t, c.Stdout))
+	require.Equal(t, "passbook-call: programs that use no proxy have no network: pasta ended: \n", read(t, c.Stderr))
 }
 
 func port(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }

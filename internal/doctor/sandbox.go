@@ -13,6 +13,7 @@ func (e *examiner) sandbox(h sandbox.Host) {
 	offers := []string{
 		"bubblewrap " + cmp.Or(h.Version, "not installed"), "user namespaces " + yes(h.Users),
 		fmt.Sprintf("Landlock ABI %d", h.Landlock), "network namespaces " + yes(h.Isolation),
+		"pasta " + yes(h.Pasta != ""),
 	}
 	what := strings.Join(offers, ", ")
 	settings := e.Settings.Sandbox

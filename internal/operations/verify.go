@@ -274,7 +274,7 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 		return cmd
 	}
 	if held.Mode != sandbox.None {
-		cmd.Sandbox = &sandbox.Call{Held: held, Bwrap: v.host.Bwrap, Private: v.host.Private, Delivery: scratch,
+		cmd.Sandbox = &sandbox.Call{Held: held, Bwrap: v.host.Bwrap, Pasta: v.host.Pasta, Private: v.host.Private, Delivery: scratch,
 			Offered: v.settings.Sandbox.Network, Read: v.settings.Sandbox.Read, Write: v.settings.Sandbox.Write, Hidden: []string{v.settings.StateDir}}
 	}
 	return cmd

@@ -31,6 +31,7 @@ type Call struct {
 	Files      bool   // arguments that are absolute paths of files are visible
 	Read       []string
 	Write      []string
+	Pasta      string   // of [Host]
 	Supervisor []string // the program that prepares the network and becomes the agent, with its first arguments
 	Offered    []string // addresses of the settings: their names may be of private networks
 	Private    []string // hidden below the directories of the system: see [Host]
@@ -71,7 +72,11 @@ func (c Call) Wrap() ([]string, error) {
 	args = append(args, b.args()...)
 	args = append(args, "--bind", c.Work, c.Work, "--chdir", c.Work, "--setenv", "TMPDIR", "/tmp",
 		"--remount-ro", "/dev")
-	args = append(append(args, c.networkArgs()...), "--remount-ro", "/", "--")
+	resolver, err := c.resolver()
+	if err != nil {
+		return nil, err
+	}
+	args = append(append(append(args, c.networkArgs()...), resolver...), "--remount-ro", "/", "--")
 	if n := c.Reaches(); n != nil {
 		args = append(args, c.enter(supervisor.EnterVerb, n.Listen())...)
 	}
@@ -113,6 +118,22 @@ func (c Call) networkArgs() (args []string) {
 	return append(args, "--ro-bind", c.Supervisor[0], enterPath)
 }
 
+// resolver names the name server of a network that pasta connects.
+func (c Call) resolver() ([]string, error) {
+	if n := c.Reaches(); n == nil || n.Pasta == "" {
+		return nil, nil
+	}
+	file := filepath.Join(c.Delivery, "resolv.conf")
+	if err := os.WriteFile(file, []byte("nameserver "+supervisor.DirectGateway+"\n"), 0o644); err != nil {
+		return nil, fmt.Errorf("create the sandbox of a call: %w", err)
+	}
+	at, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		at = "/etc/resolv.conf"
+	}
+	return []string{"--ro-bind", file, at}, nil
+}
+
 // Reaches returns the network of an isolated call; nil: it has none, or that of the host.
 func (c Call) Reaches() *supervisor.Network {
 	addresses := c.Addresses()
@@ -122,6 +143,9 @@ func (c Call) Reaches() *supervisor.Network {
 	named := Named(c.Environ)
 	n := supervisor.NewNetwork(slices.Concat(addresses, named))
 	n.Trusted = slices.Concat(c.Offered, named)
+	if slices.Contains(addresses, Internet) {
+		n.Pasta = c.Pasta
+	}
 	n.Upstream = supervisor.Upstream{HTTP: c.either("HTTP_PROXY"), HTTPS: c.either("HTTPS_PROXY"),
 		No: c.either("NO_PROXY")}
 	return n

@@ -15,6 +15,7 @@ type Host struct {
 	Users     bool   // processes without privileges can create user namespaces
 	Landlock  int    // version of the interface; 0: none
 	Isolation bool   // a separate network is possible
+	Pasta     string // path; empty: programs that know no proxy have no separate network
 
 	Private []string // what only root can read in /etc, if this process is root's
 

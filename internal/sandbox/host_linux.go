@@ -38,6 +38,7 @@ func Examine() Host {
 	if err == nil {
 		_, err := ask(h.Bwrap, append([]string{"--unshare-net"}, probe()...)...)
 		h.Isolation = err == nil
+		h.Pasta = pasta()
 		return h
 	}
 	h.Problem, h.Fix = "bubblewrap does not start: "+output, "allow unprivileged user namespaces"
@@ -95,6 +96,25 @@ func find() string {
 		}
 	}
 	return ""
+}
+
+// pasta returns the path of the program that connects a network namespace, if this user has the device that it needs,
+// and the programs that restrict it.
+func pasta() string {
+	tun, err := os.OpenFile("/dev/net/tun", os.O_RDWR, 0)
+	if err != nil || tun.Close() != nil {
+		return ""
+	}
+	for _, other := range []string{"ip", "nsenter"} {
+		if _, err := environ.LookPath(other, os.Environ()); err != nil {
+			return ""
+		}
+	}
+	path, err := environ.LookPath("pasta", os.Environ())
+	if err != nil {
+		path = ""
+	}
+	return path
 }
 
 // ask runs a program and returns its first line.

@@ -16,6 +16,9 @@ import (
 // Internet in a list of addresses stands for all public ones.
 const Internet = "internet"
 
+// DirectGateway is the gateway, and the name server, of a network that pasta connects.
+const DirectGateway = "198.18.0.1"
+
 // Network is what a call with a separate network may reach. The supervisor connects for it: it serves an HTTP proxy on
 // the sandbox's loopback, and the listed ports of the host's loopback there.
 type Network struct {
@@ -24,6 +27,7 @@ type Network struct {
 	Proxy     int      `json:"proxy"`             // port of the proxy in the sandbox
 	Ports     []int    `json:"ports"`             // of the host's loopback
 	Upstream  Upstream `json:"upstream,omitzero"`
+	Pasta     string   `json:"pasta,omitempty"` // connects programs that know no proxy; empty: they have no network
 }
 
 // Upstream are the proxies through which the operator's own programs connect, as their variables name them.

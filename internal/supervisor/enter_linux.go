@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -46,7 +47,11 @@ func handOver(ports []string) error {
 	if err := syscall.Sendmsg(networkFD, []byte{1}, syscall.UnixRights(fds...), nil, 0); err != nil {
 		return err
 	}
-	return syscall.Close(networkFD)
+	n, err := syscall.Read(networkFD, make([]byte, 1)) // when the network is ready
+	if err == nil && n == 0 {
+		err = errors.New("the supervisor has ended")
+	}
+	return errors.Join(err, syscall.Close(networkFD))
 }
 
 func listen(port int) (int, error) {
@@ -68,7 +73,12 @@ func (s *supervision) prepareNetwork() (*os.File, error) {
 		return nil, err
 	}
 	s.entered = make(chan bool, 1)
-	go func() { s.entered <- s.receive(pair[0]) }()
+	go func() {
+		s.entered <- s.receive(pair[0])
+		if s.pasta.Load() > 0 {
+			select {} // the end of the thread would end it
+		}
+	}()
 	return os.NewFile(uintptr(pair[1]), "network"), nil
 }
 
@@ -79,7 +89,8 @@ func (s *supervision) receive(socket int) bool {
 	for err == syscall.EINTR {
 		n, size, _, _, err = syscall.Recvmsg(socket, data, control, syscall.MSG_CMSG_CLOEXEC)
 	}
-	if syscall.Close(socket) != nil || err != nil || n == 0 {
+	defer func() { _ = syscall.Close(socket) }()
+	if err != nil || n == 0 {
 		return false
 	}
 	messages, err := syscall.ParseSocketControlMessage(control[:size])
@@ -95,5 +106,5 @@ func (s *supervision) receive(socket int) bool {
 		listeners = append(listeners, os.NewFile(uintptr(fd), "listener"))
 	}
 	s.call.Network.forward(listeners)
-	return true
+	return s.prepare(socket)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -88,9 +89,10 @@ type supervision struct {
 	call      Call
 	stdout    *os.File // open to the end: the agent may replace the file
 	stderr    *os.File
-	report    *os.File  // of the sandbox, likewise
-	entered   chan bool // whether the sandbox's network was prepared; nil: it has none
-	agent     int       // pid and process group
+	report    *os.File     // of the sandbox, likewise
+	entered   chan bool    // whether the sandbox's network was prepared; nil: it has none
+	pasta     atomic.Int64 // its pid; 0: it does not run
+	agent     int          // pid and process group
 	startedAt time.Time
 	reaped    bool
 	ending    bool
@@ -212,6 +214,7 @@ func (s *supervision) watch(child, asked <-chan os.Signal) {
 			s.signal(syscall.SIGKILL)
 		}
 	}
+	s.endPasta()
 	s.killRemaining(child)
 }
 

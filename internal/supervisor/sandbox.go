@@ -72,3 +72,10 @@ func (s *supervision) complaint() string {
 	text := strings.TrimSpace(string(raw[:n]))
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
+
+// endPasta ends the process that forwards packets.
+func (s *supervision) endPasta() {
+	if pid := s.pasta.Swap(0); pid > 0 {
+		_ = syscall.Kill(int(pid), syscall.SIGKILL)
+	}
+}
