@@ -133,6 +133,17 @@ func anchors(page string) []string {
 }
 
 // One list of browsers is in Go, for the pictures; the other in a script, which runs before there is anything built.
+// TestNamedTestsExist: a page names the test of a promise.
+func TestNamedTestsExist(t *testing.T) {
+	page, err := os.ReadFile("docs/security.md")
+	require.NoError(t, err)
+	named := regexp.MustCompile("`(Test[A-Za-z]+)`").FindAllStringSubmatch(string(page), -1)
+	require.NotEmpty(t, named)
+	for _, n := range named {
+		require.NoError(t, exec.Command("git", "grep", "-q", "^func "+n[1]+"(", "--", "*_test.go").Run(), n[1])
+	}
+}
+
 func TestScriptAndPicturesUseTheSameFolder(t *testing.T) {
 	_, list, ok := strings.Cut(read(t, "internal/browser/find.go"), "var knownPrograms = []string{")
 	require.True(t, ok)
