@@ -22,26 +22,26 @@ func counting(t *testing.T, play string) *harness {
 	return h
 }
 
-// spent is the summary of another program.
-func (h *harness) spent() costs.Summary {
+// spent is what another program reads since yesterday.
+func (h *harness) spent() costs.Day {
 	h.t.Helper()
-	sum := must(costs.Open(h.dir, "here", costs.Options{}).Summarize(time.Now().Add(-time.Hour), costs.ByPipeline))(h.t)
-	return sum
+	return must(costs.Open(h.dir, "here", costs.Options{Now: func() time.Time { return time.Now().Add(-24 * time.Hour) }}).
+		Today())(h.t)
 }
 
 func TestCallIsRecordedInTheLedgerOfTheHost(t *testing.T) {
 	h := counting(t, "wait")
 	done := h.begin(context.Background(), h.acts)
 	h.awaitStart(1)
-	require.Equal(t, 1, h.spent().Running.Calls, "it is reserved before it is claimed")
+	require.Equal(t, 1, h.spent().Reserved.Calls, "it is reserved before it is claimed")
 	h.letGo()
 	require.NoError(t, (<-done).err)
 	for range 2 { // a repeated delivery finds the answer
 		sum := h.spent()
-		require.Zero(t, sum.Running)
-		require.Len(t, sum.Rows, 1)
-		require.Equal(t, "small", sum.Rows[0].Name)
-		require.InDelta(t, 0.25, sum.Total.ExactUSD, 1e-9)
+		require.Zero(t, sum.Reserved)
+		require.Equal(t, 1, sum.Known.Calls)
+		require.Equal(t, run.CostExact, sum.Known.Known)
+		require.InDelta(t, 0.25, sum.Known.USD, 1e-9)
 		h.result()
 	}
 	require.Equal(t, "small", h.claims()[0].Pipeline)
@@ -59,8 +59,8 @@ func TestNextDeliverySettlesTheCallOfADeadWorker(t *testing.T) {
 	require.NoError(t, err)
 	h.leave(dead, dead, envelopeOf("From beyond.")+"\n")
 	h.result()
-	require.Zero(t, h.spent().Running)
-	require.InDelta(t, 0.25, h.spent().Total.USD, 1e-9)
+	require.Zero(t, h.spent().Reserved)
+	require.InDelta(t, 0.25, h.spent().Known.USD, 1e-9)
 }
 
 // TestUnclaimedCallIsReleased: the claim fails, and so nothing was spent.
@@ -69,8 +69,8 @@ func TestUnclaimedCallIsReleased(t *testing.T) {
 	h.acts.cfg.Supervisor = []string{filepath.Join(h.dir, "missing")}
 	_, err := h.pass(t.Context())
 	require.Error(t, err)
-	require.Zero(t, h.spent().Running)
-	require.Zero(t, h.spent().Total.Calls)
+	require.Zero(t, h.spent().Reserved)
+	require.Zero(t, h.spent().Known.Calls)
 }
 
 // TestCallOverTheBudgetOfTheDayIsNotMade: the run waits for the next day, and no agent starts.

@@ -313,7 +313,7 @@ func (h Host) nameOf(named, run string) string {
 var verbs = func() map[string]bool {
 	all := map[string]bool{}
 	for name := range strings.FieldsSeq(`amend attach budget cancel check checkpoints codec completion config
-		allow console cost-report costs decide demo diagnose diff doctor evidence fork init list logs
+		allow console cost-report decide demo diagnose diff doctor evidence fork init list logs
 		mcp plan promote quality-report rebuild remove repair-state replay report resume revert run server
 		snapshot status steer store token verify version watch worker`) {
 		all[name] = true

@@ -77,7 +77,7 @@ func TestJSONShapes(t *testing.T) {
 	dir, file := filepath.Join(home, "run"), filepath.Join(home, "corpus", "pipeline.yaml")
 	pausedRun(func(err error) { require.NoError(t, err) }, file, dir, filepath.Join(home, "state"), "11112222-3333",
 		"user-requested")
-	runless := strings.Fields("costs list config version server-status plan")
+	runless := strings.Fields("list config version server-status plan")
 	absent := map[string]any{ // what this run has nothing of
 		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},

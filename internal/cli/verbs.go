@@ -64,7 +64,6 @@ func written() []verb {
 
 		{"checkpoints", "inspect", (*app).checkpoints},
 		{"cost-report", "inspect", (*app).costReport},
-		{"costs", "inspect", (*app).costs},
 		{"diagnose", "inspect", (*app).diagnose},
 		{"diff", "inspect", (*app).diff},
 		{"evidence", "inspect", (*app).evidence},

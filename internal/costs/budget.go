@@ -21,15 +21,15 @@ func (b Budget) Set() bool { return b != Budget{} }
 
 // Day is what the calls of a day in the ledger's time zone use.
 type Day struct {
-	From  time.Time `json:"from"`
-	Until time.Time `json:"until"` // the next midnight
-	Zone  string    `json:"time_zone"`
+	From, Until time.Time // until the next midnight
+	Zone        string
 
-	USD      float64 `json:"usd"` // settled; an unknown cost counts as what was reserved for it
-	Tokens   int64   `json:"tokens"`
-	Calls    int     `json:"calls"`
-	Reserved Budget  `json:"reserved"` // by calls that are not settled
-	Unknown  int     `json:"unknown_calls"`
+	USD      float64 // settled; an unknown cost counts as what was reserved for it
+	Tokens   int64
+	Calls    int
+	Reserved Budget     // by calls that are not settled
+	Unknown  int        // calls
+	Known    run.Totals // an unknown cost counts as what is known of it
 }
 
 // Left returns what the budget leaves beside what is settled and reserved.
@@ -122,13 +122,13 @@ func (d *Day) add(r *record) {
 	}
 	usd, tokens, unknown := 0.0, int64(0), 0
 	for _, s := range r.spends() {
-		usd, tokens, d.Calls = run.Cents(usd+s.USD), tokens+s.Tokens.Sum(), d.Calls+1
-		unknown += s.UnknownCalls()
+		d.Known.Add(s)
+		usd, tokens, unknown = run.Cents(usd+s.USD), tokens+s.Tokens.Sum(), unknown+s.UnknownCalls()
 	}
 	if unknown > 0 { // no less than what was reserved
 		usd, tokens = max(usd, r.USD), max(tokens, r.Tokens)
 	}
-	d.USD, d.Tokens, d.Unknown = run.Cents(d.USD+usd), d.Tokens+tokens, max(0, d.Unknown+unknown)
+	d.USD, d.Tokens, d.Calls, d.Unknown = run.Cents(d.USD+usd), d.Tokens+tokens, d.Known.Calls, d.Known.Unknown
 }
 
 // meanOf is how long settled calls count in the mean of their role.

@@ -45,9 +45,9 @@ func TestDamagedFileIsRestored(t *testing.T) {
 			require.NoError(t, os.WriteFile(h.file(), hurt, 0o600))
 
 			reader := h.program()
-			sum, err := reader.Summarize(h.now.Add(-time.Hour), ByDay)
+			found, err := reader.Damages(h.now.Add(-time.Hour))
 			require.NoError(t, err)
-			require.Equal(t, []Damage{{Day: "2026-11-25", File: h.file(), Lines: row.lines, Open: true}}, sum.Damage)
+			require.Equal(t, []Damage{{Day: "2026-11-25", File: h.file(), Lines: row.lines, Open: true}}, found)
 			same, err := os.ReadFile(h.file())
 			require.NoError(t, err)
 			require.Equal(t, hurt, same, "reading changes nothing")
@@ -56,10 +56,8 @@ func TestDamagedFileIsRestored(t *testing.T) {
 			require.NotNil(t, h.reserve("r/3", Budget{USD: 6.9}), "5.00 are used, and the mean is 2.50")
 			require.Nil(t, h.reserve("r/3", Budget{USD: 7.6}))
 			require.InDelta(t, 5, h.used().USD, 1e-9)
-			sum, err = h.program().Summarize(h.now.Add(-time.Hour), ByDay)
-			require.NoError(t, err)
 			kept := filepath.Join(h.dir, folder, damaged, "2026-11-25.1"+suffix)
-			require.Equal(t, []Damage{{Day: "2026-11-25", File: kept, Lines: row.lines, Restored: row.restored}}, sum.Damage)
+			require.Equal(t, []Damage{{Day: "2026-11-25", File: kept, Lines: row.lines, Restored: row.restored}}, h.damages())
 			same, err = os.ReadFile(kept)
 			require.NoError(t, err)
 			require.Equal(t, hurt, same)
@@ -91,16 +89,14 @@ func TestInterruptedWriteLosesNothing(t *testing.T) {
 	require.NoError(t, os.WriteFile(h.file(), append(data, `{"n":3,"at":"20`...), 0o600))
 	for _, l := range []*Ledger{h.Ledger, h.program()} {
 		h.Ledger = l
-		sum, err := l.Summarize(h.now.Add(-time.Hour), ByDay)
+		found, err := l.Damages(h.now.Add(-time.Hour))
 		require.NoError(t, err)
-		require.Empty(t, sum.Damage)
-		require.InDelta(t, 2, sum.Total.USD, 1e-9)
+		require.Empty(t, found)
+		require.InDelta(t, 2, h.used().USD, 1e-9)
 	}
 	require.Nil(t, h.reserve("r/2", Budget{USD: 9}))
-	sum, err := h.program().Summarize(h.now.Add(-time.Hour), ByDay)
-	require.NoError(t, err)
-	require.Empty(t, sum.Damage)
-	require.Equal(t, 1, sum.Running.Calls)
+	require.Empty(t, h.damages())
+	require.Equal(t, 1, h.since(h.now.Add(-time.Hour)).Reserved.Calls)
 }
 
 func TestNewerFileIsRefused(t *testing.T) {

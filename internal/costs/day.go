@@ -77,6 +77,28 @@ func (l *Ledger) reload(d *day, name string, f *os.File, info fs.FileInfo) (*day
 
 func newDay(name string) *day { return &day{name: name, byKey: map[key]*record{}} }
 
+// Damages returns the damage of the files since a time.
+func (l *Ledger) Damages(since time.Time) ([]Damage, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names, err := l.names(since)
+	if err != nil {
+		return nil, err
+	}
+	var out []Damage
+	for _, name := range names {
+		d, err := l.load(name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d.damage...)
+		if d.damaged() {
+			out = append(out, Damage{Day: name, File: l.path(name), Lines: d.lost, Open: true})
+		}
+	}
+	return out, nil
+}
+
 // damaged reports whether lines of the file are lost.
 func (d *day) damaged() bool { return d.lost > 0 || d.short }
 

@@ -86,9 +86,9 @@ func (h *host) lines() []string {
 
 func (h *host) damages() []Damage {
 	h.t.Helper()
-	sum, err := h.program().Summarize(h.now.Add(-time.Hour), ByDay)
+	found, err := h.program().Damages(h.now.Add(-time.Hour))
 	require.NoError(h.t, err)
-	return sum.Damage
+	return found
 }
 
 // paid reserves, claims, answers and settles a call.
@@ -196,10 +196,12 @@ func TestShrunkFileIsDamaged(t *testing.T) {
 		h.answer("r/1", 1, exact(2))
 		h.settled("r/1")
 		require.NoError(t, hurt(h))
-		sum, err := h.Summarize(h.now.Add(-time.Hour), ByDay)
+		found, err := h.Damages(h.now.Add(-time.Hour))
 		require.NoError(t, err)
-		require.InDelta(t, 2, sum.Total.USD, 1e-9, name)
-		require.Equal(t, []Damage{{Day: "2026-11-25", File: h.file(), Open: true}}, sum.Damage, name)
+		day, err := h.Today()
+		require.NoError(t, err)
+		require.InDelta(t, 2, day.USD, 1e-9, name)
+		require.Equal(t, []Damage{{Day: "2026-11-25", File: h.file(), Open: true}}, found, name)
 		require.Nil(t, h.reserve("r/2", Budget{}))
 		require.Equal(t, 2.0, h.used().USD, name)
 		require.Equal(t, 1, h.used().Reserved.Calls, name)
@@ -213,13 +215,13 @@ func TestShrunkFileIsDamaged(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(h.file(), nil, 0o600))
 	other := h.program()
-	sum, err := other.Summarize(h.now.Add(-time.Hour), ByDay)
+	found, err := other.Damages(h.now.Add(-time.Hour))
 	require.NoError(t, err)
-	require.Len(t, sum.Damage, 1, "a file is created with its first line")
+	require.Len(t, found, 1, "a file is created with its first line")
 	require.NoError(t, os.Remove(h.file()))
-	sum, err = other.Summarize(h.now.Add(-time.Hour), ByDay)
+	found, err = other.Damages(h.now.Add(-time.Hour))
 	require.NoError(t, err)
-	require.Empty(t, sum.Damage, "it had nothing")
+	require.Empty(t, found, "it had nothing")
 	require.NoError(t, os.Mkdir(h.file(), 0o700))
 	_, err = other.Today()
 	require.EqualError(t, err, "read the ledger of costs "+h.file()+": it is not a regular file; move it away")

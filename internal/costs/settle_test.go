@@ -70,9 +70,8 @@ func TestTwoWorkersReserveOneDelivery(t *testing.T) {
 	h.claim("r/1", 1, false)
 	require.NoError(t, h.of("r/1").End(t.Context(), 1, calls.End{Spend: &run.Spend{Known: run.CostUnknown}}))
 	h.settled("r/1")
-	sum, err := h.program().Summarize(h.now.Add(-time.Hour), ByPipeline)
-	require.NoError(t, err)
-	require.Equal(t, []int{1, 0}, []int{sum.Total.UnknownCalls, sum.Running.Calls})
+	require.Equal(t, 1, h.used().Unknown)
+	require.Zero(t, h.used().Reserved.Calls)
 }
 
 // TestSettleLooksAtOneCall, however long ago it was reserved, and at each part of its costs once.
@@ -88,11 +87,10 @@ func TestSettleLooksAtOneCall(t *testing.T) {
 	reserved := h.now
 	h.now = h.now.Add(30 * 24 * time.Hour)
 	h.settled("r/1")
-	sum, err := h.program().Summarize(reserved.Add(-time.Hour), ByPipeline)
-	require.NoError(t, err)
-	require.Equal(t, 2.0, sum.Total.USD)
-	require.Equal(t, 2, sum.Total.Calls)
-	require.Equal(t, 1, sum.Running.Calls)
+	sum := h.since(reserved.Add(-time.Hour))
+	require.Equal(t, 2.0, sum.USD)
+	require.Equal(t, 2, sum.Calls)
+	require.Equal(t, 1, sum.Reserved.Calls)
 	lines := h.lines()
 	require.Len(t, lines, 4)
 	for i, line := range lines {
@@ -102,10 +100,10 @@ func TestSettleLooksAtOneCall(t *testing.T) {
 	}
 	again := strings.Replace(lines[3], `"n":4`, `"n":5`, 1)
 	require.NoError(t, os.WriteFile(h.file(), []byte(strings.Join(lines, "")+again), 0o600))
-	sum, err = h.program().Summarize(reserved.Add(-time.Hour), ByPipeline)
+	require.Equal(t, 2.0, h.since(reserved.Add(-time.Hour)).USD, "the same part twice")
+	found, err := h.program().Damages(reserved.Add(-time.Hour))
 	require.NoError(t, err)
-	require.Equal(t, 2.0, sum.Total.USD, "the same part twice")
-	require.Equal(t, 0, len(sum.Damage), "the same part twice")
+	require.Empty(t, found, "the same part twice")
 }
 
 // TestCallOfLostSupervisorIsLost: a call whose supervisor is gone is lost, unless its worker is storing the answer.
@@ -138,10 +136,7 @@ func TestCallOfLostSupervisorIsLost(t *testing.T) {
 		}
 		h.settled("r/1")
 		require.Equal(t, map[bool]int{true: 1}[row.open], h.used().Reserved.Calls, name)
-		sum, err := h.program().Summarize(h.now.Add(-time.Hour), ByDay)
-		require.NoError(t, err)
-		require.Equal(t, []int{map[bool]int{false: 1}[row.open], 0}, []int{sum.Total.UnknownCalls, sum.Total.AtLeastCalls},
-			name)
+		require.Equal(t, map[bool]int{false: 1}[row.open], h.used().Unknown, name)
 	}
 }
 
@@ -332,32 +327,4 @@ func TestDamageOfTheDayBefore(t *testing.T) {
 	day, err := h.Today()
 	require.NoError(t, err)
 	require.InDelta(t, 2, day.USD, 1e-9)
-}
-
-// TestSummaryOfReservations sums what runs, and orders lines by their whole cost.
-func TestSummaryOfReservations(t *testing.T) {
-	h := newHost(t)
-	h.paid("r/1", exact(2))
-	h.paid("r/2", run.Spend{USD: 3, Known: run.CostAtLeast, Model: "n"})
-	for _, id := range []string{"r/3", "r/4"} {
-		_, _, err := h.Reserve(t.Context(), h.call(id), Terms{PerDay: Budget{USD: 90}})
-		require.NoError(t, err)
-		h.claim(id, 1, true)
-	}
-	sum, err := h.Summarize(h.now.Add(-time.Hour), ByModel)
-	require.NoError(t, err)
-	require.Equal(t, Running{Calls: 2, USD: 4, Tokens: 20}, sum.Running)
-	require.Equal(t, []string{"n", "m"}, []string{sum.Rows[0].Name, sum.Rows[1].Name})
-
-	var l Line
-	for _, s := range []run.Spend{{Known: run.CostUnknown}, {USD: 2, Known: run.CostAtLeast}} {
-		l.add(s)
-	}
-	require.Equal(t, []int{1, 1}, []int{l.AtLeastCalls, l.UnknownCalls})
-	l.add(run.Spend{USD: 3, Known: run.CostAtLeast})
-	require.Equal(t, 2, l.AtLeastCalls)
-	require.Equal(t, 1, l.UnknownCalls)
-	require.Equal(t, 5.0, l.AtLeastUSD)
-	l.add(run.Spend{USD: 1, Known: run.CostExact, Covers: 3})
-	require.Equal(t, []int{0, 0}, []int{l.AtLeastCalls, l.UnknownCalls}, "the costs of all calls are known now")
 }

@@ -17,7 +17,7 @@ func (e *examiner) costs() {
 		return // the disks report it
 	}
 	l, b := costs.Open(e.Settings.StateDir, host, costs.Options{}), costs.Budget(e.Settings.PerDay)
-	sum, err := l.Summarize(time.Now().Add(-recent), costs.ByDay)
+	damages, err := l.Damages(time.Now().Add(-recent))
 	var day costs.Day
 	if err == nil {
 		day, err = l.Today()
@@ -27,8 +27,8 @@ func (e *examiner) costs() {
 			err)
 		return
 	}
-	for _, d := range sum.Damage {
-		e.add(Warning, area, "ledger", e.typed("costs"), "%s", d.Text())
+	for _, d := range damages {
+		e.add(Warning, area, "ledger", "", "%s", d.Text())
 	}
 	if !b.Set() {
 		return
