@@ -9,24 +9,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/connect"
 )
 
 // configReport is `config --json`.
 type configReport struct {
-	File       string           `json:"settings_file"`
-	There      bool             `json:"settings_file_exists"`
-	Settings   []config.Setting `json:"settings"`
-	Connection []config.Setting `json:"connection"` // to Temporal
+	File     string           `json:"settings_file"`
+	There    bool             `json:"settings_file_exists"`
+	Settings []config.Setting `json:"settings"`
 }
 
 func (a *app) config() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Show every setting with its value and source", Args: cobra.NoArgs,
-		Long: `Print every setting of Passbook and of the connection to Temporal with its value and source. A flag (--calls
-8) overrides a variable (PASSBOOK_CALLS=8), which overrides the settings file (calls: 8), which overrides the default.
-The connection is configured like the temporal CLI: TEMPORAL_* variables override a profile in temporal.toml. Secrets
-are masked. No server is needed.`,
+		Long: `Print every setting with its value and source. A flag (--calls 8) overrides a variable (PASSBOOK_CALLS=8),
+which overrides the settings file (calls: 8), which overrides the default. Secrets are masked. No server is needed.
+
+The connection to Temporal is configured like the temporal CLI: TEMPORAL_* variables override a profile in
+temporal.toml, which temporal config get prints. starter doctor names the server that is reached.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -48,13 +47,8 @@ func explainConfig(cmd *cobra.Command) (configReport, error) {
 	r.File, _ = config.File(cmd.Flags())
 	_, missing := os.Stat(r.File)
 	r.There = missing == nil
-	if r.Settings, err = config.Explain(cmd.Flags()); err != nil {
-		return r, err
-	}
-	if r.Connection, err = connect.Explain(); err != nil {
-		return r, fmt.Errorf("connection to Temporal: %w", err)
-	}
-	return r, nil
+	r.Settings, err = config.Explain(cmd.Flags())
+	return r, err
 }
 
 func (a *app) printConfig(r configReport) error {
@@ -64,15 +58,9 @@ func (a *app) printConfig(r configReport) error {
 	}
 	fmt.Fprintf(a.out, "Settings file: %s (%s)\n\n", r.File, there)
 	w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	for _, part := range []struct {
-		title string
-		rows  []config.Setting
-	}{{"SETTING", r.Settings}, {"CONNECTION", r.Connection}} {
-		fmt.Fprintf(w, "%s\tVALUE\tFROM\n", part.title)
-		for _, s := range part.rows {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, cmp.Or(s.Value, "-"), cmp.Or(s.From, s.Source))
-		}
-		fmt.Fprintln(w)
+	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
+	for _, s := range r.Settings {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Name, cmp.Or(s.Value, "-"), cmp.Or(s.From, s.Source))
 	}
 	return w.Flush()
 }

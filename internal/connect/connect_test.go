@@ -136,7 +136,7 @@ func TestDialReportsTheStageThatFails(t *testing.T) {
 		{"no port", "localhost", nil, connect.StageAddress, []string{`"localhost" is not an address`, "HOST:PORT"},
 			"no answer from Temporal at localhost"},
 		{"no such name", "missing.invalid:7233", nil, connect.StageAddress,
-			[]string{"the name missing.invalid does not resolve", "starter config"},
+			[]string{"the name missing.invalid does not resolve", "TEMPORAL_ADDRESS"},
 			"no answer from Temporal at missing.invalid:7233"},
 		{
 			"closed port", closed.Addr().String(), nil, connect.StageListen,

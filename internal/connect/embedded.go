@@ -36,7 +36,7 @@ func configured(stateDir, address string) (Connection, error) {
 
 // isEmbedded reports whether a profile names the recorded server: by its address while it runs, or by its certificates,
 // which no other server accepts, at any port of this machine: a restarted server may have moved to another one.
-func isEmbedded(p profile, last local.Server) bool {
+func isEmbedded(p envconfig.ClientConfigProfile, last local.Server) bool {
 	if last.Address == "" {
 		return false
 	}

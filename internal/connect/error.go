@@ -66,7 +66,7 @@ func (c Connection) explain(ctx context.Context, err error) error {
 		return c.fail(StageNamespace, err, "Create it with `"+create+"`, or set TEMPORAL_NAMESPACE to another one",
 			"the Temporal server at %s has no namespace %s", addr, ns)
 	case code == codes.PermissionDenied || code == codes.Unauthenticated:
-		fix := "Check TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_NAMESPACE with `starter config`"
+		fix := "Check TEMPORAL_API_KEY, TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_NAMESPACE, or the profile in temporal.toml"
 		if !c.Explicit {
 			fix = c.remedy()
 		}
@@ -100,6 +100,10 @@ func (c Connection) remedy() string {
 	return "Restart the embedded server: `starter server stop`, then `starter server start`; " +
 		"`starter doctor` checks more"
 }
+
+// UseServer lets the temporal CLI and tctl of a terminal reach the embedded server. program is the starter.
+// With a server in TEMPORAL_ADDRESS or in a profile it changes nothing.
+func UseServer(program string) string { return `eval "$(` + program + ` server env)"` }
 
 // codeOf returns the gRPC code in an error of the SDK.
 func codeOf(err error) codes.Code {

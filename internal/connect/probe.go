@@ -61,7 +61,7 @@ func (c Connection) resolve(ctx context.Context, host string) *Error {
 	defer cancel()
 	if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
 		return c.fail(StageAddress, err,
-			"Check TEMPORAL_ADDRESS with `starter config`, and the network of this machine",
+			"Check TEMPORAL_ADDRESS, the profile in temporal.toml, and the network of this machine",
 			"the name %s does not resolve (%s)", host, cause(err))
 	}
 	return nil
