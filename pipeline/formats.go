@@ -14,8 +14,6 @@ import (
 // Scripted is the first word of an agent's command that selects the built-in offline agent.
 const Scripted = "scripted"
 
-const maxName = 64
-
 // nameShape is the syntax of everything that becomes part of a file name or an ID.
 var nameShape = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
 

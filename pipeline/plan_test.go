@@ -164,21 +164,32 @@ func TestWordsOfConditions(t *testing.T) {
 	}
 }
 
-func TestEditDistance(t *testing.T) {
-	for _, row := range []struct {
-		a, b string
-		want int
-	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"kitten", "sitting", 3}, {"flaw", "lawn", 2},
-		{"same", "same", 0},
-		{strings.Repeat("a", 64), strings.Repeat("a", 63), 1}, {strings.Repeat("a", 65), "a", 66}, {"a",
-			strings.Repeat("a", 64), 63}, {"a", strings.Repeat("a", 65), 66},
-	} {
-		require.Equal(t, row.want, editDistance(row.a, row.b), "%s %s", row.a, row.b)
-	}
+func TestSuggest(t *testing.T) {
 	require.Equal(t, `did you mean "role"?`, suggest("rolle", []string{"other", "role"}))
 	require.Equal(t, "write one of: a, b", suggest("something", []string{"a", "b"}))
 	require.Equal(t, "there is none to choose from", suggest("x", nil))
+}
+
+func TestNearestSuggestsSimilarWords(t *testing.T) {
+	statuses := []string{"running", "paused", "done", "halted", "failed", "interrupted"}
+	for word, want := range map[string][]string{
+		"runing": {"running"}, "paues": {"paused"}, "dnoe": {"done"}, "DONE": {"done"}, "inter": {"interrupted"},
+		"haltde": {"halted"}, "zzz": nil, "x": nil, "": nil,
+	} {
+		require.Equal(t, want, Nearest(word, statuses), word)
+	}
+	require.Equal(t, []string{"aa", "ab", "ac"}, Nearest("a", []string{"aa", "ab", "ac", "ad"}), "at most three")
+}
+
+func TestSlipsCountsTypingErrors(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"kitten", "sitting", 3},
+		{"größe", "grösse", 2}, {strings.Repeat("a", 1<<20), "a", 1<<20 - 1}} {
+		require.Equal(t, row.want, slips(row.a, row.b), "%s", row.b)
+		require.Equal(t, row.want, slips(row.b, row.a), "%s", row.b)
+	}
 }
 
 func TestDescriptions(t *testing.T) {

@@ -63,7 +63,7 @@ func TestParseReadsWhatConcernsPeople(t *testing.T) {
 func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 	for name, c := range map[string]struct{ old, new, want string }{
 		"no such kind": {"agent:", "kind: plan\nagent:",
-			`x.yaml:2: kind is "plan"; write one of: planning, research`},
+			`x.yaml:2: kind is "plan"; did you mean "planning"?`},
 		"a branch without its commit": {"to: checkout", "to: branch",
 			`x.yaml:5: delivery.commit goes with to: checkout; a branch always gets a commit`},
 		"a path outside": {"[src]", "[../src]",
@@ -75,7 +75,7 @@ func TestParseRefusesQuestionsAndDeliveriesThatMakeNoSense(t *testing.T) {
 		"a key for a command": {"env: [DISPLAY]", "secret_env: KEY",
 			`x.yaml:18: notify.secret_env goes with webhook; leave it out`},
 		"an unknown effect": {"if_failing: ask}\n      - {run: make test", "effect: extern}\n      - {run: make test",
-			`x.yaml:12: stage "work" step 1.effect is "extern"; write one of: none, read, write, external_action`},
+			`x.yaml:12: stage "work" step 1.effect is "extern"; did you mean "external_action"?`},
 		"the effect of a question": {"ask: Really?", "{ask: 'Really?', effect: none}",
 			`x.yaml:16: stage "work" step 5: effect does not go with ask; leave it out`},
 		"a gate of a question": {"ask: Really?", "{ask: 'Really?', if_failing: ask}",

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,65 +13,13 @@ import (
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// nearest returns at most three words that a mistyped one may mean: words that it begins, or the nearest of those with
-// at most two typing errors; one for a short word.
-func nearest(word string, words []string) []string {
-	type near struct {
-		word  string
-		slips int
-	}
-	var found []near
-	low := strings.ToLower(word)
-	for _, w := range words {
-		n := slips(low, strings.ToLower(w))
-		if len(low) > 1 && strings.HasPrefix(strings.ToLower(w), low) {
-			n = 1
-		}
-		if n <= min(2, len(low)/3+1) {
-			found = append(found, near{w, n})
-		}
-	}
-	slices.SortStableFunc(found, func(x, y near) int { return x.slips - y.slips })
-	var out []string
-	for _, f := range found[:min(3, len(found))] {
-		if f.slips == found[0].slips {
-			out = append(out, f.word)
-		}
-	}
-	return out
-}
-
-// slips returns the number of inserted, missing, replaced or swapped letters between two words.
-func slips(a, b string) int {
-	x, y := []rune(a), []rune(b)
-	before, last := make([]int, len(y)+1), make([]int, len(y)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(x); i++ {
-		row := make([]int, len(y)+1)
-		row[0] = i
-		for j := 1; j <= len(y); j++ {
-			cost := 1
-			if x[i-1] == y[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last = last, row
-	}
-	return last[len(y)]
-}
-
 // didYouMean suggests the nearest words; empty if there are none.
 func didYouMean(word string, words []string) string {
-	near := nearest(word, words)
+	near := pipeline.Nearest(word, words)
 	if len(near) == 0 {
 		return ""
 	}
@@ -93,7 +40,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 	}
 	cmd.Flags().VisitAll(collect)
 	cmd.InheritedFlags().VisitAll(collect)
-	near := nearest(unknown.GetSpecifiedName(), names)
+	near := pipeline.Nearest(unknown.GetSpecifiedName(), names)
 	for i, n := range near {
 		near[i] = "--" + n
 	}
