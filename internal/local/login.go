@@ -19,30 +19,14 @@ import (
 // LinkLife is how long a one-time link of the Web UI can be opened.
 const LinkLife = 12 * time.Hour
 
-const linksDir = "links"
-
 // LoginLink returns a link to a page of the Web UI that logs a browser in, once. A server without a login gets a plain
 // link.
 func (s Server) LoginLink(page string) (string, error) {
 	if s.Login == "" {
 		return s.UI + page, nil
 	}
-	dir := filepath.Join(s.Login, linksDir)
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
-		return "", fmt.Errorf("make a link to the Web UI: %w", err)
-	}
-	if err := forgetExpired(dir, time.Now()); err != nil {
-		return "", fmt.Errorf("make a link to the Web UI: %w", err)
-	}
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return "", fmt.Errorf("make a link to the Web UI: %w", err)
-	}
-	token := hex.EncodeToString(secret)
-	sum := sha256.Sum256([]byte(token))
-	until := time.Now().Add(LinkLife).UTC().Format(time.RFC3339) + "\n"
-	path := filepath.Join(dir, hex.EncodeToString(sum[:]))
-	if err := (durable.Disk{}).WriteFile(path, []byte(until), 0o600); err != nil {
+	token, err := NewLink(filepath.Join(s.Login, "links"), time.Now(), LinkLife)
+	if err != nil {
 		return "", fmt.Errorf("make a link to the Web UI: %w", err)
 	}
 	q := url.Values{"token": {token}}
@@ -50,6 +34,21 @@ func (s Server) LoginLink(page string) (string, error) {
 		q.Set("next", page)
 	}
 	return s.UI + "/login?" + q.Encode(), nil
+}
+
+// NewLink makes a one-time link in a folder: a file that only the owner writes, named by the SHA-256 of the secret, with
+// the time of expiry. It removes links that can no longer be opened.
+func NewLink(dir string, now time.Time, life time.Duration) (secret string, err error) {
+	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := forgetExpired(dir, now); err != nil {
+		return "", err
+	}
+	secret = rand.Text()
+	sum := sha256.Sum256([]byte(secret))
+	until := now.Add(life).UTC().Format(time.RFC3339) + "\n"
+	return secret, durable.Disk{}.WriteFile(filepath.Join(dir, hex.EncodeToString(sum[:])), []byte(until), 0o600)
 }
 
 // forgetExpired removes links that can no longer be opened.

@@ -7,7 +7,6 @@
 package login
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/local"
 )
 
 const (
@@ -53,44 +52,11 @@ func Open(stateDir, port string, secure bool) *Sessions {
 
 // NewLink makes a link of a state directory: the path and query to open at a console.
 func NewLink(stateDir string, now time.Time) (string, error) {
-	path, err := newLink(stateDir, now)
+	secret, err := local.NewLink(filepath.Join(stateDir, "console", "links"), now, LinkLife)
 	if err != nil {
 		return "", fmt.Errorf("make a login link: %w", err)
 	}
-	return path, nil
-}
-
-func newLink(stateDir string, now time.Time) (string, error) {
-	text, folder := rand.Text(), filepath.Join(stateDir, "console", "links")
-	if err := (durable.Disk{}).Mkdir(folder, 0o700); err != nil {
-		return "", err
-	}
-	if err := expire(folder, now); err != nil {
-		return "", err
-	}
-	until := now.Add(LinkLife).UTC().Format(time.RFC3339)
-	err := durable.Disk{}.WriteFile(filepath.Join(folder, digest(text)), []byte(until+"\n"), 0o600)
-	return "/login?key=" + text, err
-}
-
-// expire removes the links that were not used in time.
-func expire(folder string, now time.Time) error {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		file := filepath.Join(folder, e.Name())
-		text, err := os.ReadFile(file)
-		if until, bad := time.Parse(time.RFC3339, strings.TrimSpace(string(text))); err != nil || bad != nil ||
-			now.Before(until) {
-			continue
-		}
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
+	return "/login?key=" + secret, nil
 }
 
 // Use removes the file of a link. Only one caller succeeds.
