@@ -78,7 +78,7 @@ func (s *Server) unlessRevoked(r *http.Request) (context.Context, func()) {
 const recheck = time.Second
 
 // who identifies a request by its token, or else by the session of its browser.
-func (s *Server) who(r *http.Request) (id access.Identity, session login.Current, ok bool, err error) {
+func (s *Server) who(r *http.Request) (id access.Identity, session login.Session, ok bool, err error) {
 	if sent := r.Header.Values("Authorization"); len(sent) > 0 {
 		scheme, text, _ := strings.Cut(sent[0], " ")
 		if len(sent) > 1 || !strings.EqualFold(scheme, "Bearer") {
@@ -93,9 +93,9 @@ func (s *Server) who(r *http.Request) (id access.Identity, session login.Current
 
 // session returns the session of a browser. Every port of this machine gets the cookies of 127.0.0.1 and localhost, so
 // only requests under another name have one.
-func (s *Server) session(r *http.Request) (login.Current, bool) {
+func (s *Server) session(r *http.Request) (login.Session, bool) {
 	if everywhere(r.Host) {
-		return login.Current{}, false
+		return login.Session{}, false
 	}
 	return s.logins.Session(r)
 }
@@ -179,7 +179,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 			"console link</code> for a new one."})
 		return
 	case ok:
-		http.SetCookie(w, s.logins.NewSession(r))
+		http.SetCookie(w, s.logins.NewSession())
 	}
 	// A redirect would still count as a request of the page with the link, and get no strict cookie.
 	page(w, http.StatusOK, small{Title: "Logged in", Next: "/"})
@@ -187,8 +187,8 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 
 // logout ends the session of a browser.
 func (s *Server) logout(w http.ResponseWriter, r *http.Request) {
-	if _, err := s.logins.Revoke(access.Session(r.Context())); err != nil {
-		refuseTo(w, r, newProblem(api.CodeNotFound, err.Error()))
+	if !s.logins.End(access.Session(r.Context())) {
+		refuseTo(w, r, newProblem(api.CodeNotFound, "log out: the request has no session"))
 		return
 	}
 	http.SetCookie(w, s.logins.Ended())

@@ -29,9 +29,9 @@ import (
 // Options configure a server.
 type Options struct {
 	Host  api.Host
-	User  string                                       // who opens login links
-	Pages func(api.Host, *login.Sessions) http.Handler // the pages; nil: none
-	Err   io.Writer                                    // for errors of the server itself
+	User  string                      // who opens login links
+	Pages func(api.Host) http.Handler // the pages; nil: none
+	Err   io.Writer                   // for errors of the server itself
 }
 
 // Server answers requests.
@@ -71,7 +71,7 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 	s.host.Form = &api.Form{Do: "send", Call: requestCall}
 	var shown http.Handler = http.HandlerFunc(welcome)
 	if o.Pages != nil {
-		shown = o.Pages(shared, s.logins)
+		shown = o.Pages(shared)
 	}
 	s.pages = shown
 	mux, err := s.routes(shown)

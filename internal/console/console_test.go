@@ -78,7 +78,7 @@ func newDesk(t *testing.T, set ...func(*Server)) *desk {
 		d.tokens[can], err = d.s.tokens.Create(t.Context(), "to-"+string(can), can, time.Now())
 		require.NoError(t, err)
 	}
-	d.cookie = d.s.logins.NewSession(&http.Request{})
+	d.cookie = d.s.logins.NewSession()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- d.s.serve(ctx, l) }()

@@ -139,7 +139,7 @@ func TestHostileRequests(t *testing.T) {
 	used := d.link()
 	r, _ := d.raw(d.request("GET", "/login?key="+used, "", ""))
 	require.Equal(t, http.StatusOK, r.StatusCode)
-	second := d.s.logins.NewSession(&http.Request{})
+	second := d.s.logins.NewSession()
 	listed, err := d.s.tokens.List()
 	require.NoError(t, err)
 	token := d.tokens[api.CanOperate]

@@ -15,7 +15,7 @@ import (
 // stays. The same holds for a token.
 func TestRevokedLoginEndsWhatItFollows(t *testing.T) {
 	d := newDesk(t)
-	other := d.s.logins.NewSession(&http.Request{})
+	other := d.s.logins.NewSession()
 	cookie := "Cookie: " + d.cookie.Name + "=" + d.cookie.Value
 	answers := make(chan string, 3)
 	answer := func() string {
@@ -39,8 +39,7 @@ func TestRevokedLoginEndsWhatItFollows(t *testing.T) {
 	s, ok := d.s.logins.Session(&http.Request{Header: http.Header{
 		"Cookie": {strings.TrimPrefix(cookie, "Cookie: ")}}})
 	require.True(t, ok)
-	_, err := d.s.logins.Revoke(s.ID)
-	require.NoError(t, err)
+	require.True(t, d.s.logins.End(s.ID))
 	r, body := d.raw(d.request("GET", "/v1/runs", cookie, ""))
 	require.Equal(t, codeUnauthenticated, d.problem(r, body).Code)
 	require.Contains(t, answer(), "event: problem\ndata: "+oneLine(unauthenticated()))

@@ -37,13 +37,13 @@ type Sessions struct {
 	Now    func() time.Time
 
 	mu   sync.Mutex
-	open map[string]*session // by the digest of the cookie
+	open map[string]Session // by the digest of the cookie
 }
 
 // Open returns the links of a state directory, without a session.
 func Open(stateDir, port string, secure bool) *Sessions {
 	b := &Sessions{Links: filepath.Join(stateDir, "console", "links"), Cookie: "passbook_console_" + port,
-		Secure: secure, Now: time.Now, open: map[string]*session{}}
+		Secure: secure, Now: time.Now, open: map[string]Session{}}
 	if secure { // another host of the domain cannot set it
 		b.Cookie = "__Host-" + b.Cookie
 	}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -154,9 +153,6 @@ func stored(t *testing.T, d *desk) map[string]string {
 	done.write(d.root)
 	other := asking(t, fourth, morning.Add(3*time.Minute))
 	other.write(d.root)
-	for range 2 {
-		d.logins.NewSession(&http.Request{Header: http.Header{"User-Agent": {"Firefox/140.0 Linux " + evil}}, RemoteAddr: evil})
-	}
 	d.session = "of this browser"
 	id := "/runs/" + first
 	paths := map[string]string{
@@ -165,7 +161,7 @@ func stored(t *testing.T, d *desk) map[string]string {
 		"history": id + "/history", "log": id + "/log", "pass": id + "/passes/4", "question": id + "/question",
 		"checkpoints": "/runs/" + second + "/checkpoints", "revert": "/runs/" + second + "/do/revert?at=cp-S1",
 		"done": "/runs/" + third, "promote": "/runs/" + third + "/do/promote",
-		"sessions": "/sessions", "none": "/runs?text=none",
+		"none":    "/runs?text=none",
 		"missing": "/runs/nothing", "refused": "/runs/" + third + "/do/pause",
 	}
 	for _, operation := range []string{"steer", "cancel", "budget", "amend", "fork", "replay", "resume"} {

@@ -32,7 +32,7 @@ func TestFilesOfAgentsAreServedAsDownloads(t *testing.T) {
 
 func TestPagesNeedAnIdentity(t *testing.T) {
 	w := httptest.NewRecorder()
-	New(api.Host{}, nil).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil))
+	New(api.Host{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/runs", nil))
 	require.Equal(t, http.StatusUnauthorized, w.Code)
 }
 

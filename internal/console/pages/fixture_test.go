@@ -22,7 +22,6 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/console/access"
-	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
@@ -182,7 +181,6 @@ type desk struct {
 	connected int // attempts to connect to a server
 	can       api.Access
 	session   string // of the browser
-	logins    *login.Sessions
 	state     string // directory
 	base      string // of a link; empty: a login
 	answers   *api.Answers
@@ -200,8 +198,6 @@ func newDesk(t testing.TB) *desk {
 		}}
 	d.state = h.Settings.StateDir
 	s := newSite(h)
-	s.logins = login.Open(d.state, "8400", false)
-	d.logins = s.logins
 	d.answers = s.h.Answers
 	s.now = func() time.Time { return morning.Add(time.Hour) }
 	d.streams = &s.streams

@@ -22,7 +22,6 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/form"
-	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
@@ -44,15 +43,10 @@ type site struct {
 
 	streams streams
 	now     func() time.Time
-	logins  *login.Sessions
 }
 
-// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/sessions" and "/static".
-func New(h api.Host, logins *login.Sessions) http.Handler {
-	s := newSite(h)
-	s.logins = logins
-	return s.routes()
-}
+// New returns the handler of the pages. It serves "/", "/inbox", "/runs" and "/static".
+func New(h api.Host) http.Handler { return newSite(h).routes() }
 
 func newSite(h api.Host) *site {
 	if h.Rows == nil {
@@ -80,7 +74,6 @@ func (s *site) routes() http.Handler {
 	for pattern, page := range map[string]func(*http.Request) (view, error){
 		"GET /inbox":                    s.inbox,
 		"GET /runs":                     s.runs,
-		"GET /sessions":                 s.sessions,
 		"GET /runs/{id}":                s.overview,
 		"GET /runs/{id}/question":       s.asked,
 		"GET /runs/{id}/changes":        s.changes,
@@ -101,7 +94,6 @@ func (s *site) routes() http.Handler {
 			s.show(w, r, v)
 		})
 	}
-	mux.HandleFunc("POST /sessions/{session}", s.logOut)
 	mux.HandleFunc("POST /runs/{id}/do/{operation}", s.execute)
 	mux.HandleFunc("GET /runs/{id}/live", s.live)
 	mux.HandleFunc("GET /runs/{id}/pictures/{name...}", s.picture)
@@ -173,11 +165,8 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 }
 
 func section(u *url.URL) string {
-	switch u.Path {
-	case "/inbox":
+	if u.Path == "/inbox" {
 		return "inbox"
-	case "/sessions":
-		return "sessions"
 	}
 	return "runs"
 }
