@@ -10,7 +10,6 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -192,21 +191,4 @@ func stepKey(plan *pipeline.Plan, at contract.StepRef) string {
 		return "" // cannot happen: the call was made from this plan
 	}
 	return step.Key
-}
-
-func validation(v pass.Validation) run.Validation {
-	out := run.Validation{Passed: v.Passed, Checks: []run.Check{}, Warnings: []string{}}
-	for _, c := range v.Checks {
-		out.Checks = append(out.Checks, run.Check(c))
-	}
-	out.Warnings = append(out.Warnings, v.Warnings...)
-	return out
-}
-
-func tally(counts []pass.Count) []run.Count {
-	var out []run.Count
-	for _, c := range counts {
-		out = append(out, run.Count(c))
-	}
-	return out
 }

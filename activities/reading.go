@@ -141,7 +141,7 @@ func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.R
 		got.Message = shown.Message
 	}
 	r.Outcome, r.Message, r.Modified = got.Outcome, got.Message, got.Modified
-	r.Validation, r.Tally = validation(got.Validation), tally(got.Tally)
+	r.Validation, r.Tally = got.Validation, got.Tally
 	r.Score, r.ScoreWhy, r.Verdict = got.Score, got.ScoreText, got.Verdict
 	a.redactAll(&r.Message, &r.ScoreWhy, &r.Verdict)
 	for i := range r.Validation.Checks {

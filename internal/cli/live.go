@@ -39,7 +39,7 @@ func (a *app) callRows(s inspection, now time.Time) []view.Row {
 	var rows []view.Row
 	all := live.Calls{File: a.outputFile, Hide: a.secrets.Text}
 	for _, o := range all.Read(runningCalls(s.dir, s.Now.State, now)) {
-		text := fmt.Sprintf("%s for %s", callName(o.InFlightCall), figures.Duration(o.Elapsed))
+		text := fmt.Sprintf("%s for %s", o.Name(), figures.Duration(o.Elapsed))
 		if o.Attempt > 1 {
 			text += fmt.Sprintf(" (attempt %d)", o.Attempt)
 		}
@@ -59,17 +59,6 @@ func lastOf(lines []string) string {
 		return ""
 	}
 	return lines[len(lines)-1]
-}
-
-// callName names a call by its member or role, or by the step of a command.
-func callName(f figures.InFlightCall) string {
-	switch {
-	case f.Member != "":
-		return f.Member
-	case f.Role != "":
-		return f.Role
-	}
-	return f.Step
 }
 
 // tailCalls prints the output of running calls while a log is followed.
@@ -94,10 +83,10 @@ func (t *tailCalls) print(d rundir.Dir, s run.State, now time.Time) {
 	for _, o := range t.calls.Read(runningCalls(d, s, now)) {
 		lines := o.Lines[max(0, len(o.Lines)-min(o.New, maxTail)):]
 		if n := o.New - len(lines); n > 0 {
-			fmt.Fprintf(t.a.out, "  %s │ … %s more\n", callName(o.InFlightCall), run.Plural(n, "line"))
+			fmt.Fprintf(t.a.out, "  %s │ … %s more\n", o.Name(), run.Plural(n, "line"))
 		}
 		for _, line := range lines {
-			fmt.Fprintf(t.a.out, "  %s │ %s\n", callName(o.InFlightCall), run.OneLine(line))
+			fmt.Fprintf(t.a.out, "  %s │ %s\n", o.Name(), run.OneLine(line))
 		}
 	}
 }

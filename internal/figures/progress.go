@@ -90,6 +90,9 @@ type InFlightCall struct {
 	Elapsed     time.Duration
 }
 
+// Name is that of the member or role, or else of the step of a command.
+func (f InFlightCall) Name() string { return cmp.Or(f.Member, f.Role, f.Step) }
+
 // InFlight returns the running calls of a run. plan may be nil.
 func InFlight(s run.State, plan *pipeline.Plan, now time.Time) []InFlightCall {
 	return inFlightOf(Source{State: s, Plan: plan}, now)

@@ -16,11 +16,10 @@ const shortArtifact = 2000
 
 // check runs the role's checks on the artifact, or on the reply if there is none, and fills Validation.
 func (r *Reading) check(role pipeline.Role, subject string) {
-	r.Validation.Checks = []Check{}
 	var failed []string
 	for _, c := range role.Checks {
 		problem := failureOf(c, subject)
-		r.Validation.Checks = append(r.Validation.Checks, Check{Name: c.Name, Passed: problem == "", Detail: problem})
+		r.Validation.Checks = append(r.Validation.Checks, run.Check{Name: c.Name, Passed: problem == "", Detail: problem})
 		if problem != "" {
 			failed = append(failed, c.Name)
 		}
@@ -33,9 +32,6 @@ func (r *Reading) check(role pipeline.Role, subject string) {
 	r.Validation.Passed = r.Validation.Passed && r.Outcome == run.CategoryOK
 	if n := CountChars(string(r.Artifact)); r.Artifact != nil && n < shortArtifact {
 		r.warn("Artifact is short: %d characters", n)
-	}
-	if r.Validation.Warnings == nil {
-		r.Validation.Warnings = []string{}
 	}
 }
 

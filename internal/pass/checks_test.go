@@ -12,7 +12,7 @@ import (
 
 func TestReadRunsEveryCheck(t *testing.T) {
 	r := Read(builder, bothNotes, page("a")+blocks, nil, nil)
-	require.Equal(t, Validation{Passed: true, Checks: []Check{
+	require.Equal(t, run.Validation{Passed: true, Checks: []run.Check{
 		{Name: "non-empty", Passed: true}, {Name: "minimum-length", Passed: true}, {Name: "html-present", Passed: true},
 		{Name: "html-complete", Passed: true}, {Name: "container-width", Passed: true},
 	}, Warnings: []string{}}, r.Validation)
@@ -27,7 +27,7 @@ func TestFailedCheckKeepsArtifact(t *testing.T) {
 	require.Equal(t, run.CategoryOK, r.Outcome)
 	require.Equal(t, "<html><body>a</body></html>\n", string(r.Artifact))
 	require.False(t, r.Validation.Passed)
-	require.Equal(t, []Check{
+	require.Equal(t, []run.Check{
 		{Name: "non-empty", Passed: true}, {Name: "minimum-length", Detail: "28 characters, not more than 500"},
 		{Name: "html-present", Passed: true}, {Name: "html-complete", Passed: true},
 		{Name: "container-width", Detail: "no max-width in pixels"},

@@ -70,31 +70,11 @@ type Reading struct {
 	Artifact   []byte // if the role returns an artifact and Outcome is CategoryOK: trimmed, with one newline
 	Modified   bool   // it differs from the previous one, ignoring white space around it
 	Notes      []Text // the marked blocks found: Label is the note's name, Body trimmed
-	Validation Validation
-	Tally      []Count
+	Validation run.Validation
+	Tally      []run.Count
 	Score      *float64 // nil: none found, or out of range
 	ScoreText  string   // why there is none: "no match", "4.3 is outside 0..4"
 	Verdict    string
 	Review     *Review  // a structured verdict
 	Scope      []string // paths that the work will change
-}
-
-// Count is one tallied heading; nil if the heading is missing.
-type Count struct {
-	Name  string `json:"name"`
-	Count *int   `json:"count"`
-}
-
-// Validation is requirement 002's ValidationResult.
-type Validation struct {
-	Passed   bool     `json:"passed"`
-	Checks   []Check  `json:"checks"`
-	Warnings []string `json:"warnings"`
-}
-
-// Check is the result of one named check.
-type Check struct {
-	Name   string `json:"name"`
-	Passed bool   `json:"passed"`
-	Detail string `json:"detail,omitempty"`
 }

@@ -54,16 +54,16 @@ func TestReadTally(t *testing.T) {
 	one, none := 1, 0
 	role := pipeline.Role{Gives: pipeline.GivesReport, Tally: []pipeline.Tally{{Name: "open", Heading: "STILL TO DO"}}}
 	r := Read(role, nil, "## Still to do\n- a\n", nil, nil)
-	require.Equal(t, []Count{{Name: "open", Count: &one}}, r.Tally)
+	require.Equal(t, []run.Count{{Name: "open", Count: &one}}, r.Tally)
 	require.Empty(t, r.Validation.Warnings)
 
 	r = Read(role, nil, "## open\n- a\n", nil, nil)
-	require.Equal(t, []Count{{Name: "open"}}, r.Tally)
+	require.Equal(t, []run.Count{{Name: "open"}}, r.Tally)
 	require.Equal(t, []string{`Heading "STILL TO DO" not found`}, r.Validation.Warnings)
 
 	role.Tally = append(role.Tally, pipeline.Tally{Name: "done", Heading: "DONE"})
 	r = Read(role, nil, "# STILL TO DO\n- a\n# DONE\n", nil, nil)
-	require.Equal(t, []Count{{Name: "open", Count: &one}, {Name: "done", Count: &none}}, r.Tally)
+	require.Equal(t, []run.Count{{Name: "open", Count: &one}, {Name: "done", Count: &none}}, r.Tally)
 }
 
 func TestReadKeepsWholeFence(t *testing.T) {
@@ -112,7 +112,7 @@ func TestReadMessages(t *testing.T) {
 func TestReadValidation(t *testing.T) {
 	build := pipeline.Role{Gives: pipeline.GivesArtifact}
 	stored := func(n int) []byte { return []byte("<html>" + strings.Repeat("x", n-14) + "</html>") }
-	require.Equal(t, Validation{Passed: true, Checks: []Check{}, Warnings: []string{}},
+	require.Equal(t, run.Validation{Passed: true, Checks: []run.Check{}, Warnings: []string{}},
 		Read(build, nil, "Done.", stored(2000), nil).Validation, "the newline at its end is a character")
 	require.Equal(t, []string{"Artifact is short: 1999 characters"},
 		Read(build, nil, "Done.", stored(1999), nil).Validation.Warnings)
@@ -121,7 +121,7 @@ func TestReadValidation(t *testing.T) {
 	r := Read(report, nil, "two", nil, nil)
 	require.Equal(t, run.CategoryValidationFailed, r.Outcome)
 	require.Equal(t, "the reply has none of the sections it was asked for (has-one)", r.Message)
-	require.Equal(t, []Check{{Name: "has-one", Detail: "none of: ONE"}}, r.Validation.Checks)
+	require.Equal(t, []run.Check{{Name: "has-one", Detail: "none of: ONE"}}, r.Validation.Checks)
 	report.Checks[0] = pipeline.Check{Name: "short", Over: 10}
 	require.Equal(t, run.CategoryOK, Read(report, nil, "two", nil, nil).Outcome, "a wrong length is not a missing section")
 }

@@ -6,6 +6,7 @@ import (
 	"unicode"
 
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
 )
 
 // readTally counts list items under the role's headings.
@@ -15,7 +16,7 @@ func (r *Reading) readTally(role pipeline.Role, reply string) {
 	}
 	lines := strings.Split(reply, "\n")
 	for _, t := range role.Tally {
-		count := Count{Name: t.Name}
+		count := run.Count{Name: t.Name}
 		if section, found := sectionUnder(t.Heading, lines); found {
 			n := topItems(section)
 			count.Count = &n

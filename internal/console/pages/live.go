@@ -62,7 +62,7 @@ func (s *site) working(sub subject, from *live.Calls) nowPart {
 		from = s.newOutput()
 	}
 	for _, o := range from.Read(figures.InFlight(state, plan, now)) {
-		c := call{Name: callName(o.InFlightCall), About: o.Description, Attempt: o.Attempt, Doing: o.Text(now),
+		c := call{Name: o.Name(), About: o.Description, Attempt: o.Attempt, Doing: o.Text(now),
 			Lines: o.Lines, Partial: o.Partial, Since: run.Time(o.InFlightCall.Since)}
 		switch {
 		case errors.Is(o.Err, calls.ErrNoOutput):
@@ -73,17 +73,6 @@ func (s *site) working(sub subject, from *live.Calls) nowPart {
 		part.Calls = append(part.Calls, c)
 	}
 	return part
-}
-
-// callName names a call by its member or role, or by the step of a command.
-func callName(f figures.InFlightCall) string {
-	switch {
-	case f.Member != "":
-		return f.Member
-	case f.Role != "":
-		return f.Role
-	}
-	return f.Step
 }
 
 // How often a followed run is read, and the maximum time between two messages to its page.
