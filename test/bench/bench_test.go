@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +15,13 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
+var withServer = flag.Bool("bench.server", false, "measure runs on the embedded server")
+
 // TestBench measures as little as possible: two runs of eight passes, and their history.
 func TestBench(t *testing.T) {
+	if !*withServer {
+		t.Skip("-bench.server measures runs on the embedded server")
+	}
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	var out bytes.Buffer
 	require.NoError(t, bench(t.Context(), []string{"-root", "../..", "-temp", t.TempDir(), "-reps", "1", "-sizes",

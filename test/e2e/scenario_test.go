@@ -18,7 +18,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-var allClients = flag.Bool("clients.all", false, "take the scenario also through the CLIs of Temporal")
+var allClients = flag.Bool("clients.all", false, "take the scenario also through the CLIs of Temporal, and all of it through the Web UI")
 
 // storyFiles are a pipeline whose agents depend on nothing but the tree: two runs of it on the same tree are the same.
 var storyFiles = map[string]string{
@@ -117,10 +117,15 @@ func inJSON(t *testing.T, m workflows.Message) string {
 	return string(raw)
 }
 
-// byForm answers in the Web UI alone: its page shows what is asked, and its form sends the signal.
+// byForm answers in the Web UI: its page shows what is asked, and its form sends the signal. All answers have one form, so
+// only the first is given there and the others by the starter, unless all clients are asked for.
 func byForm() storyClient {
 	var w *webUI
 	return func(tr *trial, verb string, m workflows.Message) {
+		if w != nil && verb == workflows.VerbDecide && !*allClients {
+			byStarter(tr, verb, m)
+			return
+		}
 		t := tr.t
 		name, err := filepath.Rel(tr.root, tr.dir)
 		require.NoError(t, err)
