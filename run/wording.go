@@ -18,6 +18,7 @@ const (
 
 // Vocabulary is the table of words that differ between wordings.
 type Vocabulary struct {
+	Title    string // of the live screen; empty: the name of the pipeline
 	Round    string // one round of a repeated stage
 	Set      string
 	Order    string // of a set's files
@@ -40,6 +41,7 @@ func (t Wording) Words() Vocabulary {
 }
 
 var corpusWords = Vocabulary{
+	Title: "MULTI-PASS CORPUS INTEGRATION PIPELINE",
 	Round: "cycle", Set: "subset", Order: "rotation", Judges: "auditors", Score: "pa-score", Context: "pa-cycle",
 	Heading: "# DETERMINISTIC ORCHESTRATOR", First: " (PRIMACY POSITION)", OneRole: "pa",
 	Notes: "# What earlier passes left behind\n\n" +

@@ -43,7 +43,7 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	a := &app{out: &out, settings: config.Settings{StateDir: w.state}}
 	a.printRows(a.callRows(inspection{dir: d.Dir, Run: view.Run{Now: rundir.Now{State: m.State},
 		Effective: run.EffectiveStatus{ShownStatus: run.Running.Shown()}}}, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)))
-	require.Regexp(t, `^Running:     writer for \S+ \(attempt 2\)\n             I wri\n$`, out.String())
+	require.Regexp(t, `^Running:   writer for \S+ \(attempt 2\)\n           I wri\n$`, out.String())
 
 	tail := tailCalls{a: a, calls: live.Calls{
 		File: func(string) (string, error) { return file, nil },

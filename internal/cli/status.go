@@ -68,8 +68,7 @@ func (a *app) printStatus(s inspection) {
 	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
 	a.printRows(s.Identity())
 	fmt.Fprintln(a.out)
-	a.printRows(s.Work())
-	a.printRows(s.ProjectRows())
+	a.printRows(append(s.Work(), s.ProjectRows()...))
 	if last := s.LastPasses(); len(last) > 0 {
 		fmt.Fprintf(a.out, "\nLast %d passes:\n", len(last))
 		for _, line := range last {
@@ -91,14 +90,18 @@ func (a *app) printNext(commands []string) {
 	}
 }
 
-// printRows prints named values. One without a name continues the one before it.
+// printRows prints named values, aligned as requirement 002 §9.1 shows. One without a name continues the one before it.
 func (a *app) printRows(all []view.Row) {
+	width := len("Last save: ")
 	for _, r := range all {
-		if r.Name == "" {
-			fmt.Fprintf(a.out, "%-12s %s\n", "", run.OneLine(r.Value))
-			continue
+		width = max(width, len(r.Name+": "))
+	}
+	for _, r := range all {
+		name := ""
+		if r.Name != "" {
+			name = r.Name + ":"
 		}
-		a.row(r.Name, "%s", r.Value)
+		fmt.Fprintf(a.out, "%-*s%s\n", width, name, run.OneLine(r.Value))
 	}
 }
 

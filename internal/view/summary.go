@@ -137,7 +137,7 @@ func (r Run) LastPasses() []string {
 		if p.SubsetID != "" {
 			place = fmt.Sprintf("%s/%d%s ", p.SubsetID, p.SubsetPassNumber, p.Rotation)
 		}
-		out = append(out, fmt.Sprintf("%2d: %s%-9s %4.0fs  %s  %s%s", p.GlobalPassNumber, place,
+		out = append(out, fmt.Sprintf("%2d: %s%-9s %3.0fs  %s  %s%s", p.GlobalPassNumber, place,
 			figures.Title(p.AgentRole), float64(p.DurationMS)/1000,
 			run.CostPhrase(p.Tokens.EstimatedCostUSD, p.Tokens.UnknownCalls), verdict, completedSet(s, p)))
 	}

@@ -262,10 +262,6 @@ func (m *model) foot() []string {
 
 // keys returns the last line: the available keys.
 func (m *model) keys() string {
-	leave := "leave"
-	if m.scene.Status.Class() == run.Live {
-		leave = "leave, the run continues"
-	}
 	all := [][2]string{}
 	if q := m.scene.Question; q != nil && len(q.Actions) > 0 {
 		all = append(all, [2]string{fmt.Sprintf("1-%d", len(q.Actions)), "decide"})
@@ -283,7 +279,14 @@ func (m *model) keys() string {
 	if m.o.Interrupt == nil {
 		quit = "q, Ctrl+C"
 	}
-	return m.theme().keyLine(append(all, [2]string{quit, leave}), m.width)
+	t := m.theme()
+	line := t.keyLine(append(all, [2]string{quit, "leave"}), m.width)
+	if m.scene.Status.Class() == run.Live {
+		if whole := t.keyLine(append(all, [2]string{quit, "leave, the run continues"}), m.width); lipgloss.Width(whole) <= m.width {
+			line = whole
+		}
+	}
+	return fit(line, m.width)
 }
 
 func (t theme) keyLine(all [][2]string, width int) string {
@@ -295,5 +298,5 @@ func (t theme) keyLine(all [][2]string, width int) string {
 	if lipgloss.Width(line) > width {
 		line = " " + strings.Join(parts, " ")
 	}
-	return fit(line, width)
+	return line
 }

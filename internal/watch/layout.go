@@ -15,6 +15,9 @@ const (
 	twoColumns = 130
 )
 
+// label is the width of the titles of panels without a frame.
+const label = 11
+
 // panel is one part of the screen. Its lines are rendered for a width; most need less.
 type panel struct {
 	title string

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -42,16 +43,16 @@ type Question struct {
 
 // header returns the title, the id and the start (TM-02).
 func (t theme) header(s Scene, width int) []string {
-	title := strings.ToUpper(strings.ReplaceAll(s.State.Pipeline, "-", " "))
+	title := cmp.Or(s.State.Wording.Words().Title, strings.ToUpper(strings.ReplaceAll(s.State.Pipeline, "-", " ")))
 	if s.Task != "" && s.Task != s.State.Pipeline {
 		title += t.dim.Render("  " + run.OneLine(s.Task))
 	}
-	second := fmt.Sprintf("Run %.8s │ Started %s", s.State.RunID, minute(s.State.StartedAt))
+	second := fmt.Sprintf("Run: %.8s  │  Started: %s", s.State.RunID, minute(s.State.StartedAt))
 	if s.State.Epoch > 1 {
-		second += fmt.Sprintf(" │ Epoch %d", s.State.Epoch)
+		second += fmt.Sprintf("  │  Epoch %d", s.State.Epoch)
 	}
 	if s.State.Generation > 0 {
-		second += " │ " + run.Plural(s.State.Generation, "revert")
+		second += "  │  " + run.Plural(s.State.Generation, "revert")
 	}
 	return []string{
 		ends(" "+t.strong.Render(cut(title, width-lipgloss.Width(t.status(s))-3)), t.status(s)+" ", width),
@@ -128,7 +129,7 @@ func (t theme) panels(s Scene) []panel {
 		right: true, title: "Stages", lines: func(w int) []string { return t.stages(f.Stages, w) },
 	})
 	add(len(f.Sets) > 0 && len(f.Last) > 0, panel{
-		right: true, title: "Last passes", short: "Last", lines: func(w int) []string { return t.last(f, w) },
+		right: true, title: lastTitle(f), short: "Last", lines: func(w int) []string { return t.last(f, w) },
 	})
 	add(len(f.Sets) == 0 && len(f.Settled) > 0, panel{
 		right: true, title: "Last steps", short: "Last", lines: func(w int) []string { return t.settled(f, w) },
@@ -161,11 +162,11 @@ func (t theme) progress(s Scene, w int) []string {
 		if rest := s.State.Limited.Rest(s.Now); rest > 0 {
 			text = figures.Duration(rest) + " left: " + text
 		}
-		out = append(out, t.name("Limit")+t.warn.Render(cut(text, w-label)))
+		out = append(out, t.name("Limit")+t.warn.Render(cut(text, w-len("Limit: "))))
 	}
 	if s.Status.Class() == run.Live {
 		for _, d := range s.State.Damage {
-			out = append(out, t.name("Damage")+t.bad.Render(cut(d.String(), w-label)))
+			out = append(out, t.name("Damage")+t.bad.Render(cut(d.String(), w-len("Damage: "))))
 		}
 	}
 	if s.State.Wording == run.WordingStages {
@@ -177,7 +178,7 @@ func (t theme) progress(s Scene, w int) []string {
 		if s.State.Wording == run.WordingStages {
 			count = fmt.Sprintf("  %d of %s", p.Done, run.Plural(p.Total, "stage"))
 		}
-		width := max(10, min(w-label-lipgloss.Width(count), 100))
+		width := max(10, min(w-placed-lipgloss.Width(count), 40))
 		out = append(out, t.name("Progress")+t.bar(figures.Bar(p.Percent, width), width)+count)
 	}
 	if p.Max > 0 && !s.Status.Closed() {
@@ -186,7 +187,7 @@ func (t theme) progress(s Scene, w int) []string {
 		if p.After != "" {
 			count = "  " + p.After
 		}
-		width := max(10, min(w-label-lipgloss.Width(count), 40))
+		width := max(10, min(w-placed-lipgloss.Width(count), 40))
 		if p.Total > 0 {
 			out = append(out, t.name(figures.Title(s.Figures.Words.Round))+strings.TrimSpace(count))
 		} else {
@@ -200,12 +201,12 @@ func (t theme) progress(s Scene, w int) []string {
 	if p.Set == "" {
 		return out
 	}
-	set := t.name(figures.Title(s.Figures.Words.Set)) + p.Set + ifSaid(" (", p.Theme, ")")
-	order := t.name(figures.Title(s.Figures.Words.Order)) + p.Order + ifSaid(" (", p.OrderLabel, ")")
-	room := lipgloss.Width(set) // aligns both second columns
-	out = append(out, pair(set, t.dim.Render("Pass  ")+fmt.Sprintf("%d/%d", p.InSet, p.OfSet), w))
+	set := t.padded(figures.Title(s.Figures.Words.Set), placed) + p.Set + ifSaid(" (", p.Theme, ")")
+	order := t.padded(figures.Title(s.Figures.Words.Order), placed) + p.Order + ifSaid(" (", p.OrderLabel, ")")
+	second := max(placeColumn, lipgloss.Width(set)+2) // of both lines
+	out = append(out, beside(set, t.name("Pass")+fmt.Sprintf("%d/%d", p.InSet, p.OfSet), second, w))
 	if p.Order != "" {
-		out = append(out, pair(fit(order, room), t.dim.Render("Role  ")+figures.Title(p.Role), w))
+		out = append(out, beside(order, t.name("Role")+figures.Title(p.Role), second, w))
 	}
 	return out
 }
@@ -227,10 +228,20 @@ func reasonOf(s Scene) string {
 	return strings.ReplaceAll(string(s.Status), "_", " ")
 }
 
-// label is the width of the names of values.
-const label = 11
+// Columns of requirement 002 §7.1: of the place in the plan and what is beside it, and of second values.
+const (
+	placed      = 10
+	placeColumn = 49
+	column      = 28
+)
 
-func (t theme) name(s string) string { return t.dim.Render(fmt.Sprintf("%-*s", label, s)) }
+// name is the name of a value.
+func (t theme) name(s string) string { return t.padded(s, 0) }
+
+// padded is a name before values that are aligned.
+func (t theme) padded(s string, width int) string {
+	return t.dim.Render(fmt.Sprintf("%-*s", width, s+": "))
+}
 
 func ifSaid(before, text, after string) string {
 	if text == "" {
@@ -246,7 +257,7 @@ func currentTitle(f figures.Figures) string {
 	if len(f.InFlight) == 1 && f.InFlight[0].Command != "" {
 		return "Current command"
 	}
-	return "Current pass"
+	return "Current Pass"
 }
 
 // current shows the running calls, their time and their inputs.
@@ -336,16 +347,14 @@ func (t theme) timing(f figures.Figures, w int) []string {
 	}
 	set := ""
 	if len(f.Sets) > 0 {
-		set = t.wide("Avg/subset") + of(g.MeanSet)
+		set = t.name("Avg/subset") + of(g.MeanSet)
 	}
+	const aligned = 12
 	return []string{
-		pair(t.name("Elapsed")+elapsed, t.wide("Avg/pass")+of(g.Mean), w),
-		pair(t.name("Remaining")+left, set, w),
+		beside(t.padded("Elapsed", aligned)+elapsed, t.name("Avg/pass")+of(g.Mean), column, w),
+		beside(t.padded("Remaining", aligned)+left, set, column, w),
 	}
 }
-
-// wide pads a name in the second column.
-func (t theme) wide(s string) string { return t.dim.Render(fmt.Sprintf("%-12s", s)) }
 
 func count(n int, one, many string) string {
 	if n == 1 {
@@ -370,7 +379,7 @@ func nearby(sets []figures.Set) []figures.Set {
 }
 
 func setsTitle(f figures.Figures) string {
-	name, sets := figures.Title(f.Words.Set)+"s", f.Sets
+	name, sets := figures.Title(f.Words.Set)+" Progress", f.Sets
 	if len(sets) <= setsShown {
 		return name
 	}
@@ -385,12 +394,14 @@ func setsTitle(f figures.Figures) string {
 
 // sets shows the grid of sets: S1 ████████ done (TM-10).
 func (t theme) sets(sets []figures.Set, w int) []string {
-	idWidth := 0
+	idWidth, wordWidth := 0, len("done")
 	for _, s := range sets {
 		idWidth = max(idWidth, lipgloss.Width(cut(s.ID, 12)))
+		wordWidth = max(wordWidth, len(fmt.Sprintf("%d/%d", s.Done, s.Total)))
 	}
-	cell := idWidth + 1 + 8 + 1 + 5
-	perRow := max(1, (w+3)/(cell+3))
+	const between = "  │  "
+	cell := idWidth + 1 + 8 + 1 + wordWidth
+	perRow := max(1, (w+lipgloss.Width(between))/(cell+lipgloss.Width(between)))
 	var out []string
 	row := ""
 	for i, s := range sets {
@@ -401,10 +412,10 @@ func (t theme) sets(sets []figures.Set, w int) []string {
 		case s.Done > 0:
 			word = fmt.Sprintf("%d/%d", s.Done, s.Total)
 		}
-		if i%perRow > 0 {
-			row += t.frame.Render(" │ ")
+		row += fit(cut(s.ID, 12), idWidth) + " " + t.bar(s.Steps(8), 8) + " " + fit(word, wordWidth)
+		if i%perRow < perRow-1 {
+			row += t.frame.Render(between)
 		}
-		row += fit(cut(s.ID, 12), idWidth) + " " + t.bar(s.Steps(8), 8) + " " + fit(word, 5)
 		if i%perRow == perRow-1 || i == len(sets)-1 {
 			out, row = append(out, row), ""
 		}
@@ -440,10 +451,31 @@ func (t theme) stages(stages []figures.Stage, w int) []string {
 	return out
 }
 
+// lastPasses are the last three passes, the running ones among them.
+func lastPasses(f figures.Figures) (settled []figures.Pass, running []figures.InFlightCall) {
+	for _, fl := range f.InFlight {
+		if fl.Number > 0 {
+			running = append(running, fl)
+		}
+	}
+	const shown = 3
+	return f.Last[max(0, len(f.Last)-max(0, shown-len(running))):], running
+}
+
+func lastTitle(f figures.Figures) string {
+	settled, running := lastPasses(f)
+	return "Last " + count(len(settled)+len(running), "pass", "passes")
+}
+
 // last shows the last and the running passes (TM-11): 33: S5/1A Builder  166s  $1.18  PASS.
 func (t theme) last(f figures.Figures, _ int) []string {
+	settled, running := lastPasses(f)
+	longest := len("S5/2A Verifier")
+	for _, p := range settled {
+		longest = max(longest, lipgloss.Width(passName(p.Set, p.InSet, p.Order, p.Role)))
+	}
 	var out []string
-	for _, p := range f.Last {
+	for _, p := range settled {
 		verdict := t.good.Render("PASS")
 		if !p.Passed {
 			verdict = t.bad.Render("FAIL")
@@ -455,15 +487,13 @@ func (t theme) last(f figures.Figures, _ int) []string {
 		if p.Checkpoint != "" {
 			extra += t.dim.Render("  ← " + p.Checkpoint)
 		}
-		out = append(out, fmt.Sprintf("%3d: %-17s %5.0fs  %6s  %s%s", p.Number,
+		out = append(out, fmt.Sprintf("%3d: %-*s %3.0fs  %5s  %s%s", p.Number, longest,
 			passName(p.Set, p.InSet, p.Order, p.Role),
 			p.Duration.Seconds(), run.CostPhrase(p.USD, p.Unknown), verdict, extra))
 	}
-	for _, fl := range f.InFlight {
-		if fl.Number > 0 {
-			name := passName(fl.Set, f.Progress.InSet, fl.Order, fl.Role)
-			out = append(out, fmt.Sprintf("%3d: %-17s %s", fl.Number, name, t.accent.Render("...running...")))
-		}
+	for _, fl := range running {
+		name := passName(fl.Set, f.Progress.InSet, fl.Order, fl.Role)
+		out = append(out, fmt.Sprintf("%3d: %-*s %s", fl.Number, longest, name, t.accent.Render("...running...")))
 	}
 	return out
 }

@@ -38,19 +38,15 @@ func (t theme) cost(f figures.Figures, w int) []string {
 	}
 	if c.Projected != nil {
 		projected = figures.USD(*c.Projected)
+		if *c.Projected >= 10 { // cents of an estimate say nothing
+			projected = fmt.Sprintf("$%.0f", *c.Projected)
+		}
 		if *c.Projected > c.Total {
 			projected += t.dim.Render(" (projected)")
 		}
 	}
-	out := []string{pair(t.name("Total")+total, t.wide("Budget")+budget, w)}
-	for i, line := range joined(roles, "  ", w-label) {
-		name := ""
-		if i == 0 {
-			name = "By role"
-		}
-		out = append(out, t.name(name)+line)
-	}
-	return append(out, pair(t.name("Avg/pass")+mean, t.wide("Est. total")+projected, w))
+	out := append([]string{beside(t.name("Total")+total, t.name("Budget")+budget, column, w)}, joined(roles, "  ", w)...)
+	return append(out, beside(t.name("Avg/pass")+mean, t.name("Est. total")+projected, column, w))
 }
 
 // joined puts as many parts into each line as fit.
@@ -87,26 +83,28 @@ func (t theme) quality(f figures.Figures, w int) []string {
 	if q.Warnings > 0 {
 		warnings = t.warn.Render(warnings)
 	}
+	const aligned = 13
 	first, second := "", ""
 	if len(q.Notes) > 0 {
-		first = t.name(cut(figures.Title(q.Notes[0].Name), label-1)) + count(q.Notes[0].Entries, "entry", "entries")
+		first = t.padded(cut(figures.Title(q.Notes[0].Name), aligned-2), aligned) + count(q.Notes[0].Entries, "entry", "entries")
 	}
 	if len(q.Notes) > 1 {
-		second = t.wide(cut(figures.Title(q.Notes[1].Name), 11)) + count(q.Notes[1].Entries, "entry", "entries")
+		second = t.name(cut(figures.Title(q.Notes[1].Name), aligned-2)) + count(q.Notes[1].Entries, "entry", "entries")
 	}
 	var out []string
 	if f.Words.OneRole != "" && (q.Judged > 0 || f.Progress.Total > 0) {
-		out = append(out, pair(t.name("Valid")+passed, t.wide("Warnings")+warnings, w))
+		out = append(out, beside(t.padded("Validation", aligned)+passed, warnings, column, w))
 	}
 	if first != "" {
-		out = append(out, pair(first, second, w))
+		out = append(out, beside(first, second, column, w))
 	}
 	retries := fmt.Sprint(q.Retries)
 	if q.Unrecovered > 0 {
 		retries += t.bad.Render(fmt.Sprintf("  %d unrecovered", q.Unrecovered))
 	}
 	if f.Words.OneRole == "" { // numbered passes are not what its work is counted in
-		return append(out, pair(t.name("Warnings")+fmt.Sprint(q.Warnings), t.wide("Retries")+retries, w))
+		return append(out, beside(t.padded("Warnings", aligned)+fmt.Sprint(q.Warnings), t.name("Retries")+retries, column, w))
 	}
-	return append(out, pair(t.name("No-modify")+count(q.Unmodified, "pass", "passes"), t.wide("Retries")+retries, w))
+	return append(out, beside(t.padded("No-modify", aligned)+count(q.Unmodified, "pass", "passes"), t.name("Retries")+retries,
+		column, w))
 }

@@ -112,14 +112,15 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 		count = run.RoundOf(c.Number, c.Max)
 	}
 	number := t.name(figures.Title(f.Words.Round)) + count
-	out := []string{fit(fit(number, label+9)+t.dim.Render(scoreName(c)+"  ")+score, w)}
-	out = append(out, t.trend(f.Trend, c.Max)...)
+	const scoreColumn = 22
+	out := []string{beside(number, t.name(scoreName(c))+score, scoreColumn, w)}
+	out = append(out, t.trend(f.Trend, c.Max, c.Target)...)
 	if len(c.Steps) > 0 {
 		var steps []string
 		for _, s := range c.Steps {
 			steps = append(steps, s.Name+" "+t.sign(s.At))
 		}
-		out = append(out, t.name(fmt.Sprintf("%s %d", figures.Title(f.Words.Round), c.Number))+strings.Join(steps, "  "))
+		out = append(out, t.name(fmt.Sprintf("%s %d", figures.Title(f.Words.Round), c.Number))+" "+strings.Join(steps, "  "))
 	}
 	var scores []string
 	for _, a := range c.Auditors {
@@ -128,20 +129,20 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 		}
 	}
 	if len(scores) > 0 {
-		out = append(out, t.name(figures.Title(f.Words.Judges))+strings.Join(scores, "  "))
+		judges := figures.Title(strings.TrimSuffix(f.Words.Judges, "s"))
+		out = append(out, t.name(judges+" scores")+" "+strings.Join(scores, "  "))
 	}
 	if c.Score != nil {
 		of := ""
 		if c.MaxScore > 0 {
 			of = fmt.Sprintf("/%g", c.MaxScore)
 		}
-		judge := t.name(cut(figures.Title(c.Judge), label-1))
-		out = append(out, judge+fmt.Sprintf("%s%.1f%s", ifSaid("", c.Name, ": "), *c.Score, of))
+		out = append(out, t.name(strings.TrimSpace(figures.Title(c.Judge)+" "+c.Name))+fmt.Sprintf("%.1f%s", *c.Score, of))
 	}
 	return out
 }
 
-func scoreName(c *figures.Cycle) string { return strings.TrimSpace(c.Name + " score") }
+func scoreName(c *figures.Cycle) string { return strings.TrimSpace(c.Name + " Score") }
 
 func (t theme) sign(s figures.StepState) string {
 	switch s {
@@ -155,16 +156,17 @@ func (t theme) sign(s figures.StepState) string {
 	return t.dim.Render("·")
 }
 
-// trend draws a point for each cycle, filled if the cycle has a score, and the scores below.
-func (t theme) trend(points []figures.Point, most int) []string {
-	const step, shown = 6, 8
+// trend draws a point for each cycle with a score, and the scores below; if the target is not reached, then the target
+// and the cycles that are left.
+func (t theme) trend(points []figures.Point, most int, target *float64) []string {
+	const step, shown, name = 6, 8, "Score trend:  "
 	if len(points) == 0 {
 		return nil
 	}
 	if len(points) > shown {
 		points = points[len(points)-shown:]
 	}
-	line, scores := t.name("Trend"), strings.Repeat(" ", label-1)
+	line, scores := t.dim.Render(name), strings.Repeat(" ", len(name)-1)
 	for i, p := range points {
 		style := t.warn
 		if p.Met {
@@ -174,10 +176,13 @@ func (t theme) trend(points []figures.Point, most int) []string {
 		if i < len(points)-1 {
 			line += strings.Repeat("─", step-1)
 		}
-		scores += fmt.Sprintf("%-*s", step, fmt.Sprintf("%.1f", p.Score))
+		scores += fmt.Sprintf("%-*.1f", step, p.Score)
 	}
 	if n := min(most-points[len(points)-1].Cycle, shown-len(points)); n > 0 && !points[len(points)-1].Met {
-		line += t.dim.Render(strings.Repeat(" ─ ─ ○", n))
+		line += strings.Repeat("─", step-1) + t.dim.Render("○"+strings.Repeat(" ─ ─", n-1))
+		if target != nil {
+			scores += t.dim.Render(fmt.Sprintf("%.1f", *target))
+		}
 	}
 	return []string{line, scores}
 }

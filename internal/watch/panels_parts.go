@@ -14,7 +14,7 @@ func (t theme) lanes(s Scene, w int) []string {
 	l := s.State.Lanes
 	ended := l.Done + l.Failed
 	text := fmt.Sprintf("  %d/%d", ended, l.Count)
-	width := max(10, min(w-label-lipgloss.Width(text), 40))
+	width := max(10, min(w-placed-lipgloss.Width(text), 40))
 	out := []string{t.name("Ended") + t.bar(figures.Bar(figures.Percent(ended, l.Count), width), width) + text}
 	counts := l.MergedText()
 	if l.Failed > 0 {

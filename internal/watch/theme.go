@@ -60,12 +60,14 @@ func cut(line string, width int) string {
 }
 
 // pair puts two texts side by side, the second from the middle on, or after the first if that is longer.
-func pair(left, right string, width int) string {
-	half := max(width/2, lipgloss.Width(left)+2)
+func pair(left, right string, width int) string { return beside(left, right, width/2, width) }
+
+// beside puts the second text at a column instead.
+func beside(left, right string, column, width int) string {
 	if right == "" {
 		return fit(left, width)
 	}
-	return fit(fit(left, half)+right, width)
+	return fit(fit(left, max(column, lipgloss.Width(left)+2))+right, width)
 }
 
 // ends aligns one text left and one right.

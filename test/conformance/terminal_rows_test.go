@@ -116,7 +116,7 @@ func terminalRows() rows {
 			require.Contains(t, []float64{8, 9}, done, "the set had ended")
 			require.Regexp(t, `(?m)^   8: S1/8C Verifier .*PASS  ← subset complete, checkpoint created$`, interrupts.status)
 			if done == 8 {
-				require.Contains(t, interrupts.status, "Subset:      S1 completed, S2 pending\n")
+				require.Contains(t, interrupts.status, "Subset:    S1 completed, S2 pending\n")
 			}
 			requirePosition(t, interrupts.between.state, "paused", "user-requested")
 			for _, n := range []int{8, 9, 10} {
