@@ -73,7 +73,10 @@ func find(env []string, explicit string) (string, error) {
 func installed(home string) (newest string) {
 	highest := 0
 	for _, pattern := range playwright {
-		paths, _ := filepath.Glob(filepath.Join(home, pattern)) // a home whose name is a pattern has none
+		paths, err := filepath.Glob(filepath.Join(home, pattern))
+		if err != nil { // the name of the home is a pattern
+			continue
+		}
 		for _, path := range paths {
 			_, rest, _ := strings.Cut(path, "/ms-playwright/chromium-")
 			number, _, _ := strings.Cut(rest, "/")
