@@ -11,6 +11,34 @@ func Headline(e Entry) string {
 	return ""
 }
 
+// Headlines makes the headlines of a stream, in which a pass costs what all its attempts do.
+type Headlines struct {
+	tried map[string]Totals // failed attempts of passes that are not settled
+}
+
+// Of is the headline of the next event.
+func (h *Headlines) Of(e Entry) string {
+	if e.Kind != KindPassAttempt && e.Kind != KindPassEnd {
+		return Headline(e)
+	}
+	p := decoded[PassAttempt](&e.Event)
+	call := p.Lane + "/" + p.Step + "/" + p.Member
+	if e.Kind == KindPassEnd {
+		e.Tried = h.tried[call]
+		delete(h.tried, call)
+		return Headline(e)
+	}
+	if p.Spend != nil {
+		if h.tried == nil {
+			h.tried = map[string]Totals{}
+		}
+		t := h.tried[call]
+		t.Add(*p.Spend)
+		h.tried[call] = t
+	}
+	return Headline(e)
+}
+
 // noHeadline is the headline of events that have none.
 func noHeadline[P any](*Entry, P) string { return "" }
 
@@ -53,7 +81,9 @@ func passHeadline(e *Entry, p PassEnd) string {
 	if p.Value != "" && p.Verdict == "" && p.Role == commandRole {
 		extra += "  " + p.Value
 	}
-	cost := CostPhrase(p.Spend.USD, p.Spend.UnknownCalls())
+	spent := e.Tried
+	spent.Add(p.Spend)
+	cost := CostPhrase(spent.USD, spent.Unknown)
 	if total := e.After.Total(); total > 0 || e.After.UnknownCalls() == 0 {
 		extra = "  " + ShortCost(total, e.After.UnknownCalls()) + extra
 	}

@@ -14,6 +14,7 @@ type Entry struct {
 	MaxRounds int      // of the last repeated stage
 	Threshold *float64 // the score that ends it
 	Backup    string   // of a pass: where the artifact is backed up
+	Tried     Totals   // of a pass: its failed attempts
 
 	Zone *time.Location // of times in texts; nil: UTC
 }

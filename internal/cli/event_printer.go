@@ -23,6 +23,7 @@ type eventPrinter struct {
 	dir    rundir.Dir
 	offset int64
 	fold   *run.Fold
+	heads  run.Headlines
 	state  run.State // that the fold has come to
 	width  int       // of the terminal; 0: not a terminal
 	live   bool
@@ -71,7 +72,7 @@ func (v *eventPrinter) update(now time.Time) (paused bool, err error) {
 			continue
 		}
 		v.fold.Apply(line.Event)
-		if text := run.Headline(run.Entry{Event: line.Event, After: v.fold.Current(), Zone: zone()}); text != "" {
+		if text := v.heads.Of(run.Entry{Event: line.Event, After: v.fold.Current(), Zone: zone()}); text != "" {
 			v.print(run.OneLine(text))
 		}
 	}

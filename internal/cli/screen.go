@@ -150,6 +150,7 @@ const transcriptLines = 500
 // transcript prints the past events as on output that is not a terminal: the screen leaves no trace of them.
 func (a *app) transcript(d rundir.Dir, interrupts int) {
 	var lines []string
+	var heads run.Headlines
 	fold := run.NewFold(run.State{}, run.History{})
 	for line, err := range d.Lines(0) {
 		if err != nil {
@@ -159,7 +160,7 @@ func (a *app) transcript(d rundir.Dir, interrupts int) {
 			continue
 		}
 		fold.Apply(line.Event)
-		if text := run.Headline(run.Entry{Event: line.Event, After: fold.Current(), Zone: zone()}); text != "" {
+		if text := heads.Of(run.Entry{Event: line.Event, After: fold.Current(), Zone: zone()}); text != "" {
 			lines = append(lines, run.OneLine(text))
 		}
 	}
