@@ -20,7 +20,7 @@ var (
 var groupSizes = map[string]int{
 	"ST": 35, "PR": 11, "PC": 7, "CK": 18, "ER": 4, "CO": 9, "LG": 26, "RS": 22, "AV": 3, "AT": 4, "IN": 1, "BR": 3,
 	"RX": 27, "AR": 10, "TM": 14,
-	"LC": 11, "CL": 12, "IV": 10, "PX": 14, "OP": 7,
+	"LC": 11, "CL": 12, "IV": 10, "PX": 14, "OP": 18,
 }
 
 // TestPageIsComplete compares README.md with the checklist and with the tests.
@@ -44,13 +44,17 @@ func TestPageIsComplete(t *testing.T) {
 		named := testName.FindAllStringSubmatch(by, -1)
 		require.True(t, checked[id] || len(named) > 0, "%s has no test", id)
 		for _, n := range named {
-			switch pkg, name, sub := n[1], n[2], n[3]; name {
-			case "TestScripts":
-				require.Contains(t, scripts[id], sub, "the head of the script does not name %s", id)
-			case "TestRows":
-				require.True(t, checked[sub], "%s: no test shows %s", id, sub)
-			default:
+			switch pkg, name, sub := n[1], n[2], n[3]; {
+			case pkg != "":
 				require.True(t, hasTest(t, pkg, name), "%s: no test %s in package %s", id, name, pkg)
+				if sub != "" {
+					require.FileExists(t, filepath.Join(project, "internal", pkg, "testdata", "script", sub+".txtar"))
+				}
+			case name == "TestScripts":
+				require.Contains(t, scripts[id], sub, "the head of the script does not name %s", id)
+			default:
+				require.Equal(t, "TestRows", name)
+				require.True(t, checked[sub], "%s: no test shows %s", id, sub)
 			}
 		}
 		for _, name := range scripts[id] {
