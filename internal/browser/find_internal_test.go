@@ -13,8 +13,9 @@ func TestInstalledByPlaywright(t *testing.T) {
 	home := t.TempDir()
 	require.Empty(t, installed(home))
 	for name, mode := range map[string]os.FileMode{
-		"chromium-999/chrome-linux": 0o700, "chromium-1187/chrome-linux64": 0o700, "chromium-1200/chrome-linux64": 0o600,
-		"chromium-next/chrome-linux": 0o700, "chromium_headless_shell-1300/chrome-linux": 0o700,
+		"chromium-999/chrome-linux": 0o700, "chromium-1100/chrome-linux": 0o700, "chromium-1187/chrome-linux64": 0o700,
+		"chromium-1200/chrome-linux64": 0o600, "chromium-next/chrome-linux": 0o700,
+		"chromium_headless_shell-1300/chrome-linux": 0o700,
 	} {
 		path := filepath.Join(home, ".cache", "ms-playwright", name, "chrome")
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
