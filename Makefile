@@ -21,9 +21,9 @@ demo-projects: build server ## change a library and two services together, offli
 demo-migrate: build server ## migrate 200 files in lanes, offline and free; everything stays in runs/demo-migrate-<time>
 	@sh examples/migrate/demo.sh "runs/demo-migrate-$$(date +%Y%m%d-%H%M%S)"
 
-demo-turns: build ## build a small program in eight turns, offline and free; then the snapshots, and who changed what; the run stays in runs/
+demo-turns: build ## build a small program in eight turns, offline and free; the run stays in runs/
 	@bin/starter server build
-	@bin/starter demo turns
+	@bin/starter run --config examples/turns/pipeline.yaml --output-dir "runs/demo-turns-$$(date +%Y%m%d-%H%M%S)"
 
 build: ## build starter, worker and passbook-call into bin/
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"

@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the examples' folders.
 //
-//go:embed all:corpus all:turns
+//go:embed all:corpus
 var Files embed.FS

@@ -328,7 +328,7 @@ func isVerb(word string) bool {
 
 // subverbs are the second words of commands.
 var subverbs = map[string][]string{
-	"codec": {"key", "serve"}, "console": {"link"}, "demo": {"turns"},
+	"codec": {"key", "serve"}, "console": {"link"},
 	"server":   {"start", "stop", "status", "build", "env", "ui"},
 	"snapshot": {"list", "diff", "checkout"}, "store": {"gc"}, "token": {"create", "list", "revoke"},
 }

@@ -30,12 +30,12 @@ var lastChanged = map[string]string{
 	"tally.sh":           "4 renamed",
 }
 
-// TestTurns runs the demo of turns: its gates, an agent that edits a protected test, verify, and a rebuild.
+// TestTurns runs the example of turns: its gates, an agent that edits a protected test, verify, and a rebuild.
 func TestTurns(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t)
 	dir := h.dir("demo")
-	output := h.starter("demo", "turns", "--output-dir", dir)
+	output := h.starter("run", "--config", turnsPipeline(), "--output-dir", dir)
 	require.Contains(t, output, "Done: 1 stage, 8 rounds, verdict done, 16 calls")
 	h.oncePerAnswer(8, 0)
 	var tests []string
