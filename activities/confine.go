@@ -33,7 +33,8 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 		err = a.bounds().Allow(asks)
 	}
 	if err == nil {
-		err = a.reachesPassbook(held, cmd.Environ())
+		held = held.With(sandbox.Named(cmd.Environ()))
+		err = a.reachesPassbook(held)
 	}
 	if err != nil {
 		cmd.Refused = err
@@ -70,12 +71,12 @@ func (a *Activities) runFolder(runID string) []string {
 }
 
 // reachesPassbook refuses the ports of Passbook on this host: who reaches them could command runs.
-func (a *Activities) reachesPassbook(held sandbox.Held, environ []string) error {
-	if a.cfg.Ports == nil || !held.Isolated() {
+func (a *Activities) reachesPassbook(held sandbox.Held) error {
+	if a.cfg.Ports == nil {
 		return nil
 	}
 	own := a.cfg.Ports()
-	for _, address := range slices.Concat(held.Addresses(), sandbox.Named(environ)) {
+	for _, address := range held.Addresses() {
 		if slices.Contains(own, supervisor.LoopbackPort(address)) {
 			return fmt.Errorf("network: %s is a port of Passbook on this host, which no call may reach: leave it out",
 				address)

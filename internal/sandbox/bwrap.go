@@ -136,12 +136,12 @@ func (c Call) resolver() ([]string, error) {
 
 // Reaches returns the network of an isolated call; nil: it has none, or that of the host.
 func (c Call) Reaches() *supervisor.Network {
-	addresses := c.Addresses()
+	named := Named(c.Environ)
+	addresses := c.With(named).Addresses()
 	if len(addresses) == 0 {
 		return nil
 	}
-	named := Named(c.Environ)
-	n := supervisor.NewNetwork(slices.Concat(addresses, named))
+	n := supervisor.NewNetwork(addresses)
 	n.Trusted = slices.Concat(c.Offered, named)
 	if slices.Contains(addresses, Internet) {
 		n.Pasta = c.Pasta

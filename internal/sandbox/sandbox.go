@@ -56,6 +56,19 @@ func (h Held) Addresses() []string {
 	return h.Network
 }
 
+// With adds addresses that the operator named to what an isolated call may reach.
+func (h Held) With(named []string) Held {
+	if len(h.Addresses()) > 0 {
+		h.Network = slices.Clone(h.Network)
+		for _, address := range named {
+			if !slices.Contains(h.Network, address) {
+				h.Network = append(h.Network, address)
+			}
+		}
+	}
+	return h
+}
+
 // Offered returns the network that settings offer.
 func Offered(settings []string) []string {
 	if len(settings) == 0 {
