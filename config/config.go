@@ -97,7 +97,7 @@ type Redact struct {
 	Patterns Lines `mapstructure:"patterns"` // RE2; the first group is the secret, or the whole match
 }
 
-// ConsoleAddress is where the console listens unless it is told otherwise.
+// ConsoleAddress is where the console listens by default.
 const ConsoleAddress = "127.0.0.1:8400"
 
 // Sandbox configures the sandboxes of calls. Paths are absolute or begin with ~/.

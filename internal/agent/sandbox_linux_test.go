@@ -196,7 +196,7 @@ func TestSandboxedNetwork(t *testing.T) {
 	}
 }
 
-// TestDirectConnections: pasta gives a route to programs that know no proxy, and ends with the call.
+// TestDirectConnections: programs that know no proxy have a route by pasta, which ends with the call.
 func TestDirectConnections(t *testing.T) {
 	c := confined(t, "cat /proc/net/route /etc/resolv.conf; id -u")
 	c.Sandbox.Network, c.Sandbox.Pasta = []string{sandbox.Internet}, sandbox.Examine().Pasta
@@ -215,7 +215,7 @@ func TestDirectConnections(t *testing.T) {
 	nothingLeft(t, c)
 }
 
-// TestFailingPasta: the call has the proxy, and its output says what it lacks.
+// TestFailingPasta: the call has the proxy, and its output names what it lacks.
 func TestFailingPasta(t *testing.T) {
 	c := confined(t, "echo begun")
 	c.Sandbox.Network, c.Sandbox.Pasta = []string{sandbox.Internet}, "/bin/false"

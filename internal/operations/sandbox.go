@@ -61,7 +61,7 @@ func (d Definition) SandboxWarnings(s config.Sandbox, environ []string) (all []s
 		network = network || err == nil && held.Isolated() && len(held.Addresses()) > 0
 	}
 	if open {
-		all = append(all, "calls run without a sandbox, as sandbox.mode of the settings says: they may do all that you may")
+		all = append(all, "calls run without a sandbox, as sandbox.mode of the settings allows: they may do all that you may")
 	}
 	if named := sandbox.Named(environ); network && len(named) > 0 {
 		all = append(all, fmt.Sprintf("calls reach %s too: variables of this terminal name them",

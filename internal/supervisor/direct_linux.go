@@ -77,7 +77,7 @@ func ownerOf(network string, pid int) (string, error) {
 	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd), err
 }
 
-// awaitReady waits until pasta has configured the network: it writes the file then. Its output says why it failed.
+// awaitReady waits until pasta has configured the network: it writes the file then. Its output has the cause of a failure.
 func awaitReady(file string, output *os.File) error {
 	ended := make(chan string, 1)
 	go func() {
@@ -156,7 +156,10 @@ func (s *supervision) prepare(socket int) bool {
 		runtime.LockOSThread() // the end of the thread would end pasta
 		if err := s.direct(); err != nil {
 			s.endPasta()
-			fmt.Fprintf(s.stderr, "%s: programs that use no proxy have no network: %v\n", Program, err)
+			note := fmt.Sprintf("%s: programs that use no proxy have no network: %v\n", Program, err)
+			if _, err := s.stderr.WriteString(note); err != nil {
+				return false
+			}
 		}
 	}
 	_, err := syscall.Write(socket, []byte{1})

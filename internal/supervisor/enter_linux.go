@@ -89,11 +89,13 @@ func (s *supervision) receive(socket int) bool {
 	for err == syscall.EINTR {
 		n, size, _, _, err = syscall.Recvmsg(socket, data, control, syscall.MSG_CMSG_CLOEXEC)
 	}
-	defer func() { _ = syscall.Close(socket) }()
-	if err != nil || n == 0 {
-		return false
-	}
-	messages, err := syscall.ParseSocketControlMessage(control[:size])
+	ready := err == nil && n > 0 && s.connect(control[:size]) && s.prepare(socket)
+	return syscall.Close(socket) == nil && ready
+}
+
+// connect serves the listeners that the sandbox sent.
+func (s *supervision) connect(control []byte) bool {
+	messages, err := syscall.ParseSocketControlMessage(control)
 	if err != nil || len(messages) != 1 {
 		return false
 	}
@@ -106,5 +108,5 @@ func (s *supervision) receive(socket int) bool {
 		listeners = append(listeners, os.NewFile(uintptr(fd), "listener"))
 	}
 	s.call.Network.forward(listeners)
-	return s.prepare(socket)
+	return true
 }
