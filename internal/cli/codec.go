@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
@@ -17,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/codec"
+	"github.com/passbook-run/passbook/internal/keyfile"
 	"github.com/passbook-run/passbook/internal/local"
 )
 
@@ -36,11 +35,11 @@ func (a *app) codecKey() *cobra.Command {
 		Long: `Print a new random key in base64. Put it into a file that only you can read, or into a variable, and name
 that in codec.keys: id=file:PATH or id=env:NAME.`,
 		RunE: func(*cobra.Command, []string) error {
-			key := make([]byte, codec.KeySize)
-			if _, err := rand.Read(key); err != nil {
+			key, err := keyfile.New()
+			if err != nil {
 				return err
 			}
-			fmt.Fprintln(a.out, base64.StdEncoding.EncodeToString(key))
+			fmt.Fprintln(a.out, key)
 			return nil
 		},
 	}

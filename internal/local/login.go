@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
 // LinkLife is how long a one-time link of the Web UI can be opened.
@@ -80,24 +81,9 @@ func CodecTokenFile(stateDir string) string { return filepath.Join(stateDir, "co
 // CodecToken returns the file with the token of the codec endpoint, which it makes if it is missing: without a token
 // every user of this machine could have payloads decrypted.
 func CodecToken(stateDir string) (string, error) {
-	file := CodecTokenFile(stateDir)
-	if info, err := os.Stat(file); err == nil {
-		if info.Size() > 0 && info.Mode().Perm()&0o077 == 0 {
-			return file, nil
-		}
-		if err := os.Remove(file); err != nil { // others may have read it
-			return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
-		}
+	f := keyfile.File{Path: CodecTokenFile(stateDir), Replace: "remove it to create another token"}
+	if _, err := f.Load(); err != nil {
+		return "", fmt.Errorf("read the token of the codec endpoint: %w", err)
 	}
-	if err := (durable.Disk{}).Mkdir(stateDir, 0o700); err != nil {
-		return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
-	}
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
-	}
-	if _, err := (durable.Disk{}).CreateExclusive(file, []byte(hex.EncodeToString(secret)+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("make a token of the codec endpoint: %w", err)
-	}
-	return file, nil
+	return f.Path, nil
 }
