@@ -3,7 +3,7 @@ package pipeline
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,10 +21,10 @@ func TestWriteTable(t *testing.T) {
 
 type fullDisk struct{}
 
-func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestWriteTableReturnsTheWritersError(t *testing.T) {
-	require.ErrorContains(t, WriteTable(fullDisk{}, corpusPlan(t)), "no space left")
+	require.ErrorIs(t, WriteTable(fullDisk{}, corpusPlan(t)), syscall.ENOSPC)
 }
 
 func TestPlanRoundTripsThroughJSON(t *testing.T) {

@@ -283,7 +283,9 @@ func TestExamineAsksOnce(t *testing.T) {
 		return contract.ExamineResult{}, errors.New("no such program")
 	}, activity.RegisterOptions{Name: contract.ExamineAgents})
 	env.ExecuteWorkflow(contract.ExamineWorkflow, contract.ExamineInput{})
-	require.ErrorContains(t, env.GetWorkflowError(), "no such program")
+	var failed *temporal.ActivityError
+	require.ErrorAs(t, env.GetWorkflowError(), &failed)
+	require.Equal(t, contract.ExamineAgents, failed.ActivityType().GetName())
 	got := s.activities[contract.ExamineAgents][0]
 	require.Equal(t, time.Minute, got.StartToCloseTimeout)
 	require.Equal(t, &temporal.RetryPolicy{MaximumAttempts: 1}, got.RetryPolicy)

@@ -320,7 +320,9 @@ func TestQuestionOfAGate(t *testing.T) {
 	}
 	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
 		e.j.mu = workflow.NewMutex(ctx)
-		require.ErrorContains(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), "it is elsewhere")
+		var stale *temporal.ApplicationError
+		require.ErrorAs(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), &stale)
+		require.Equal(t, contract.ErrStale, stale.Type())
 		return nil
 	})
 	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])

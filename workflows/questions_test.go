@@ -248,8 +248,11 @@ func TestStaleAndConflictingDecisions(t *testing.T) {
 			require.Equal(t, "already decided", same.ack.Message)
 			require.ErrorContains(t, other.refused,
 				first.ID+" was already decided with "+row.again["action"].(string)+": the first decision wins")
-			require.ErrorContains(t, pause.refused, "there is nothing to pause")
-			require.ErrorContains(t, resume.refused, "only a paused run can be resumed")
+			for op, r := range map[run.Operation]*reply{run.Pause: pause, run.Resume: resume} {
+				conflict := workflows.ConflictFrom(r.refused)
+				require.NotNil(t, conflict, op)
+				require.Equal(t, op, conflict.Operation)
+			}
 			require.Equal(t, []string{"decide", "decide", "pause", "resume"},
 				fields(payloads[run.DecisionRefused](w, run.KindDecisionRefused),
 					func(d run.DecisionRefused) string { return d.Verb }),

@@ -15,6 +15,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 var there = message{"dir": "/new", "queue": "passbook-dir-there", "by": "ada"}
@@ -101,7 +102,9 @@ func TestRelocationBlocksWrites(t *testing.T) {
 			})
 			w.done()
 			if goesOn {
-				require.ErrorContains(t, moved.err, "pause it before you move its directory")
+				var refused *temporal.ApplicationError
+				require.ErrorAs(t, moved.err, &refused)
+				require.Equal(t, workflows.FailedPrecondition, refused.Type())
 				require.Empty(t, payloads[run.RunRehomed](w, run.KindRunRehomed))
 				return
 			}

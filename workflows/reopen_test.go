@@ -125,7 +125,11 @@ func TestStaleReopenWritesNothing(t *testing.T) {
 	w.dir.taken = temporal.NewNonRetryableApplicationError("it ends elsewhere", contract.ErrStale, errors.New("stale"))
 	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
 	_, err := w.execute()
-	require.ErrorContains(t, err, "it ends elsewhere")
+	var open *temporal.ActivityError
+	require.ErrorAs(t, err, &open)
+	var stale *temporal.ApplicationError
+	require.ErrorAs(t, open.Unwrap(), &stale)
+	require.Equal(t, contract.ErrStale, stale.Type())
 	require.Len(t, w.dir.lines, before)
 }
 

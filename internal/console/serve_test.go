@@ -171,7 +171,8 @@ func TestLinkNeedsARunningConsole(t *testing.T) {
 	state, now := t.TempDir(), time.Now()
 	none := func() {
 		_, err := Link(state, now)
-		require.ErrorContains(t, err, "no console runs with the state directory "+state+"; start it with: starter console")
+		require.EqualError(t, err, "make a login link: no console runs with the state directory "+state+
+			"; start it with: starter console")
 	}
 	none()
 	start := func() (base string, end func() error) {

@@ -253,14 +253,15 @@ func TestOneByteOfAnInterruptedWrite(t *testing.T) {
 // which would be reported as damaged.
 func TestInterruptedFirstRowIsNoDamage(t *testing.T) {
 	h := newHost(t)
+	killed := errors.New("killed")
 	h.opt.Disk.Hook = func(s durable.Step) error {
 		if s.Op == durable.OpWrite && strings.Contains(s.Path, suffix) {
-			return errors.New("killed")
+			return killed
 		}
 		return nil
 	}
 	_, _, err := h.Reserve(t.Context(), h.call("r/1"), Terms{})
-	require.ErrorContains(t, err, "killed")
+	require.ErrorIs(t, err, killed)
 	require.NoFileExists(t, h.file())
 	h.Ledger = h.program()
 	h.opt.Disk.Hook = nil

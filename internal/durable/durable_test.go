@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -105,8 +106,8 @@ func TestCleanTempsOfRemovesOnlyTemporaryFilesOfItsPaths(t *testing.T) {
 func TestMkdirOverAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
-	require.ErrorContains(t, durable.Disk{}.Mkdir(path, 0o700), "not a directory")
-	require.ErrorContains(t, durable.Disk{}.Mkdir(filepath.Join(path, "below"), 0o700), "not a directory")
+	require.ErrorIs(t, durable.Disk{}.Mkdir(path, 0o700), syscall.ENOTDIR)
+	require.ErrorIs(t, durable.Disk{}.Mkdir(filepath.Join(path, "below"), 0o700), syscall.ENOTDIR)
 }
 
 func TestCutTailNeverOverwrites(t *testing.T) {

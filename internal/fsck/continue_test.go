@@ -126,7 +126,7 @@ func TestContinue(t *testing.T) {
 				var damaged *fsck.DamagedError
 				require.ErrorAs(t, err, &damaged)
 				require.Equal(t, r.refused, damaged.Code)
-				require.ErrorContains(t, err, "open run directory "+d.Root+": "+string(r.refused)+": ")
+				require.Equal(t, d.Root, damaged.Dir)
 				require.Contains(t, strings.ReplaceAll(err.Error(), d.Root, "DIR"), r.why)
 				return
 			}
@@ -192,13 +192,17 @@ func TestContinueReadsTheHistory(t *testing.T) {
 	require.NoError(t, err, "the segments have more lines than the history")
 	require.Equal(t, s.state, c.State)
 	_, err = fsck.Continue(t.Context(), d.Dir, nil, s.lines[:5])
-	require.ErrorContains(t, err, "chain_mismatch", "without them, lines are lost")
+	var damaged *fsck.DamagedError
+	require.ErrorAs(t, err, &damaged, "without them, lines are lost")
+	require.Equal(t, fsck.ChainMismatch, damaged.Code)
 
 	remove(t, d, layout.MetaFile)
 	remove(t, d, layout.StateFile)
 	for name, last := range map[string]string{"another number": s.lines[2], "no event": "x"} {
 		_, err = fsck.Continue(t.Context(), d.Dir, s.blobs, append(s.lines[:3:3], last))
-		require.ErrorContains(t, err, "stream_line_unreadable: line 4 of events.jsonl is not event 4; ", name)
+		require.ErrorAs(t, err, &damaged, name)
+		require.Equal(t, fsck.StreamLineUnreadable, damaged.Code, name)
+		require.Equal(t, "line 4 of events.jsonl is not event 4", damaged.Why, name)
 	}
 }
 

@@ -38,8 +38,8 @@ func TestTakeOver(t *testing.T) {
 	var stale *fsck.StaleError
 	elsewhere := tailOf(s.lines[:end.Seq-1])
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, second(), elsewhere), &stale)
-	require.ErrorContains(t, stale, d.Root+" is not this start's: it ends at event ")
-	require.ErrorContains(t, stale, "not at event")
+	require.Equal(t, d.Root, stale.Dir)
+	require.Regexp(t, "^it ends at event .*, not at event", stale.Why)
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, second(), run.Tail{Seq: end.Seq, Chain: "another"}), &stale)
 	require.Equal(t, before, look(t, d), "a refused start writes nothing")
 
@@ -49,13 +49,12 @@ func TestTakeOver(t *testing.T) {
 	rival := second()
 	rival.Execution = "e3"
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, rival, end), &stale)
-	require.ErrorContains(t, stale, "epoch 2 is that of execution e2")
-	require.ErrorContains(t, stale, d.Root+" is not this start's: epoch 2 ")
-	require.False(t, stale.Done)
+	taken := fsck.StaleError{Dir: d.Root, Why: "epoch 2 is that of execution e2"}
+	require.Equal(t, taken, *stale)
 	earlier := second()
 	earlier.Epoch = 1
 	require.ErrorAs(t, fsck.TakeOver(ctx, d, earlier, end), &stale)
-	require.ErrorContains(t, stale, "epoch 2 is that of execution e2")
+	require.Equal(t, taken, *stale)
 
 	claimed := claim()
 	claimed.Cluster, claimed.Embedded = "c1", true
@@ -118,14 +117,16 @@ func TestOwnerOfNewEpochIsNotDamage(t *testing.T) {
 func TestTakeOverComparesTheJournal(t *testing.T) {
 	lastLost := withLines(func(l []string) []string { return l[:len(l)-2] })
 	for name, row := range map[string]struct {
-		end     run.Status
-		do      change
-		message string
+		end  run.Status
+		do   change
+		code fsck.Code // empty: it is done
+		why  string
 	}{
-		"a changed line":            {run.Failed, swapped(layout.EventsFile, "03:04", "03:05"), "chain_mismatch"},
-		"a cut line":                {run.Failed, lastLost, "chain_mismatch"},
-		"done":                      {run.Done, nothing, "done is final"},
-		"done, by result.json only": {run.Done, together(lastLost, without(layout.MetaFile)), "result.json records"},
+		"a changed line": {run.Failed, swapped(layout.EventsFile, "03:04", "03:05"), fsck.ChainMismatch, ""},
+		"a cut line":     {run.Failed, lastLost, fsck.ChainMismatch, ""},
+		"done":           {run.Done, nothing, "", ""},
+		"done, by result.json only": {run.Done, together(lastLost, without(layout.MetaFile)), fsck.ChainMismatch,
+			"result.json records"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, d := ended(t, row.end, 0)
@@ -133,7 +134,17 @@ func TestTakeOverComparesTheJournal(t *testing.T) {
 			tail, err := d.Tail()
 			require.NoError(t, err)
 			before := look(t, d)
-			require.ErrorContains(t, fsck.TakeOver(t.Context(), d, second(), tail), row.message)
+			err = fsck.TakeOver(t.Context(), d, second(), tail)
+			if row.code == "" {
+				var stale *fsck.StaleError
+				require.ErrorAs(t, err, &stale)
+				require.True(t, stale.Done)
+			} else {
+				var damaged *fsck.DamagedError
+				require.ErrorAs(t, err, &damaged)
+				require.Equal(t, row.code, damaged.Code)
+				require.Contains(t, damaged.Why, row.why)
+			}
 			delete(before, layout.LockFile)
 			after := look(t, d)
 			delete(after, layout.LockFile)

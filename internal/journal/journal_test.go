@@ -328,7 +328,10 @@ func TestInconsistentSegments(t *testing.T) {
 	require.Error(t, err)
 	s[heads[1]] = []byte("{")
 	_, err = journal.Segments(t.Context(), s, heads[1])
-	require.ErrorContains(t, err, "segment "+heads[1]+": it is damaged: unexpected end of JSON input")
+	var of *journal.SegmentError
+	require.ErrorAs(t, err, &of)
+	require.Equal(t, heads[1], of.Digest)
+	require.ErrorIs(t, err, layout.ErrDamaged)
 	_, err = journal.Segments(t.Context(), refusingStore{}, "h")
 	require.ErrorIs(t, err, errRefused)
 	require.False(t, journal.Unreadable(err))

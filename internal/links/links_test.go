@@ -2,6 +2,7 @@ package links
 
 import (
 	"encoding/base64"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,11 +104,11 @@ func TestKeys(t *testing.T) {
 	_, err = Load(own)
 	var refused *KeyError
 	require.ErrorAs(t, err, &refused)
-	require.ErrorContains(t, err, "read the key for links: ")
-	require.ErrorContains(t, err, "(mode 0640): remove it to create another key")
+	require.EqualError(t, refused, "read the key for links: "+filepath.Join(own.StateDir, File)+
+		" can be read by other users (mode 0640): remove it to create another key")
 	other.Console.LinkKeyFile = filepath.Join(own.StateDir, "none")
 	_, err = Load(other)
-	require.ErrorContains(t, err, "no such file")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.NoError(t, os.WriteFile(other.Console.LinkKeyFile, nil, 0o600))
 	_, err = Load(other)
 	require.ErrorContains(t, err, "copy links.key from the state directory of another host")

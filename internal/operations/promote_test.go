@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -222,7 +223,7 @@ func TestPromoteAWorkspace(t *testing.T) {
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(parent, "file"), nil, 0o600))
 	_, err := Promote(ctx, d, Promotion{To: filepath.Join(parent, "file"), Force: true, Now: at(5)})
-	require.ErrorContains(t, err, "is not a directory")
+	require.ErrorIs(t, err, syscall.ENOTDIR)
 }
 
 // TestPromoteCanBeRepeatedAfterEveryStep stops a promotion before each of its steps. What is at the path is what was

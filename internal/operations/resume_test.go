@@ -129,17 +129,17 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 	for name, row := range map[string]struct {
 		end      run.Status
 		damage   func([]string) []string
-		unsealed bool // meta.json names no segment
-		refused  string
+		unsealed bool      // meta.json names no segment
+		code     fsck.Code // of the damage that refuses it
+		final    bool      // refused because the run is done
 	}{
-		"a whole directory":                 {end: run.Failed},
-		"a changed line that the store has": {end: run.Failed, damage: edit},
-		"a cut line that the store has":     {end: run.Failed, damage: cut},
-		"a changed line that the store has not": {end: run.Failed, damage: edit, unsealed: true,
-			refused: "chain_mismatch"},
-		"a cut line that the store has not":   {end: run.Failed, damage: cut, unsealed: true, refused: "chain_mismatch"},
-		"done, and the last line is cut":      {end: run.Done, damage: cut, refused: "done is final"},
-		"done, cut, and the store has it not": {end: run.Done, damage: cut, unsealed: true, refused: "chain_mismatch"},
+		"a whole directory":                     {end: run.Failed},
+		"a changed line that the store has":     {end: run.Failed, damage: edit},
+		"a cut line that the store has":         {end: run.Failed, damage: cut},
+		"a changed line that the store has not": {end: run.Failed, damage: edit, unsealed: true, code: fsck.ChainMismatch},
+		"a cut line that the store has not":     {end: run.Failed, damage: cut, unsealed: true, code: fsck.ChainMismatch},
+		"done, and the last line is cut":        {end: run.Done, damage: cut, final: true},
+		"done, cut, and the store has it not":   {end: run.Done, damage: cut, unsealed: true, code: fsck.ChainMismatch},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, d, f := closedRun(t, "", runEnded(row.end))
@@ -154,8 +154,16 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 			}
 			same := unchanged(t, d.Root)
 			re, err := o.Resume(t.Context(), d, Reopening{Yes: true})
-			if row.refused != "" {
-				require.ErrorContains(t, err, row.refused)
+			if row.code != "" || row.final {
+				if row.final {
+					var conflict *run.ConflictError
+					require.ErrorAs(t, err, &conflict)
+					require.Equal(t, run.Done, conflict.From)
+				} else {
+					var damaged *fsck.DamagedError
+					require.ErrorAs(t, err, &damaged)
+					require.Equal(t, row.code, damaged.Code)
+				}
 				same()
 				require.Empty(t, f.started)
 				return

@@ -62,7 +62,7 @@ func TestVerifyNeedsCommandAndTree(t *testing.T) {
 		return err
 	}))
 	_, err = Verify(t.Context(), settings, d, secrets)
-	require.ErrorContains(t, err, "verify "+d.Root+": check out the final tree: ")
+	require.ErrorIs(t, err, store.ErrMissing)
 	require.ErrorContains(t, err, "; run: starter check "+d.Root)
 }
 

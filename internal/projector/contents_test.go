@@ -3,6 +3,7 @@ package projector
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -97,7 +98,7 @@ func TestFilesOfUnreadableRuns(t *testing.T) {
 	require.Equal(t, []string{"events.jsonl", "page.html"}, c.Foreign)
 	require.Empty(t, c.Own)
 	_, err = ReadContents(rundir.At(d.Path("none")))
-	require.ErrorContains(t, err, "list "+d.Path("none")+": ")
+	require.ErrorIs(t, err, fs.ErrNotExist)
 	linked := At(t.TempDir())
 	require.NoError(t, os.Symlink(d.Root, linked.Path(layout.Orchestrator)))
 	c, err = ReadContents(linked.Dir)
@@ -250,7 +251,6 @@ func TestRemovedRuns(t *testing.T) {
 	before := contents(t, d)
 	err = d.Remove()
 	require.ErrorAs(t, err, new(*durable.ErrHeld))
-	require.ErrorContains(t, err, "remove run directory "+d.Root+": ")
 	require.Equal(t, before, contents(t, d))
 	require.NoError(t, held.Unlock())
 	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
@@ -275,7 +275,6 @@ func TestRemovedRuns(t *testing.T) {
 	newer := w.projected(10)
 	write(t, newer, layout.ClaimFile, `{"version":99,"run_id":"r"}`)
 	_, err = LockForRemoval(newer.Dir)
-	require.ErrorContains(t, err, "remove: ")
 	require.ErrorAs(t, err, new(*layout.NewerError))
 
 	root := t.TempDir()
@@ -318,5 +317,5 @@ func TestClaims(t *testing.T) {
 		}
 		return nil
 	}}
-	require.ErrorContains(t, fails.Take(c), "claim "+fails.Root+": ")
+	require.ErrorIs(t, fails.Take(c), os.ErrPermission)
 }

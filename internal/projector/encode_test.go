@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"encoding/json"
 	"math"
 	"testing"
 
@@ -82,9 +83,9 @@ func TestEncoderRefuses(t *testing.T) {
 	s := rundir.NewState()
 	s.PassRecords["1"] = rundir.PassRecord{Tokens: rundir.PassTokens{EstimatedCostUSD: math.NaN()}}
 	_, err := new(encoder).marshal(&s)
-	require.ErrorContains(t, err, "unsupported value")
+	require.ErrorAs(t, err, new(*json.UnsupportedValueError))
 	s = rundir.NewState()
 	s.Checkpoints = []rundir.CheckpointRecord{{CostAtCheckpoint: math.NaN()}}
 	_, err = new(encoder).marshal(&s)
-	require.ErrorContains(t, err, "unsupported value")
+	require.ErrorAs(t, err, new(*json.UnsupportedValueError))
 }

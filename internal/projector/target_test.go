@@ -136,7 +136,7 @@ func TestTargetsOfRuns(t *testing.T) {
 			require.NoError(t, err, name)
 		} else {
 			require.ErrorContains(t, err, row.err, name)
-			require.ErrorContains(t, row.d.Take(run.Claim{Version: run.ClaimVersion, RunID: row.run}), row.err, name)
+			require.EqualError(t, row.d.Take(run.Claim{Version: run.ClaimVersion, RunID: row.run}), err.Error(), name)
 		}
 		require.Equal(t, row.usable, Usable(row.d.Dir) == nil, name)
 		require.Equal(t, before, contents(t, row.d), "%s: nothing is written", name)
@@ -157,7 +157,7 @@ func TestTargetsOfRuns(t *testing.T) {
 	newer := w.projected(10)
 	write(t, newer, layout.MetaFile, `{"version":99}`)
 	require.ErrorAs(t, MayWrite(newer.Dir), new(*layout.NewerError))
-	require.ErrorContains(t, MayWrite(rundir.At(lost.Path(layout.EventsFile))), " is not a directory")
+	require.ErrorIs(t, MayWrite(rundir.At(lost.Path(layout.EventsFile))), syscall.ENOTDIR)
 	_, err = Lock(t.Context(), newer.Dir, "test")
 	require.ErrorAs(t, err, new(*layout.NewerError))
 }
@@ -294,7 +294,7 @@ func TestMovedDirectories(t *testing.T) {
 			require.Contains(t, refused.Next, row.next, what)
 		}
 	}
-	require.ErrorContains(t, MayMoveHere(t.Context(), empty.Dir, Moving{RunID: "r"}), "no run here")
+	require.ErrorIs(t, MayMoveHere(t.Context(), empty.Dir, Moving{RunID: "r"}), rundir.ErrNoRun)
 	link := filepath.Join(t.TempDir(), "link")
 	require.NoError(t, os.Symlink(here.Root, link))
 	require.NoError(t, MayMoveHere(t.Context(), rundir.At(link), Moving{RunID: "r", From: here.Root, Tail: w.tail(n)}),

@@ -3,6 +3,7 @@ package records_test
 import (
 	"encoding/json"
 	"os"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -58,11 +59,10 @@ func TestStateBehindTheEvents(t *testing.T) {
 	m.Events.Seq++
 	_, err = records.CatchUp(d, whole(t, old), m)
 	require.ErrorIs(t, err, layout.ErrDamaged)
-	require.ErrorContains(t, err, "ends before event 7")
 	require.NoError(t, os.Remove(d.Path(layout.EventsFile)))
 	require.NoError(t, os.Mkdir(d.Path(layout.EventsFile), 0o700))
 	_, err = records.CatchUp(d, whole(t, old), m)
-	require.ErrorContains(t, err, layout.EventsFile)
+	require.ErrorIs(t, err, syscall.EISDIR)
 	require.NotErrorIs(t, err, layout.ErrDamaged, "it cannot be read")
 }
 

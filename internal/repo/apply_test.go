@@ -138,7 +138,9 @@ func TestAmbiguousPatch(t *testing.T) {
 	}
 	write(t, dir, files{"a.txt": strings.Repeat("a\n", 30)})
 	require.False(t, must(r.Applied(ctx, patch))(t))
-	require.ErrorContains(t, r.Apply(ctx, patch), "it is unknown whether the patch is applied")
+	var conflict *ConflictError
+	require.ErrorAs(t, r.Apply(ctx, patch), &conflict)
+	require.Equal(t, []string{"a.txt"}, conflict.Paths)
 	require.Equal(t, strings.Repeat("a\n", 30), read(t, dir)["a.txt"])
 }
 
@@ -227,7 +229,7 @@ func TestFailedApplyIsRestored(t *testing.T) {
 	run(t, dir, "config", "filter.bad.clean", "cat")
 	run(t, dir, "config", "filter.bad.smudge", "ls '"+dir+"' >'"+dir+"/.git/seen'; false")
 	run(t, dir, "config", "filter.bad.required", "true")
-	require.ErrorContains(t, r.Apply(ctx, patch), "smudge filter bad failed")
+	require.ErrorAs(t, r.Apply(ctx, patch), new(*RefusedError))
 	seen := must(os.ReadFile(filepath.Join(dir, ".git", "seen")))(t)
 	require.Contains(t, string(seen), "renamed.txt", "git had written already")
 	require.NotContains(t, string(seen), "old.txt", "git had removed already")

@@ -29,7 +29,7 @@ func TestCreateBranch(t *testing.T) {
 	var taken *BranchError
 	require.ErrorAs(t, r.CreateBranch(t.Context(), "feature/x", base), &taken)
 	require.Equal(t, &BranchError{Branch: "feature/x", At: work}, taken)
-	require.ErrorContains(t, r.CreateBranch(t.Context(), "not a name", work), "not a valid branch name")
+	require.ErrorAs(t, r.CreateBranch(t.Context(), "not a name", work), new(*RefusedError))
 	require.Equal(t, files{"a.txt": "a\n"}, read(t, dir))
 }
 

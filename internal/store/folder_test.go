@@ -170,7 +170,7 @@ func TestChangingFileIsNotStored(t *testing.T) {
 	}
 	d, _, err := DigestFrom(from)
 	require.NoError(t, err)
-	require.ErrorContains(t, f.begin().put(t.Context(), d, from), "changed while it was being stored")
+	require.ErrorIs(t, f.begin().put(t.Context(), d, from), ErrChanged)
 	there, err := f.has(t.Context(), d.name())
 	require.NoError(t, err)
 	require.False(t, there)

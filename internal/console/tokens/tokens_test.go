@@ -55,7 +55,9 @@ func TestTokenIsFoundUntilItIsRevoked(t *testing.T) {
 	_, ok, err = f.Find(other)
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.ErrorContains(t, f.Revoke(t.Context(), "ci"), "there is no such token")
+	var unknown *NameError
+	require.ErrorAs(t, f.Revoke(t.Context(), "ci"), &unknown)
+	require.Equal(t, "ci", unknown.Name)
 }
 
 func TestConcurrentChangesAreKept(t *testing.T) {
@@ -73,7 +75,9 @@ func TestConcurrentChangesAreKept(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, listed, len(errs))
 	_, err = f.Create(t.Context(), "t1", api.CanRead, time.Now())
-	require.ErrorContains(t, err, "it exists")
+	var exists *NameError
+	require.ErrorAs(t, err, &exists)
+	require.Equal(t, "t1", exists.Name)
 }
 
 func TestUnusableFilesAreRefused(t *testing.T) {
@@ -86,12 +90,16 @@ func TestUnusableFilesAreRefused(t *testing.T) {
 		require.NoError(t, os.WriteFile(f.path, []byte(text), 0o600))
 		require.NoError(t, os.Chmod(f.path, mode))
 		_, _, err = f.Find("x")
-		require.ErrorContains(t, err, "remove it, and create the tokens again")
+		var unusable *UnusableError
+		require.ErrorAs(t, err, &unusable)
+		require.Equal(t, f.path, unusable.Path)
 		_, err = f.Create(t.Context(), "b", api.CanRead, time.Now())
 		require.Error(t, err, "a damaged file is not replaced")
 	}
 	for _, bad := range []string{"", "-x", "a b", "a/b", "a\n", strings.Repeat("x", 65), "ü"} {
 		_, err := In(t.TempDir()).Create(t.Context(), bad, api.CanRead, time.Now())
-		require.ErrorContains(t, err, "use 1 to 64 letters")
+		var refused *NameError
+		require.ErrorAs(t, err, &refused, bad)
+		require.Equal(t, bad, refused.Name)
 	}
 }

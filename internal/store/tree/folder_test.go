@@ -24,7 +24,9 @@ func TestFolderProblems(t *testing.T) {
 	require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(dir, "hosts")))
 	_, err := Save(t.Context(), s, dir, Rules{}, nil)
 	require.ErrorAs(t, err, &folder)
-	require.ErrorContains(t, err, "hosts")
+	var outside *OutsideError
+	require.ErrorAs(t, err, &outside)
+	require.Equal(t, OutsideError{Path: "hosts", Target: "/etc/hosts"}, *outside)
 
 	dir = t.TempDir()
 	deep(t, dir)
