@@ -105,22 +105,7 @@ func TestEffects(t *testing.T) {
 
 	var page bytes.Buffer
 	require.NoError(t, got.Markdown(&page))
-	for _, text := range []string{
-		"# Effects of r-1\n", "A replay of r-0 with the policy `require_human`.\n",
-		"| 2 | write writer | 2 | write | c1 | 1 | failed | begun, and failed |\n",
-		"| 6 | write writer | 2 | external_action (declared) | c2.q | 2 | recorded | done; a replay reuses its result |\n",
-		"| superseded | done, beside the accepted one |\n",
-		"| 9 | test | 2 | external_action | t1 | 1 | failed | begun without a usable result; it may have happened |\n",
-		"| reused | not done again: the recorded result was used; the run was reverted to an earlier point, " +
-			"and the effect stays |\n",
-		"| blocked, approve by ann | asked; approved, so it was done here |\n",
-		"| blocked, apply by ann | asked; the recorded result was to be used |\n",
-		"| blocked, halt by ann | asked; not done |\n",
-		"| attempted | begun; no result is recorded, so it may have happened |\n",
-		"| blocked, apply by ann | asked; the changes were put into the checkout |\n",
-	} {
-		require.Contains(t, page.String(), text)
-	}
+	golden(t, "effects", page)
 	page.Reset()
 	require.NoError(t, evidence.Effects{RunID: "r"}.Markdown(&page))
 	require.Equal(t, "# Effects of r\n\nThe run has done nothing yet.\n", page.String())

@@ -167,16 +167,21 @@ func TestMarkdown(t *testing.T) {
 			require.NoError(t, err)
 			var page bytes.Buffer
 			require.NoError(t, e.Markdown(&page))
-			golden := filepath.Join("testdata", row.name+".md")
-			if *update {
-				require.NoError(t, os.MkdirAll("testdata", 0o755))
-				require.NoError(t, os.WriteFile(golden, page.Bytes(), 0o644))
-			}
-			want, err := os.ReadFile(golden)
-			require.NoError(t, err)
-			require.Equal(t, string(want), page.String())
+			golden(t, row.name, page)
 		})
 	}
+}
+
+// golden compares a page with a reviewed file.
+func golden(t *testing.T, name string, page bytes.Buffer) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".md")
+	if *update {
+		require.NoError(t, os.WriteFile(file, page.Bytes(), 0o644))
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), page.String())
 }
 
 func TestRead(t *testing.T) {

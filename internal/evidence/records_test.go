@@ -159,19 +159,7 @@ func TestRecordsHaveEachValue(t *testing.T) {
 
 	var page bytes.Buffer
 	require.NoError(t, e.Markdown(&page))
-	for _, text := range []string{"| Follows | r-0 (follow_up) |", "| Works on | source base |",
-		"| Branch | branch commit-1 |",
-		"| Artifact | page.html, from seed to seed |", "| Status | failed, reason |", "| Pipeline | pipe definition |",
-		"| 7 | work | 2 | member | ok | 5 | 0.1s | ≥ $1.75 | 4 files commit-1 |",
-		"| 7 | 2 | member | 1 | claude-p-timeout: message | unknown |",
-		"| 7 | 2 | member | 3 | output-empty: message | $0.50 |",
-		"| 7 | 2 | member | value, verdict, score 2.5, 1 of 3 checks passed | b; c: why; 2 blockers; w |",
-		"- quality, round 2: 3.5 of 4.0, met\n", "| paused: user-requested | bob | detail |",
-		" | gate work, round 2 | Good? |  |  | $1.00 | action | ann | then | feedback note |",
-		"≥ $1.75 (1 call not fully known) of $9.00; 1 tokens in, 2 out, 3 read from and 4 written to the cache.",
-		"| role | 3 | ≥ $1.75 |", "3 files delivered to to target commit-2, at " + at(at2) + "."} {
-		require.Contains(t, page.String(), text)
-	}
+	golden(t, "every-kind", page)
 }
 
 // TestPageOfOpenRun shows what a run without an end, without files and with damage has.
@@ -186,26 +174,12 @@ func TestPageOfOpenRun(t *testing.T) {
 				Judged: &run.Judged{Word: "no", Role: "r"}, Change: &run.Change{Files: []string{"a"}}}}}}
 	var page bytes.Buffer
 	require.NoError(t, e.Markdown(&page))
-	for _, text := range []string{"# Evidence of a run\n", "| Artifact | f, from nothing to nothing |",
-		"| Time | since " + at(1) + " |",
-		"| fix |  | 0 | Fix |  | 0 | 0.0s | $0.00 | artifact |", "Not listed: 2 passes that", "|  | 0 | r | v |  |\n",
-		"- q, round 1: none, no file\n- q, round 2: 1.5\n\n",
-		"| gate p, round 1 | rejected | no by r | a | unknown | not decided |",
-		"Nothing was delivered: there is nothing to deliver\n", "\n2 lines of the journal cannot be read.\n"} {
-		require.Contains(t, page.String(), text)
-	}
-	require.NotContains(t, page.String(), "| Pipeline |")
-	require.NotContains(t, page.String(), "It had")
-	require.NotContains(t, page.String(), "Attempts that failed")
+	golden(t, "open", page)
 	page.Reset()
 	require.NoError(t, evidence.Evidence{StartedAt: at(1), FinishedAt: "x", Delivery: &evidence.Delivery{
 		DeliveryCompleted: run.DeliveryCompleted{Message: "skipped"}}, Passes: []evidence.Pass{{Role: "r"}},
 		Inputs: make([]rundir.InputFile, 20)}.Markdown(&page))
-	for _, text := range []string{"| Time | " + at(1) + " to x |", "\nNothing was delivered: skipped\n",
-		"## What was checked\n\nNothing.\n", "No question was asked.\n", "It had 20 files:"} {
-		require.Contains(t, page.String(), text)
-	}
-	require.NotContains(t, page.String(), "more.")
+	golden(t, "skipped", page)
 	require.ErrorIs(t, evidence.Evidence{}.Markdown(broken{}), errBroken)
 }
 
