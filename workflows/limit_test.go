@@ -208,7 +208,7 @@ func TestAmendWhileWaitingForLimit(t *testing.T) {
 	w.done()
 	require.NoError(t, answer.refused)
 	require.NoError(t, answer.err)
-	require.Contains(t, answer.ack.Message, "The run still waits until "+run.Time(startTime.Add(time.Hour))[:15])
+	require.Equal(t, run.WaitingLimit, answer.ack.Status)
 	require.Equal(t, []time.Duration{time.Hour, 20 * time.Second, 20 * time.Second}, w.waits)
 }
 

@@ -95,7 +95,6 @@ func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
 			eventually(t, "it stops", func() bool { return read(t, dir).Keeper.Worker.GaveUp })
 			r := read(t, dir).Keeper.Worker
 			require.Equal(t, 3, r.InRow)
-			require.Contains(t, r.String(), "gave up after 3 restarts in a row")
 			require.Contains(t, r.String(), message)
 			require.True(t, before.Server.Process.Alive())
 

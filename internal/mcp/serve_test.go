@@ -3,6 +3,7 @@ package mcp
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -75,28 +77,41 @@ func (d *desk) openRun(task string) {
 // TestMalformedRequests: each request gets an error, and the server answers the next one.
 func TestMalformedRequests(t *testing.T) {
 	w := newWire(t, newDesk(t, api.CanOperate).host)
-	for _, row := range []struct{ params, want string }{
-		{`"method":"tools/call","params":{"name":"passbook_erase","arguments":{}}`, `"code":-32602`},
-		{`"method":"tools/call","params":{"name":"","arguments":{}}`, `"code":-32602`},
-		{`"method":"tools/call","params":{"name":7}`, `"error":`},
-		{`"method":"tools/call"`, `"error":`},
-		{`"method":"tools/erase","params":{}`, `"code":-32601`},
-		{`"method":"tools/call","params":{"name":"passbook_status"}`, "the name is empty"},
-		{`"method":"tools/call","params":{"name":"passbook_status","arguments":null}`, "the name is empty"},
-		{`"method":"tools/call","params":{"name":"passbook_status","arguments":{"run":null}}`, "the name is empty"},
-		{`"method":"tools/call","params":{"name":"passbook_status","arguments":["r-1"]}`, "cannot unmarshal array"},
-		{`"method":"tools/call","params":{"name":"passbook_status","arguments":"r-1"}`, "cannot unmarshal string"},
-		{`"method":"tools/call","params":{"name":"passbook_status","arguments":{"run":7}}`, "cannot unmarshal number"},
-		{`"method":"tools/call","params":{"name":"passbook_wait","arguments":{"run":"r-1","seconds":1e99}}`,
-			"cannot unmarshal number"},
-		{`"method":"tools/call","params":{"name":"passbook_start","arguments":{}}`,
-			"name the file of the pipeline with config"},
-		{`"method":"resources/read","params":{"uri":"file:///etc/passwd"}`, "there is none at this address"},
-		{`"method":"resources/read","params":{"uri":null}`, "there is none at this address"},
-		{`"method":"resources/read"`, `"error":`},
+	for _, row := range []struct {
+		params string
+		code   int // of the JSON-RPC error; zero: the problem of a tool
+	}{
+		{`"method":"tools/call","params":{"name":"passbook_erase","arguments":{}}`, jsonrpc.CodeInvalidParams},
+		{`"method":"tools/call","params":{"name":"","arguments":{}}`, jsonrpc.CodeInvalidParams},
+		{`"method":"tools/call","params":{"name":7}`, jsonrpc.CodeInvalidParams},
+		{`"method":"tools/call"`, jsonrpc.CodeInvalidRequest},
+		{`"method":"tools/erase","params":{}`, jsonrpc.CodeMethodNotFound},
+		{`"method":"tools/call","params":{"name":"passbook_status"}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_status","arguments":null}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_status","arguments":{"run":null}}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_status","arguments":["r-1"]}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_status","arguments":"r-1"}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_status","arguments":{"run":7}}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_wait","arguments":{"run":"r-1","seconds":1e99}}`, 0},
+		{`"method":"tools/call","params":{"name":"passbook_start","arguments":{}}`, 0},
+		{`"method":"resources/read","params":{"uri":"file:///etc/passwd"}`, jsonrpc.CodeInvalidParams},
+		{`"method":"resources/read","params":{"uri":null}`, jsonrpc.CodeInvalidParams},
+		{`"method":"resources/read"`, jsonrpc.CodeInvalidRequest},
 	} {
 		w.send(`{"jsonrpc":"2.0","id":1,` + row.params + `}`)
-		require.Contains(t, w.next(), row.want, row.params)
+		var answer struct {
+			Error  jsonrpc.Error
+			Result struct {
+				IsError bool
+				Meta    map[string]api.Problem `json:"_meta"`
+			}
+		}
+		require.NoError(t, json.Unmarshal([]byte(w.next()), &answer), row.params)
+		require.EqualValues(t, row.code, answer.Error.Code, row.params)
+		if row.code == 0 {
+			require.True(t, answer.Result.IsError, row.params)
+			require.Equal(t, api.CodeInvalid, answer.Result.Meta[problemKey].Code, row.params)
+		}
 	}
 	require.NoError(t, w.in.Close())
 	require.NoError(t, <-w.ended)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -36,10 +35,7 @@ func TestChangedLineIsReportedAndRepaired(t *testing.T) {
 	const damage = "events.jsonl, line 3, is not what was written"
 	require.Contains(t, h.starter("resume", dir), damage)
 	h.finish(dir)
-	until(t, "its workflow closes", func() bool {
-		output, _ := h.try("status", "--json", dir)
-		return strings.Contains(output, `"liveness": "closed"`)
-	})
+	until(t, "its workflow closes", func() bool { return h.status(dir).EffectiveStatus.Liveness == run.LiveClosed })
 	events := eventsOf(t, dir)
 	recorded := of[run.JournalDamage](events, run.KindJournalDamaged)
 	require.Len(t, recorded, 1)

@@ -154,13 +154,13 @@ func TestWorkerDeployment(t *testing.T) {
 	until(t, "two runs of the former build ask", func() bool {
 		return statusIs(kept, run.AwaitingPhaseHandoff) && statusIs(ended, run.AwaitingPhaseHandoff)
 	})
-	require.NotContains(t, h.starter("status", kept), "no worker")
+	require.Nil(t, h.status(kept).EffectiveStatus.NoWorker)
 	h.current(later)
 	stop()
 	last := h.begin("last", three)
 	h.paid(last, 3)
 	require.Equal(t, later, h.buildOf(last))
-	require.NotContains(t, h.starter("status", last), "no worker")
+	require.Nil(t, h.status(last).EffectiveStatus.NoWorker)
 	h.unattended(kept, ended)
 }
 
