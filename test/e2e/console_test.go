@@ -194,9 +194,9 @@ func (h *environment) decideOnce(c *console, tr *trial) {
 	c = h.killed(c, path, "five", body, func() bool { return len(decided()) == 1 })
 	next := tr.asked(run.QuestionHandoff, first)
 	answer := c.do(path, "five", body)
-	require.Contains(t, answer["message"], "decided: retry_feedback")
 	require.Equal(t, answer, c.do(path, "five", body))
 	require.Len(t, decided(), 1)
+	require.Equal(t, run.ActionRetryFeedback, decided()[0].Action)
 	require.Equal(t, "ci", decided()[0].DecidedBy)
 	require.Equal(t, next.ID, tr.asked(run.QuestionHandoff).ID, "the next question is open")
 	body["question"] = first.ID

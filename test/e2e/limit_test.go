@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -41,8 +42,13 @@ func TestLimitOutlivesServerAndWorker(t *testing.T) {
 	server, worker := h.server(), h.worker()
 	h.kill(worker)
 	h.kill(server)
-	require.Contains(t, h.starter("list", "--offline", "--status", "waiting_limit"), " until ")
-	require.Contains(t, h.starter("run", "--config", config, "--output-dir", dir), "Done")
+	var listed struct {
+		Runs []struct{ Limited *run.Limited }
+	}
+	require.NoError(t, json.Unmarshal([]byte(h.starter("list", "--offline", "--status", "waiting_limit", "--json")),
+		&listed))
+	require.Equal(t, limited, listed.Runs[0].Limited)
+	h.starter("run", "--config", config, "--output-dir", dir)
 	events := eventsOf(t, dir)
 	require.Equal(t, string(run.Done), metaOf(t, dir).Status)
 	require.Equal(t, 2, h.count("start", "002"), "%v", h.calls())

@@ -1,9 +1,11 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +41,13 @@ func TestRunsTakeTurns(t *testing.T) {
 		h.starter("run", "--config", config, "--output-dir", dir, "--detach")
 	}
 	queued := func(n int) func() bool {
-		return func() bool { return strings.Contains(h.starter("list", "--offline"), fmt.Sprintf("queued 1 of %d", n)) }
+		return func() bool {
+			var listed struct{ Runs []statusOutput }
+			require.NoError(t, json.Unmarshal([]byte(h.starter("list", "--offline", "--json")), &listed))
+			return slices.ContainsFunc(listed.Runs, func(s statusOutput) bool {
+				return s.EffectiveStatus.Turn != nil && *s.EffectiveStatus.Turn == run.Turn{Place: 1, Of: n}
+			})
+		}
 	}
 	until(t, "three wait", queued(3))
 	h.kill(h.worker())

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -56,20 +58,29 @@ func (tr *trial) removed(id string) {
 			}
 			return err
 		}))
-	require.Contains(tr.t, tr.starter("store", "gc", "--older-than", "0s"), "Not needed: 0 objects")
+	var left operations.Collected
+	require.NoError(tr.t, json.Unmarshal([]byte(tr.starter("store", "gc", "--older-than", "0s", "--json")), &left))
+	require.Zero(tr.t, left.Garbage)
 }
 
 // testRemoveWhole lists what is removed, is killed within the checkout and before the branch, and continues.
 func testRemoveWhole(t *testing.T, h *environment) {
 	tr := h.trial(t)
 	id := tr.removable()
-	output := tr.starter("remove", tr.dir)
-	for _, part := range []string{"workflow ", "checkout ", "branch ", "store ", "directory ", "registry ",
-		"delivered to the branch result", "Nothing was changed"} {
-		require.Contains(t, output, part)
+	var listed struct {
+		Applied bool
+		Runs    []struct{ Parts []struct{ What string } }
+		Freed   []struct{ Objects int }
 	}
+	require.NoError(t, json.Unmarshal([]byte(tr.starter("remove", tr.dir, "--json")), &listed))
+	require.False(t, listed.Applied)
+	var parts []string
+	for _, p := range listed.Runs[0].Parts {
+		parts = append(parts, p.What)
+	}
+	require.Subset(t, parts, []string{"workflow", "checkout", "branch", "store", "directory", "registry"})
+	require.Positive(t, listed.Freed[0].Objects)
 	require.DirExists(t, tr.dir)
-	require.Regexp(t, `only these runs need [1-9]\d* objects`, output)
 
 	bin := filepath.Join(tr.folder, "bin")
 	git, err := exec.LookPath("git")
@@ -90,7 +101,7 @@ func testRemoveWhole(t *testing.T, h *environment) {
 		require.NoDirExists(t, filepath.Join(tr.dir, "workspace"))
 	}
 
-	require.Contains(t, tr.starter("remove", id, "--yes"), "Run "+id+" is removed.")
+	tr.starter("remove", id, "--yes")
 	tr.removed(id)
 	tr.untouched("result")
 	output, code := tr.try("remove", id)
@@ -115,11 +126,11 @@ func testRemoveInterrupted(t *testing.T, h *environment) {
 	agent, err := strconv.Atoi(strings.TrimSpace(string(read(t, filepath.Join(tr.steer, "held-reviewer")))))
 	require.NoError(t, err)
 	require.NoError(t, syscall.Kill(agent, 0), "a lost workflow leaves its agent at work")
-	require.Contains(t, tr.starter("cancel", tr.dir), "is cancelled")
+	tr.starter("cancel", tr.dir)
 	until(t, "its agent is gone", func() bool { return errors.Is(syscall.Kill(agent, 0), syscall.ESRCH) })
 	require.Equal(t, string(run.Cancelled), metaOf(t, tr.dir).Status)
 	require.Equal(t, calls, tr.calls(), "an agent was called")
-	require.Contains(t, tr.starter("cancel", tr.dir), "is cancelled", "twice")
+	tr.starter("cancel", tr.dir) // again
 	closed := tr.dial().GetWorkflow(t.Context(), id, "").Get(t.Context(), nil)
 	require.Error(t, closed)
 
