@@ -79,8 +79,8 @@ func TestSecureServer(t *testing.T) {
 	require.Zero(t, c.stop(syscall.SIGTERM))
 }
 
-// testPorts: of all ports of the process only the Web UI's speaks to a client without a certificate of this server's
-// authority, and those of the services speak to the server alone.
+// testPorts: only the port of the Web UI answers a client without a certificate of this server's authority, and the
+// ports of the services accept only the server.
 func testPorts(t *testing.T, c *child) {
 	ui, err := url.Parse(c.UI)
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ type fakeDirectory struct {
 	on       map[run.Kind]func()   // once, when such an event has been written
 	sealing  func()                // while a segment is written
 	edited   *run.Blob             // what Inspect finds
-	mended   *run.WorkspaceUpdated // likewise, in the run's own checkout: once
+	mended   *run.WorkspaceUpdated // what it finds in the run's checkout, once
 	full     int                   // number of batches for which the disk is full
 	opening  func()                // while it is opened
 	opens    []contract.OpenInput

@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// afterReset makes the execution one that came of a reset; since reports whether the history that the reset has left is
+// afterReset makes the execution one that follows a reset; since reports whether the history that the reset has left is
 // replayed.
 func (w *harness) afterReset(since func() bool) {
 	w.observed().server.original = "the execution that was reset"

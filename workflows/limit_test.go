@@ -96,7 +96,8 @@ func TestLimitKeepsAttempts(t *testing.T) {
 	require.Len(t, paused, 1)
 	require.Equal(t, run.PassFailed, paused[0].Reason)
 	require.Contains(t, paused[0].Detail, "failed in 3 attempts")
-	require.Equal(t, []string{call(1, 7), call(2, 1)}, w.agent.ids[6:], "attempts begin anew, call ids do not")
+	require.Equal(t, []string{call(1, 7), call(2, 1)}, w.agent.ids[6:],
+		"attempts are counted from one again, call ids are not")
 	var waits []string
 	for _, l := range payloads[run.RunLimited](w, run.KindRunLimited) {
 		waits = append(waits, (time.Duration(l.WaitedMS) * time.Millisecond).String())

@@ -274,7 +274,7 @@ func TestNotifyOptions(t *testing.T) {
 		}}, got)
 }
 
-// TestExamineAsksOnce: who examines agents waits for the answer.
+// TestExamineAsksOnce: a failed examination is not retried, because its caller waits.
 func TestExamineAsksOnce(t *testing.T) {
 	s := newFakeServer()
 	env := workflows.NewTestEnvironment(&observes{server: &s})

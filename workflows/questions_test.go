@@ -26,7 +26,7 @@ stages:
       - {role: implementer}
 `
 
-// gated has a command and a role that rest the run when they fail.
+// gated has a command and a role that pause the run when they fail.
 const gated = reviewed + `      - {run: make test, as: tests, if_failing: ask}
       - {role: reviewer, if_failing: ask}
 `

@@ -82,7 +82,7 @@ func TestRevertToBoundaryKeepsPass(t *testing.T) {
 	w.onPause(func() {
 		for _, e := range w.dir.events(t) {
 			if e.Kind == run.KindArtifactUpdated {
-				at = run.UnnamedID(e.Seq) // it belongs to the pass: the checkpoint stands behind it
+				at = run.UnnamedID(e.Seq) // it belongs to the pass: the checkpoint follows it
 				break
 			}
 		}

@@ -59,7 +59,7 @@ func TestVersionHasItsFiles(t *testing.T) {
 	require.ErrorIs(t, err, away)
 }
 
-// TestCheckpointIsVerified: what it refers to is in the store as it was.
+// TestCheckpointIsVerified: the blobs that it refers to are compared with the store.
 func TestCheckpointIsVerified(t *testing.T) {
 	s := opened(t)
 	page, err := blobs.Put(t.Context(), s, []byte("page"))

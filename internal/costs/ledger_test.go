@@ -153,7 +153,7 @@ func TestCallAfterDamageIsRecordedBehindIt(t *testing.T) {
 	require.Equal(t, []string{kept(2), kept(3)}, []string{damages[0].File, damages[1].File})
 }
 
-// TestMissingLinesAreCounted counts what a file lacks, whatever stands around it.
+// TestMissingLinesAreCounted counts the lines that a file lacks, whatever surrounds them.
 func TestMissingLinesAreCounted(t *testing.T) {
 	for name, row := range map[string]struct {
 		change func(lines []string) []string

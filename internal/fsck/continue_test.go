@@ -31,7 +31,7 @@ func stamps(t *testing.T, d projector.Dir) map[string]time.Time {
 	return all
 }
 
-// TestContinue: what the next epoch of a run that has closed begins with, however its journal was hurt. Reading it
+// TestContinue: what the next epoch of a run that has closed begins with, however its journal is damaged. Reading it
 // changes nothing, and a refill leaves the journal as it was written.
 func TestContinue(t *testing.T) {
 	cut := func(lines []string) string { return strings.Join(lines[:len(lines)-1], "\n") + "\n" }
@@ -137,7 +137,7 @@ func TestContinue(t *testing.T) {
 			require.NoError(t, fsck.Refill(t.Context(), d, c, fsck.RepairOptions{Blobs: s.blobs, Now: noon, By: "ada"}))
 			if r.broken == 0 {
 				require.Empty(t, c.Broken)
-				require.Equal(t, times, stamps(t, d), "a whole directory is left alone")
+				require.Equal(t, times, stamps(t, d), "a whole directory is not changed")
 				return
 			}
 			if r.broken < 0 {
@@ -157,7 +157,7 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestContinueKeepsOtherHistories: a directory that the history contradicts is left alone.
+// TestContinueKeepsOtherHistories: a directory that the history contradicts is not changed.
 func TestContinueKeepsOtherHistories(t *testing.T) {
 	s, d := ended(t, run.Failed, 0)
 	var other *projector.OtherEventsError

@@ -73,7 +73,7 @@ func TestTakeOver(t *testing.T) {
 		"a worker of the epoch before can write nothing more")
 }
 
-// TestCompletedRunRefusesNewEpoch: completed is final from the disk too.
+// TestCompletedRunRefusesNewEpoch, also where only the files record that it is completed.
 func TestCompletedRunRefusesNewEpoch(t *testing.T) {
 	s := whole(t)
 	d := written(t, s)

@@ -59,7 +59,7 @@ func (w *wire) next() string {
 	return line
 }
 
-// openRun is a run that works, as its directory records it. No server knows it.
+// openRun makes the directory of a running run that no server knows.
 func (d *desk) openRun(task string) {
 	d.t.Helper()
 	folder := d.t.TempDir()

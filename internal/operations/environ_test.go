@@ -102,7 +102,7 @@ func TestStartPassesItsEnvironment(t *testing.T) {
 	require.NoError(t, o.execute(t.Context(), in, reuse))
 	require.Equal(t, "start", given(t, o, "run-1").By)
 	require.Equal(t, allowed, given(t, o, "run-1").Variables)
-	require.NotContains(t, string(must(json.Marshal(f.started[1]))(t)), "/new/bin", "nothing of it leaves the host")
+	require.NotContains(t, string(must(json.Marshal(f.started[1]))(t)), "/new/bin", "the environment stays on the host")
 
 	in.Reopen = &workflows.Reopen{Epoch: 2}
 	require.NoError(t, o.execute(t.Context(), in, reuse))

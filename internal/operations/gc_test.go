@@ -236,7 +236,7 @@ func TestCollectFreesRemovedRuns(t *testing.T) {
 		require.Equal(t, freed.Bytes, out.Removed.Bytes)
 		require.False(t, hasText(t, s, "seed of r1"))
 		require.True(t, hasText(t, s, "shared"))
-		require.Contains(t, contents(t, s), removedPrefix+"r1", "what it speaks of was there")
+		require.Contains(t, contents(t, s), removedPrefix+"r1", "its objects existed until now")
 
 		must(Collect(t.Context(), s, collecting(state)))(t)
 		for _, name := range contents(t, s) {

@@ -185,7 +185,7 @@ func TestPromoteAWorkspace(t *testing.T) {
 
 	require.NoError(t, os.Mkdir(filepath.Join(parent, "free"), 0o755))
 	p = must(Promote(ctx, d, Promotion{To: filepath.Join(parent, "free"), Now: at(2)}))(t)
-	require.Equal(t, want, filesIn(t, filepath.Join(parent, "free")), "an empty folder is taken")
+	require.Equal(t, want, filesIn(t, filepath.Join(parent, "free")), "an empty folder is used")
 	require.Empty(t, p.Before)
 
 	for name, change := range map[string]func(){
@@ -226,8 +226,8 @@ func TestPromoteAWorkspace(t *testing.T) {
 	require.ErrorIs(t, err, syscall.ENOTDIR)
 }
 
-// TestPromoteCanBeRepeatedAfterEveryStep stops a promotion before each of its steps. What is at the path is what was
-// there or the result, and nothing that was there is ever lost; the same again finishes the work and records it once.
+// TestPromoteCanBeRepeatedAfterEveryStep stops a promotion before each of its steps. The path has its earlier content
+// or the result, no earlier content is lost, and a repetition completes the promotion and records it once.
 func TestPromoteCanBeRepeatedAfterEveryStep(t *testing.T) {
 	s := testStore(t)
 	for _, force := range []bool{false, true} {

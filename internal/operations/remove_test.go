@@ -282,8 +282,8 @@ func TestRemoveDiscards(t *testing.T) {
 	m.gone()
 }
 
-// TestRemoveCountsADelivery: the commits of a run whose result was delivered as one commit are not lost while that is
-// there.
+// TestRemoveCountsADelivery: the commits of a run whose result was delivered as one commit are not lost while that
+// commit exists.
 func TestRemoveCountsADelivery(t *testing.T) {
 	m := newRemoval(t, run.Done)
 	m.commits()
@@ -315,7 +315,7 @@ func TestRemoveOffline(t *testing.T) {
 	require.NoError(t, m.remove(Removal{Offline: true}))
 	require.Len(t, m.f.executions, 3)
 	m.o.Client = m.f
-	require.NoError(t, m.remove(Removal{}), "later the rest")
+	require.NoError(t, m.remove(Removal{}), "the executions are removed later")
 	m.gone()
 }
 

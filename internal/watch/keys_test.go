@@ -87,7 +87,7 @@ func TestKeysDoWhatTheVerbsDo(t *testing.T) {
 		want  []string
 	}{
 		{"pause", at35(), []string{"p", "enter"}, []string{"pause now=false"}},
-		{"pause, thought better of", at35(), []string{"p", "esc"}, nil},
+		{"pause, cancelled", at35(), []string{"p", "esc"}, nil},
 		{"pause now", at35(), []string{"P", "y"}, []string{"pause now=true"}},
 		{"a running run is not resumed", at35(), []string{"r", "y"}, nil},
 		{"resume", resting(run.Paused, run.UserRequested), []string{"r", "enter"}, []string{`resume ""`}},
@@ -101,10 +101,10 @@ func TestKeysDoWhatTheVerbsDo(t *testing.T) {
 		{"budget", at35(), []string{"b", "5", "0", "0", "enter"}, []string{"budget 500.00"}},
 		{"budget that is not an amount", at35(), []string{"b", "a", "enter"}, nil},
 		{"decide", asking(), []string{"1", "enter"}, []string{`decide q1 continue ""`}},
-		{"decide to end, thought better of", asking(), []string{"3", "n"}, nil},
-		{"decide with words; q and p are letters there", asking(), []string{"2", "q", "p", "!", "enter"},
+		{"decide to end, cancelled", asking(), []string{"3", "n"}, nil},
+		{"decide with feedback; q and p are letters there", asking(), []string{"2", "q", "p", "!", "enter"},
 			[]string{`decide q1 retry_feedback "qp!"`}},
-		{"decide with words, and none", asking(), []string{"2", "enter"}, nil},
+		{"decide with empty feedback", asking(), []string{"2", "enter"}, nil},
 		{"a number that is not a choice", asking(), []string{"4", "enter"}, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {

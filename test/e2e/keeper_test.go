@@ -140,7 +140,7 @@ func TestKeeperOfAnotherBuild(t *testing.T) {
 	require.Equal(t, local.Status{}, h.running())
 }
 
-// TestRunWithoutAWorker is reported by all that shows a run, until a worker is back.
+// TestRunWithoutAWorker: status, list and watch report that no worker polls, until one is back.
 func TestRunWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t) // no keeper
