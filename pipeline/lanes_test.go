@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -117,5 +118,5 @@ func TestCheckList(t *testing.T) {
 		}
 		require.EqualError(t, err, want)
 	}
-	require.ErrorContains(t, CheckList(schema, `[`), "EOF")
+	require.ErrorIs(t, CheckList(schema, `[`), io.ErrUnexpectedEOF)
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -140,7 +141,9 @@ func TestKilledApply(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), must(os.Executable())(t))
 	cmd.Env = append(os.Environ(), "PASSBOOK_TEST_APPLY="+dir)
 	out, err := cmd.CombinedOutput()
-	require.ErrorContains(t, err, "killed", string(out))
+	var exit *exec.ExitError
+	require.ErrorAs(t, err, &exit, string(out))
+	require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), string(out))
 	require.NotEqual(t, before, read(t, dir), "it was half done")
 
 	run(t, dir, "config", "filter.bad.smudge", "cat")
