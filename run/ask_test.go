@@ -180,7 +180,7 @@ func TestFoldOfOtherQuestions(t *testing.T) {
 		{name: "gate: halt", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q1", Action: "halt"},
 			before: gate, want: as(run.QuestionGate, "halt", func(s *run.State) {
 				q, _ := s.Asks()
-				haltedIn("", "gate.decided")(s)
+				haltedIn("", "gate_halt")(s)
 				s.Gate = &q // asked again by the next epoch
 			})},
 		{name: "gate: stale", kind: run.KindGateDecided, payload: run.QuestionDecided{ID: "q0", Action: "retry"},

@@ -152,8 +152,8 @@ func TestFoldOfStatuses(t *testing.T) {
 		{name: "delivery halted", kind: run.KindDeliveryDecided, payload: map[string]any{"action": "halt"},
 			before: becomes(run.AwaitingGateDecision),
 			want: func(s *run.State) {
-				s.Status, s.Reason, s.FinishedAt = run.Halted, "delivery.decided", now
-				halted(s, "delivery.decided")
+				s.Status, s.Reason, s.FinishedAt = run.Halted, "delivery_halt", now
+				halted(s, "delivery_halt")
 			}},
 		{name: "review decided when nothing was asked", kind: run.KindReviewDecided, illegal: true},
 	})

@@ -110,11 +110,11 @@ func breakdown(s State) string {
 
 func (l *Log) refused(_ *Entry, p DecisionRefused) {
 	if p.Count > 1 {
-		l.warn("%d more messages refused, the last one %s: %s", p.Count, p.Verb, p.Why())
+		l.warn("%d more messages refused, the last one %s: %s", p.Count, p.Verb, p.Reason)
 	} else {
-		l.warn("Message %s refused: %s", p.Verb, p.Why())
+		l.warn("Message %s refused: %s", p.Verb, p.Reason)
 	}
-	l.decide(LogDecision{Decision: "refuse-" + p.Verb, Reason: p.Why(), By: p.By})
+	l.decide(LogDecision{Decision: "refuse-" + p.Verb, Reason: p.Reason, By: p.By})
 }
 
 func (l *Log) rehomed(_ *Entry, p RunRehomed) {

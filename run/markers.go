@@ -3,6 +3,8 @@ package run
 // Reasons of an end that the fold sets.
 const (
 	ReasonHandoffHalt    = "phase_handoff_halt"
+	ReasonGateHalted     = "gate_halt"
+	ReasonReviewHalted   = "review_halt"
 	ReasonReviewApproved = "review_approved"
 )
 

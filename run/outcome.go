@@ -16,7 +16,7 @@ func BeforeDelivery(halt, planOnly, override bool) Status {
 const (
 	ReasonNoDiff         = "final_acceptance_no_diff"
 	ReasonRejected       = "final_acceptance_rejected"
-	ReasonDeliveryHalted = "delivery.decided"
+	ReasonDeliveryHalted = "delivery_halt"
 )
 
 // Verdict is the verdict of the last review. Nil and empty: none.

@@ -46,7 +46,7 @@ func TestAfterDelivery(t *testing.T) {
 		{"dirty target skipped", run.Done, run.Delivery{Diff: true, Verdict: approved, Action: "skip"},
 			run.Result{Status: run.Done}},
 		{"dirty target, halt", run.Done, run.Delivery{Diff: true, Verdict: approved, Action: "halt"},
-			run.Result{Status: run.Halted, Reason: "delivery.decided"}},
+			run.Result{Status: run.Halted, Reason: "delivery_halt"}},
 		{"nothing to deliver", run.Done, run.Delivery{Verdict: approved},
 			run.Result{Status: run.Done, Outcome: "no_change_outcome"}},
 		{"nothing to deliver, no verdict", run.Done, run.Delivery{},
@@ -65,7 +65,7 @@ func TestAfterDelivery(t *testing.T) {
 		{"rejected, to be fixed", run.Done, run.Delivery{Diff: true, Verdict: rejected, Action: "fix"}, kept},
 		{"rejected, without a question", run.Done, run.Delivery{Diff: true, Verdict: rejected}, kept},
 		{"rejected, halt", run.Done, run.Delivery{Diff: true, Verdict: rejected, Action: "halt"},
-			run.Result{Status: run.Halted, Reason: "delivery.decided"}},
+			run.Result{Status: run.Halted, Reason: "delivery_halt"}},
 	} {
 		require.Equal(t, r.want, run.AfterDelivery(r.before, r.d), r.name)
 	}

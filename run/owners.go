@@ -44,7 +44,7 @@ func AnswerQuestion(s State, d QuestionDecided, at string) (State, error) {
 	case answer.Effect.Has(EndsHalted) && s.endsAcross(d.Kind) != "":
 		return s.endAcross(s.endsAcross(d.Kind), at)
 	case answer.Effect.Has(EndsHalted):
-		return MarkRunHalted(s, spec.halted(), at)
+		return MarkRunHalted(s, spec.Halted, at)
 	case answer.Effect.Has(EndsDone):
 		return MarkRunDone(s, ReasonReviewApproved, at)
 	}
@@ -60,9 +60,6 @@ type ActionError struct {
 func (e *ActionError) Error() string {
 	return fmt.Sprintf("a %s cannot be decided with %q", e.Kind.Spec().Name, e.Action)
 }
-
-// halted is the reason of an end by an answer.
-func (s QuestionSpec) halted() string { return cmp.Or(s.Halted, string(s.Decided)) }
 
 // answered is the state of a run that continues after an answer.
 func (s State) answered(d QuestionDecided, spec QuestionSpec, effect Effects, at string) State {

@@ -1,9 +1,6 @@
 package run
 
-import (
-	"fmt"
-	"regexp"
-)
+import "fmt"
 
 // Blob is a reference into the store, with what people want to know about the text.
 type Blob struct {
@@ -439,12 +436,6 @@ type DecisionRefused struct {
 	By     string `json:"by,omitempty"`
 	Count  int    `json:"count,omitempty"` // number since the last such event; 0: one
 }
-
-// temporalType is what Temporal adds to the text of an error.
-var temporalType = regexp.MustCompile(` \(type: \w*, retryable: (?:true|false)\)`)
-
-// Why is the reason in words of the run.
-func (r DecisionRefused) Why() string { return temporalType.ReplaceAllString(r.Reason, "") }
 
 // RunRehomed is payload of run.rehomed: the directory was moved. The event is the first one at the new place.
 type RunRehomed struct {

@@ -91,7 +91,7 @@ func TestHaltOfARunAcrossProjects(t *testing.T) {
 		reason  string
 	}{
 		"contract": {run.QuestionGate, run.TriggerCheckFailed, nil, run.Cancelled, run.ReasonContractAborted},
-		"blocked":  {run.QuestionGate, run.TriggerBlocked, nil, run.Halted, string(run.KindGateDecided)},
+		"blocked":  {run.QuestionGate, run.TriggerBlocked, nil, run.Halted, run.ReasonGateHalted},
 		"accepted": {run.QuestionHandoff, run.TriggerAcceptance, nil, run.Halted, run.ReasonHandoffHalt},
 		"none":     {run.QuestionDelivery, run.TriggerUnprepared, nil, run.Failed, run.ReasonDeliveryFailed},
 		"some": {run.QuestionDelivery, run.TriggerUnprepared, []run.Event{event(t, run.KindProjectDelivered, "", delivered)},

@@ -145,6 +145,7 @@ var questionKinds = []QuestionSpec{
 	{
 		Kind: QuestionGate, Name: "gate", Text: "A check failed. Continue?",
 		Requested: KindGateRequested, Decided: KindGateDecided, Status: AwaitingGateDecision,
+		Halted:    ReasonGateHalted,
 		AnyAction: true,
 		Offers: []Offer{
 			{TriggerCheckFailed, []string{ActionRetry, ActionContinueWithWaiver, ActionHalt}, ActionContinueWithWaiver},
@@ -164,6 +165,7 @@ var questionKinds = []QuestionSpec{
 	{
 		Kind: QuestionReview, Name: "review", Text: "Is the result good?",
 		Requested: KindReviewRequested, Decided: KindReviewDecided, Status: AwaitingHumanReview,
+		Halted:    ReasonReviewHalted,
 		AnyAction: true,
 		Offers: []Offer{
 			{TriggerPlanReady, []string{ActionApprove, ActionRetryFeedback, ActionHalt}, ActionApprove},
@@ -177,6 +179,7 @@ var questionKinds = []QuestionSpec{
 	{
 		Kind: QuestionDelivery, Name: "delivery", Text: "Deliver the changes?",
 		Requested: KindDeliveryRequested, Decided: KindDeliveryDecided, Status: AwaitingGateDecision,
+		Halted:    ReasonDeliveryHalted,
 		AnyAction: true,
 		Offers: []Offer{
 			{TriggerRejected, []string{ActionFix, ActionApprove, ActionApply, ActionSkip, ActionHalt}, ActionSkip},

@@ -61,10 +61,10 @@ func budgetStory(_ *Entry, p BudgetEvent) Story {
 
 func refusedStory(_ *Entry, p DecisionRefused) Story {
 	if p.Count > 1 {
-		what := fmt.Sprintf("refused %d messages, the last one %s: %s", p.Count, p.Verb, p.Why())
+		what := fmt.Sprintf("refused %d messages, the last one %s: %s", p.Count, p.Verb, p.Reason)
 		return Story{What: what, By: p.By}
 	}
-	return Story{What: "refused " + p.Verb + ": " + p.Why(), By: p.By}
+	return Story{What: "refused " + p.Verb + ": " + p.Reason, By: p.By}
 }
 
 // artifactStory is about an artifact that no call has changed: it was edited by hand.

@@ -71,16 +71,6 @@ func TestSamplesHoldEveryKind(t *testing.T) {
 	}
 }
 
-// TestRefusedMessageNamesItsCause: without the words of the error that Temporal carried.
-func TestRefusedMessageNamesItsCause(t *testing.T) {
-	e := run.Entry{Event: event(t, run.KindDecisionRefused, "", run.DecisionRefused{Verb: "amend", By: "ada",
-		Reason: "the plan (of v2) is missing (type: Refused, retryable: false)"}), After: &run.State{}}
-	output := run.LogOf(e)
-	require.Equal(t, "Message amend refused: the plan (of v2) is missing", output.Lines[0].Text)
-	require.Equal(t, "the plan (of v2) is missing", output.Decisions[0].Reason)
-	require.Equal(t, "refused amend: the plan (of v2) is missing", run.StoryOf(e).What)
-}
-
 func TestUnknownCostIsNamedOnce(t *testing.T) {
 	end := run.PassEnd{Pass: run.Pass{Role: "writer"}, Outcome: run.CategoryOK, Validation: run.Validation{Passed: true},
 		DurationMS: 1000, Spend: run.Spend{Known: run.CostUnknown}}

@@ -131,7 +131,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			if err != nil && wasReset(ctx) { // a message that a reset reapplied has no sender to report to
 				err = errors.Join(
 					err, c.record(ctx, run.KindDecisionRefused,
-						run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}),
+						run.DecisionRefused{Verb: verb, Reason: errorMessage(err), By: m.By}),
 				)
 			}
 			return ack, err
@@ -238,7 +238,7 @@ func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.
 		_, err = c.handle(ctx, verb, m)
 	}
 	if err != nil {
-		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: err.Error(), By: m.By}))
+		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: errorMessage(err), By: m.By}))
 	}
 }
 

@@ -92,7 +92,7 @@ func TestOutcomeByVerdictAndDelivery(t *testing.T) {
 		{"apply", "rejected", "apply", false, run.Done, "", true, override("apply")},
 		{"skip", "rejected", "skip", false, run.Halted, "final_acceptance_rejected", false,
 			run.Markers{RejectedOutcome: true}},
-		{"halt", "rejected", "halt", false, run.Halted, "delivery.decided", false, run.Markers{}},
+		{"halt", "rejected", "halt", false, run.Halted, "delivery_halt", false, run.Markers{}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newHarness(t, judged)

@@ -61,7 +61,7 @@ var projectRows = map[run.ProjectOutcome]projectRow{
 		asks:  "Project library: make test failed. Continue?",
 		after: []string{"phase_handoff.decided continue project library", "project.ended library done"}},
 	run.ProjectRejected:    blockedRow(endedProject(run.Halted, run.ReasonRejected), run.ProjectRejected),
-	run.ProjectHalted:      blockedRow(endedProject(run.Halted, "gate.decided"), run.ProjectHalted),
+	run.ProjectHalted:      blockedRow(endedProject(run.Halted, "gate_halt"), run.ProjectHalted),
 	run.ProjectFailed:      blockedRow(endedProject(run.Failed, "no agent here"), run.ProjectFailed),
 	run.ProjectCancelled:   blockedRow(endedProject(run.Cancelled, ""), run.ProjectCancelled),
 	run.ProjectInterrupted: blockedRow(endedProject(run.Running, ""), run.ProjectInterrupted),
@@ -130,7 +130,7 @@ func TestBlockedRunIsHalted(t *testing.T) {
 		w.signal("decide", message{"action": []string{"retry", "halt"}[n-1]})
 	})
 	w.executeHalted()
-	require.Equal(t, "gate.decided", w.dir.state(t).Reason)
+	require.Equal(t, "gate_halt", w.dir.state(t).Reason)
 	require.Equal(t, []string{"project.started library", "project.ended library failed", "project.started service",
 		"project.ended service done", "gate.requested project_blocked", "gate.decided retry",
 		"gate.requested project_blocked", "gate.decided halt"}, w.projectStory())

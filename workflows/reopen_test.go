@@ -244,7 +244,7 @@ func TestReopenAsksAtTheGateAgain(t *testing.T) {
 	for from, leave := range map[run.Status]func(w *harness){
 		run.Halted: func(w *harness) {
 			w.answers(message{"action": "halt", "by": "ada"})
-			w.ends(run.Halted, "gate.decided")
+			w.ends(run.Halted, "gate_halt")
 		},
 		run.Cancelled: func(w *harness) {
 			w.dir.when(run.KindGateRequested, func() { w.env.CancelWorkflow() })

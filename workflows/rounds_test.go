@@ -172,7 +172,7 @@ func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
 				require.Len(t, w.trees.delivers, 1)
 				return
 			}
-			w.ends(run.Halted, "delivery.decided")
+			w.ends(run.Halted, "delivery_halt")
 			require.Empty(t, w.trees.delivers)
 			asked := w.asked(run.KindDeliveryRequested)
 			require.Len(t, asked, 1)
@@ -187,7 +187,7 @@ func TestLoopEndWithoutReviewIsNotApproved(t *testing.T) {
 			"test, as: "+
 			"tests}, {role: reviewer}]\n", 1))
 	w.answers(message{"action": "halt"})
-	w.ends(run.Halted, "delivery.decided")
+	w.ends(run.Halted, "delivery_halt")
 	require.Equal(t, "implementer run", w.called())
 	require.Contains(t, w.asked(run.KindDeliveryRequested)[0].Question, "No verdict approves the current changes")
 }
@@ -203,7 +203,7 @@ func TestVerdictOfEarlierRelease(t *testing.T) {
 			}
 			w.answers(message{"action": "halt"})
 			if asks {
-				w.ends(run.Halted, "delivery.decided")
+				w.ends(run.Halted, "delivery_halt")
 				return
 			}
 			w.ends(run.Done, "")
