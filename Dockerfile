@@ -17,7 +17,8 @@ RUN apt-get update \
  && useradd --create-home --uid 1000 passbook \
  && install -d -o passbook -g passbook /state /runs
 COPY --from=build /out/ /usr/local/bin/
-ENV PASSBOOK_KEEP_AWAKE=false PASSBOOK_STATE_DIR=/state PASSBOOK_RUN_ROOT=/runs PASSBOOK_ENVIRONMENT=container PASSBOOK_DRAIN=10m
+# The container is what restricts agents: it offers no namespaces for a sandbox in it.
+ENV PASSBOOK_SANDBOX_MODE=none PASSBOOK_KEEP_AWAKE=false PASSBOOK_STATE_DIR=/state PASSBOOK_RUN_ROOT=/runs PASSBOOK_ENVIRONMENT=container PASSBOOK_DRAIN=10m
 USER passbook
 WORKDIR /runs
 CMD ["worker"]

@@ -60,7 +60,7 @@ stages: [{name: work, steps: [{role: worker}]}]
 	require.Equal(t, doctor.OK, all["asked by"].State, all["asked by"].Detail)
 	require.Contains(t, all["asked by"].Detail, "the environment of this terminal")
 	require.Equal(t, doctor.OK, all["codex"].State, all["codex"].Detail)
-	require.Regexp(t, `/bin/codex: 1\.2 of brief-\d+/1, logged in \(sandbox: workspace, network open\)$`,
+	require.Regexp(t, `/bin/codex: 1\.2 of brief-\d+/1, logged in \(sandbox: workspace, network internet\)$`,
 		all["codex"].Detail)
 	require.Equal(t, worker, h.worker())
 	left, err := filepath.Glob(filepath.Join(h.state(), "scratch", "brief-*"))
