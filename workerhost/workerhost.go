@@ -92,7 +92,10 @@ func Run(ctx context.Context, o Options) error {
 		}
 		settings = &loaded
 	}
-	metrics, ofSDK := connect.Metrics(*settings)
+	metrics, ofSDK, err := connect.Metrics(*settings)
+	if err != nil {
+		return fmt.Errorf("host worker: %w", err)
+	}
 	op, release, err := connect.Open(ctx, connect.Target{
 		Settings: settings, Metrics: ofSDK, Address: o.Address, Namespace: o.Namespace, Role: certs.Worker,
 		Converter: o.DataConverter, Failures: o.FailureConverter, Logger: o.Logger,

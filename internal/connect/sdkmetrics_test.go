@@ -18,7 +18,7 @@ import (
 // TestMetricsOfTheSDK: one name with different tags, as the SDK uses it, is one metric that Prometheus can read.
 func TestMetricsOfTheSDK(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
-	h := connect.SDKMetrics(r)
+	h := must(connect.SDKMetrics(r))(t)
 	queue := h.WithTags(map[string]string{"task_queue": "q"})
 	for range 2 {
 		queue.Counter("temporal_request").Inc(1)

@@ -72,7 +72,10 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 		return err
 	}
 	conn.Role = certs.Worker
-	metrics, ofSDK := connect.Metrics(e.Settings)
+	metrics, ofSDK, err := connect.Metrics(e.Settings)
+	if err != nil {
+		return err
+	}
 	conn.Options.MetricsHandler = ofSDK
 	address, err := e.localAddress(ctx, conn, background)
 	if err != nil {
