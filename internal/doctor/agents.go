@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/probe"
+	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/pipeline"
 )
@@ -22,19 +23,22 @@ import (
 func (e *examiner) agents(ctx context.Context, o *operations.Operator) {
 	e.from = os.Environ()
 	runID := ""
-	if plan, g, ok := e.ofRun(); ok {
-		if e.Agents == nil {
-			e.Agents = asked(plan.Agents)
+	if e.Run != nil {
+		claim, err := e.Run.Claim()
+		plan, unplanned := e.Run.Plan()
+		if err == nil && unplanned == nil {
+			runID = claim.RunID
+			if e.Agents == nil {
+				e.Agents = asked(plan.Agents)
+			}
+			if handed, err := environ.Load(e.Settings.StateDir, runID); err == nil {
+				e.from = handed.Variables
+			}
 		}
-		if g.variables != nil && !g.only {
-			e.from = g.variables
-		}
-		runID = g.runID
 	}
 	agents, usual := e.each()
 	answers, byWorker := e.askWorker(ctx, o, runID, agents)
 	if !byWorker {
-		e.workersAgents()
 		for _, a := range agents {
 			answers = append(answers, e.askHere(ctx, a))
 		}
@@ -171,14 +175,4 @@ func (e *examiner) answer(of pipeline.Agent, a contract.AgentAnswer) {
 	default:
 		add(Unchecked, "", "%s: %s; only a call shows whether it is logged in", a.Path, a.Version)
 	}
-}
-
-// keyVariables lists the variables that replace a login of a well-known agent.
-func keyVariables() []string {
-	var names []string
-	for _, name := range adapter.Programs() {
-		about, _ := adapter.SetupOf(name)
-		names = append(names, about.Keys...)
-	}
-	return names
 }

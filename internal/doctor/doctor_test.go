@@ -318,19 +318,6 @@ func TestExamineOfTheDisksOfARun(t *testing.T) {
 	require.False(t, slices.ContainsFunc(r.Checks, func(c doctor.Check) bool { return c.Name == "store" }))
 }
 
-func TestExamineUsesTheWorkersPathForABucket(t *testing.T) {
-	o := options(t)
-	at(t, nil)
-	mine, theirs := os.Getenv("PATH"), t.TempDir()
-	t.Setenv("PATH", theirs)
-	require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
-	t.Setenv("PATH", mine)
-	program(t, "claude", "echo 1.0\n")
-	o.Agents, o.Settings.Store = []pipeline.Agent{{Run: []string{"claude"}}}, "mem://"
-	testenv.Golden(t, *update, "bucket",
-		text("claude", find(t, doctor.Examine(t.Context(), o), "claude"), theirs, "THEIRS", mine, "MINE"))
-}
-
 // TestExamineOfTheKeeper is reported where settings want one: whether it runs, and what it could not restart.
 func TestExamineOfTheKeeper(t *testing.T) {
 	o := options(t)
