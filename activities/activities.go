@@ -169,7 +169,9 @@ func New(cfg Config) (*Activities, error) {
 	if cfg.OnPoint == nil {
 		cfg.OnPoint = func(Point, string) {}
 	}
-	cfg.Concurrency = cfg.Concurrency.On(config.ThisHost(cfg.Scratch))
+	if cfg.Concurrency == (config.Concurrency{}) {
+		cfg.Concurrency = config.ThisHost(cfg.Scratch).Concurrency()
+	}
 	disk, memory := diskOf(cfg), new(projector.Memory)
 	a := &Activities{
 		cfg: cfg, machine: process.Simulated(cfg.Machine), worker: self, prices: price.With(cfg.Prices),

@@ -49,8 +49,6 @@ type Settings struct {
 	Server        string `mapstructure:"server"`      // embedded server's binary; empty: built when first needed
 	Environment   string `mapstructure:"environment"` // recorded in meta.json: production, laptop
 
-	Concurrency Concurrency `mapstructure:"concurrency"` // limits of one worker
-
 	// MODEL INPUT OUTPUT [CACHE_READ CACHE_WRITE], in USD per million tokens; they precede the list prices
 	Prices Lines `mapstructure:"prices"`
 
@@ -161,7 +159,7 @@ const envPrefix = "passbook"
 
 // defaults also lists the settings that exist.
 func defaults() map[string]any {
-	all := map[string]any{
+	return map[string]any{
 		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true,
 		"keep_awake": true, "prices": []string{},
@@ -176,10 +174,6 @@ func defaults() map[string]any {
 		"metrics.listen": "", "deployment.name": "", "deployment.build_id": "",
 		"console.url": "", "console.link_expires": 7 * 24 * time.Hour, "console.link_key_file": "",
 	}
-	for _, b := range Bounds() {
-		all[b.Setting] = 0
-	}
-	return all
 }
 
 // stateHome returns the folder of the operating system for the state of this user.
@@ -377,10 +371,9 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.PerDay.check(), s.AtOnce.check(), s.Sandbox.check(), s.Concurrency.check(), s.Console.check(),
+	errs = append(errs, s.PerDay.check(), s.AtOnce.check(), s.Sandbox.check(), s.Console.check(),
 		s.Metrics.check(),
 		s.Deployment.check())
-	s.Concurrency = s.Concurrency.On(ThisHost(s.StateDir))
 	return s, errors.Join(errs...)
 }
 

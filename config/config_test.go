@@ -69,15 +69,6 @@ var every = map[string]struct {
 	"server":         {"/opt/temporal", func(s Settings) any { return s.Server }, "/opt/temporal"},
 	"environment":    {"laptop", func(s Settings) any { return s.Environment }, "laptop"},
 
-	"concurrency.projections": {"11", func(s Settings) any { return s.Concurrency.Projections }, 11},
-	"concurrency.segments":    {"12", func(s Settings) any { return s.Concurrency.Segments }, 12},
-	"concurrency.checkouts":   {"13", func(s Settings) any { return s.Concurrency.Checkouts }, 13},
-	"concurrency.screenshots": {"14", func(s Settings) any { return s.Concurrency.Screenshots }, 14},
-	"concurrency.notices":     {"15", func(s Settings) any { return s.Concurrency.Notices }, 15},
-	"concurrency.prompts":     {"17", func(s Settings) any { return s.Concurrency.Prompts }, 17},
-	"concurrency.queues":      {"18", func(s Settings) any { return s.Concurrency.Queues }, 18},
-	"concurrency.runs":        {"19", func(s Settings) any { return s.Concurrency.Runs }, 19},
-
 	"at_once.host":     {"8", func(s Settings) any { return s.AtOnce.Host }, 8},
 	"at_once.account":  {"2", func(s Settings) any { return s.AtOnce.Account }, 2},
 	"at_once.accounts": {"work=1,home=3", func(s Settings) any { return s.AtOnce.Accounts }, Words{"work=1", "home=3"}},
@@ -220,11 +211,6 @@ func TestLoadReportsEveryError(t *testing.T) {
 		{"wrong types, all at once", "calls: many\nheartbeat: soon\n", nil, []string{"calls", "heartbeat"}},
 		{"out of range, all at once", "calls: 0\nheartbeat: 5ms\n", nil,
 			[]string{"calls is 0; it must be at least 1", "heartbeat is 5ms; it must be at least 1s"}},
-		{
-			"negative bounds, all at once", "concurrency: {checkouts: -1, notices: -2}\n", nil,
-			[]string{"concurrency.checkouts is -1; it must be at least 1, or 0 for 1 per core",
-				"concurrency.notices is -2; it must be at least 1, or 0 for 16"},
-		},
 		{"budgets", "policy: {budget_usd: 1e308}\n", nil, []string{"settings: policy.budget_usd is "}},
 		{"an infinite budget", "policy: {budget_usd: .inf}\n", nil, []string{"settings: policy.budget_usd is "}},
 		{"no budget", "policy: {budget_usd: .nan}\n", nil, []string{"settings: policy.budget_usd is "}},

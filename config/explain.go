@@ -24,7 +24,7 @@ type Setting struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
 	Source string `json:"source"`         // flag, environment, file or default
-	From   string `json:"from,omitempty"` // the flag, variable or file; for a default its rule, if it has one
+	From   string `json:"from,omitempty"` // the flag, variable or file; empty: the default
 }
 
 // Explain returns every setting, sorted by name. Its errors are those of [Load].
@@ -53,8 +53,6 @@ func Explain(fs *pflag.FlagSet) ([]Setting, error) {
 			row.Source, row.From = FromEnvironment, variable(name)
 		case v.InConfig(name):
 			row.Source, row.From = FromFile, v.ConfigFileUsed()
-		default:
-			row.From = ruleOf(name)
 		}
 		out = append(out, row)
 	}

@@ -32,7 +32,7 @@ func (e *examiner) capabilities() {
 		}
 	}
 	if len(c.LeftOut) > 0 {
-		e.add(Warning, "worker", "capabilities", "raise concurrency.queues, or start another worker",
+		e.add(Warning, "worker", "capabilities", "start another worker",
 			"the worker (pid %d) polls no more than %d queues, and leaves out %s",
 			c.Process.PID, len(c.Queues), strings.Join(c.LeftOut, ", "))
 	}

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/worker"
 )
 
-// CacheVar overrides the setting concurrency.runs, the number of workflow executions that a worker keeps in memory
-// between their tasks. Tests set it to 0: then each task executes the workflow again from its whole history.
+// CacheVar overrides the number of workflow executions that a worker keeps in memory between their tasks. Tests set
+// it to 0: then each task executes the workflow again from its whole history.
 const CacheVar = "PASSBOOK_TEST_WORKFLOW_CACHE"
 
 // limitCache limits the executions in memory, before the first worker of the process starts.

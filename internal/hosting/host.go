@@ -247,7 +247,7 @@ func (h *host) warn(now local.Capabilities) {
 		}
 	}
 	if len(now.LeftOut) > len(h.announced.LeftOut) {
-		slog.Warn("runs need more queues than concurrency.queues allows", "not polled", now.LeftOut)
+		slog.Warn("runs need more queues than one worker polls", "not polled", now.LeftOut)
 	}
 }
 

@@ -152,15 +152,14 @@ func (o Options) workflowQueue(storeURL string) string {
 func (o Options) activities() activities.Config {
 	c := activities.Config{
 		Host: o.Host, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
-		Concurrency: o.Settings.Concurrency,
-		Prices:      o.Settings.Prices,
-		PerDay:      o.Settings.PerDay,
-		AtOnce:      o.Settings.AtOnce,
-		Server:      o.server(),
-		Sandbox:     o.Settings.Sandbox,
-		Ports:       o.ports,
-		Programs:    o.Settings.Policy.Agents,
-		Redact:      o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
+		Prices:   o.Settings.Prices,
+		PerDay:   o.Settings.PerDay,
+		AtOnce:   o.Settings.AtOnce,
+		Server:   o.server(),
+		Sandbox:  o.Settings.Sandbox,
+		Ports:    o.ports,
+		Programs: o.Settings.Policy.Agents,
+		Redact:   o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,
 		Stores: operations.Stores{Settings: o.Settings}.Allow, Roots: o.Settings.Policy.Roots,
 		Browser: o.Settings.Browser,
@@ -251,7 +250,7 @@ func (o Options) opener(acts *activities.Activities, calls *pool) func(queue) (p
 }
 
 func (o Options) bounds() config.Concurrency {
-	return o.Settings.Concurrency.On(config.ThisHost(o.Settings.StateDir))
+	return config.ThisHost(o.Settings.StateDir).Concurrency()
 }
 
 func (o Options) base() worker.Options {

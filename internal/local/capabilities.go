@@ -16,7 +16,7 @@ type Capabilities struct {
 	Stores   []Capability     `json:"stores"` // shared by hosts
 	Browser  Capability       `json:"browser"`
 	Queues   []string         `json:"queues"`   // polled for runs on those stores
-	LeftOut  []string         `json:"left_out"` // exceeding concurrency.queues
+	LeftOut  []string         `json:"left_out"` // exceeding what one worker polls
 }
 
 // Capability is one thing that a host has or lacks.
