@@ -39,7 +39,6 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sigs)
 	v := newEventPrinter(a.out, st.Dir.Dir)
-	defer v.clear()
 	tick := time.NewTicker(api.Refresh)
 	defer tick.Stop()
 	watch := time.NewTicker(serverEvery)
@@ -53,7 +52,6 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 			return ctx.Err()
 		case sig := <-sigs:
 			if sig != syscall.SIGINT {
-				v.clear()
 				return a.signalled(st.Dir.Dir, sig)
 			}
 			if leave {
@@ -80,7 +78,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 				}
 			}
 		case now := <-tick.C:
-			rests, err := v.update(now)
+			rests, err := v.update()
 			if err != nil {
 				return err
 			}
@@ -92,7 +90,6 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 			}
 			if rests {
 				s.awaitClose(ctx, v.state)
-				v.clear()
 				return a.goodbye(v.dir, v.state, interrupts)
 			}
 		}
@@ -118,7 +115,6 @@ func (a *app) decidedHere(ctx context.Context, s *session, v *eventPrinter, sigs
 	if !open || v.state.Status.Class() != run.OperatorPause || !a.personThere() {
 		return false
 	}
-	v.clear()
 	fmt.Fprintln(a.out)
 	rest := a.printQuestion(ctx, v.dir, v.state, q, false)
 	for {

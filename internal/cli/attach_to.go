@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,7 +27,7 @@ continues. To watch without a server, run: starter watch`,
 		}
 		if m, err := d.Meta(); err == nil && run.Status(m.Status).Closed() {
 			v := newEventPrinter(a.out, d)
-			if _, err := v.update(time.Now()); err != nil {
+			if _, err := v.update(); err != nil {
 				return err
 			}
 			return a.goodbye(d, v.state, 0)

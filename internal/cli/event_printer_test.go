@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -72,26 +71,11 @@ func TestViewPrintsEachLineOnceWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	v := newEventPrinter(&out, d.Dir)
 	for range 3 {
-		_, err := v.update(time.Now())
+		_, err := v.update()
 		require.NoError(t, err)
 	}
 	v.note("By the way.")
-	v.clear()
 	require.Equal(t, append(want, "By the way."), strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n"))
 	require.NotContains(t, out.String(), "\x1b")
 	require.NotContains(t, out.String(), "\r")
-}
-
-func TestViewUpdatesLastLineOnTerminal(t *testing.T) {
-	d, _ := recorded(t)
-	var out bytes.Buffer
-	v := newEventPrinter(&out, d.Dir)
-	v.width = 40
-	_, err := v.update(time.Now())
-	require.NoError(t, err)
-	bar := out.String()[strings.LastIndex(out.String(), "\r\x1b[K")+len("\r\x1b[K"):]
-	require.Contains(t, bar, "1/2")
-	require.LessOrEqual(t, len([]rune(bar)), 39, "it never wraps")
-	v.clear()
-	require.True(t, strings.HasSuffix(out.String(), "\r\x1b[K"), "nothing of it is left")
 }

@@ -51,11 +51,10 @@ pauses or finishes.`,
 		ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
 		v := newEventPrinter(a.out, d)
-		defer v.clear()
 		var held notices
 		asked := time.Now()
 		return api.Poll(ctx, api.Refresh, func(now time.Time) (bool, error) {
-			rests, err := v.update(now)
+			rests, err := v.update()
 			status := v.state.Status
 			if err == nil && (status.Class() == run.Live || status == run.WaitingLimit) && now.Sub(asked) >= serverEvery {
 				asked = now
@@ -66,7 +65,6 @@ pauses or finishes.`,
 			if !rests || err != nil {
 				return false, cmp.Or(err, damage())
 			}
-			v.clear()
 			return true, a.goodbye(d, v.state, 0)
 		})
 	})
