@@ -8,9 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -27,37 +25,14 @@ import (
 
 // pageOptions are the flags of a verb that writes an HTML page.
 type pageOptions struct {
-	out      string
-	open     bool
-	force    bool
-	pictures float64
+	out   string
+	force bool
 }
 
 func (o *pageOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&o.out, "out", "",
 		"file to write; - is standard output (default: _orchestrator/report.html in the run directory)")
 	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
-	cmd.Flags().BoolVar(&o.open, "open", false, "open the page in the browser")
-	cmd.Flags().Float64Var(&o.pictures, "pictures", report.DefaultPictures/(1<<20),
-		"maximum size of the pictures in MB; 0: none")
-}
-
-func (o *pageOptions) check() error {
-	switch {
-	case o.pictures < 0:
-		return asUsage(fmt.Errorf("--pictures is %v; it must be a number of megabytes, 0 or more", o.pictures))
-	case o.open && o.out == "-":
-		return asUsage(errors.New("--open needs a file, not standard output"))
-	}
-	return nil
-}
-
-// options returns the options of the page.
-func (o *pageOptions) options() report.Options {
-	if o.pictures == 0 {
-		return report.Options{Pictures: -1}
-	}
-	return report.Options{Pictures: int64(o.pictures * (1 << 20))}
 }
 
 func (a *app) report() *cobra.Command {
@@ -69,10 +44,8 @@ needs nothing else, so it can be sent to others. It is made from the run directo
 files of a workspace are read from the run's store. No server is needed.`,
 	}
 	o.flags(cmd)
-	cmd.PreRunE = func(*cobra.Command, []string) error { return o.check() }
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
-		options := o.options()
-		options.Next = a.recordedNext(d)
+		options := report.Options{Next: a.recordedNext(d)}
 		s := operations.OpenContents(ctx, d)
 		defer s.Close()
 		options.Contents = s.Copy
@@ -105,7 +78,7 @@ func (a *app) recordedNext(d rundir.Dir) []string {
 	return next
 }
 
-// deliver writes a page and opens it on request.
+// deliver writes a page.
 func (a *app) deliver(page []byte, name string, o pageOptions) error {
 	if o.out == "-" {
 		_, err := a.raw.Write(page)
@@ -125,10 +98,7 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 		return err
 	}
 	fmt.Fprintf(a.out, "Report: %s (%d KB)\n", path, (len(page)+999)/1000)
-	if !o.open {
-		return nil
-	}
-	return openInBrowser(path)
+	return nil
 }
 
 const anotherFile = "Name another file, or replace it: --force"
@@ -164,22 +134,4 @@ func hasMark(path, mark string) (ours bool, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	head, err := io.ReadAll(io.LimitReader(f, 1<<12))
 	return bytes.Contains(head, []byte(mark)), err
-}
-
-// openInBrowser opens a file in the user's browser, and does not wait for it.
-func openInBrowser(path string) error {
-	program, args := "xdg-open", []string{path}
-	switch {
-	case os.Getenv("BROWSER") != "":
-		program = os.Getenv("BROWSER")
-	case runtime.GOOS == "darwin":
-		program = "open"
-	case runtime.GOOS == "windows":
-		program, args = "rundll32", []string{"url.dll,FileProtocolHandler", path}
-	}
-	cmd := exec.Command(program, args...)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("no browser could be started (%w): open %s yourself, or set BROWSER", err, path)
-	}
-	return cmd.Process.Release()
 }

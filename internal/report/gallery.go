@@ -74,7 +74,7 @@ func (v *page) gallery(s source) {
 		}
 	}
 	if left > 0 {
-		v.leave("%s of %.1f MB are not on the page (--pictures MB lets more in)", plural(left, "picture"),
+		v.leave("%s of %.1f MB are not on the page", plural(left, "picture"),
 			float64(size)/1e6)
 	}
 }
