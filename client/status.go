@@ -100,8 +100,6 @@ type Filter struct {
 	Stage    string
 	ThreadID string // the lineage
 	Since    time.Time
-	MinScore *float64
-	MaxScore *float64
 	Text     string // contained in id, pipeline, task, stage or directory, in any case
 }
 

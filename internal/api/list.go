@@ -63,8 +63,6 @@ type ListInput struct {
 	Pipeline string       `json:"pipeline,omitempty" jsonschema:"only runs of this pipeline"`
 	Stage    string       `json:"stage,omitempty" jsonschema:"only runs in this stage"`
 	Since    string       `json:"since,omitempty" jsonschema:"only runs started since, as in 2026-11-25T18:00:00Z"`
-	MinScore *float64     `json:"min_score,omitempty" jsonschema:"only runs with at least this score"`
-	MaxScore *float64     `json:"max_score,omitempty" jsonschema:"only runs with at most this score"`
 	Text     string       `json:"text,omitempty" jsonschema:"only runs with this text in id, pipeline, task or directory"`
 	Limit    int          `json:"limit,omitempty" jsonschema:"maximum number of runs; default 20, at most 200"`
 	After    string       `json:"after,omitempty" jsonschema:"run_id of the last run of the list before: what follows it"`
@@ -80,8 +78,7 @@ func List(ctx context.Context, h Host, in ListInput) (Listing, error) {
 	if in.Limit < 0 || in.Limit > 200 {
 		return Listing{}, invalid("list runs: the limit is %d; use a number from 1 to 200", in.Limit)
 	}
-	f := operations.Filter{Status: in.Status, Pipeline: in.Pipeline, Stage: in.Stage, Text: in.Text,
-		MinScore: in.MinScore, MaxScore: in.MaxScore}
+	f := operations.Filter{Status: in.Status, Pipeline: in.Pipeline, Stage: in.Stage, Text: in.Text}
 	if in.Since != "" {
 		at, err := time.Parse(time.RFC3339, in.Since)
 		if err != nil {

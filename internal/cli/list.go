@@ -19,9 +19,7 @@ import (
 type listOptions struct {
 	statuses      []string
 	filter        operations.Filter
-	sort, lineage string
-	since         string
-	least, most   float64
+	sort, since   string
 	limit         int
 	offline, json bool
 	tree          bool
@@ -44,10 +42,7 @@ Columns to sort by: %s.
 	f.StringVar(&o.filter.Pipeline, "pipeline", "", "only runs of this pipeline")
 	f.StringVar(&o.filter.Stage, "stage", "", "only runs in this stage")
 	f.StringVar(&o.since, "since", "", "only runs started since: "+momentForms)
-	f.Float64Var(&o.least, "min-score", 0, "only runs with at least this score")
-	f.Float64Var(&o.most, "max-score", 0, "only runs with at most this score")
 	f.StringVar(&o.filter.Text, "text", "", "only runs with this text in id, pipeline, task, stage or directory")
-	f.StringVar(&o.lineage, "lineage", "", "only runs of the lineage of this run")
 	f.StringVar(&o.sort, "sort", "started:desc", "COLUMN, or COLUMN:desc for the greatest first")
 	f.IntVar(&o.limit, "limit", 50, "maximum number of runs; 0: all")
 	f.BoolVar(&o.tree, "tree", false, "list the runs of projects below the run that they belong to")
@@ -63,23 +58,6 @@ Columns to sort by: %s.
 		}
 		if o.filter.Since, err = sinceOf(o.since, time.Now()); err != nil {
 			return asUsage(err)
-		}
-		if cmd.Flags().Changed("min-score") {
-			o.filter.MinScore = &o.least
-		}
-		if cmd.Flags().Changed("max-score") {
-			o.filter.MaxScore = &o.most
-		}
-		if o.lineage != "" {
-			d, err := a.find(o.lineage)
-			if err != nil {
-				return err
-			}
-			claim, err := d.Claim()
-			if err != nil {
-				return err
-			}
-			o.filter.ThreadID = claim.ThreadID
 		}
 		if o.limit < 0 {
 			return asUsage(fmt.Errorf("--limit is %d; it must be 0 or more", o.limit))

@@ -68,7 +68,6 @@ func TestRefusalsAreForClientsOfTheAPI(t *testing.T) {
 		"/v1/runs/390c8c15": "find run 390c8c15: no run of this host has that id, or an id that begins with it; to list " +
 			"the runs, send: GET /v1/runs",
 		"/v1/runs?limit=x":                          `list: the parameter limit: it is "x"; use an integer`,
-		"/v1/runs?min_score=x":                      `list: the parameter min_score: it is "x"; use a number`,
 		"/v1/runs/" + letter + "/checkpoints?all=x": `checkpoints: the parameter all: it is "x"; use true or false`,
 	} {
 		r, body := d.get(path)
@@ -87,7 +86,7 @@ func TestAnswersFollowTheirSchemas(t *testing.T) {
 	for path, contains := range map[string]string{
 		"/v1/runs":                                letter,
 		"/v1/runs?status=running,paused&limit=3":  `"total":0`,
-		"/v1/runs?text=LETTER&min_score=":         "",
+		"/v1/runs?text=LETTER&limit=":             "",
 		"/v1/questions":                           `"total":1`,
 		"/v1/runs/{id}":                           `"needs_input":true`,
 		"/v1/runs/{id}/wait?seconds=1":            `"timed_out":false`,

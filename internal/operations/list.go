@@ -69,30 +69,19 @@ type Filter struct {
 	Stage    string
 	ThreadID string // of the lineage
 	Since    time.Time
-	MinScore *float64
-	MaxScore *float64
 	Text     string // contained in id, pipeline, task, stage or directory, in any case
 }
 
 // Narrow reports whether the filter excludes runs.
 func (f Filter) Narrow() bool {
-	return len(f.Status) > 0 || f.Pipeline != "" || f.Stage != "" || f.ThreadID != "" || !f.Since.IsZero() ||
-		f.MinScore != nil || f.MaxScore != nil || f.Text != ""
+	return len(f.Status) > 0 || f.Pipeline != "" || f.Stage != "" || f.ThreadID != "" || !f.Since.IsZero() || f.Text != ""
 }
 
 func (f Filter) wants(r Row) bool {
 	named := (len(f.Status) == 0 || slices.Contains(f.Status,
 		r.EffectiveStatus.Status)) && (f.Pipeline == "" || f.Pipeline == r.Pipeline) &&
 		(f.Stage == "" || f.Stage == r.Stage) && (f.ThreadID == "" || f.ThreadID == r.ThreadID)
-	return named && f.wantsScore(r.Score) && (f.Since.IsZero() || r.StartedAt >= run.Time(f.Since)) && f.matchesText(r)
-}
-
-// wantsScore excludes runs without a score if a score is selected.
-func (f Filter) wantsScore(score *float64) bool {
-	if f.MinScore == nil && f.MaxScore == nil {
-		return true
-	}
-	return score != nil && (f.MinScore == nil || *score >= *f.MinScore) && (f.MaxScore == nil || *score <= *f.MaxScore)
+	return named && (f.Since.IsZero() || r.StartedAt >= run.Time(f.Since)) && f.matchesText(r)
 }
 
 func (f Filter) matchesText(r Row) bool {

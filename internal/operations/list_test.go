@@ -157,12 +157,11 @@ func TestRowAsJSON(t *testing.T) {
 }
 
 func TestFilters(t *testing.T) {
-	score := func(v float64) *float64 { return &v }
 	since := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	rows := []Row{
-		{RunID: "a1", Pipeline: "pages", StartedAt: "2026-01-01T23:59:59.999Z", Score: score(3.5),
+		{RunID: "a1", Pipeline: "pages", StartedAt: "2026-01-01T23:59:59.999Z",
 			Directory: "/runs/night"},
-		{RunID: "b2", Pipeline: "reviews", StartedAt: "2026-01-02T00:00:00.000Z", Score: score(2.5),
+		{RunID: "b2", Pipeline: "reviews", StartedAt: "2026-01-02T00:00:00.000Z",
 			Task: "Fix the Sum"},
 		{RunID: "c3", Pipeline: "reviews", StartedAt: "2026-01-03T00:00:00.000Z"},
 	}
@@ -172,9 +171,6 @@ func TestFilters(t *testing.T) {
 	}{
 		"all":                 {Filter{}, "a1 b2 c3"},
 		"since":               {Filter{Since: since}, "b2 c3"},
-		"at least":            {Filter{MinScore: score(2.5)}, "a1 b2"},
-		"at most":             {Filter{MaxScore: score(2.5)}, "b2"},
-		"between":             {Filter{MinScore: score(2.6), MaxScore: score(3.4)}, ""},
 		"text in the task":    {Filter{Text: "the sum"}, "b2"},
 		"text in a directory": {Filter{Text: "NIGHT"}, "a1"},
 		"text in an id":       {Filter{Text: "c3"}, "c3"},
