@@ -1,10 +1,8 @@
 package activities
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/agent"
@@ -12,7 +10,6 @@ import (
 	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/sandbox"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -75,12 +72,9 @@ func (a *Activities) reachesPassbook(held sandbox.Held) error {
 	if a.cfg.Ports == nil {
 		return nil
 	}
-	own := a.cfg.Ports()
-	for _, address := range held.Addresses() {
-		if slices.Contains(own, supervisor.LoopbackPort(address)) {
-			return fmt.Errorf("network: %s is a port of Passbook on this host, which no call may reach: leave it out",
-				address)
-		}
+	own, err := a.cfg.Ports()
+	if address := held.Opens(own); err == nil && address != "" {
+		err = &allow.OwnPortError{Address: address}
 	}
-	return nil
+	return err
 }

@@ -66,7 +66,7 @@ func TestPortsOfPassbookStayClosed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, "answer")
-			h.acts.cfg.Ports = func() []int { return []int{8400} }
+			h.acts.cfg.Ports = func() ([]int, error) { return []int{8400}, nil }
 			h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap", Isolation: true} }
 			cmd := agent.Command{Environment: []string{row.environ}}
 			h.acts.confine(&cmd, pipeline.Confinement{Sandbox: sandbox.Workspace, Network: row.network}, allow.Request{},

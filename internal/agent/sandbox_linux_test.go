@@ -182,7 +182,7 @@ func TestSandboxedNetwork(t *testing.T) {
 		"internet":            {[]string{sandbox.Internet}, get + "-f http://" + listed, ""},
 		"internet and a port": {[]string{sandbox.Internet, listed}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
 		"a private address": {[]string{sandbox.Internet}, get + "http://10.1.2.3/", "refused: 10.1.2.3:80 is an address of this " +
-			"host or of a private network; to allow it, write network: [internet, \"10.1.2.3:80\"] in the pipeline's definition\n"},
+			"host or of a private network; to allow it, add \"10.1.2.3:80\" to network in the pipeline's definition\n"},
 		"host": {[]string{sandbox.HostNetwork}, get + "http://" + listed + "/a", "listed " + listed + " /a"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -111,6 +111,14 @@ func (b Bounds) beyond(address string) bool {
 		err == nil && !supervisor.Public(ip)
 }
 
+// OwnPortError is a port of Passbook that a call would reach.
+type OwnPortError struct{ Address string }
+
+func (e *OwnPortError) Error() string {
+	return fmt.Sprintf("network: %s is a port of Passbook on this host, which no call may reach: remove it from network, "+
+		"from sandbox.network of the settings, or from the variable that names it", e.Address)
+}
+
 // Requests lists what the processes of a plan ask for, each once.
 func (b Bounds) Requests(p *pipeline.Plan) (all []Request) {
 	add := func(r Request) {

@@ -10,8 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -24,12 +22,10 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/awake"
 	"github.com/passbook-run/passbook/internal/links"
-	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/telemetry"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -176,26 +172,8 @@ func (o Options) activities() activities.Config {
 	return c
 }
 
-// ports returns those of Passbook on the loopback of this host.
-func (o Options) ports() (all []int) {
-	addresses := []string{config.ConsoleAddress, o.Operator.Address, o.Settings.Metrics.Listen}
-	if st, err := local.Read(o.Settings.StateDir); err == nil && st.Server != nil {
-		addresses = append(addresses, st.Server.Address, strings.TrimPrefix(st.Server.UI, "http://"))
-	}
-	if urls, err := local.Consoles(o.Settings.StateDir); err == nil {
-		for _, text := range urls {
-			if u, err := url.Parse(text); err == nil && u.Port() != "" {
-				addresses = append(addresses, "127.0.0.1:"+u.Port())
-			}
-		}
-	}
-	for _, a := range addresses {
-		if port := supervisor.LoopbackPort(a); port > 0 {
-			all = append(all, port)
-		}
-	}
-	return all
-}
+// ports returns those of Passbook on this host.
+func (o Options) ports() ([]int, error) { return operations.OwnPorts(o.Settings, o.Operator.Address) }
 
 // server identifies the server in the queue of calls. The embedded one may change its port.
 func (o Options) server() string {

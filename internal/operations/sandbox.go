@@ -2,11 +2,15 @@ package operations
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/sandbox"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -49,6 +53,11 @@ func (d Definition) confined() (all []confined) {
 			}
 		}
 	}
+	for _, n := range d.Plan.Notify {
+		if len(n.Run) > 0 {
+			all = append(all, confined{n.Confinement, []string{"notify"}})
+		}
+	}
 	return all
 }
 
@@ -76,4 +85,34 @@ func (o Operator) withoutSandboxHere(def Definition) pipeline.Problems {
 		return nil
 	}
 	return def.withoutSandbox(o.Settings.Sandbox, sandbox.Examine())
+}
+
+// OwnPorts returns the ports of Passbook on this host: of the server and its Web UI, consoles, metrics and codec.
+func OwnPorts(s config.Settings, server string) (all []int, err error) {
+	addresses := []string{config.ConsoleAddress, server, s.Metrics.Listen, s.Codec.Endpoint}
+	st, err := local.Read(s.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	if st.Server != nil {
+		addresses = append(addresses, st.Server.Address, st.Server.UI)
+	}
+	urls, err := local.Consoles(s.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, u := range urls { // under a name, or at the address of a proxy
+		if parsed, err := url.Parse(u); err == nil {
+			addresses = append(addresses, "127.0.0.1:"+parsed.Port())
+		}
+	}
+	for _, a := range addresses {
+		if _, rest, ok := strings.Cut(a, "://"); ok {
+			a = rest
+		}
+		if _, _, err := net.SplitHostPort(a); err == nil {
+			all = append(all, supervisor.OwnPorts(a)...)
+		}
+	}
+	return all, nil
 }

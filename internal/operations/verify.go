@@ -12,6 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -268,6 +269,13 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 	if err == nil {
 		own := BoundsOf(v.settings)
 		err = own.Allow(own.OfStep(g.step))
+	}
+	if err == nil {
+		held = held.With(sandbox.Named(cmd.Environ()))
+		var ports []int
+		if ports, err = OwnPorts(v.settings, ""); held.Opens(ports) != "" {
+			err = &allow.OwnPortError{Address: held.Opens(ports)}
+		}
 	}
 	if g.Sandbox = held.String(); err != nil {
 		cmd.Refused = err

@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
 // Modes. An empty mode of a definition is that of the settings.
@@ -69,6 +71,18 @@ func (h Held) With(named []string) Held {
 	return h
 }
 
+// Opens returns an address with one of these ports of this host that a call may reach, or "".
+func (h Held) Opens(ports []int) string {
+	for _, address := range h.Addresses() {
+		for _, port := range supervisor.OwnPorts(address) {
+			if slices.Contains(ports, port) {
+				return address
+			}
+		}
+	}
+	return ""
+}
+
 // Offered returns the network that settings offer.
 func Offered(settings []string) []string {
 	if len(settings) == 0 {
@@ -84,6 +98,9 @@ var ErrImpossible = errors.New("this host does not offer it")
 // error: no process runs without one unless the settings, or an operator, say so.
 func Decide(r Request, h Host) (Held, error) {
 	held := Held{Mode: cmp.Or(r.Mode, r.OfHost, Workspace), Network: r.Network}
+	if slices.Contains(r.Network, HostNetwork) {
+		return Held{}, errors.New("network: host is a word of the settings (sandbox.network), not of a definition")
+	}
 	if held.Mode == None {
 		if len(r.Network) > 0 {
 			return Held{}, fmt.Errorf("sandbox none: network: %s needs a sandbox; write sandbox: workspace, or leave "+
@@ -112,7 +129,7 @@ func Decide(r Request, h Host) (Held, error) {
 func Named(environ []string) (all []string) {
 	for _, pair := range environ {
 		name, value, _ := strings.Cut(pair, "=")
-		if !strings.HasSuffix(name, "_BASE_URL") && !slices.Contains(registries, name) {
+		if !slices.Contains(named, name) {
 			continue
 		}
 		for _, text := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == '|' || r == ' ' }) {
@@ -129,8 +146,9 @@ func Named(environ []string) (all []string) {
 	return all
 }
 
-// registries are the variables of registries: npm, pip, uv, Go, cargo.
-var registries = []string{"npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER", "PIP_INDEX_URL",
+// named are the variables of model APIs and registries. A definition may pass others on, which open nothing.
+var named = []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL", "OPENAI_BASE_URL",
+	"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER", "PIP_INDEX_URL",
 	"PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "GOPROXY", "GOSUMDB",
 	"CARGO_REGISTRIES_CRATES_IO_INDEX"}
 

@@ -31,6 +31,7 @@ func TestDecide(t *testing.T) {
 		"none, impossible":     {Request{Mode: None}, unable, Held{Mode: None, Network: []string{HostNetwork}}, ""},
 		"setting none":         {Request{OfHost: None}, unable, Held{Mode: None, Network: []string{HostNetwork}}, ""},
 		"network needs a mode": {Request{Mode: None, Network: []string{"a:1"}}, able, Held{}, "network: a:1 needs a sandbox"},
+		"host in a definition": {Request{Network: []string{Internet, HostNetwork}}, able, Held{}, "is a word of the settings"},
 		"no isolation":         {Request{}, Host{Bwrap: "/usr/bin/bwrap"}, Held{}, "set sandbox.network: host"},
 		"network of the host": {Request{Offered: []string{HostNetwork}}, Host{Bwrap: "/usr/bin/bwrap"},
 			Held{Mode: Workspace, Network: []string{HostNetwork}}, ""},
@@ -169,6 +170,6 @@ func TestSocketsOfServicesAreHidden(t *testing.T) {
 func TestNamedAddresses(t *testing.T) {
 	require.Equal(t, []string{"127.0.0.1:9000", "gateway.corp:443", "proxy.corp:80", "b.corp:8080", "[::1]:1"},
 		Named([]string{"ANTHROPIC_BASE_URL=http://127.0.0.1:9000/v1", "OPENAI_BASE_URL=https://gateway.corp/openai",
-			"GOPROXY=http://proxy.corp,http://b.corp:8080|direct", "HOME=http://home", "GEMINI_BASE_URL=none",
-			"PIP_INDEX_URL=https://user:secret@gateway.corp/simple", "X_BASE_URL=http://[::1]:1"}))
+			"GOPROXY=http://proxy.corp,http://b.corp:8080|direct", "HOME=http://home", "GOOGLE_GEMINI_BASE_URL=none",
+			"PIP_INDEX_URL=https://user:secret@gateway.corp/simple", "PIP_EXTRA_INDEX_URL=http://[::1]:1", "ES_BASE_URL=http://es"}))
 }

@@ -67,14 +67,31 @@ func (n *Network) Listen() string {
 // loopback reports whether a host is that of the call itself. Other addresses of it are reached by the proxy.
 func loopback(host string) bool { return strings.EqualFold(host, "localhost") || host == "127.0.0.1" }
 
-// LoopbackPort returns the port of an address on the loopback of the host, or 0.
-func LoopbackPort(address string) int {
+// OwnPorts returns the ports of an address of this host; nil: it is one of another.
+func OwnPorts(address string) []int {
 	host, port := split(address)
 	ip, err := netip.ParseAddr(host)
-	if loopback(host) || err == nil && (ip.Unmap().IsLoopback() || ip.IsUnspecified()) {
-		return port
+	switch {
+	case !loopback(host) && (err != nil || foreign(ip)):
+		return nil
+	case port == 0:
+		return []int{80, 443}
 	}
-	return 0
+	return []int{port}
+}
+
+// onThisHost reports whether a proxy runs on this host.
+func onThisHost(via *url.URL) bool {
+	found, err := net.LookupHost(via.Hostname())
+	if err != nil {
+		return false // it cannot be reached
+	}
+	for _, text := range found {
+		if ip, err := netip.ParseAddr(text); err == nil && !foreign(ip) {
+			return true
+		}
+	}
+	return false
 }
 
 // split splits HOST:PORT; the port is 0 if there is none. An IPv6 address is in brackets.
@@ -88,6 +105,23 @@ func split(address string) (host string, port int) {
 	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), port
 }
 
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// isName reports whether a host is a name that no resolver reads as an address, such as 2130706433, 0x7f.1 or 127.1.
+func isName(host string) bool {
+	labels := strings.Split(host, ".")
+	for _, l := range labels {
+		if l == "" || strings.Trim(l, "abcdefghijklmnopqrstuvwxyz0123456789_-") != "" {
+			return false
+		}
+	}
+	last := labels[len(labels)-1]
+	return strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
+}
+
 // listed reports whether addresses contain a port of a host.
 func listed(addresses []string, host string, port int) bool {
 	for _, a := range addresses {
@@ -96,7 +130,7 @@ func listed(addresses []string, host string, port int) bool {
 			continue
 		}
 		domain, any := strings.CutPrefix(name, "*")
-		if host == name || any && strings.HasSuffix(host, domain) && host != domain {
+		if host == name || any && !isAddress(host) && strings.HasSuffix(host, domain) && host != domain {
 			return true
 		}
 	}
@@ -118,7 +152,10 @@ func (n *Network) route(scheme, host string, port int) (route, error) {
 	address := net.JoinHostPort(host, strconv.Itoa(port))
 	r := route{to: address}
 	all, isListed := slices.Contains(n.Addresses, Internet), listed(n.Addresses, host, port)
-	if !all && !isListed {
+	switch {
+	case !isAddress(host) && !isName(host):
+		return r, fmt.Errorf("%w: %q is neither a name nor an address", errRefused, host)
+	case !all && !isListed:
 		return r, fmt.Errorf("%w: %s is not in network of the pipeline's definition", errRefused, address)
 	}
 	ip, err := netip.ParseAddr(host)
@@ -126,8 +163,8 @@ func (n *Network) route(scheme, host string, port int) (route, error) {
 	case err == nil && never(ip):
 		return r, fmt.Errorf("%w: %s is a link-local or metadata address", errRefused, address)
 	case err == nil && !isListed && !Public(ip):
-		return r, fmt.Errorf("%w: %s is an address of this host or of a private network; to allow it, write "+
-			"network: [internet, %q] in the pipeline's definition", errRefused, address, address)
+		return r, fmt.Errorf("%w: %s is an address of this host or of a private network; to allow it, add "+
+			"%q to network in the pipeline's definition", errRefused, address, address)
 	case err == nil || host == "localhost" && isListed: // as it is listed
 		if r.via, err = n.upstream(scheme, address); err != nil {
 			return r, err
@@ -140,7 +177,7 @@ func (n *Network) route(scheme, host string, port int) (route, error) {
 	trusted := listed(n.Trusted, host, port)
 	found, err := net.LookupHost(host)
 	if err != nil {
-		if r.via != nil { // which knows more names
+		if r.via != nil && !onThisHost(r.via) { // it knows more names
 			return r, nil
 		}
 		return r, err
@@ -151,7 +188,7 @@ func (n *Network) route(scheme, host string, port int) (route, error) {
 			continue
 		}
 		// a proxy on this host would ask for the name again, and could connect to the host itself
-		if r.via == nil || LoopbackPort(r.via.Host) != 0 {
+		if r.via == nil || onThisHost(r.via) {
 			r.to = net.JoinHostPort(text, strconv.Itoa(port))
 		}
 		return r, nil

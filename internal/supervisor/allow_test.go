@@ -11,7 +11,7 @@ import (
 
 func TestRoutes(t *testing.T) {
 	listed := NewNetwork([]string{"api.example.invalid", "git.example.invalid:22", "*.Example.invalid", "127.0.0.1:8080", "[::1]:9",
-		"10.0.0.1", "169.254.169.254:80", "localhost:5432"})
+		"10.0.0.1", "169.254.169.254:80", "localhost:5432", "*.0.0.1:8400"})
 	require.Equal(t, []int{8080, 5432}, listed.Ports)
 	require.Equal(t, 3129, NewNetwork([]string{"127.0.0.1:3128"}).Proxy)
 	internet := NewNetwork([]string{Internet, "10.1.1.1:80", "127.0.0.1:8080"})
@@ -31,7 +31,9 @@ func TestRoutes(t *testing.T) {
 		{internet, "10.1.1.2:80", refused}, {internet, "127.0.0.1:8080", to}, {internet, "127.0.0.1:8081", refused},
 		{internet, "localhost:8080", refused}, {internet, "169.254.169.254:80", refused}, {internet, "[::1]:80", refused},
 		{internet, "[::ffff:127.0.0.1]:80", refused}, {internet, "[64:ff9b::7f00:1]:80", refused},
-		{internet, "any.invalid:1", unknown},
+		{internet, "any.invalid:1", unknown}, {listed, "127.0.0.1:8400", refused}, {internet, "2130706433:80", refused},
+		{internet, "0x7f000001:80", refused}, {internet, "127.1:80", refused}, {internet, "127.0.0.1..:80", refused},
+		{internet, "10.0.0.1:80#.example.org:80", refused}, {internet, "a..invalid:80", refused},
 	} {
 		host, port := split(row.address)
 		_, err := row.n.route("http", host, port)
@@ -65,7 +67,6 @@ func TestUpstream(t *testing.T) {
 	n.Upstream = Upstream{HTTP: "http://user:word@proxy.invalid", HTTPS: "http://127.0.0.1:3128", No: "direct.invalid"}
 	for _, row := range []struct{ scheme, address, via, to string }{
 		{"http", "gateway.invalid:80", "proxy.invalid:80", "gateway.invalid:80"},
-		{"https", "any.invalid:443", "127.0.0.1:3128", "any.invalid:443"},
 		{"http", "8.8.8.8:80", "proxy.invalid:80", "8.8.8.8:80"},
 		{"http", "127.0.0.1:8080", "", "127.0.0.1:8080"},
 	} {
@@ -78,10 +79,15 @@ func TestUpstream(t *testing.T) {
 		}
 		require.Equal(t, []string{row.via, row.to}, []string{via, way.to}, row.address)
 	}
-	_, err := n.route("https", "direct.invalid", 443)
+	_, err := n.route("https", "any.invalid", 443)
+	require.Error(t, err, "a proxy on this host is not asked for names, which may lead to this host")
+	_, err = n.route("https", "direct.invalid", 443)
 	require.Error(t, err, "no name server knows it, and the proxy is not asked")
 	_, err = n.route("https", "127.0.0.1", 9)
 	require.ErrorIs(t, err, errRefused)
+	way, err := n.route("https", "8.8.8.8", 443)
+	require.NoError(t, err)
+	require.Equal(t, "127.0.0.1:3128", way.via.Host)
 	n.Upstream.HTTPS = "socks5://proxy.invalid:1"
 	_, err = n.route("https", "any.invalid", 443)
 	require.ErrorContains(t, err, "only proxies with http://")
@@ -98,6 +104,10 @@ func TestReadRequest(t *testing.T) {
 		"no path": {"GET http://a.org:81 HTTP/1.0\r\n\r\n",
 			"a.org 81 GET / HTTP/1.0\r\nHost: a.org:81\r\nConnection: close\r\n\r\n"},
 		"IPv6":          {"CONNECT [::1]:7 HTTP/1.1\r\n\r\n", "::1 7"},
+		"folded header": {"GET http://a.org/ HTTP/1.1\r\n keep-alive\r\n\r\n", ""},
+		"spaced header": {"GET http://a.org/ HTTP/1.1\r\nConnection : keep-alive\r\n\r\n", ""},
+		"bare CR":       {"GET http://a.org/ HTTP/1.1\r\nA: b\rC: d\r\n\r\n", ""},
+		"odd method":    {"GE\tT http://a.org/ HTTP/1.1\r\n\r\n", ""},
 		"credentials":   {"GET http://a.org@b.org/ HTTP/1.1\r\n\r\n", ""},
 		"relative":      {"GET / HTTP/1.1\r\nHost: a.org\r\n\r\n", ""},
 		"no port":       {"CONNECT a.org HTTP/1.1\r\n\r\n", ""},

@@ -134,13 +134,15 @@ func routes(owner, network string) error {
 	if err != nil {
 		return err
 	}
-	_, err = syscall.ForkExec("/bin/sh", []string{"sh", "-c", script, "routes", owner, network, batch.String()},
+	child, err := syscall.ForkExec("/bin/sh", []string{"sh", "-c", script, "routes", owner, network, batch.String()},
 		&syscall.ProcAttr{Dir: "/", Env: os.Environ(), Files: []uintptr{inside.Fd(), inside.Fd(), inside.Fd()},
 			Sys: agentAttributes()})
 	if err = errors.Join(err, inside.Close()); err != nil {
 		return errors.Join(err, output.Close())
 	}
+	late := time.AfterFunc(directWithin, func() { _ = syscall.Kill(-child, syscall.SIGKILL) })
 	raw, err := io.ReadAll(output)
+	late.Stop()
 	if text := string(bytes.TrimSpace(raw)); err == nil && text != "done" {
 		err = errors.New(text)
 	}

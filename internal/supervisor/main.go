@@ -257,6 +257,7 @@ func (s *supervision) reap() {
 			return
 		}
 		if pid != s.agent {
+			s.pasta.CompareAndSwap(int64(pid), 0)
 			continue
 		}
 		s.reaped = true

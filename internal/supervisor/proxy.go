@@ -110,6 +110,13 @@ func (r request) through(way route, c, server net.Conn) error {
 		auth = "Proxy-Authorization: Basic " +
 			base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)) + "\r\n"
 	}
+	if named, _ := split(way.to); r.method != connectMethod && named != strings.ToLower(strings.TrimSuffix(r.host, ".")) {
+		if err := tunnel(server, server, way.to, auth); err != nil {
+			return err
+		}
+		_, err := io.WriteString(server, r.forServer())
+		return err
+	}
 	if r.method != connectMethod {
 		r.path = "http://" + way.to + r.path
 		first, rest, _ := strings.Cut(r.forServer(), "\r\n")
@@ -129,8 +136,11 @@ func tunnel(proxy io.Writer, answers io.Reader, to, auth string) error {
 	}
 	var head []byte // read byte by byte: what follows belongs to the connection
 	for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one[0]) {
-		if _, err := io.ReadFull(answers, one); err != nil || len(head) == maxHead {
-			return fmt.Errorf("the proxy refuses %s: %q: %w", to, head, err)
+		if _, err := io.ReadFull(answers, one); err != nil {
+			return fmt.Errorf("the proxy refuses %s: %w", to, err)
+		}
+		if len(head) == maxHead {
+			return fmt.Errorf("the proxy does not answer %s in HTTP", to)
 		}
 	}
 	first, _, _ := strings.Cut(string(head), "\r\n")
@@ -172,7 +182,9 @@ func readRequest(in *bufio.Reader) (r request, err error) {
 	if len(words) != 3 || !strings.HasPrefix(words[2], "HTTP/1.") {
 		return r, errNoRequest
 	}
-	r.method, r.version = words[0], words[2]
+	if r.method, r.version = words[0], words[2]; strings.Trim(r.method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" {
+		return r, errNoRequest
+	}
 	target, usual := words[1], 0
 	if r.method != connectMethod {
 		rest, ok := strings.CutPrefix(target, "http://")
@@ -196,7 +208,10 @@ func readRequest(in *bufio.Reader) (r request, err error) {
 		if err != nil || text == "" {
 			return r, err
 		}
-		name, _, _ := strings.Cut(strings.ToLower(text), ":")
+		name, _, ok := strings.Cut(strings.ToLower(text), ":")
+		if !ok || name == "" || strings.ContainsAny(name, " \t") || strings.Contains(text, "\r") { // another server could read it otherwise
+			return r, errNoRequest
+		}
 		if name != "host" && name != "connection" && name != "keep-alive" && !strings.HasPrefix(name, "proxy-") {
 			r.header = append(r.header, text)
 		}
@@ -219,7 +234,11 @@ func connect(c net.Conn, from io.Reader, to string, begin func(net.Conn) error) 
 		return refuse(c, "502 Bad Gateway", err.Error())
 	}
 	if begin != nil {
-		if err := begin(server); err != nil {
+		err := server.SetDeadline(time.Now().Add(connectWithin))
+		if err == nil {
+			err = errors.Join(begin(server), server.SetDeadline(time.Time{}))
+		}
+		if err != nil {
 			return errors.Join(refuse(c, "502 Bad Gateway", err.Error()), server.Close())
 		}
 	}

@@ -27,6 +27,7 @@ func becomeSubreaper() {
 // killChildren kills the children of this process and returns their number. Grandchildren become children. Background
 // processes of Passbook are not killed.
 func (s *supervision) killChildren() (left int) {
+	s.endPasta()
 	if _, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); err == syscall.ECHILD {
 		return 0
 	}
