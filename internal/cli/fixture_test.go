@@ -131,8 +131,8 @@ func newHost(t *testing.T) *host {
 	t.Cleanup(w.temporal.server.Stop)
 	for name, value := range map[string]string{
 		"PASSBOOK_STATE_DIR": w.state, "PASSBOOK_KEEPER": "false", "PASSBOOK_KEEP_AWAKE": "false",
-		"PASSBOOK_RUN_ROOT": filepath.Join(w.root, "runs"),
-		"XDG_CONFIG_HOME":   filepath.Join(w.root, "config"), "HOME": w.root,
+		"PASSBOOK_SANDBOX_MODE": "none", "PASSBOOK_RUN_ROOT": filepath.Join(w.root, "runs"),
+		"XDG_CONFIG_HOME": filepath.Join(w.root, "config"), "HOME": w.root,
 		"TEMPORAL_ADDRESS": w.temporal.address,
 	} {
 		t.Setenv(name, value)

@@ -70,7 +70,7 @@ func TestEveryReadingVerbHasJSON(t *testing.T) {
 func TestJSONShapes(t *testing.T) {
 	home := t.TempDir()
 	for name, value := range map[string]string{"PASSBOOK_STATE_DIR": filepath.Join(home, "state"),
-		"XDG_CONFIG_HOME": home, "TEMPORAL_ADDRESS": ""} {
+		"XDG_CONFIG_HOME": home, "TEMPORAL_ADDRESS": "", "PASSBOOK_SANDBOX_MODE": "none"} {
 		t.Setenv(name, value)
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(home, "corpus"), subOf(t, "corpus")))
