@@ -55,6 +55,7 @@ func (h *environment) provider(answers, seconds, limits int) (folder, file strin
 	program := filepath.Join(folder, "claude")
 	file = h.definition(folder, fmt.Sprintf(
 		"pipeline: account\nagent: {run: [%s], reply: claude-json, account: max}\n"+
+			"limits: {after_reset: {min: 1s, max: 3s}}\n"+ // not the default, which is up to a minute after each limit
 			"roles: {worker: {prompt: task.md, gives: report}}\n"+
 			"stages: [{name: work, steps: [{role: worker}, {role: worker}]}]\n", program),
 		map[string]string{"claude": fmt.Sprintf(plan, folder, answers, seconds), "until": "0\n", "used": "0\n",
