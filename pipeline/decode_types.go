@@ -43,6 +43,14 @@ func (w *Workspace) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
+func (c *Commands) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind == yaml.ScalarNode {
+		*c = Commands{n.Value}
+		return nil
+	}
+	return n.Decode((*[]string)(c))
+}
+
 func (v *Notify) UnmarshalYAML(n *yaml.Node) error {
 	type plain Notify
 	*v = Notify{On: Occasions(), Timeout: notifyTimeout, GiveUp: notifyGiveUp}

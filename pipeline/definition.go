@@ -181,7 +181,12 @@ type Workspace struct {
 	Ignore  []string `json:"ignore,omitempty"`  // patterns as in .gitignore, of files outside the tree
 	Secrets string   `json:"secrets,omitempty"` // files that look like secrets: skip or keep
 	Protect Paths    `json:"protect,omitempty"` // that no role may change; see Role.Protect
+	Setup   Commands `json:"setup,omitempty"`   // of a new workspace, before its first call
+	Keep    bool     `json:"keep,omitempty"`    // the folder of the workspace stays when the run has ended
 }
+
+// Commands are shell commands that run one after another; in a definition, one command needs no list.
+type Commands []string
 
 // Questions bound how long a run waits for an operator. Zero durations: no reminder, no expiry.
 type Questions struct {
