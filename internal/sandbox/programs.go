@@ -53,7 +53,7 @@ func Programs() []Paths {
 				".local/bin", ".local/lib", ".local/share/claude", ".local/share/fnm", ".local/share/mise",
 				".local/share/uv", ".local/share/pnpm", ".nvm", ".volta", ".fnm", ".asdf", ".pyenv", ".rbenv",
 				".rustup", ".cargo/bin", ".cargo/env", ".sdkman", ".bun", ".deno", ".npm-global", "bin", "go/bin", "sdk",
-				".cache/ms-playwright", ".cache/puppeteer"},
+				".cache/ms-playwright", ".cache/puppeteer", ".gradle/wrapper", ".m2/wrapper"},
 		},
 		{ // build caches
 			Write: []string{".cache/go-build", "go/pkg/mod", "go/pkg/sumdb", ".npm", ".cache/yarn", ".cache/pnpm",
