@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 // initChoice is what the command line of `starter init` chooses.
 type initChoice struct {
 	kind, agent, dir string
+	test             string // empty: what is found; "none": none
 	yes              bool
 }
 
@@ -46,6 +48,10 @@ func (a *app) init() *cobra.Command {
 		Long: `Write a small pipeline with its prompts for the repository in the current folder. The terminal asks for
 what the command line does not name. Existing files are never overwritten: if one exists, nothing is written.
 
+The command that tests the code and the one that sets up a new checkout are found for Go, Cargo, npm, pnpm, yarn,
+Python, Gradle, Maven and a Makefile with the target test. Lock files determine the setup: npm ci for
+package-lock.json.
+
 Kinds:
 ` + strings.Join(lines, "\n"),
 		Args: func(_ *cobra.Command, args []string) error {
@@ -63,6 +69,7 @@ Kinds:
 	}
 	cmd.Flags().StringVar(&c.agent, "agent", "", "claude, codex or gemini (default: the first one in PATH)")
 	cmd.Flags().StringVar(&c.dir, "dir", "", "folder for the pipeline (default: passbook/KIND)")
+	cmd.Flags().StringVar(&c.test, "test", "", `command that tests the repository, run in its root, or "none" (default: found)`)
 	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "ask nothing and use the defaults")
 	return cmd
 }
@@ -78,12 +85,15 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 		return err
 	}
 	o := scaffold.Options{Kind: kind, Agent: agent, Git: src.has == scaffold.Repository}
-	var from string
+	var commands scaffold.Commands
 	if kind.Needs != scaffold.Nothing {
-		if o.Verify, from, err = a.chooseVerifier(ctx, c, src); err != nil {
+		if commands, err = a.chooseTest(ctx, c, src); err != nil {
 			return err
 		}
+	} else if c.test != "" {
+		return asUsage(fmt.Errorf("pipeline %s runs no tests; leave --test out", kind.Name))
 	}
+	o.Setup, o.Verify = commands.Setup, commands.Test
 	dir := c.dir
 	if dir == "" {
 		dir = filepath.Join("passbook", kind.Name)
@@ -102,7 +112,7 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 		}
 		return err
 	}
-	a.reportInit(o, dir, files, from, src)
+	a.reportInit(o, dir, files, commands.From, src)
 	return nil
 }
 
@@ -207,42 +217,38 @@ func installed(agent scaffold.Agent) (string, bool) {
 	return path, err == nil
 }
 
-// chooseVerifier proposes the command that tests the current folder, or the repository. It runs in the repository's
-// root.
-func (a *app) chooseVerifier(ctx context.Context, c initChoice, src initSource) (command, from string, err error) {
+// chooseTest proposes the commands that set up and test the current folder, or the repository. They run in the
+// repository's root.
+func (a *app) chooseTest(ctx context.Context, c initChoice, src initSource) (scaffold.Commands, error) {
 	here, err := filepath.Abs(".")
 	if err == nil {
 		here, err = filepath.EvalSymlinks(here)
 	}
 	if err != nil {
-		return "", "", err
+		return scaffold.Commands{}, err
 	}
-	found := scaffold.Verify(here)
-	if src.root != "" && here != src.root {
-		if below, err := filepath.Rel(src.root, here); err == nil && found.Command != "" {
-			found.Command = shell.Sprintf("cd %s && ", below) + found.Command
-			found.From = filepath.Join(below, found.From)
-		} else {
-			found = scaffold.Verify(src.root)
+	root := cmp.Or(src.root, here)
+	below, err := filepath.Rel(root, here)
+	if err != nil {
+		return scaffold.Commands{}, err
+	}
+	found, test := scaffold.Find(root, below), c.test
+	if test == "" && a.asks(c) {
+		question := "Command that tests the repository (empty: none): "
+		if found.Test != "" {
+			question = fmt.Sprintf("Command that tests the repository [%s] (\"none\": none): ", found.Test)
+		}
+		if test, err = a.prompted(ctx, question); err != nil {
+			return scaffold.Commands{}, err
 		}
 	}
-	if !a.asks(c) {
-		return found.Command, found.From, nil
+	switch test {
+	case "", found.Test:
+		return found, nil
+	case "none":
+		test = ""
 	}
-	question := "Command that tests the repository (empty: none): "
-	if found.Command != "" {
-		question = fmt.Sprintf("Command that tests the repository [%s] (\"none\": none): ", found.Command)
-	}
-	answer, err := a.prompted(ctx, question)
-	switch {
-	case err != nil:
-		return "", "", err
-	case answer == "none":
-		return "", "", nil
-	case answer == "":
-		return found.Command, found.From, nil
-	}
-	return answer, "", nil
+	return scaffold.Commands{Setup: scaffold.Setup(root, ".", test), Test: test}, nil
 }
 
 // pick asks for one of several names, by number or name. An empty answer is the preset.
@@ -288,6 +294,13 @@ func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, 
 		a.row("Tests", "%s (because of %s); change it in the pipeline file and the prompts", o.Verify, from)
 	default:
 		a.row("Tests", "%s", o.Verify)
+	}
+	if len(o.Setup) > 0 {
+		a.row("Setup", "%s", strings.Join(o.Setup, ", then "))
+	}
+	if missing := scaffold.Missing(append(o.Setup, o.Verify)...); len(missing) > 0 {
+		a.row("Missing", "%s; install what is not in PATH, or write another command into the pipeline file (--test)",
+			strings.Join(missing, ", "))
 	}
 	if errors.Is(src.err, repo.ErrUnborn) && o.Kind.Needs != scaffold.Nothing {
 		a.row("Commit", "the repository has no commit yet; a run starts from one, so commit first")

@@ -97,10 +97,11 @@ func Agents(goos string) []Agent {
 type Options struct {
 	Kind   Kind
 	Agent  Agent
-	Judges Judges // of Verify
-	Verify string // shell command that passes if the work is correct; empty: none is known
-	Git    bool   // the source is a git repository
-	File   string // path of the definition, as the user types it
+	Judges Judges   // of Verify
+	Setup  []string // shell commands that prepare a checkout
+	Verify string   // shell command that passes if the work is correct; empty: none is known
+	Git    bool     // the source is a git repository
+	File   string   // path of the definition, as the user types it
 }
 
 // File is one file to write.
@@ -148,12 +149,16 @@ func render(name string, o Options) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	setup := sequence(o.Setup)
+	if len(o.Setup) == 1 {
+		setup = quoted(o.Setup[0])
+	}
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
 		"Agent": strings.TrimSuffix(o.Agent.YAML, "\n"), "Task": o.Kind.Task, "Git": o.Git,
 		"File": filepath.ToSlash(o.File), "Verify": o.Verify, "Scripts": sequence(o.Judges.Scripts),
 		"Tests":      sequence(append(slices.Clone(o.Judges.Tests), o.Judges.Scripts...)),
-		"VerifyYAML": "'" + strings.ReplaceAll(o.Verify, "'", "''") + "'",
+		"VerifyYAML": quoted(o.Verify), "Setup": setup,
 	})
 	return out.Bytes(), err
 }

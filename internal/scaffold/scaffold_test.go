@@ -14,6 +14,9 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
+// setups are those of test commands.
+var setups = map[string][]string{"": {"npm ci"}, `test "$(printf 'it''s')" = it\'s # always`: {"a", "it's # b"}}
+
 // all calls f with every kind, agent and source, with and without a command that verifies.
 func all(t *testing.T, f func(t *testing.T, o Options, files []File)) {
 	for _, k := range Kinds() {
@@ -26,7 +29,8 @@ func all(t *testing.T, f func(t *testing.T, o Options, files []File)) {
 					name := strings.Join([]string{k.Name, a.Name, map[bool]string{true: "git", false: "folder"}[git],
 						map[bool]string{true: "unverified", false: "verified"}[verify == ""]}, "-")
 					t.Run(name, func(t *testing.T) {
-						o := Options{Kind: k, Agent: a, Verify: verify, Git: git, File: "passbook/x/pipeline.yaml"}
+						o := Options{Kind: k, Agent: a, Verify: verify, Git: git, File: "passbook/x/pipeline.yaml",
+							Setup: setups[verify]}
 						files, err := Files(o)
 						require.NoError(t, err)
 						f(t, o, files)
@@ -61,6 +65,9 @@ func TestEveryPipelineIsValid(t *testing.T) {
 		}
 		require.Equal(t, o.Verify != "" && o.Kind.Name != "page", ran > 0)
 		require.Equal(t, o.Kind.Needs != Nothing, plan.Workspace != nil)
+		if plan.Workspace != nil {
+			require.Equal(t, pipeline.Commands(o.Setup), plan.Workspace.Setup)
+		}
 		requireComplete(t, o, files)
 	})
 }
@@ -109,15 +116,16 @@ func TestJudgesOf(t *testing.T) {
 		"of dependencies": {[]string{"node_modules/x/a.test.js"}, "npm ci && npm test", Judges{}},
 		"node": {[]string{"src/a.spec.ts"}, "npm test",
 			Judges{Tests: []string{"**/*.{test,spec}.{js,jsx,ts,tsx,mjs,cjs}"}}},
+		"pnpm": {[]string{"a/__tests__/a.js"}, "cd a && pnpm test", Judges{Tests: []string{"**/__tests__/"}}},
+		"unittest": {[]string{"test_a.py", ".venv/a_test.py"}, ".venv/bin/python -m unittest",
+			Judges{Tests: []string{"**/test_*.py"}}},
+		"maven":    {[]string{"a/src/test/java/A.java", "mvnw"}, "./mvnw test", Judges{[]string{"**/src/test/"}, []string{"mvnw"}}},
 		"make":     {[]string{"Makefile", "tests/a.sh"}, "make test", Judges{[]string{"tests/"}, []string{"Makefile"}}},
 		"a script": {[]string{"ci/test.sh"}, "sh ./ci/test.sh --all ../x.sh", Judges{Scripts: []string{"ci/test.sh"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for _, f := range row.files {
-				require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(f)), 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(dir, f), nil, 0o600))
-			}
+			writeFiles(t, dir, strings.Join(row.files, " "))
 			require.Equal(t, row.want, JudgesOf(dir, row.verify))
 		})
 	}
@@ -148,40 +156,126 @@ func TestTemplatesProtectWhatJudges(t *testing.T) {
 	}
 }
 
-func TestVerify(t *testing.T) {
+// script is a package.json with a test.
+const script = `{"scripts":{"test":"jest"}}`
+
+func TestFind(t *testing.T) {
+	const venv = "python3 -m venv .venv && .venv/bin/pip install "
+	const unittest = "unittest"
 	for name, row := range map[string]struct {
-		files map[string]string
-		want  Verifier
+		files string // see writeFiles
+		want  Commands
 	}{
-		"nothing": {nil, Verifier{}},
-		"go": {map[string]string{"go.mod": "module m", "Makefile": "test:\n"},
-			Verifier{"go test ./...", "go.mod"}},
-		"rust":       {map[string]string{"Cargo.toml": ""}, Verifier{"cargo test", "Cargo.toml"}},
-		"python":     {map[string]string{"pyproject.toml": ""}, Verifier{"pytest", "pyproject.toml"}},
-		"old python": {map[string]string{"setup.py": ""}, Verifier{"pytest", "setup.py"}},
-		"make": {map[string]string{"Makefile": "all:\n\ntest: all\n\t./t\n"},
-			Verifier{"make test", "Makefile"}},
-		"make without it": {map[string]string{"Makefile": "test := x\ntests:\n"}, Verifier{}},
-		"node": {map[string]string{"package.json": `{"scripts":{"test":"node t"}}`},
-			Verifier{"npm test", "package.json"}},
-		"node, no test": {map[string]string{
-			"package.json": `{"scripts":{"test":"echo \"Error: no test specified\""}}`}, Verifier{}},
-		"node, unreadable": {map[string]string{"package.json": `{`, "Makefile": "test:"},
-			Verifier{"make test", "Makefile"}},
-		"node with dependencies": {map[string]string{
-			"package.json": `{"scripts":{"test":"jest"},"devDependencies":{"jest":"1"}}`},
-			Verifier{"npm install && npm test", "package.json"}},
-		"node with a lock": {map[string]string{"package-lock.json": "",
-			"package.json": `{"scripts":{"test":"jest"},"dependencies":{"jest":"1"}}`},
-			Verifier{"npm ci && npm test", "package.json"}},
+		"nothing": {"README.md", Commands{}},
+		"go":      {"go.mod Makefile=test:", Commands{nil, "go test ./...", "go.mod"}},
+		"rust":    {"Cargo.toml Cargo.lock", Commands{nil, "cargo test", "Cargo.toml"}},
+
+		"make":                  {`Makefile=all:\n\ntest:all\n`, Commands{nil, "make test", "Makefile"}},
+		"make, GNU":             {`GNUmakefile=test:\n`, Commands{nil, "make test", "GNUmakefile"}},
+		"make without it":       {`Makefile=test:=x\ntests:\n`, Commands{}},
+		"make runs other tools": {"Makefile=test: package.json={} package-lock.json", Commands{[]string{"npm ci"}, "make test", "Makefile"}},
+
+		"gradle, wrapped": {"build.gradle.kts gradlew", Commands{nil, "./gradlew test", "build.gradle.kts"}},
+		"gradle":          {"build.gradle", Commands{nil, "gradle test", "build.gradle"}},
+		"maven, wrapped":  {"pom.xml mvnw", Commands{nil, "./mvnw test", "pom.xml"}},
+		"maven":           {"pom.xml", Commands{nil, "mvn test", "pom.xml"}},
+
+		"node":             {"package.json=" + script, Commands{nil, "npm test", "package.json"}},
+		"node, no test":    {`package.json={"scripts":{"test":"no\stest\sspecified"}}`, Commands{}},
+		"node, unreadable": {"package.json={ Makefile=test:", Commands{nil, "make test", "Makefile"}},
+		"npm without a lock": {`package.json={"scripts":{"test":"jest"},"devDependencies":{"jest":"1"}}`,
+			Commands{[]string{"npm install"}, "npm test", "package.json"}},
+		"npm":          {"package-lock.json package.json=" + script, Commands{[]string{"npm ci"}, "npm test", "package.json"}},
+		"npm, no test": {"package-lock.json package.json={}", Commands{Setup: []string{"npm ci"}}},
+		"pnpm": {"pnpm-lock.yaml package.json=" + script,
+			Commands{[]string{"pnpm install --frozen-lockfile"}, "pnpm test", "package.json"}},
+		"pnpm without a lock": {`package.json={"packageManager":"pnpm@9","scripts":{"test":"x"},"dependencies":{"x":"1"}}`,
+			Commands{[]string{"pnpm install"}, "pnpm test", "package.json"}},
+		"the key decides": {`pnpm-lock.yaml package-lock.json package.json={"packageManager":"npm@10","scripts":{"test":"x"}}`,
+			Commands{[]string{"npm ci"}, "npm test", "package.json"}},
+		"yarn 1": {"yarn.lock=#yarn package.json=" + script,
+			Commands{[]string{"yarn install --frozen-lockfile"}, "yarn test", "package.json"}},
+		"yarn 4": {`yarn.lock=#\n__metadata:\n package.json=` + script,
+			Commands{[]string{"yarn install --immutable"}, "yarn test", "package.json"}},
+		"a package of a monorepo": {"yarn.lock=#yarn package.json={} go.mod below/package.json=" + script,
+			Commands{[]string{"yarn install --frozen-lockfile"}, "cd below && yarn test", "below/package.json"}},
+		"a package with its own lock": {"go.mod below/package-lock.json below/package.json=" + script,
+			Commands{[]string{"cd below && npm ci"}, "cd below && npm test", "below/package.json"}},
+		"nothing below": {"go.mod below/README.md", Commands{nil, "go test ./...", "go.mod"}},
+
+		"pytest in PATH": {"pyproject.toml bin/pytest test_a.py", Commands{nil, "pytest", "pyproject.toml"}},
+		"pytest nowhere": {"pytest.ini test_a.py", Commands{[]string{venv + "pytest"}, ".venv/bin/python -m pytest", "pytest.ini"}},
+		"pytest of the project": {"setup.cfg .venv/bin/pytest test_a.py=" + unittest,
+			Commands{[]string{venv + "pytest"}, ".venv/bin/python -m pytest", "setup.cfg"}},
+		"pytest required": {"requirements.txt=pytest bin/pytest test_a.py", Commands{[]string{venv + "-r requirements.txt"},
+			".venv/bin/python -m pytest", "requirements.txt"}},
+		"pytest configured, not required": {"requirements.txt=x bin/pytest conftest.py", Commands{
+			[]string{venv + "-r requirements.txt pytest"}, ".venv/bin/python -m pytest", "requirements.txt"}},
+		"pytest of an extra": {`pyproject.toml=[project]\n[project.optional-dependencies]\ntest=["pytest"]`, Commands{
+			[]string{venv + "-e '.[test]'"}, ".venv/bin/python -m pytest", "pyproject.toml"}},
+		"unittest": {"setup.py test_a.py=" + unittest,
+			Commands{[]string{venv + "-e ."}, ".venv/bin/python -m unittest", "setup.py"}},
+		"unittest of requirements": {"requirements.txt=x bin/pytest test_a.py=" + unittest, Commands{
+			[]string{venv + "-r requirements.txt"}, ".venv/bin/python -m unittest", "requirements.txt"}},
+		"unittest of scripts": {"test_a.py=" + unittest, Commands{nil, "python3 -m unittest", "**/test_*.py"}},
+		"unittest of a package": {"a/__init__.py a/test_a.py=" + unittest,
+			Commands{nil, "python3 -m unittest", "**/test_*.py"}},
+		"unittest of a folder": {"tests/b/test_b.py=unittest tests/test_a.py=" + unittest,
+			Commands{nil, "python3 -m unittest discover -s tests", "**/test_*.py"}},
+		"tests of dependencies": {"pyproject.toml .venv/lib/test_a.py venv/test_b.py", Commands{}},
+		"scripts beside make":   {"Makefile=test: test_a.py=" + unittest, Commands{nil, "make test", "Makefile"}},
+		"uv":                    {"uv.lock pyproject.toml=pytest", Commands{[]string{"uv sync"}, ".venv/bin/python -m pytest", "pyproject.toml"}},
+		"poetry": {`pyproject.toml=[tool.poetry]\n[tool.pytest.ini_options]\n`, Commands{
+			[]string{"POETRY_VIRTUALENVS_IN_PROJECT=true poetry install"}, ".venv/bin/python -m pytest", "pyproject.toml"}},
+		"python, no test": {"requirements.txt=x", Commands{Setup: []string{venv + "-r requirements.txt"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for file, text := range row.files {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600))
-			}
-			require.Equal(t, row.want, Verify(dir))
+			writeFiles(t, dir, row.files)
+			t.Setenv("PATH", filepath.Join(dir, "bin"))
+			require.Equal(t, row.want, Find(dir, "below"))
 		})
+	}
+}
+
+// writeFiles writes files that are separated by spaces: name, or name=text, in which \n and \s are spaces.
+func writeFiles(t *testing.T, dir, files string) {
+	t.Helper()
+	for _, file := range strings.Fields(files) {
+		name, text, _ := strings.Cut(file, "=")
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, []byte(strings.NewReplacer(`\n`, "\n", `\s`, " ").Replace(text)), 0o700))
+	}
+}
+
+// TestSetup: that of the ecosystems that a command names, else that of all.
+func TestSetup(t *testing.T) {
+	dir := t.TempDir()
+	writeFiles(t, dir, "go.mod requirements.txt=x package-lock.json package.json={}")
+	pip := "python3 -m venv .venv && .venv/bin/pip install -r requirements.txt"
+	for test, want := range map[string][]string{
+		"go test ./...":                nil,
+		"cd x && npm run check":        {"npm ci"},
+		"npx jest && python -m pytest": {"npm ci", pip},
+		"yarn test":                    nil,
+		"make test":                    {"npm ci", pip},
+		"./check.sh":                   {"npm ci", pip},
+	} {
+		require.Equal(t, want, Setup(dir, ".", test), test)
+	}
+}
+
+func TestMissing(t *testing.T) {
+	for commands, want := range map[string][]string{
+		"":                                  nil,
+		"sh x && cd a; true | ls":           nil,
+		"no-such-a && sh; A=b no-such-b -x": {"no-such-a", "no-such-b"},
+		"no-such-a && no-such-a":            {"no-such-a"},
+		".venv/bin/python -m pytest":        nil,
+		`sh -c "true; no-such-a"`:           nil,
+	} {
+		require.Equal(t, want, Missing(commands), commands)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -16,33 +17,23 @@ type Judges struct {
 	Scripts []string // paths
 }
 
-// JudgesOf finds the files in a folder by which a command judges. Other commands than the usual ones have none.
+// JudgesOf finds the files in a folder by which a command judges.
 func JudgesOf(dir, verify string) Judges {
 	var j Judges
-	for _, known := range []struct {
-		command string
-		tests   []string
-	}{
-		{"go test", []string{"**/*_test.go"}},
-		{"cargo test", []string{"tests/"}},
-		{"pytest", []string{"**/test_*.py", "**/*_test.py", "**/conftest.py"}},
-		{"npm test", []string{"**/*.{test,spec}.{js,jsx,ts,tsx,mjs,cjs}", "**/__tests__/"}},
-		{"make ", []string{"tests/", "test/"}},
-	} {
-		if !strings.Contains(verify+" ", known.command) {
-			continue
-		}
-		for _, glob := range known.tests {
-			if exists(dir, strings.TrimSuffix(glob, "/")) {
+	for _, e := range named(verify) {
+		for _, glob := range e.judges {
+			if !slices.Contains(j.Tests, glob) && exists(dir, strings.TrimSuffix(glob, "/")) {
 				j.Tests = append(j.Tests, glob)
 			}
 		}
 	}
 	for word := range strings.FieldsSeq(verify) {
 		switch name := path.Clean(word); {
-		case word == "make" && exists(dir, "Makefile"):
-			j.Scripts = append(j.Scripts, "Makefile")
-		case fs.ValidPath(name) && strings.Contains(name, ".") && isFile(dir, name):
+		case word == "make":
+			if file := (place{dir, "."}).first(makefiles...); file != "" {
+				j.Scripts = append(j.Scripts, file)
+			}
+		case fs.ValidPath(name) && strings.ContainsAny(word, "./") && isFile(dir, name):
 			j.Scripts = append(j.Scripts, name)
 		}
 	}
@@ -57,13 +48,18 @@ func isFile(dir, name string) bool {
 // exists reports whether a glob fits anything that is not a dependency.
 func exists(dir, glob string) bool {
 	found := errors.New("found")
-	err := doublestar.GlobWalk(os.DirFS(dir), glob, func(name string, _ fs.DirEntry) error {
-		if strings.Contains("/"+name, "/node_modules/") || strings.Contains("/"+name, "/vendor/") {
-			return nil
-		}
-		return found
-	})
+	err := doublestar.GlobWalk(sources{os.DirFS(dir)}, glob, func(string, fs.DirEntry) error { return found })
 	return errors.Is(err, found)
+}
+
+// sources is a folder of which a search skips what package managers install.
+type sources struct{ fs.FS }
+
+func (s sources) ReadDir(name string) ([]fs.DirEntry, error) {
+	entries, err := fs.ReadDir(s.FS, name)
+	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool {
+		return slices.Contains([]string{".git", ".tox", ".venv", "node_modules", "target", "vendor", "venv"}, e.Name())
+	}), err
 }
 
 // sequence is a flow sequence of YAML; empty for no paths.
@@ -73,7 +69,9 @@ func sequence(all []string) string {
 	}
 	list := make([]string, len(all))
 	for i, p := range all {
-		list[i] = "'" + strings.ReplaceAll(p, "'", "''") + "'"
+		list[i] = quoted(p)
 	}
 	return "[" + strings.Join(list, ", ") + "]"
 }
+
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
