@@ -38,7 +38,8 @@ func (a *Activities) Compose(ctx context.Context, in contract.ComposeInput) (con
 	return res, err
 }
 
-// composePrompt returns a prompt and what it was composed of; for a command, the command.
+// composePrompt returns a prompt and what it was composed of; for a command, the command and the digests of its notes,
+// with which it is another question.
 func (a *Activities) composePrompt(ctx context.Context, s *store.Store,
 	in contract.ComposeInput) (string, contract.ComposeResult, error) {
 	c, err := a.composer(ctx, s, in)
@@ -46,7 +47,13 @@ func (a *Activities) composePrompt(ctx context.Context, s *store.Store,
 		return "", contract.ComposeResult{}, err
 	}
 	if c.step.Kind == pipeline.KindRun {
-		return c.step.Run + "\n", contract.ComposeResult{}, nil
+		text := c.step.Run + "\n"
+		for _, n := range c.in.Context.Notes {
+			if c.plan.Workspace == nil && n.Whole.Digest != "" {
+				text += "# " + n.File + " " + n.Whole.Digest + "\n"
+			}
+		}
+		return text, contract.ComposeResult{}, nil
 	}
 	req, err := c.request()
 	if err != nil {

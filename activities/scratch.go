@@ -54,6 +54,9 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 			return err
 		}
 	}
+	if st.command && st.tree == nil {
+		return writeInputs(ctx, st.l.Store, in, plan, dir)
+	}
 	if st.file != "" {
 		if err := os.WriteFile(st.file, st.before, 0o600); err != nil {
 			return err
@@ -189,12 +192,32 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 		return err
 	}
 	st.tree = workspaceCopyOf(plan, role, in)
-	if in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
+	if st.command || in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err
 	}
 	st.file = filepath.Join(st.work, plan.Artifact.File)
 	st.before, err = blobs.Get(ctx, st.l.Store, in.Artifact.Digest)
 	return err
+}
+
+// writeInputs writes the artifact and the notes for a command without a workspace. Its changes are dropped.
+func writeInputs(ctx context.Context, s *store.Store, in contract.PassInput, plan *pipeline.Plan, dir string) error {
+	files := map[string]string{}
+	for _, n := range in.Notes {
+		files[n.File] = n.Whole.Digest
+	}
+	if in.Artifact != nil {
+		files[plan.Artifact.File] = in.Artifact.Digest
+	}
+	for name, digest := range files {
+		if digest == "" { // notes without an entry
+			continue
+		}
+		if err := writeBlob(ctx, s, digest, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func writePictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir string) error {

@@ -199,6 +199,28 @@ func TestCommandStep(t *testing.T) {
 	}
 }
 
+// TestCommandWithoutWorkspace finds the artifact and the notes in its folder.
+func TestCommandWithoutWorkspace(t *testing.T) {
+	h := newHarness(t, "answer")
+	h.yaml = strings.NewReplacer("{role: reader}]", `{run: "cat page.html seen.md; ls; echo x >page.html"}]`,
+		"roles:", "notes:\n  seen: {file: seen.md, marker: SEEN}\n  none: {file: none.md, marker: NONE}\nroles:").
+		Replace(h.yaml)
+	h.lay()
+	page := h.put("<p>page</p>\n")
+	h.in.Artifact = &page
+	h.in.Notes = []run.Notes{{Name: "seen", File: "seen.md", Whole: h.put("one\n")}, {Name: "none", File: "none.md"}}
+	res := h.accepted()
+	require.Equal(t, "<p>page</p>\none\npage.html\nseen.md\n", h.text(res.Reply.Digest))
+	require.Nil(t, res.Artifact, "its changes are dropped")
+	require.False(t, res.Modified)
+
+	given := contract.StepContext{Notes: h.in.Notes}
+	one := must(h.compose(h.in.At, given))(t)
+	given.Notes[0].Whole = h.put("two\n")
+	require.NotEqual(t, one, must(h.compose(h.in.At, given))(t), "other notes are another question")
+	h.noScratch()
+}
+
 // TestCommandThatCannotRun: whether the work is right is not known, so it is no failed check.
 func TestCommandThatCannotRun(t *testing.T) {
 	for code, command := range map[int]string{127: "no-such-program", 126: "chmod -x junk.sh; ./junk.sh"} {

@@ -25,6 +25,9 @@ func WriteTable(w io.Writer, p *Plan) error {
 	if w := p.Workspace; w != nil && len(w.Protect) > 0 {
 		fmt.Fprintf(&out, "Protected: %s\n", strings.Join(w.Protect, ", "))
 	}
+	if commands := p.commands(); len(commands) > 0 {
+		fmt.Fprintf(&out, "Commands: %s (%s)\n", p.commandFolder(), strings.Join(commands, ", "))
+	}
 	fmt.Fprintf(&out, "Sandbox: %s\n", p.confinements())
 	_, err := w.Write(out.Bytes())
 	return err
@@ -168,6 +171,38 @@ func (p *Plan) confinements() string {
 		order[i] = fmt.Sprintf("%s (%s)", what, strings.Join(members[what], ", "))
 	}
 	return strings.Join(order, "; ")
+}
+
+// commands lists the commands of all steps, each once.
+func (p *Plan) commands() (all []string) {
+	for _, s := range p.Stages {
+		for _, r := range s.Rounds {
+			for _, step := range r.Steps {
+				if step.Kind == KindRun && !slices.Contains(all, step.subject()) {
+					all = append(all, step.subject())
+				}
+			}
+		}
+	}
+	return all
+}
+
+// commandFolder describes where commands run.
+func (p *Plan) commandFolder() string {
+	if p.Workspace != nil || len(p.Projects) > 0 {
+		return "in the workspace"
+	}
+	var files []string
+	if p.Artifact != nil {
+		files = append(files, p.Artifact.File)
+	}
+	for _, n := range p.Notes {
+		files = append(files, n.File)
+	}
+	if len(files) == 0 {
+		return "in an empty folder"
+	}
+	return "in a folder with " + strings.Join(files, ", ")
 }
 
 // String describes a confinement in a few words.
