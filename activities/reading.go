@@ -31,7 +31,7 @@ func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract
 		return calls.Reading{}, err
 	}
 	if step.Kind == pipeline.KindRun && agent.CannotRun(ans.Exit.Code) {
-		return calls.Reading{Failure: agent.CommandFailure(ans.Exit.Code, stdout, stderr)}, nil
+		return calls.Reading{Failure: agent.CommandFailure(step.Run, ans.Exit.Code, stdout, stderr)}, nil
 	}
 	if step.Kind == pipeline.KindRun && !ans.Exit.TimedOut {
 		text, err := a.storeText(ctx, s, stdout+stderr)

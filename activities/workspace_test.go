@@ -231,6 +231,7 @@ func TestCommandThatCannotRun(t *testing.T) {
 			require.Equal(t, run.CategorySpawnFailed, res.Outcome)
 			require.Equal(t, code, res.ExitCode)
 			require.True(t, res.Permanent, "the run pauses")
+			require.Contains(t, res.Message, strconv.Quote("echo >junk.sh; "+command), "what ran")
 			require.Contains(t, res.Message, strings.Fields(command)[len(strings.Fields(command))-1]+": ", "what the shell printed")
 			require.Empty(t, res.Value)
 		})

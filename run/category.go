@@ -191,7 +191,7 @@ func (s State) StoppedBy() Category {
 		return CategoryBudgetExceeded
 	case s.Reason == DiskFull:
 		return CategoryFileIO
-	case s.Reason != PassFailed && s.Reason != ConsecutiveFailures:
+	case s.Reason != PassFailed && s.Reason != ConsecutiveFailures && s.Reason != GateFailed:
 		return ""
 	case s.Failure != nil:
 		return s.Failure.Category

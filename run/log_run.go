@@ -42,7 +42,7 @@ func (l *Log) paused(e *Entry, p RunPaused) {
 	if p.Reason == UserRequested {
 		level, text = LevelInfo, "Pipeline paused by user. Resume with the same configuration."
 	}
-	if p.Reason == PassFailed || p.Reason == ConsecutiveFailures {
+	if p.Reason == PassFailed || p.Reason == ConsecutiveFailures || p.Reason == GateFailed {
 		level = LevelError
 	}
 	l.line(level, "%s", text)

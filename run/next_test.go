@@ -53,6 +53,7 @@ func TestNextCommandsInTrouble(t *testing.T) {
 		{"budget-threshold", paused(run.BudgetThreshold), run.Situation{}},
 		{"quality-gate", paused(run.QualityGate), run.Situation{}},
 		{"pass-failed", paused(run.PassFailed), run.Situation{}},
+		{"gate", paused(run.GateFailed), run.Situation{}},
 		{"consecutive-failures", paused(run.ConsecutiveFailures), run.Situation{}},
 		{"disk-full", paused(run.DiskFull), run.Situation{}},
 		{"held by a full disk", running,

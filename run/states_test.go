@@ -313,6 +313,9 @@ func TestBlockingConditions(t *testing.T) {
 			require.True(t, strings.HasPrefix(advice, strings.ToLower(row.want.Info().Advice)), advice)
 		}
 	}
+	gate := State{Status: Paused, Reason: GateFailed, Failure: failure}
+	require.Equal(t, CategoryAgentTimeout, gate.StoppedBy())
+	require.Equal(t, Next(Paused, GateFailed), gate.Advice(), "no agent is missing")
 	raised := State{Status: Paused, Reason: BudgetThreshold}
 	require.Equal(t, Next(Paused, BudgetThreshold), raised.NextStep())
 	raised.Raised = true

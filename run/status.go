@@ -34,6 +34,7 @@ const (
 	BudgetThreshold     = "budget-threshold"
 	QualityGate         = "quality-gate"
 	PassFailed          = "pass-failed"
+	GateFailed          = "gate" // a command was not found or could not be executed
 	ConsecutiveFailures = "consecutive-failures"
 	DiskFull            = "disk-full"
 )

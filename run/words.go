@@ -24,6 +24,8 @@ func pausedBy(reason string) string {
 		return "the score is below the threshold"
 	case PassFailed:
 		return "a pass failed in all its attempts"
+	case GateFailed:
+		return "the command of a step was not found or could not be executed"
 	case ConsecutiveFailures:
 		return "several consecutive passes failed"
 	case DiskFull:
@@ -34,7 +36,7 @@ func pausedBy(reason string) string {
 
 // Advice is what to do about a run, in a sentence: where an error stopped it, by the category of the error.
 func (s State) Advice() string {
-	if c := s.StoppedBy(); c != "" {
+	if c := s.StoppedBy(); c != "" && s.Reason != GateFailed { // whose agent is the shell
 		return c.Info().Advice + ", then " + s.Status.row().advice
 	}
 	return s.NextStep()
@@ -68,6 +70,8 @@ func cleared(reason string) string {
 		return "Find out why the score is low, then "
 	case PassFailed, ConsecutiveFailures:
 		return "Check why the passes failed, then "
+	case GateFailed:
+		return "Install what the command needs or correct it, then "
 	case DiskFull:
 		return CategoryFileIO.Info().Advice + ", then "
 	}

@@ -374,6 +374,8 @@ func (e *engine) settleInLane(ctx workflow.Context, all []*pass, open *pass, gat
 	case open != nil && open.stoppedAtBudget():
 		e.lane.short, e.lane.need = true, &run.Need{Role: open.role.Name, USD: open.share, Source: run.NeedReached}
 		return nil
+	case open != nil && open.cannotRun():
+		return e.pauseForFailure(ctx, open)
 	case open != nil && open.failure != nil:
 		if e.control.Pause || !e.active() {
 			return nil

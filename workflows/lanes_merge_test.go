@@ -85,6 +85,19 @@ func TestFailedLanesAreLeftOut(t *testing.T) {
 	require.Len(t, payloads[run.LaneMerged](w, run.KindLaneMerged), 3)
 }
 
+// TestCommandOfALaneThatCannotRun pauses the run: it would not run in another lane either. Resume runs it again.
+func TestCommandOfALaneThatCannotRun(t *testing.T) {
+	w := merging(t, changingLanes)
+	w.agent.will("g0.work/2.1.b.1", goes(permanent))
+	w.onEachPause(func(int) { w.signal("resume", message{}) })
+	w.done()
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 1)
+	require.Equal(t, run.GateFailed, paused[0].Reason)
+	require.Equal(t, []string{"a done", "b done", "c done", "d done", "e done", "f done"}, w.ended())
+	require.Equal(t, 1, w.agent.calls[laneCall("b", "1")], "what was answered is not asked again")
+}
+
 // TestConflictIsRepeatedOnMergedTree: a retried lane begins with the merged tree, and is merged onto it.
 func TestConflictIsRepeatedOnMergedTree(t *testing.T) {
 	w := merging(t, changingLanes)

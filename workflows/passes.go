@@ -341,10 +341,17 @@ func (e *engine) pauseForFailure(ctx workflow.Context, p *pass) error {
 	}
 	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}
 	ev := run.RunPaused{Reason: run.PassFailed, Detail: p.detail, Failed: &failed}
-	if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= maxConsecutiveFailures && !p.blocked() {
+	if p.cannotRun() {
+		ev.Reason, ev.Detail = run.GateFailed, p.failure.Message
+	} else if f := e.j.state.Failure; f != nil && f.Same(failed) && f.Starts+1 >= maxConsecutiveFailures && !p.blocked() {
 		ev.Reason = run.ConsecutiveFailures
 	}
 	return e.j.emit(ctx, run.KindRunPaused, e.round.Stage, ev)
+}
+
+// cannotRun reports whether a command was not found or could not be executed: whether the work is right is unknown.
+func (p *pass) cannotRun() bool {
+	return p.step.Kind == pipeline.KindRun && p.failure != nil && p.failure.Outcome == run.CategorySpawnFailed
 }
 
 // maxConsecutiveFailures is the number of consecutive failures, in starts of one pass or in passes, after which

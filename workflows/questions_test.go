@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +115,25 @@ func TestRetriedStepHasNewCallID(t *testing.T) {
 		again = append(again, in.DecisionID)
 	}
 	require.Equal(t, []string{"", "", asked[0].ID, asked[1].ID, ""}, again)
+}
+
+// TestCommandThatCannotRunPauses: before anything else is paid, also where its failure would ask or end a round. Resume
+// runs it again, as often as it takes.
+func TestCommandThatCannotRunPauses(t *testing.T) {
+	w := newHarness(t, gated)
+	for try := 1; try <= 3; try++ {
+		w.agent.will(fmt.Sprintf("g0.work/2.1.-.%d", try), goes(permanent))
+	}
+	w.onEachPause(func(int) { w.signal("resume", message{}) })
+	w.ends(run.Done, "")
+	paused := payloads[run.RunPaused](w, run.KindRunPaused)
+	require.Len(t, paused, 3)
+	for _, p := range paused {
+		require.Equal(t, run.GateFailed, p.Reason)
+		require.Equal(t, "no such program", p.Detail)
+	}
+	require.Len(t, w.agent.ids, 6, "the implementer, four tries of the command, the reviewer")
+	require.Empty(t, w.asked(run.KindGateRequested))
 }
 
 func TestGateAdoptsWorkspaceEdits(t *testing.T) {

@@ -63,9 +63,9 @@ func SpawnFailure(err error) *Failure {
 func CannotRun(code int) bool { return code == 126 || code == 127 }
 
 // CommandFailure is the failure of a command that could not run. What the shell printed names it.
-func CommandFailure(code int, stdout, stderr string) *Failure {
-	f := NewFailure(run.CategorySpawnFailed, fmt.Sprintf("the command could not run (exit code %d)%s", code,
-		lastWords(stderr, stdout, "")), code)
+func CommandFailure(command string, code int, stdout, stderr string) *Failure {
+	f := NewFailure(run.CategorySpawnFailed, fmt.Sprintf("the command %q could not run (exit code %d)%s",
+		run.Cut(command, 100), code, lastWords(stderr, stdout, "")), code)
 	f.Diagnostics = diagnose(stderr, stdout)
 	return f
 }

@@ -74,7 +74,8 @@ func TestNextCommandsAreVerbs(t *testing.T) {
 			states = append(states, run.State{Status: status, Questions: []run.Question{asked}})
 		}
 	}
-	for _, reason := range []string{run.BudgetThreshold, run.ConsecutiveFailures, run.DiskFull, run.PassFailed} {
+	for _, reason := range []string{run.BudgetThreshold, run.ConsecutiveFailures, run.DiskFull, run.GateFailed,
+		run.PassFailed} {
 		states = append(states, run.State{Status: run.Paused, Reason: reason})
 	}
 	a := &app{}

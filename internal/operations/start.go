@@ -300,9 +300,9 @@ func causeGone(s run.State) bool {
 	return s.Reason == run.DiskFull || s.Reason == run.BudgetThreshold && !s.BudgetShort()
 }
 
-// fixed reports whether an operator has amended a run that is paused because a pass failed.
+// fixed reports whether an operator has amended a run that is paused because a pass or a gate failed.
 func fixed(def Definition, s run.State) bool {
-	return def.Changed == ChangedAmend && s.Status == run.Paused && s.Reason == run.PassFailed
+	return def.Changed == ChangedAmend && s.Status == run.Paused && (s.Reason == run.PassFailed || s.Reason == run.GateFailed)
 }
 
 // Open reports whether Temporal has an open workflow of a run.

@@ -151,7 +151,7 @@ func (o *outcome) rest(e run.Event) {
 	var p run.RunPaused
 	e.Decode(&p)
 	switch p.Reason {
-	case run.PassFailed, run.ConsecutiveFailures:
+	case run.PassFailed, run.GateFailed, run.ConsecutiveFailures:
 		o.giveUp()
 	case run.DiskFull:
 		for _, r := range slices.Clone(o.pending) {

@@ -21,6 +21,7 @@ func TestScreenExplainsStatusAsDiagnoseDoes(t *testing.T) {
 		{run.Paused, run.BudgetThreshold, "$0.00 of $1.00 are spent.\nPress b to raise it, then r to resume."},
 		{run.Paused, run.QualityGate, "Press r to resume."},
 		{run.Paused, run.PassFailed, ": agent exited with code 1\nFix the cause, then press r to resume."},
+		{run.Paused, run.GateFailed, ": agent exited with code 1\nFix the cause, then press r to resume."},
 		{run.Paused, run.DiskFull, ": agent exited with code 1.\nFree space there, then press r to resume."},
 		{run.Halted, "handoff-halt", "Reason: handoff-halt.\nPress r to resume it, with a reason."},
 		{run.Failed, "", "Press r to resume it in a new epoch"},
