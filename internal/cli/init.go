@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -298,6 +299,10 @@ func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, 
 	if len(o.Setup) > 0 {
 		a.row("Setup", "%s", strings.Join(o.Setup, ", then "))
 	}
+	if found := src.unignored(scaffold.Installs(o.Setup)); len(found) > 0 {
+		a.row("Ignore", "%s in .gitignore, and commit it; a run delivers every file that git does not ignore",
+			strings.Join(found, ", "))
+	}
 	if missing := scaffold.Missing(append(o.Setup, o.Verify)...); len(missing) > 0 {
 		a.row("Missing", "%s; install what is not in PATH, or write another command into the pipeline file (--test)",
 			strings.Join(missing, ", "))
@@ -315,6 +320,13 @@ func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, 
 	}
 	fmt.Fprintf(a.out, "\nNext, check the pipeline, then run it with your task:\n  %s plan %s\n  %s run %s%s --task %s\n",
 		program(), shell.Quote(o.File), program(), shell.Quote(o.File), source, shell.Quote(o.Kind.Task))
+}
+
+// unignored returns the folders that git would add to a commit of the repository.
+func (s initSource) unignored(folders []string) []string {
+	return slices.DeleteFunc(folders, func(name string) bool {
+		return s.root == "" || exec.Command("git", "-C", s.root, "check-ignore", "-q", name+"/").Run() == nil
+	})
 }
 
 // contains reports whether a folder is in the repository: a run of a definition in it works on this repository.

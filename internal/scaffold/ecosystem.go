@@ -20,12 +20,13 @@ type ecosystem struct {
 	programs []string                           // a command that names one of them tests with this ecosystem
 	judges   []string                           // globs of the files by which its tests judge
 	find     func(p place) (test, setup string) // commands, in the folder and in the root; empty: none
+	installs string                             // folder that setup creates
 	wraps    bool                               // its targets run the programs of other ecosystems
 }
 
 // ecosystems are all of them. Of those that a folder has, the first one with tests counts.
 func ecosystems() []ecosystem {
-	pytest, pyTests := []string{"pytest", "unittest"}, []string{"**/test_*.py", "**/*_test.py", "**/conftest.py"}
+	pytest, pyTests := []string{"pytest", "unittest", "pip", "uv", "poetry"}, []string{"**/test_*.py", "**/*_test.py", "**/conftest.py"}
 	java := []string{"**/src/test/"}
 	javaScript := []string{"**/*.{test,spec}.{js,jsx,ts,tsx,mjs,cjs}", "**/__tests__/"}
 	return []ecosystem{
@@ -33,16 +34,16 @@ func ecosystems() []ecosystem {
 			find: only("go test ./...")},
 		{files: []string{"Cargo.toml"}, programs: []string{"cargo"}, judges: []string{"tests/"},
 			find: only("cargo test")},
-		{files: []string{"package.json"}, programs: []string{"pnpm"}, judges: javaScript, find: pnpm},
-		{files: []string{"package.json"}, programs: []string{"yarn"}, judges: javaScript, find: yarn},
-		{files: []string{"package.json"}, programs: []string{"npm", "npx"}, judges: javaScript, find: npm},
+		{files: []string{"package.json"}, programs: []string{"pnpm"}, judges: javaScript, find: pnpm, installs: "node_modules"},
+		{files: []string{"package.json"}, programs: []string{"yarn"}, judges: javaScript, find: yarn, installs: "node_modules"},
+		{files: []string{"package.json"}, programs: []string{"npm", "npx"}, judges: javaScript, find: npm, installs: "node_modules"},
 		{files: append([]string{"pyproject.toml", "setup.py", "setup.cfg", "pytest.ini", "tox.ini"}, requirements...),
-			programs: pytest, judges: pyTests, find: python},
+			programs: pytest, judges: pyTests, find: python, installs: ".venv"},
 		{files: []string{"build.gradle", "build.gradle.kts"}, programs: []string{"gradlew", "gradle"}, judges: java,
 			find: wrapped("gradlew", "gradle")},
 		{files: []string{"pom.xml"}, programs: []string{"mvnw", "mvn"}, judges: java, find: wrapped("mvnw", "mvn")},
 		{files: makefiles, programs: []string{"make"}, judges: []string{"tests/", "test/"}, find: makeTest, wraps: true},
-		{files: pyTests, programs: pytest, judges: pyTests, find: python}, // a few scripts, not a project
+		{files: pyTests, programs: pytest, judges: pyTests, find: python, installs: ".venv"}, // a few scripts, not a project
 	}
 }
 
@@ -90,7 +91,17 @@ func Setup(root, below, test string) []string {
 	return all
 }
 
-// named returns the ecosystems that a test command names.
+// Installs lists the folders that setup commands create.
+func Installs(setup []string) (folders []string) {
+	for _, e := range named(strings.Join(setup, " ")) {
+		if e.installs != "" && !slices.Contains(folders, e.installs) {
+			folders = append(folders, e.installs)
+		}
+	}
+	return folders
+}
+
+// named returns the ecosystems that a command names.
 func named(test string) []ecosystem {
 	words := strings.FieldsFunc(test, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("._+-", r)

@@ -266,6 +266,18 @@ func TestSetup(t *testing.T) {
 	}
 }
 
+func TestInstalls(t *testing.T) {
+	for setup, want := range map[string][]string{
+		"":                                      nil,
+		"cd a && npm ci":                        {"node_modules"},
+		"uv sync":                               {".venv"},
+		"yarn install & npm ci":                 {"node_modules"},
+		"pnpm install; .venv/bin/pip install x": {"node_modules", ".venv"},
+	} {
+		require.Equal(t, want, Installs([]string{setup}), setup)
+	}
+}
+
 func TestMissing(t *testing.T) {
 	for commands, want := range map[string][]string{
 		"":                                  nil,
