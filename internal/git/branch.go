@@ -35,7 +35,7 @@ func (e *RefusedError) Error() string {
 // process, a full disk.
 func asRefused(err error) error {
 	var e *Error
-	if !errors.As(err, &e) || exitCode(err) <= 0 || e.locked() ||
+	if !errors.As(err, &e) || exitCode(err) <= 0 && !errors.Is(err, errFilter) || e.locked() ||
 		strings.Contains(e.Message, "No space left on device") {
 		return err
 	}

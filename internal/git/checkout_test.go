@@ -14,7 +14,7 @@ func recorded(t *testing.T) (r *Repo, dir, id string) {
 	ctx := t.Context()
 	r, dir = initial(t, files{"a": "1\n", "gone": "1\n", "mine": "m\n", "staged": "s\n"})
 	start := head(t, dir)
-	id = must(r.Record(ctx, Commit{"passbook/r", start, start, "work", []File{file("a", "2\n"), {Path: "gone"},
+	id = must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", []File{file("a", "2\n"), {Path: "gone"},
 		file("new/n", "2\n")}}))(t)
 	write(t, dir, files{"mine": "changed\n", "staged": "changed\n", "untracked": "u\n"})
 	run(t, dir, "add", "staged")

@@ -33,7 +33,7 @@ const (
 // changes is a difference if a checkout of the commit writes other bytes; its own filters never run.
 func (r *Repo) Differences(ctx context.Context, commit, start string, judged []File) (list []Difference, err error) {
 	if list, err = r.differences(ctx, commit, start, judged); err != nil {
-		return nil, fmt.Errorf("compare commit %s with the judged files in %s: %w", commit, r.root, err)
+		return nil, fmt.Errorf("compare commit %s with the judged files in %s: %w", commit, r.root, asRefused(err))
 	}
 	slices.SortFunc(list, func(a, b Difference) int { return strings.Compare(a.Path+"\x00"+a.Why, b.Path+"\x00"+b.Why) })
 	return list, nil
@@ -147,7 +147,8 @@ func (r *Repo) convertedOtherwise(ctx context.Context, commit, start string) (li
 	return append(list, differ...), err
 }
 
-// differAs returns the files that differ when they are checked out with one set of attributes and with another.
+// differAs returns the files that differ when they are checked out with one set of attributes and with another, or that
+// would be committed as others then.
 func (r *Repo) differAs(ctx context.Context, files, before, after []entry) (list []Difference, err error) {
 	a, err := r.checkOut(ctx, before, files)
 	if err != nil {
@@ -159,15 +160,33 @@ func (r *Repo) differAs(ctx context.Context, files, before, after []entry) (list
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.drop()) }()
-	for _, e := range files {
+	stored, err := r.storedAs(ctx, files, after, a)
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range files {
 		switch equal, err := equalContent(a.opener(ctx, e), b.opener(ctx, e)); {
 		case err != nil:
 			return nil, fmt.Errorf("file %q: %w", e.path, err)
-		case !equal:
+		case !equal, stored[i].id != e.id:
 			list = append(list, Difference{e.path, WhyAttributes})
 		}
 	}
 	return list, nil
+}
+
+// storedAs stores checked out files with other attributes.
+func (r *Repo) storedAs(ctx context.Context, files, attributes []entry, out converter) (list []entry, err error) {
+	c, err := r.converter(ctx, attributes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.drop()) }()
+	var again []File
+	for _, e := range files {
+		again = append(again, File{Path: e.path, Mode: e.mode, Content: out.opener(ctx, e)})
+	}
+	return c.store(ctx, again)
 }
 
 // conversion is the attributes that convert a file.

@@ -45,7 +45,7 @@ func TestReceivedConfigurationRunsNothing(t *testing.T) {
 	m := must(OpenMirror(ctx, folder(t), r))(t)
 	must(m.Fetch(ctx, start))(t)
 	judged := []File{file("a.txt", "changed\n")}
-	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", judged}))(t)
+	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 	require.Empty(t, must(r.Differences(ctx, id, start, judged))(t))
 	must(must(r.Between(ctx, start, id))(t).Patch(ctx))(t)
 	require.NoError(t, r.PutFiles(ctx, []Put{put("a.txt", "a\n", "changed\n")}))

@@ -88,9 +88,6 @@ func (m *Mirror) locked(ctx context.Context, do func() error) error {
 	return withLock(ctx, filepath.Join(m.path, "passbook-lock"), do)
 }
 
-// Path returns the folder of the mirror.
-func (m *Mirror) Path() string { return m.path }
-
 // Objects returns the folder of the objects, for the alternates of other repositories.
 func (m *Mirror) Objects() string { return filepath.Join(m.path, "objects") }
 

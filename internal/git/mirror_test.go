@@ -43,12 +43,12 @@ func TestMirrorHasStartCommitsOnly(t *testing.T) {
 	secrets := withSecrets(t, dir)
 	state := folder(t)
 	m := must(OpenMirror(ctx, state, r))(t)
-	require.Regexp(t, "^"+state+"/repositories/"+filepath.Base(dir)+"-[0-9a-f]{8}.git$", m.Path())
+	require.Regexp(t, "^"+state+"/repositories/"+filepath.Base(dir)+"-[0-9a-f]{8}.git$", m.path)
 	require.Equal(t, start, must(m.Fetch(ctx, "HEAD"))(t))
 	require.Equal(t, start, must(m.Fetch(ctx, start))(t))
-	require.Equal(t, start+" commit\trefs/starts/"+start, run(t, m.Path(), "for-each-ref"))
-	require.Equal(t, start+"\n"+first, run(t, m.Path(), "rev-list", start))
-	run(t, m.Path(), "fsck", "--full", "--strict")
+	require.Equal(t, start+" commit\trefs/starts/"+start, run(t, m.path, "for-each-ref"))
+	require.Equal(t, start+"\n"+first, run(t, m.path, "rev-list", start))
+	run(t, m.path, "fsck", "--full", "--strict")
 	for _, id := range secrets {
 		require.Contains(t, run(t, dir, "cat-file", "-t", id), "commit")
 		require.False(t, m.has(id))
@@ -59,10 +59,10 @@ func TestMirrorHasStartCommitsOnly(t *testing.T) {
 	must(m.Fetch(ctx, next))(t)
 	require.Len(t, must(filepath.Glob(m.Objects()+"/pack/*.pack"))(t), 2)
 	must(m.Fetch(ctx, first))(t) // nothing new
-	run(t, m.Path(), "fsck", "--full", "--strict")
+	run(t, m.path, "fsck", "--full", "--strict")
 
 	require.NoError(t, os.RemoveAll(dir))
-	require.Equal(t, "3", run(t, m.Path(), "show", next+":a.txt"))
+	require.Equal(t, "3", run(t, m.path, "show", next+":a.txt"))
 	_, err := m.Fetch(ctx, strings.Repeat("1", 40))
 	require.Error(t, err)
 }
@@ -129,13 +129,13 @@ func TestMirrorOf(t *testing.T) {
 			id, err := m.Fetch(ctx, "HEAD")
 			if row.message != "" {
 				require.ErrorContains(t, err, row.message)
-				require.Empty(t, run(t, m.Path(), "for-each-ref"))
+				require.Empty(t, run(t, m.path, "for-each-ref"))
 				return
 			}
 			require.NoError(t, err)
-			require.Len(t, strings.Fields(run(t, m.Path(), "rev-list", id)), row.wants)
-			run(t, m.Path(), "fsck", "--full")
-			require.Equal(t, "2", run(t, m.Path(), "show", id+":a.txt"))
+			require.Len(t, strings.Fields(run(t, m.path, "rev-list", id)), row.wants)
+			run(t, m.path, "fsck", "--full")
+			require.Equal(t, "2", run(t, m.path, "show", id+":a.txt"))
 
 			work := folder(t)
 			write(t, work, files{"a.txt": "2\n"})
@@ -164,8 +164,8 @@ func TestDeepenedSource(t *testing.T) {
 	run(t, clone, "checkout", "-q", "main")
 	run(t, clone, "merge", "-q", "-m", "merge", "side")
 	next := must(m.Fetch(ctx, "HEAD"))(t)
-	require.Equal(t, "old", run(t, m.Path(), "show", next+"^2^:old.txt"))
-	run(t, m.Path(), "fsck", "--full")
+	require.Equal(t, "old", run(t, m.path, "show", next+"^2^:old.txt"))
+	run(t, m.path, "fsck", "--full")
 }
 
 func TestMirrorOfCheckoutsIsShared(t *testing.T) {
@@ -174,7 +174,7 @@ func TestMirrorOfCheckoutsIsShared(t *testing.T) {
 	run(t, dir, "worktree", "add", "-q", "--detach", filepath.Join(dir, "linked"))
 	linked := must(Open(t.Context(), filepath.Join(dir, "linked")))(t)
 	state := folder(t)
-	require.Equal(t, must(OpenMirror(t.Context(), state, r))(t).Path(), must(OpenMirror(t.Context(), state, linked))(t).Path())
+	require.Equal(t, must(OpenMirror(t.Context(), state, r))(t).path, must(OpenMirror(t.Context(), state, linked))(t).path)
 }
 
 // TestMirrorOfAlternateFormats copies a repository whose ids are SHA-256, and then one at the same path with SHA-1.
@@ -194,7 +194,7 @@ func TestMirrorOfAlternateFormats(t *testing.T) {
 		require.NoError(t, m.Remake(ctx, work, Head{Commit: start}))
 		require.Equal(t, "M a.txt", status(t, work))
 		judged := []File{file("a.txt", "b\n")}
-		id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", judged}))(t)
+		id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 		require.Equal(t, "b", run(t, dir, "show", "passbook/r:a.txt"))
 		require.Empty(t, must(r.Differences(ctx, id, start, judged))(t))
 		require.NoError(t, r.CreateBranch(ctx, "mine", id))
@@ -234,7 +234,7 @@ func TestInterruptedFetch(t *testing.T) {
 	require.NoError(t, m.copyObjects(ctx, head(t, dir)))
 	must(m.Fetch(ctx, "HEAD"))(t)
 	require.Empty(t, must(filepath.Glob(m.Objects()+"/pack/tmp*"))(t))
-	run(t, m.Path(), "fsck", "--full")
+	run(t, m.path, "fsck", "--full")
 }
 
 func TestManyPacksAreCombined(t *testing.T) {
@@ -246,7 +246,7 @@ func TestManyPacksAreCombined(t *testing.T) {
 		must(m.Fetch(ctx, commit(t, dir, nil)))(t)
 	}
 	require.Less(t, len(must(filepath.Glob(m.Objects()+"/pack/*.pack"))(t)), 10)
-	require.Len(t, strings.Split(run(t, m.Path(), "for-each-ref"), "\n"), 52)
+	require.Len(t, strings.Split(run(t, m.path, "for-each-ref"), "\n"), 52)
 }
 
 func TestUnbornSource(t *testing.T) {

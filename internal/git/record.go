@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -15,6 +16,7 @@ type Commit struct {
 	Parent  string // commit that the branch is at; it is created there if it is missing
 	Start   string // commit whose attributes convert the files
 	Message string
+	Own     string // line in the messages of the run's commits: such commits after Parent are replaced; may be empty
 	Files   []File // those that differ from Parent
 }
 
@@ -68,7 +70,10 @@ func (r *Repo) record(ctx context.Context, c Commit) (string, error) {
 		return "", err
 	}
 	if at != "" && at != parent {
-		return at, r.checkRecorded(ctx, c.Branch, at, parent, tree, same)
+		err := r.checkRecorded(ctx, c.Branch, at, parent, tree, same)
+		if moved := (*BranchError)(nil); !errors.As(err, &moved) || !r.onlyOwn(ctx, c.Own, parent, at) {
+			return at, err
+		}
 	}
 	if err := r.checkNotOut(ctx, c.Branch, at); err != nil {
 		return "", err
@@ -80,6 +85,18 @@ func (r *Repo) record(ctx context.Context, c Commit) (string, error) {
 		}
 	}
 	return id, r.moveRef(ctx, c.Branch, id, at)
+}
+
+// onlyOwn reports whether all commits since parent have the line in their messages: they are of passes that were
+// interrupted before the journal had them.
+func (r *Repo) onlyOwn(ctx context.Context, line, parent, at string) bool {
+	if ahead, err := r.isAncestor(ctx, parent, at); line == "" || err != nil || !ahead {
+		return false
+	}
+	out, err := r.git.output(ctx, "log", "-z", "--format=%B", parent+".."+at)
+	return err == nil && !slices.ContainsFunc(splitNUL(out), func(message string) bool {
+		return !slices.Contains(strings.Split(message, "\n"), line)
+	})
 }
 
 // store converts files with the attributes of a commit.

@@ -39,7 +39,7 @@ func TestRecord(t *testing.T) {
 	start := head(t, dir)
 	write(t, dir, files{"a.txt": "of the user\n", "untracked": "u\n"})
 	index, before := run(t, dir, "ls-files", "--stage"), read(t, dir)
-	c := Commit{"passbook/fix-it-1", start, start, "Pass 1\n\nRun: r\n", []File{
+	c := Commit{"passbook/fix-it-1", start, start, "Pass 1\n\nRun: r\n", "", []File{
 		file("a.txt", "changed\n"), {Path: "gone/x"}, {Path: "file"}, file("file/inside", "i\n"), file(odd, "o\n"),
 		{"tool", ModeExecutable, content("#!\n")}, {"link", ModeSymlink, content("/etc/passwd")}, {Path: "never there"},
 	}}
@@ -110,7 +110,7 @@ func TestRecordRefuses(t *testing.T) {
 				row.do(t, dir)
 			}
 			refs := run(t, dir, "for-each-ref")
-			_, err := r.Record(t.Context(), Commit{row.branch, start, start, "work", []File{row.file}})
+			_, err := r.Record(t.Context(), Commit{row.branch, start, start, "work", "", []File{row.file}})
 			require.ErrorContains(t, err, row.message)
 			require.Equal(t, refs, run(t, dir, "for-each-ref"))
 		})
@@ -129,7 +129,7 @@ func TestRecordUsesTheConfiguredIdentity(t *testing.T) {
 	start := head(t, dir)
 	judged := []File{file("crlf", "a\r\n"), file("lf", "a\n"), {"tool", ModeExecutable, content("x")},
 		{"link", ModeSymlink, content("x")}}
-	id := must(r.Record(t.Context(), Commit{"passbook/r", start, start, "work", judged}))(t)
+	id := must(r.Record(t.Context(), Commit{"passbook/r", start, start, "work", "", judged}))(t)
 	require.Equal(t, "Ann <ann@localhost>", run(t, dir, "log", "-1", "--format=%an <%ae>", id))
 	require.Equal(t, files{"crlf": "100644 a\r\n", "lf": "100644 a\n", "tool": "100755 x", "link": "120000 x"},
 		listed(t, r, id))
@@ -181,7 +181,7 @@ func TestConversionsOfTheStart(t *testing.T) {
 			upper(t, dir)
 			r := must(Open(ctx, dir))(t)
 			start := head(t, dir)
-			id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", row.judged}))(t)
+			id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", row.judged}))(t)
 			all := listed(t, r, id)
 			for path, text := range row.stored {
 				require.Equal(t, text, all[path][len(ModeFile)+1:], path)
@@ -202,10 +202,10 @@ func TestAttributesOfTheAgentDoNotApply(t *testing.T) {
 	const evil = "*.txt ident eol=lf\n*.bin filter=upper\n*.bat text eol=crlf\nnew.txt working-tree-encoding=UTF-16LE\n"
 	write(t, dir, files{attributesFile: evil})
 	judged := []File{file(attributesFile, evil), file("new.txt", "new\n"), file("a.bin", "abc")}
-	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", judged}))(t)
+	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 	require.Equal(t, "new", run(t, dir, "show", id+":new.txt"))
 	more := file("more.bin", "abc")
-	id = must(r.Record(ctx, Commit{"passbook/r", id, start, "work", []File{more}}))(t)
+	id = must(r.Record(ctx, Commit{"passbook/r", id, start, "work", "", []File{more}}))(t)
 	require.Equal(t, "abc", run(t, dir, "show", id+":more.bin"))
 	require.Equal(t, []Difference{{"a.bin", WhyFilter}, {"id.txt", WhyAttributes}, {"more.bin", WhyFilter},
 		{"new.txt", WhyAttributes}, {"pic.bin", WhyFilter}, {"w.bat", WhyAttributes}},
@@ -219,7 +219,7 @@ func TestRemovedAttributes(t *testing.T) {
 	r, dir := initial(t, files{attributesFile: "*.bat text eol=crlf\n", "a.bat": "a\n"})
 	start := head(t, dir)
 	judged := []File{{Path: attributesFile}, file("b.bat", "b\r\n")}
-	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", judged}))(t)
+	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 	require.Equal(t, []Difference{{"a.bat", WhyAttributes}, {"b.bat", WhyAttributes}},
 		must(r.Differences(ctx, id, start, judged))(t))
 }
@@ -238,7 +238,7 @@ func TestDifferences(t *testing.T) {
 	for i := range 300 {
 		many = append(many, file(fmt.Sprintf("many/%d/f", i), fmt.Sprint(i)))
 	}
-	id = must(r.Record(ctx, Commit{"passbook/r", start, start, "work", many}))(t)
+	id = must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", many}))(t)
 	require.Empty(t, must(r.Differences(ctx, id, start, many))(t))
 }
 
@@ -250,7 +250,7 @@ func TestFailingFilterIsAnError(t *testing.T) {
 	run(t, dir, "config", "filter.crypt.clean", "./tools/crypt")
 	r := must(Open(ctx, dir))(t)
 	start := head(t, dir)
-	_, err := r.Record(ctx, Commit{"passbook/r", start, start, "work", []File{file("a.txt", "secret\n")}})
+	_, err := r.Record(ctx, Commit{"passbook/r", start, start, "work", "", []File{file("a.txt", "secret\n")}})
 	require.ErrorContains(t, err, "external filter './tools/crypt'")
 }
 
@@ -271,7 +271,7 @@ func TestLargeFileFilter(t *testing.T) {
 	r := must(Open(ctx, dir))(t)
 	start := head(t, dir)
 	judged := []File{file("a.bin", "large\r\n"), file("b.txt", "b\n")}
-	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", judged}))(t)
+	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 	require.Regexp(t, "^pointer [0-9a-f]{40}$", run(t, dir, "show", id+":a.bin"))
 	require.Empty(t, must(r.Differences(ctx, id, start, judged))(t))
 	require.Equal(t, []Difference{{"a.bin", WhyBytes}},
@@ -289,7 +289,7 @@ func TestSubmodules(t *testing.T) {
 	run(t, dir, "submodule", "deinit", "-q", "-f", "lib")
 	require.Equal(t, []Submodule{{"lib", lib, ""}}, must(r.Submodules(ctx, "HEAD"))(t))
 	start := head(t, dir)
-	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", []File{file("a", "2\n")}}))(t)
+	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", []File{file("a", "2\n")}}))(t)
 	require.Equal(t, lib, run(t, dir, "rev-parse", id+":lib"))
 	erase(t, dir, "lib")
 	require.NoError(t, os.Symlink(must(filepath.EvalSymlinks(t.TempDir()))(t), filepath.Join(dir, "lib")))

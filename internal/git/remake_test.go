@@ -268,7 +268,7 @@ func TestCost(t *testing.T) {
 	measure("remake", func(int) { require.NoError(t, m.Remake(t.Context(), dir, Head{Commit: start, Branch: "x"})) })
 	measure("index", func(int) { must(m.index(t.Context(), start))(t) })
 	measure("record", func(i int) {
-		must(m.source.Record(t.Context(), Commit{fmt.Sprint("passbook/", i), start, start, "work", changed}))(t)
+		must(m.source.Record(t.Context(), Commit{fmt.Sprint("passbook/", i), start, start, "work", "", changed}))(t)
 	})
 	measure("differences", func(i int) {
 		require.Empty(t, must(m.source.Differences(t.Context(), fmt.Sprint("passbook/", i), start, changed))(t))

@@ -47,7 +47,7 @@ func TestRecordIn(t *testing.T) {
 			r := row.open(t, dir)
 			start := head(t, dir)
 			judged := []File{file("sub/a.crlf", "2\r\n"), file("sub/new", "n\n")}
-			id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", judged}))(t)
+			id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 			require.Equal(t, "2", run(t, dir, "show", id+":sub/a.crlf"))
 			require.Empty(t, must(r.Differences(ctx, id, start, judged))(t))
 			require.NoError(t, r.CreateBranch(ctx, "delivered", id))

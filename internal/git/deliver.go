@@ -1,0 +1,203 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+)
+
+// Puts returns the changes of files from commit base to another one for [Repo.PutFiles], as a checkout has them: before
+// with the attributes of base, after with those of start. drop removes temporary files; the puts are invalid then.
+func (r *Repo) Puts(ctx context.Context, base, commit, start string, paths []string) (puts []Put, drop func() error,
+	err error) {
+	before, dropBefore, err := r.versions(ctx, base, base, paths)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read files of commit %s: %w", base, asRefused(err))
+	}
+	after, dropAfter, err := r.versions(ctx, commit, start, paths)
+	if err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("read files of commit %s: %w", commit, asRefused(err)), dropBefore())
+	}
+	for _, p := range paths {
+		puts = append(puts, Put{Path: p, Before: before[p], After: after[p]})
+	}
+	return puts, func() error { return errors.Join(dropBefore(), dropAfter()) }, nil
+}
+
+// versions returns files of a commit as the attributes of another one convert them.
+func (r *Repo) versions(ctx context.Context, commit, start string, paths []string) (map[string]Version, func() error,
+	error) {
+	at, err := r.entriesAt(ctx, commit, paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	var files []File
+	var list []entry
+	for _, e := range at {
+		if e.mode != "" {
+			files, list = append(files, File{Path: e.path, Mode: e.mode}), append(list, e)
+		}
+	}
+	attributes, err := r.attributesFor(ctx, start, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := r.checkOut(ctx, attributes, list)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := map[string]Version{}
+	for _, e := range list {
+		all[e.path] = Version{Mode: e.mode, Content: c.opener(ctx, e)}
+	}
+	return all, c.drop, nil
+}
+
+// Delivered are files of a commit for a branch.
+type Delivered struct {
+	Branch, Base string   // a new branch begins at Base
+	Commit       string   // that has the files
+	Paths        []string // that differ between Base and Commit
+	Message      string
+	Trailer      string // line of the message: the newest commit of the branch with it is returned
+	DryRun       bool   // only check that the files can be committed
+}
+
+// CommitOn commits files on a branch that no checkout has. Where the branch has a file neither as it was before nor as
+// it is to be, the error is a [*ConflictError].
+func (r *Repo) CommitOn(ctx context.Context, d Delivered) (id string, err error) {
+	if id, err = r.commitOn(ctx, d); err != nil {
+		return "", fmt.Errorf("commit the changes on branch %s of %s: %w", d.Branch, r.root, err)
+	}
+	return id, nil
+}
+
+func (r *Repo) commitOn(ctx context.Context, d Delivered) (string, error) {
+	base, at, err := r.target(ctx, d.Branch, d.Base)
+	if err != nil {
+		return "", err
+	}
+	parent := base
+	if at != "" {
+		parent = at
+		if has, err := r.hasTrailer(ctx, at, d.Trailer); err != nil || has {
+			return at, err
+		}
+	}
+	if err := r.checkNotOut(ctx, d.Branch, at); err != nil {
+		return "", err
+	}
+	list, err := r.carried(ctx, d, base, parent)
+	if err != nil || d.DryRun {
+		return "", err
+	}
+	tree, err := r.treeWith(ctx, parent, list)
+	if err != nil {
+		return "", err
+	}
+	id, err := r.commitObject(ctx, tree, parent, d.Message)
+	if err != nil {
+		return "", err
+	}
+	return id, r.moveRef(ctx, d.Branch, id, at)
+}
+
+// carried returns the entries to commit, if the parent has them as before or as after.
+func (r *Repo) carried(ctx context.Context, d Delivered, base, parent string) ([]entry, error) {
+	var states [3]map[string]entry
+	for i, commit := range []string{base, d.Commit, parent} {
+		var err error
+		if states[i], err = r.entriesAt(ctx, commit, d.Paths); err != nil {
+			return nil, err
+		}
+	}
+	var list []entry
+	conflicts, err := r.inTheWay(ctx, parent, d.Paths, states[0], states[1])
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range d.Paths {
+		before, after, now := states[0][p], states[1][p], states[2][p]
+		if now != before && now != after && !slices.Contains(conflicts, p) {
+			conflicts = append(conflicts, p)
+		}
+		after.path = p
+		list = append(list, after)
+	}
+	if len(conflicts) > 0 {
+		slices.Sort(conflicts)
+		return nil, &ConflictError{conflicts}
+	}
+	return list, nil
+}
+
+// inTheWay returns new paths that a commit has as folders, or below a file.
+func (r *Repo) inTheWay(ctx context.Context, commit string, paths []string, before, after map[string]entry) (
+	blocked []string, err error) {
+	own, added := map[string]bool{}, map[string]bool{}
+	above := map[string][]string{} // new paths below a folder
+	for _, p := range paths {
+		own[p] = true
+		if before[p].mode != "" || after[p].mode == "" {
+			continue
+		}
+		added[p] = true
+		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
+			above[dir] = append(above[dir], p)
+		}
+	}
+	if len(added) == 0 {
+		return nil, nil
+	}
+	list, err := r.entries(ctx, commit)
+	for _, e := range list {
+		if own[e.path] {
+			continue
+		}
+		blocked = append(blocked, above[e.path]...)
+		for dir := path.Dir(e.path); dir != "."; dir = path.Dir(dir) {
+			if added[dir] {
+				blocked = append(blocked, dir)
+			}
+		}
+	}
+	slices.Sort(blocked)
+	return slices.Compact(blocked), err
+}
+
+// CanCommitPaths returns the [*RefusedError] with which [Repo.CommitPaths] would commit nothing.
+func (r *Repo) CanCommitPaths(ctx context.Context, from string, paths []string) error {
+	head, branch, err := r.Head(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.checkIdle(branch); err != nil {
+		return err
+	}
+	at, err := r.entriesAt(ctx, from, paths)
+	if err != nil {
+		return err
+	}
+	var list []entry
+	for _, p := range paths {
+		e := at[p] // without a mode if it is removed
+		e.path = p
+		list = append(list, e)
+	}
+	return r.checkStaged(ctx, head, list)
+}
+
+// Paths returns all paths of changes, including old ones of renames.
+func Paths(changes []Change) []string {
+	var all []string
+	for _, c := range changes {
+		all = append(all, c.Path)
+		if c.OldPath != "" {
+			all = append(all, c.OldPath)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
