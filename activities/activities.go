@@ -3,6 +3,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,6 +41,7 @@ import (
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/volume"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -132,7 +134,8 @@ type Activities struct {
 	plans        map[string]*pipeline.Plan
 	running      map[string]*runningCall
 	early        map[string]*earlySupervisor // by the directory of their delivery
-	warned       map[string]bool             // runs without an environment that a warning was logged for
+	folders      *workspace.Folders
+	warned       map[string]bool // runs without an environment that a warning was logged for
 	offers       func() sandbox.Host
 }
 
@@ -184,7 +187,7 @@ func New(cfg Config) (*Activities, error) {
 		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
-		early: map[string]*earlySupervisor{},
+		early: map[string]*earlySupervisor{}, folders: workspace.In(cmp.Or(cfg.StateDir, filepath.Dir(cfg.Scratch))),
 	}
 	if a.machine != nil {
 		a.worker, a.offers = a.machine.Worker(), func() sandbox.Host { return sandbox.Host{} }
@@ -198,6 +201,9 @@ func New(cfg Config) (*Activities, error) {
 	}
 	return a, nil
 }
+
+// stateDir is where this host keeps workspaces and the mirrors of their repositories.
+func (a *Activities) stateDir() string { return cmp.Or(a.cfg.StateDir, filepath.Dir(a.cfg.Scratch)) }
 
 // diskOf returns the disk of run directories and stores.
 func diskOf(cfg Config) durable.Disk {
@@ -269,8 +275,8 @@ func (a *Activities) withinRoots(in any) error {
 }
 
 // redactingInterceptor checks the directories of an input, runs its activity with the environment of its run, marks the
-// errors that the workflow handles (full disk, unreachable store, lost or damaged blob), and redacts secrets in its
-// result and error.
+// errors that the workflow handles (failed setup, full disk, unreachable store, lost or damaged blob), and redacts
+// secrets in its result and error.
 func redactingInterceptor[In, Out any](a *Activities,
 	f func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	return func(ctx context.Context, in In) (Out, error) {
@@ -283,7 +289,10 @@ func redactingInterceptor[In, Out any](a *Activities,
 			out, err = f(ctx, in)
 		}
 		err = volume.Explain(err)
+		var setup *setupError
 		switch {
+		case errors.As(err, &setup):
+			err = temporal.NewNonRetryableApplicationError(setup.Error(), contract.ErrSetup, err)
 		case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDiskFull, err)
 		case errors.Is(err, store.ErrUnreachable), errors.Is(err, errUnlistedStore):

@@ -59,12 +59,19 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 
 // runFolder returns the folder with the directory of a run and its siblings, if this host has recorded it.
 func (a *Activities) runFolder(runID string) []string {
-	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "runs", runID))
-	dir := strings.TrimSpace(string(raw))
-	if err != nil || !filepath.IsAbs(dir) {
-		return nil
+	if dir := a.recordedDir(runID); dir != "" {
+		return []string{filepath.Dir(dir)}
 	}
-	return []string{filepath.Dir(dir)}
+	return nil
+}
+
+// recordedDir returns the directory of a run, if this host has recorded it.
+func (a *Activities) recordedDir(runID string) string {
+	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "runs", runID))
+	if dir := strings.TrimSpace(string(raw)); err == nil && filepath.IsAbs(dir) {
+		return dir
+	}
+	return ""
 }
 
 // reachesPassbook refuses the ports of Passbook on this host: who reaches them could command runs.

@@ -91,16 +91,6 @@ func TestCommandsGetNoVariablesOfAgents(t *testing.T) {
 	require.Equal(t, []string{"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "HOME=/h", "MINE=1", "PWD=/"}, c.Environ())
 }
 
-// TestContinuedSessionSharesObjectsOfTheSource does not ask the repository in the working directory: the agent of the
-// interrupted call has written it.
-func TestContinuedSessionSharesObjectsOfTheSource(t *testing.T) {
-	h := onTree(t, edit)
-	require.NoError(t, os.MkdirAll(filepath.Join(h.dir, "planted/.git/objects/info"), 0o700))
-	st := &runningCall{work: filepath.Join(h.dir, "planted"), tree: &workspaceCopy{of: h.tree}}
-	require.NoError(t, st.findObjects(t.Context()))
-	require.Equal(t, filepath.Join(h.tree.Workspace.Source, ".git", "objects"), st.objects)
-}
-
 // TestRunsAreHidden hides the folder with the directory of the run, and with those of others.
 func TestRunsAreHidden(t *testing.T) {
 	h := newHarness(t, "answer")

@@ -43,7 +43,7 @@ func (a *Activities) previousSession(ctx context.Context, st *runningCall, in co
 	case ans.Kept.Program != program.Name:
 		return anew("it is a session of " + ans.Kept.Program)
 	}
-	kept, work := ans.Kept, st.ownWork()
+	kept, work := ans.Kept, a.ownWork(st, in)
 	c, err := program.CopyKept(a.cfg.StateDir, kept.File, kept.ID, work)
 	if err != nil {
 		return anew(err.Error())

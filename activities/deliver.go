@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -9,11 +10,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -39,17 +39,13 @@ func (a *Activities) deliver(ctx context.Context, in contract.DeliverInput,
 	if plan.Delivery == nil {
 		return contract.DeliverResult{}, badInput("read the plan: no delivery")
 	}
-	at := contract.Tree{PlanUse: in.PlanUse, Workspace: in.Workspace, Commit: in.Commit}
-	w, err := openCheckout(ctx, at, a.open(in.Dir).Path(layout.WorkspaceDir))
+	source, err := git.Open(ctx, in.Workspace.Source)
 	if err != nil {
 		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
 	}
-	d := delivery{in: in, to: *plan.Delivery, w: w, prepare: prepare}
-	if err := d.findChanges(ctx); err != nil {
-		return contract.DeliverResult{}, explainMissingSource(ctx, in.Workspace.Source, err)
-	}
-	if len(d.patch) == 0 {
-		return d.res, nil
+	d := delivery{in: in, to: *plan.Delivery, source: source, prepare: prepare}
+	if err := d.findChanges(ctx); err != nil || len(d.patch) == 0 {
+		return d.res, err
 	}
 	diff, err := blobs.Put(ctx, s, d.patch)
 	if err != nil {
@@ -59,34 +55,64 @@ func (a *Activities) deliver(ctx context.Context, in contract.DeliverInput,
 	if in.DryRun {
 		return d.res, nil
 	}
-	if len(d.converted) > 0 {
-		d.decline("the run changes .gitattributes so that git stores other bytes of these files than those that were "+
-			"judged: have the run undo that change, or skip the delivery", d.converted)
+	if unlike, err := d.unlikeJudged(ctx, s); err != nil {
+		return d.res, d.asQuestion(err)
+	} else if unlike {
 		return d.res, nil
 	}
-	return d.res, d.deliver(ctx)
+	if err := d.deliver(ctx); err != nil {
+		return d.res, err
+	}
+	if d.res.Delivered && !plan.Workspace.Keep {
+		a.warn(ctx, "remove the workspace of a delivered run", a.folderOfRun(in), a.removeDelivered(ctx, s, in))
+	}
+	return d.res, nil
+}
+
+func (a *Activities) folderOfRun(in contract.DeliverInput) string {
+	return a.folders.Path(in.Workspace.Source, in.RunID, "")
+}
+
+// removeDelivered removes the folders of a run whose result is elsewhere. A workspace with changes that the run did not
+// make stays.
+func (a *Activities) removeDelivered(ctx context.Context, s *store.Store, in contract.DeliverInput) error {
+	if in.Tree == nil {
+		return nil
+	}
+	w, err := a.folders.Lock(ctx, a.folderOfRun(in))
+	if err != nil {
+		return err
+	}
+	t := contract.Tree{PlanUse: in.PlanUse, Workspace: in.Workspace, Tree: *in.Tree, Commit: in.Commit}
+	rules, err := a.rules(ctx, s, t)
+	var changed []string
+	if err == nil {
+		changed, err = w.Changed(ctx, s, rules)
+	}
+	if err = errors.Join(err, w.Unlock()); err != nil || len(changed) > 0 {
+		return err
+	}
+	return errors.Join(a.folders.Remove(ctx, in.RunID), a.open(in.Dir).UnlinkWorkspace())
 }
 
 type delivery struct {
 	in     contract.DeliverInput
 	to     pipeline.Delivery
-	w      *repo.Worktree
-	source *repo.Repo
+	source *git.Repo
+	commit string   // that has what was accepted
+	paths  []string // to deliver
 	patch  []byte
 	res    contract.DeliverResult
-
-	converted []string // files that git has stored with other bytes than those that were judged
 
 	prepare bool // only check that the changes can be delivered
 }
 
-// findChanges reads the changes to deliver: what was accepted, and nothing else in the checkout.
+// findChanges reads the changes to deliver: what was accepted, and nothing else.
 func (d *delivery) findChanges(ctx context.Context) error {
-	commit := d.in.Commit
-	if commit == "" {
-		commit = d.in.Workspace.Base
+	if d.commit = d.in.Commit; d.commit == "" {
+		d.commit = d.in.Workspace.Base
 	}
-	accepted, err := d.w.Between(ctx, d.in.Workspace.Base, commit)
+	accepted, err := d.source.Between(ctx, d.in.Workspace.Base, d.commit)
 	if err != nil {
 		return err
 	}
@@ -94,131 +120,130 @@ func (d *delivery) findChanges(ctx context.Context) error {
 	if err != nil || len(changes) == 0 {
 		return err
 	}
-	paths := repo.Paths(changes)
-	d.res.Files = len(paths)
+	d.paths = git.Paths(changes)
+	d.res.Files = len(d.paths)
 	for _, own := range d.in.Workspace.Definition {
-		if slices.Contains(paths, own) && len(d.res.Definition) < 20 {
+		if slices.Contains(d.paths, own) && len(d.res.Definition) < 20 {
 			d.res.Definition = append(d.res.Definition, own)
 		}
 	}
-	if d.patch, err = accepted.Patch(ctx, d.to.Paths...); err != nil {
-		return err
-	}
-	all, err := accepted.Changes(ctx)
-	if err != nil {
-		return err
-	}
-	d.converted, err = d.w.Converted(ctx, d.in.Workspace.Base, commit, all)
+	d.patch, err = accepted.Patch(ctx, d.to.Paths...)
 	return err
 }
 
-func (d *delivery) deliver(ctx context.Context) error {
-	var err error
-	d.source, err = repo.Open(ctx, d.in.Workspace.Source)
-	if sourceMissing(err) {
-		d.decline(
-			fmt.Sprintf("the source %s no longer exists (%v): restore it and retry, or skip the delivery",
-				d.in.Workspace.Source, err), nil,
-		)
-		return nil
+// unlikeJudged declines a delivery whose commit is not, byte for byte, what was judged.
+func (d *delivery) unlikeJudged(ctx context.Context, s *store.Store) (bool, error) {
+	if d.in.Tree == nil {
+		return false, nil
 	}
+	judged, err := filesSince(ctx, s, d.in.Workspace.Tree, *d.in.Tree)
+	if err != nil {
+		return false, err
+	}
+	start := cmp.Or(d.in.Workspace.Commit, d.in.Workspace.Base)
+	list, err := d.source.Differences(ctx, d.commit, start, judged)
+	if err != nil || len(list) == 0 {
+		return false, err
+	}
+	var files []string
+	for _, f := range list {
+		files = append(files, f.Path)
+	}
+	d.decline(fmt.Sprintf("the commit is not what was judged: %s: %s; have the run undo that change, or skip the delivery",
+		list[0].Path, list[0].Why), slices.Compact(files))
+	return true, nil
+}
+
+func (d *delivery) deliver(ctx context.Context) error {
+	if d.to.To != "branch" || d.in.Action == run.ActionApply {
+		return d.toCheckout(ctx)
+	}
+	_, out, err := d.source.Head(ctx)
 	if err != nil {
 		return err
 	}
-	if d.to.To == "branch" && d.in.Action != run.ActionApply {
-		return d.toBranch(ctx)
+	if out == d.branch() {
+		return d.toCheckout(ctx)
 	}
-	return d.toCheckout(ctx)
+	return d.toBranch(ctx)
 }
 
-// sourceMissing reports whether [repo.Open] found no repository to deliver to.
+// sourceMissing reports whether [git.Open] found no repository to deliver to.
 func sourceMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, repo.ErrNotRepository) || errors.Is(err, repo.ErrBare) ||
-		errors.Is(err, repo.ErrUnborn)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, git.ErrNotRepository) || errors.Is(err, git.ErrBare) ||
+		errors.Is(err, git.ErrUnborn)
 }
 
 // explainMissingSource explains why the run's checkout cannot be read. Its commits are in the source: without it,
 // a retry cannot succeed.
 func explainMissingSource(ctx context.Context, source string, err error) error {
-	if _, open := repo.Open(ctx, source); sourceMissing(open) {
+	if _, open := git.Open(ctx, source); sourceMissing(open) {
 		return badInput("the source %s with the commits of the run no longer exists (%v): restore it, then resume the run",
 			source, err)
 	}
 	return err
 }
 
-// toBranch commits all changes to a branch that is created or fast-forwarded.
+// branch is the branch that gets the changes.
+func (d *delivery) branch() string {
+	return cmp.Or(d.to.Branch, "passbook-"+d.in.RunID[:min(8, len(d.in.RunID))])
+}
+
+// toBranch commits all changes to a branch that is created or moved forward.
 func (d *delivery) toBranch(ctx context.Context) error {
-	branch := d.to.Branch
-	if branch == "" {
-		branch = "passbook-" + d.in.RunID[:min(8, len(d.in.RunID))]
-	}
-	if d.prepare {
-		if err := d.source.CanCommitPatch(ctx, branch, d.in.Workspace.Base, d.patch, d.trailer()); err != nil {
-			return d.asQuestion(err)
-		}
-		d.res.To, d.res.Location = "branch", branch
-		return nil
-	}
-	commit, err := d.source.CommitPatch(ctx, branch, d.in.Workspace.Base, d.patch, d.message(), d.trailer())
+	commit, err := d.source.CommitOn(ctx, git.Delivered{
+		Branch: d.branch(), Base: d.in.Workspace.Base, Commit: d.commit, Paths: d.paths, Message: d.message(),
+		Trailer: d.trailer(), DryRun: d.prepare,
+	})
 	if err != nil {
 		return d.asQuestion(err)
 	}
-	d.res.Delivered, d.res.To, d.res.Location, d.res.Commit = true, "branch", branch, commit
+	d.res.Delivered, d.res.To, d.res.Location, d.res.Commit = !d.prepare, "branch", d.branch(), commit
 	return nil
 }
 
-// toCheckout applies the changes to the source's checkout, and commits exactly them if configured.
-func (d *delivery) toCheckout(ctx context.Context) error {
+// toCheckout writes the changes to the source's checkout, and commits exactly them if configured.
+func (d *delivery) toCheckout(ctx context.Context) (err error) {
 	d.res.To, d.res.Location = "checkout", d.source.Root()
-	commit := d.to.Commit && d.in.Action != run.ActionApply
 	if id, err := d.source.CommitWith(ctx, d.trailer()); err != nil || id != "" {
 		d.res.Delivered, d.res.Commit = id != "", id
 		return err
 	}
-	if err := d.apply(ctx, commit); err != nil {
+	puts, drop, err := d.source.Puts(ctx, d.in.Workspace.Base, d.commit, d.in.Workspace.Base, d.paths)
+	if err != nil {
 		return d.asQuestion(err)
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	commit := d.to.Commit && d.in.Action != run.ActionApply
+	if err := d.source.CanPutFiles(puts); err != nil {
+		return d.asQuestion(err)
+	}
+	if commit {
+		if err := d.source.CanCommitPaths(ctx, d.commit, d.paths); err != nil {
+			return d.asQuestion(err)
+		}
 	}
 	if d.prepare {
 		return nil
 	}
-	if !commit {
-		d.res.Delivered = true
-		return nil
-	}
-	paths, err := d.source.Touched(ctx, d.patch)
-	if err != nil {
-		return err
-	}
-	if d.res.Commit, err = d.source.CommitPaths(ctx, d.message(), paths...); err != nil {
+	if err := d.source.PutFiles(ctx, puts); err != nil {
 		return d.asQuestion(err)
+	}
+	if commit {
+		if d.res.Commit, err = d.source.CommitPaths(ctx, d.commit, d.message(), d.trailer(), d.paths); err != nil {
+			return d.asQuestion(err)
+		}
 	}
 	d.res.Delivered = true
 	return nil
 }
 
-// apply applies the changes unless the source has them. A checkout that cannot take the changes or the commit is
-// left unchanged.
-func (d *delivery) apply(ctx context.Context, commit bool) error {
-	applied, err := d.source.Applied(ctx, d.patch)
-	if err != nil || applied && !commit {
-		return err
-	}
-	if err := d.source.Ready(ctx, d.patch, applied, commit); err != nil || applied {
-		return err
-	}
-	if d.prepare {
-		return d.source.CanApply(ctx, d.patch)
-	}
-	return d.source.Apply(ctx, d.patch)
-}
-
 // asQuestion turns an error about the target's state into a question for an operator. Other errors are retried.
 func (d *delivery) asQuestion(err error) error {
-	var conflict *repo.ConflictError
-	var forward *repo.NotForwardError
-	var refused *repo.RefusedError
-	var branch *repo.BranchError
+	var conflict *git.ConflictError
+	var forward *git.NotForwardError
+	var refused *git.RefusedError
+	var branch *git.BranchError
 	switch {
 	case errors.As(err, &conflict):
 		d.decline(doesNotApply+err.Error(), conflict.Paths)

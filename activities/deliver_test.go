@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 )
 
 const (
@@ -64,7 +64,7 @@ func (h *trees) delivery(action string, dryRun bool) contract.DeliverInput {
 	h.t.Helper()
 	return contract.DeliverInput{
 		Target: h.target(), Workspace: h.tree.Workspace, Commit: h.git("rev-parse", "passbook/run-1"),
-		PlanUse: h.tree.PlanUse, Action: action, DryRun: dryRun, Message: "Do it\n\nPassbook-Run: run-1\n",
+		Tree: h.now, PlanUse: h.tree.PlanUse, Action: action, DryRun: dryRun, Message: "Do it\n\nPassbook-Run: run-1\n",
 	}
 }
 
@@ -212,7 +212,7 @@ func TestBlockedTargetAsks(t *testing.T) {
 				h.git("config", "filter.bad.smudge", "false")
 				h.git("config", "filter.bad.required", "true")
 			}, nil,
-			func(h *trees) { h.git("config", "--unset", "filter.bad.required") },
+			func(h *trees) { h.git("config", "--remove-section", "filter.bad") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -233,11 +233,11 @@ func TestErrorsOfTargetAreQuestions(t *testing.T) {
 		dirty []string
 		asks  bool
 	}{
-		{&repo.ConflictError{Paths: []string{"a"}}, []string{"a"}, true},
-		{&repo.NotForwardError{}, nil, true},
-		{&repo.RefusedError{Paths: []string{"b"}}, []string{"b"}, true},
-		{&repo.BranchError{Path: "/other"}, nil, true},
-		{&repo.BranchError{}, nil, false},
+		{&git.ConflictError{Paths: []string{"a"}}, []string{"a"}, true},
+		{&git.NotForwardError{}, nil, true},
+		{&git.RefusedError{Paths: []string{"b"}}, []string{"b"}, true},
+		{&git.BranchError{Path: "/other"}, nil, true},
+		{&git.BranchError{}, nil, false},
 		{errors.New("no connection"), nil, false},
 	} {
 		var d delivery
@@ -257,26 +257,6 @@ func TestReasonAndDirtyFilesAreLimited(t *testing.T) {
 	require.Len(t, d.res.Dirty, 20)
 	d.decline(strings.Repeat("x", 2048), nil)
 	require.Equal(t, strings.Repeat("x", 2048), d.res.Reason)
-}
-
-// TestDeliverToMovedSourceAsks: only the .git of the checkout leads to the source, whose filters do not run.
-func TestDeliverToMovedSourceAsks(t *testing.T) {
-	h := toDeliver(t, theCheckout)
-	in, moved := h.delivery("", false), h.source+"-moved"
-	require.NoError(t, os.Rename(h.source, moved))
-	gitIn(t, moved, "worktree", "repair", h.workspace())
-	res := must(do(t, h.acts.Deliver, in))(t)
-	require.False(t, res.Delivered)
-	require.Contains(t, res.Reason, h.source)
-	require.NotNil(t, res.Diff)
-
-	mark := filepath.Join(t.TempDir(), "ran")
-	gitIn(t, moved, "config", "filter.evil.clean", "touch "+mark+"; cat")
-	h.edit(map[string]string{".gitattributes": "* filter=evil\n"})
-	_, err := do(t, h.acts.Deliver, in)
-	require.ErrorContains(t, err, "evil.clean")
-	failed(t, err, contract.ErrBadInput)
-	require.NoFileExists(t, mark)
 }
 
 func TestDeliverWithoutSourceFails(t *testing.T) {

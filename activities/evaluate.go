@@ -20,7 +20,7 @@ func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.P
 	ans *calls.Answer) (contract.PassResult, error) {
 	res := contract.PassResult{
 		StartedAt: run.Time(ans.Exit.Started), DurationMS: ans.Exit.Duration.Milliseconds(), ExitCode: ans.Exit.Code,
-		ResumedFrom: ans.Resumed, Tools: ans.Tools,
+		ResumedFrom: ans.Resumed, Tools: ans.Tools, Setup: ans.Setup,
 	}
 	res.Validation = run.Validation{Checks: []run.Check{}, Warnings: []string{}}
 	if ans.Spawn != nil {

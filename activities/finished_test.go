@@ -221,21 +221,6 @@ func TestInvalidWorkspaceIsOutcome(t *testing.T) {
 	}
 }
 
-func TestPipesThatBlockGitAreRemoved(t *testing.T) {
-	dir := t.TempDir()
-	inShell(t, dir, "mkdir -p .git sub/.git rules/.gitignore; mkfifo pipe .gitignore .git/HEAD sub/.gitignore sub/.git/HEAD; "+
-		"ln -s ../pipe .git/index; touch .git/config")
-	require.NoError(t, removePipes(dir))
-	for _, name := range []string{".gitignore", ".git/HEAD", "sub/.gitignore", "sub/.git/HEAD", ".git/index"} {
-		_, err := os.Lstat(filepath.Join(dir, name))
-		require.ErrorIs(t, err, os.ErrNotExist, name)
-	}
-	require.DirExists(t, filepath.Join(dir, "rules/.gitignore"))
-	require.FileExists(t, filepath.Join(dir, ".git/config"))
-	_, err := os.Lstat(filepath.Join(dir, "pipe"))
-	require.NoError(t, err, "git does not open it")
-}
-
 // TestFaultAfterExit fails at a sample of the steps that store an answer, in this worker or in the one after it.
 func TestFaultAfterExit(t *testing.T) {
 	h := plain(t, `sh n=$(date +%s%N); printf '<!DOCTYPE html>\n<html>%s</html>\n' $n > page.html; echo Done $n.`)

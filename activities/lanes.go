@@ -11,8 +11,8 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/pass"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -254,7 +254,7 @@ func mergeTrees(ctx context.Context, s *store.Store, base, into, lane run.Blob) 
 
 // mergeContents has git merge the paths that both sides changed, with what they were renamed from or to.
 func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merged *tree.Merged) ([]string, error) {
-	var sides [3][]repo.MergeFile
+	var sides [3][]git.MergeFile
 	known := map[string]tree.Entry{} // by mode and content, with its permissions
 	for i, t := range trees {
 		for _, path := range merged.Both {
@@ -270,7 +270,7 @@ func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merg
 			known[fileKey(f)] = e
 		}
 	}
-	out, err := repo.MergeTrees(ctx, sides[0], sides[1], sides[2])
+	out, err := git.MergeTrees(ctx, sides[0], sides[1], sides[2])
 	if err != nil || len(out.Conflicts) > 0 {
 		return out.Conflicts, err
 	}
@@ -289,22 +289,22 @@ func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merg
 	return nil, nil
 }
 
-func fileKey(f repo.MergeFile) string { return f.Mode + " " + string(store.DigestOf(f.Content)) }
+func fileKey(f git.MergeFile) string { return f.Mode + " " + string(store.DigestOf(f.Content)) }
 
-func mergeFile(ctx context.Context, s *store.Store, e tree.Entry) (repo.MergeFile, error) {
+func mergeFile(ctx context.Context, s *store.Store, e tree.Entry) (git.MergeFile, error) {
 	switch e.Mode {
 	case tree.ModeSymlink:
-		return repo.MergeFile{Path: e.Path, Mode: "120000", Content: []byte(e.Link)}, nil
+		return git.MergeFile{Path: e.Path, Mode: "120000", Content: []byte(e.Link)}, nil
 	case tree.ModeExecutable:
 		content, err := blobs.Get(ctx, s, string(e.Digest))
-		return repo.MergeFile{Path: e.Path, Mode: "100755", Content: content}, err
+		return git.MergeFile{Path: e.Path, Mode: "100755", Content: content}, err
 	}
 	content, err := blobs.Get(ctx, s, string(e.Digest))
-	return repo.MergeFile{Path: e.Path, Mode: "100644", Content: content}, err
+	return git.MergeFile{Path: e.Path, Mode: "100644", Content: content}, err
 }
 
 // newEntry stores a file whose content git merged.
-func newEntry(ctx context.Context, s *store.Store, f repo.MergeFile) (tree.Entry, error) {
+func newEntry(ctx context.Context, s *store.Store, f git.MergeFile) (tree.Entry, error) {
 	if f.Mode == "120000" {
 		return tree.Entry{Mode: tree.ModeSymlink, Link: string(f.Content)}, nil
 	}

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"syscall"
 	"unicode/utf8"
 
@@ -166,21 +164,6 @@ func (st *runningCall) readArtifact() (data []byte, problem string, err error) {
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	return readOutputFile(root, filepath.Base(st.file), int64(st.limits.Output))
-}
-
-// removePipes removes pipes and devices that git would block on in ignore rules and in .git: they are not part of a
-// tree. Unreadable folders are reported when the tree is stored.
-func removePipes(dir string) error {
-	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		below := strings.TrimPrefix(path, dir+"/")
-		if err != nil || e.Name() != ".gitignore" && !slices.Contains(strings.Split(below, "/"), ".git") {
-			return nil
-		}
-		if fi, err := os.Stat(path); err == nil && !fi.IsDir() && !fi.Mode().IsRegular() {
-			return os.Remove(path)
-		}
-		return nil
-	})
 }
 
 // outputFailure returns the failure of an attempt whose output is missing or incomplete, or nil.

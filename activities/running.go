@@ -35,11 +35,11 @@ type runningCall struct {
 	number int    // of the delivery
 	dir    string // scratch directory of the delivery
 	work   string // the agent's working directory; of a continued session, of an earlier delivery
-	// the objects that the repository in the working directory shares with the source
+	// the objects that the repository in the working directory shares with others
 	objects string
-	tree    *workspaceCopy // copy of the workspace; may be nil
-	file    string         // path of the artifact in the scratch directory, if the agent gets it
-	before  []byte         // content of the artifact before the call
+	folder  *callFolder // how it uses the workspace; nil: the run has none
+	file    string      // path of the artifact in the scratch directory, if the agent gets it
+	before  []byte      // content of the artifact before the call
 	agent   pipeline.Agent
 	kind    string // of replies
 	limits  pipeline.Limits
@@ -52,6 +52,8 @@ type runningCall struct {
 	early     bool           // its timeout is earlier than that of the attempt, so that it can be asked to finish
 	session   *calls.Session // that it continues; nil: none
 	keeps     bool           // its role continues its session from call to call
+	pictures  bool           // it gets the screenshots
+	artifact  string         // name of its file; empty: the run has none
 	note      string         // why it continues none, though its role does
 	reported  string         // its session, as the agent reported it
 }
@@ -64,7 +66,12 @@ const (
 )
 
 // ownWork returns the working directory of a delivery that continues no interrupted one.
-func (st *runningCall) ownWork() string { return filepath.Join(st.dir, workDir) }
+func (a *Activities) ownWork(st *runningCall, in contract.PassInput) string {
+	if st.folder != nil {
+		return a.folderPath(in)
+	}
+	return filepath.Join(st.dir, workDir)
+}
 
 func (a *Activities) isRunning(call string) bool {
 	a.mu.Lock()
@@ -181,6 +188,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	limits := plan.RoleLimits(step, role.Name)
 	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
 	st.keeps = role.Session == pipeline.SessionContinue
+	st.folder = folderOf(plan, role, in)
 	if err := a.continueSession(ctx, st, in, ag, &cmd); err != nil {
 		return nil, nil, err
 	}
@@ -203,7 +211,7 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := a.claim(ctx, st, in, cmd, held, p.Identity()); err != nil {
 		return nil, nil, a.unreserve(ctx, st, errors.Join(err, p.Abandon()))
 	}
-	if err := a.prepareScratch(ctx, st, in, plan, step, role); err != nil {
+	if err := a.prepareScratch(ctx, st, in, p.Identity()); err != nil {
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
 	}
 	cmd.Dir, cmd.Mark = st.work, st.dir
@@ -434,7 +442,9 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		out.stdout, out.problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
 	}
 	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
-		return nil, a.interruptedBy(ctx, st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
+		none := a.interruptedBy(ctx, st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
+		a.settleFolder(ctx, st, true, false)
+		return nil, none
 	}
 	if err := a.nearlyLate(ctx, st, exit, out.stdout); err != nil {
 		return nil, err
@@ -444,6 +454,7 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		return nil, err
 	}
 	if refused(st, ans) {
+		a.settleFolder(ctx, st, false, false)
 		return nil, &noAnswerError{
 			reason: "the agent did not continue its session", end: calls.End{Refused: true}, again: true,
 		}
@@ -458,7 +469,7 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 	st.withoutCounted(ans, out.stdout)
 	a.keepSession(ctx, st, in, ans, out.stdout)
 	if cause := interruption(ans); cause != "" {
-		ans.Session = a.leave(st, out.stdout, cause, &ans.Read.Spend)
+		ans.Session = a.leave(ctx, st, ans, out.stdout, cause, &ans.Read.Spend)
 	}
 	return a.storeAnswer(ctx, st, ans)
 }
@@ -475,6 +486,10 @@ func (a *Activities) storeAnswer(ctx context.Context, st *runningCall, ans *call
 		}
 	}
 	a.removeCopy(ctx, st)
+	if ans.Delivery == st.number {
+		a.settleFolder(ctx, st, ans.Exit.Killed || ans.Exit.TimedOut || ans.TreeError != "",
+			ans.Read.Failure == nil && ans.Read.Outcome == run.CategoryOK)
+	}
 	a.removeCallScratch(ctx, st, ans)
 	return ans, nil
 }

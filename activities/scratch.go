@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,18 +17,18 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
-// prepareScratch prepares the scratch directory of a delivery: the prompt and the agent's working directory.
-func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
-	step pipeline.PlanStep, role pipeline.Role) error {
-	dir := st.ownWork()
-	if err := createScratch(st.dir, dir); err != nil {
+// prepareScratch prepares the directory of a delivery, with its prompt, and the agent's working directory.
+func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in contract.PassInput,
+	by process.Identity) error {
+	if err := createScratch(st.dir, filepath.Join(st.dir, workDir)); err != nil {
 		return err
 	}
 	prompt, err := a.prompt(ctx, st.l.Store, in)
@@ -35,9 +36,9 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 		return err
 	}
 	switch {
-	case st.session.Prior():
+	case st.session.Prior() && st.folder == nil:
 		prompt = append(moved(st.session), prompt...)
-	case st.session != nil:
+	case st.session != nil && !st.session.Prior():
 		prompt = continuation(st.session)
 	}
 	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
@@ -46,26 +47,25 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	if err := a.describeCall(ctx, st, in); err != nil {
 		return err
 	}
-	if st.session != nil && !st.session.Prior() {
-		return st.findObjects(ctx) // everything else is in the directory of the session
-	}
-	if st.tree != nil {
-		if err := a.checkoutWorkspace(ctx, st, dir); err != nil {
+	if st.folder != nil {
+		if err := a.enterFolder(ctx, st, in, by); err != nil {
 			return err
 		}
+	} else if st.session != nil && !st.session.Prior() {
+		return nil // everything is in the directory of the session
 	}
-	if st.command && st.tree == nil {
-		return writeInputs(ctx, st.l.Store, in, plan, dir)
+	if st.command && st.folder == nil {
+		return writeInputs(ctx, st.l.Store, in, st.artifact, st.work)
 	}
 	if st.file != "" {
-		if err := os.WriteFile(st.file, st.before, 0o600); err != nil {
+		if err := writeBelow(st.work, filepath.Base(st.file), st.before, 0o600); err != nil {
 			return err
 		}
 	}
-	if !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartPictures) {
+	if !st.pictures {
 		return nil
 	}
-	return writePictures(ctx, st.l.Store, in.Pictures, filepath.Join(dir, picturesDir))
+	return writePictures(ctx, st.l.Store, in.Pictures, st.work)
 }
 
 // createScratch creates the directories of a claimed delivery. Whatever has their names is removed: an agent may have
@@ -80,7 +80,7 @@ func createScratch(delivery, work string) error {
 	if err := os.MkdirAll(call, 0o700); err != nil {
 		return err
 	}
-	if err := removeAll(delivery); err != nil {
+	if err := workspace.RemoveAll(delivery); err != nil {
 		return err
 	}
 	return errors.Join(os.Mkdir(delivery, 0o700), os.Mkdir(work, 0o700))
@@ -89,7 +89,7 @@ func createScratch(delivery, work string) error {
 // removeScratch removes the scratch directory of a delivery without an answer: it contains prompt and output with
 // secrets.
 func removeScratch(dir string) error {
-	return errors.Join(removeAll(dir), removeEmpty(filepath.Dir(dir)))
+	return errors.Join(workspace.RemoveAll(dir), removeEmpty(filepath.Dir(dir)))
 }
 
 // removeEmpty removes the folder of a call unless another delivery uses it.
@@ -104,7 +104,7 @@ func removeEmpty(call string) error {
 // removeExcept removes a scratch directory except for one directory below it; empty: none.
 func removeExcept(dir, keep string) error {
 	if keep == "" || !strings.HasPrefix(keep, dir+"/") {
-		return removeAll(dir)
+		return workspace.RemoveAll(dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -118,24 +118,6 @@ func removeExcept(dir, keep string) error {
 		if err := removeExcept(path, keep); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// removeAll removes a folder, even if an agent removed its own permissions.
-func removeAll(dir string) error {
-	err := regular.RemoveAll(dir)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	opened := filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
-		if e != nil && e.IsDir() {
-			return os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	if err := regular.RemoveAll(dir); err != nil {
-		return errors.Join(err, opened)
 	}
 	return nil
 }
@@ -188,10 +170,23 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 	ag, _ := agentOf(plan, step, role)
 	st.kind, st.limits = replyKind(ag), plan.RoleLimits(step, role.Name)
 	st.command, st.keeps = step.Kind == pipeline.KindRun, role.Session == pipeline.SessionContinue
-	if err := st.describeSession(ctx, ag); err != nil {
+	if st.folder = folderOf(plan, role, in); st.folder != nil {
+		if err := a.learnIncluded(ctx, in.Tree.Workspace); err != nil {
+			return err
+		}
+	}
+	if err := a.describeSession(ctx, st, in, ag); err != nil {
 		return err
 	}
-	st.tree = workspaceCopyOf(plan, role, in)
+	st.pictures = slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartPictures)
+	if st.pictures && st.folder != nil {
+		if st.folder.pictures, err = picturePaths(ctx, st.l.Store, in.Pictures); err != nil {
+			return err
+		}
+	}
+	if plan.Artifact != nil {
+		st.artifact = plan.Artifact.File
+	}
 	if st.command || in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
 		return err
 	}
@@ -201,13 +196,13 @@ func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contr
 }
 
 // writeInputs writes the artifact and the notes for a command without a workspace. Its changes are dropped.
-func writeInputs(ctx context.Context, s *store.Store, in contract.PassInput, plan *pipeline.Plan, dir string) error {
+func writeInputs(ctx context.Context, s *store.Store, in contract.PassInput, artifact, dir string) error {
 	files := map[string]string{}
 	for _, n := range in.Notes {
 		files[n.File] = n.Whole.Digest
 	}
 	if in.Artifact != nil {
-		files[plan.Artifact.File] = in.Artifact.Digest
+		files[artifact] = in.Artifact.Digest
 	}
 	for name, digest := range files {
 		if digest == "" { // notes without an entry
@@ -220,16 +215,26 @@ func writeInputs(ctx context.Context, s *store.Store, in contract.PassInput, pla
 	return nil
 }
 
+// picturePaths returns where a call gets its pictures, below its working directory.
+func picturePaths(ctx context.Context, s *store.Store, manifest *run.Blob) (paths []string, err error) {
+	shots, err := readShots(ctx, s, manifest)
+	for _, shot := range shots {
+		paths = append(paths, path.Join(picturesDir, shot.Name))
+	}
+	return paths, err
+}
+
 func writePictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir string) error {
 	shots, err := readShots(ctx, s, manifest)
 	if err != nil || len(shots) == 0 {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
 	for _, shot := range shots {
-		if err := writeBlob(ctx, s, shot.Digest, filepath.Join(dir, shot.Name)); err != nil {
+		raw, err := blobs.Get(ctx, s, shot.Digest)
+		if err != nil {
+			return err
+		}
+		if err := writeBelow(dir, path.Join(picturesDir, shot.Name), raw, 0o600); err != nil {
 			return err
 		}
 	}
@@ -263,7 +268,10 @@ func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract
 	if ans.Envelope, err = a.storeEnvelope(ctx, st.l.Store, st.kind, out.stdout); err != nil {
 		return nil, err
 	}
-	ans.Tools = a.toolUses(st.kind, out.stdout)
+	ans.Tools, ans.Setup = a.toolUses(st.kind, out.stdout), setupOf(st.dir)
+	if kept, err := os.ReadFile(filepath.Join(st.dir, keptFile)); err == nil {
+		ans.Notes = append(ans.Notes, string(kept))
+	}
 	if err := a.storeWorkspace(ctx, st, ans); err != nil {
 		return nil, err
 	}

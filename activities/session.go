@@ -154,7 +154,8 @@ func earlierTry(ctx context.Context, l calls.Ledger) (*calls.Answer, error) {
 
 // leave returns the session of an interrupted delivery with its cost, which the next one can continue; nil if there is
 // none.
-func (a *Activities) leave(st *runningCall, stdout []byte, cause string, cost *run.Spend) *calls.Session {
+func (a *Activities) leave(ctx context.Context, st *runningCall, ans *calls.Answer, stdout []byte, cause string,
+	cost *run.Spend) *calls.Session {
 	ad, ok := adapter.Find(st.kind)
 	if !st.continues || !ok {
 		return nil
@@ -170,6 +171,11 @@ func (a *Activities) leave(st *runningCall, stdout []byte, cause string, cost *r
 		}
 		s.Counted, s.Unknown = s.Counted.Plus(*cost), max(0, s.Unknown+cost.UnknownCalls())
 	}
+	if st.folder != nil {
+		if s.Tree = a.interruptedTree(ctx, st, ans); s.Tree == nil {
+			return nil
+		}
+	}
 	return a.usable(s)
 }
 
@@ -177,7 +183,9 @@ func (a *Activities) leave(st *runningCall, stdout []byte, cause string, cost *r
 func (a *Activities) interruptedBy(ctx context.Context, st *runningCall, stdout []byte,
 	reason, cause string) *noAnswerError {
 	cost := a.spentUntil(ctx, st, stdout)
-	return &noAnswerError{reason: reason, end: calls.End{Session: a.leave(st, stdout, cause, cost), Spend: cost}}
+	return &noAnswerError{reason: reason, end: calls.End{
+		Session: a.leave(ctx, st, nil, stdout, cause, cost), Spend: cost,
+	}}
 }
 
 // spentUntil returns what an interrupted delivery has cost, as far as it is known; nil: no agent was started, or its
@@ -283,12 +291,13 @@ func continuation(s *calls.Session) []byte {
 }
 
 // describeSession sets the working directory of a delivery, and the session that it continues: those of its claim.
-func (st *runningCall) describeSession(ctx context.Context, ag pipeline.Agent) error {
+func (a *Activities) describeSession(ctx context.Context, st *runningCall, in contract.PassInput,
+	ag pipeline.Agent) error {
 	st.agent, st.continues = ag, continues(ag)
 	if st.work != "" {
 		return nil
 	}
-	st.work, st.early = st.ownWork(), st.continues && streams(ag)
+	st.work, st.early = a.ownWork(st, in), st.continues && streams(ag)
 	if !st.keeps && !st.continues {
 		return nil
 	}

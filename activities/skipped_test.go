@@ -84,25 +84,6 @@ func TestTrackedIgnoredFilesAreKept(t *testing.T) {
 		"a new secret of an operator is not part of the tree")
 }
 
-func TestForceAddedFilesAreDelivered(t *testing.T) {
-	h := onTree(t, "sh mkdir -p out; echo wanted >out/wanted.log; echo stray >out/stray.log; git add -f out/wanted.log"+
-		thenAnswer)
-	res, known := h.settled()
-	require.Equal(t, []string{".gitignore", "a.txt", "b.txt", "gone.txt", "out/wanted.log"}, h.paths(res.Changes.Tree))
-	require.Equal(t, []run.LeftOut{{Path: "out/stray.log", Reason: "ignored"}}, res.Changes.Skipped)
-	require.Empty(t, res.Validation.Warnings, "what is ignored is named where the changes are")
-	require.Equal(t, "A\tout/wanted.log", h.git("diff", "--name-status", "main", "passbook/run-1"))
-	require.Equal(t, contract.InspectResult{}, h.inspect(known))
-	require.True(t, h.deliver("", false).Delivered)
-	require.Equal(t, "wanted", h.git("show", "result:out/wanted.log"))
-
-	h.edit(map[string]string{"out/cache.log": "cache\n"})
-	h.tree = known
-	h.carryTo(known)
-	require.FileExists(t, filepath.Join(h.workspace(), "out/cache.log"),
-		"what is ignored in a folder of the tree stays")
-}
-
 func TestOnlyIgnoredFilesAreReported(t *testing.T) {
 	h := onTree(t, "sh echo log >only.log"+thenAnswer)
 	res, _ := h.settled()

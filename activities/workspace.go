@@ -1,125 +1,24 @@
 package activities
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"io"
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
-
-// workspaceCopy is the copy of the workspace for one delivery.
-type workspaceCopy struct {
-	of    contract.Tree
-	rules tree.Rules
-	cache *tree.Cache
-	keep  bool // the agent's changes are its result
-}
-
-// workspaceCopyOf returns the workspace copy for a call, or nil if the run has no workspace.
-func workspaceCopyOf(plan *pipeline.Plan, role pipeline.Role, in contract.PassInput) *workspaceCopy {
-	if in.Tree == nil {
-		return nil
-	}
-	return &workspaceCopy{of: *in.Tree, rules: workspace.RulesOf(plan), keep: role.Gives == pipeline.GivesChanges}
-}
-
-// checkoutWorkspace checks out the workspace in the agent's folder. A git workspace becomes a separate repository that
-// shares only objects with the source, so git commands there are harmless.
-func (a *Activities) checkoutWorkspace(ctx context.Context, st *runningCall, dir string) error {
-	free, err := a.slots.checkouts.acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("check out the workspace: %w", err)
-	}
-	defer free()
-	c := st.tree
-	cache, err := tree.Checkout(ctx, st.l.Store, store.Digest(c.of.Tree.Digest), dir, c.rules)
-	if err != nil {
-		return fmt.Errorf("check out the workspace: %w", err)
-	}
-	c.cache = cache
-	if c.of.Workspace.Kind != run.WorkspaceGit {
-		return nil
-	}
-	st.objects, err = repo.Scratch(ctx, dir, c.of.Workspace.Source, c.of.Commit)
-	if errors.Is(err, fs.ErrNotExist) { // a host without the repository: only the files are available
-		return nil
-	}
-	return err
-}
-
-// findObjects finds the objects that the repository of a continued session shares. Its own record of them is written by
-// the agent.
-func (st *runningCall) findObjects(ctx context.Context) (err error) {
-	if st.tree == nil || st.tree.of.Workspace.Kind != run.WorkspaceGit {
-		return nil
-	}
-	st.objects, err = repo.Objects(ctx, st.tree.of.Workspace.Source)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// storeWorkspace stores the agent's workspace. One that can never be stored is an answer too: it was paid for.
-func (a *Activities) storeWorkspace(ctx context.Context, st *runningCall, ans *calls.Answer) error {
-	c := st.tree
-	if c == nil || !c.keep {
-		return nil
-	}
-	problem, err := checkWorkDir(st.work)
-	if errors.Is(err, fs.ErrNotExist) {
-		problem, err = "the working directory was removed", nil
-	}
-	if ans.TreeError = problem; problem != "" {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("store the workspace: %w", err)
-	}
-	if err := removePipes(st.work); err != nil && !tree.Passing(err) {
-		ans.TreeError = err.Error()
-		return nil
-	} else if err != nil {
-		return fmt.Errorf("store the workspace: %w", err)
-	}
-	free, err := a.slots.checkouts.acquire(ctx)
-	if err != nil {
-		return fmt.Errorf("store the workspace: %w", err)
-	}
-	defer free()
-	rules := c.rules
-	rules.Limits = workspace.Limits(st.limits.Tree)
-	saved, err := workspace.Save(ctx, st.l.Store, st.work, workspace.Current(c.of), rules,
-		c.cache)
-	if wrong := (*tree.FolderError)(nil); errors.As(err, &wrong) {
-		ans.TreeError = wrong.Error()
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("store the workspace: %w", err)
-	}
-	b := workspace.Blob(saved)
-	ans.Tree = &b
-	ans.Skipped, ans.SkippedCount = workspace.Skipped(saved)
-	return nil
-}
 
 // maxInlineFiles is the maximum number of changed files listed in an event.
 const maxInlineFiles = 20
@@ -164,102 +63,105 @@ func compareTrees(ctx context.Context, s *store.Store, from, to run.Blob) (*run.
 	return ev, err
 }
 
-// SyncWorkspace updates the run's checkout to a tree, and commits it in a git checkout. Repeating it changes nothing.
+// SyncWorkspace makes the workspace hold an accepted tree, and commits it on the run's branch. Repeating it changes
+// nothing.
 func (a *Activities) SyncWorkspace(ctx context.Context,
-	in contract.SyncWorkspaceInput) (contract.SyncWorkspaceResult, error) {
-	d := a.open(in.Dir)
-	if err := recordSync(d, in.Tree.Tree.Digest); err != nil {
-		return contract.SyncWorkspaceResult{}, err
-	}
-	res, err := a.syncWorkspace(ctx, in)
-	if err == nil {
-		err = recordContent(d, in.Tree.Tree.Digest)
-	}
-	if err != nil || in.DiffFrom == nil {
-		return res, err
-	}
-	s, err := a.store(ctx, in.Store)
-	if err != nil {
-		return res, err
-	}
-	res.Changes, err = compareTrees(ctx, s, *in.DiffFrom, in.Tree.Tree)
-	return res, err
-}
-
-func (a *Activities) syncWorkspace(ctx context.Context,
 	in contract.SyncWorkspaceInput) (contract.SyncWorkspaceResult, error) {
 	defer a.keepAlive(ctx)()
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
 		return contract.SyncWorkspaceResult{}, err
 	}
-	plan, err := a.plan(ctx, s, in.Tree.Plan)
-	if err != nil {
-		return contract.SyncWorkspaceResult{}, err
+	res, err := a.syncWorkspace(ctx, s, in)
+	if err != nil || in.DiffFrom == nil {
+		return res, err
 	}
-	dir := a.open(in.Dir).Path(layout.WorkspaceDir)
-	if in.Tree.Workspace.Kind != run.WorkspaceGit {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return contract.SyncWorkspaceResult{}, err
-		}
-		return a.checkoutOver(ctx, s, in, dir, workspace.RulesOf(plan))
-	}
-	w, err := openCheckout(ctx, in.Tree, dir)
-	if err != nil {
-		return contract.SyncWorkspaceResult{}, err
-	}
-	rules, err := workspace.WithGit(ctx, workspace.RulesOf(plan), workspace.Current(in.Tree), dir)
-	if err != nil {
-		return contract.SyncWorkspaceResult{}, err
-	}
-	res, err := a.checkoutOver(ctx, s, in, dir, rules)
-	if err != nil {
-		return contract.SyncWorkspaceResult{}, err
-	}
-	if err := commitTree(ctx, s, w, in); err != nil {
-		return contract.SyncWorkspaceResult{}, err
-	}
-	res.Commit, _, err = w.Head(ctx)
+	res.Changes, err = compareTrees(ctx, s, *in.DiffFrom, in.Tree.Tree)
 	return res, err
 }
 
-// checkoutOver checks out the tree over the existing files. A file that no pass created is an operator's: it is moved
-// aside and reported.
-func (a *Activities) checkoutOver(ctx context.Context, s *store.Store, in contract.SyncWorkspaceInput, dir string,
-	rules tree.Rules) (contract.SyncWorkspaceResult, error) {
-	if in.Previous == nil {
-		_, err := tree.Checkout(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules)
-		return contract.SyncWorkspaceResult{}, err
-	}
-	was, err := tree.Load(ctx, s, store.Digest(in.Previous.Digest))
+func (a *Activities) syncWorkspace(ctx context.Context, s *store.Store,
+	in contract.SyncWorkspaceInput) (res contract.SyncWorkspaceResult, err error) {
+	w, err := a.lockFolder(ctx, in.Target, in.Tree)
 	if err != nil {
-		return contract.SyncWorkspaceResult{}, err
+		return res, err
 	}
-	ours := map[string]bool{}
-	for _, e := range was.Entries {
-		ours[e.Path] = true
+	defer func() { err = errors.Join(err, w.Unlock()) }()
+	kept, err := a.restoreFolder(ctx, s, w, in.Tree, a.open(in.Dir))
+	if err != nil {
+		return res, err
 	}
-	d := a.open(in.Dir)
-	var moved []string
-	_, err = tree.CheckoutOver(ctx, s, store.Digest(in.Tree.Tree.Digest), dir, rules, func(path string) (bool, error) {
-		if ours[path] {
-			return false, nil
-		}
-		to, err := d.KeepFile(filepath.Join(dir, path), path)
-		moved = append(moved, path+" (now "+to+")")
-		return true, err
+	if len(kept) > 0 {
+		res.Recovered = []contract.RecoveredError{{Category: run.CategoryFileIO, Message: keptMessage(kept)}}
+	}
+	if res.Commit, err = commitTree(ctx, s, in); err != nil {
+		return res, err
+	}
+	return res, a.showCommit(ctx, w, in.Tree, res.Commit)
+}
+
+// showCommit lets git in the workspace compare it with a commit of the run.
+func (a *Activities) showCommit(ctx context.Context, w *workspace.Folder, t contract.Tree, commit string) error {
+	if commit == "" || w.New() || w.Lost() {
+		return nil
+	}
+	t.Commit = commit
+	_, err := workspace.RemakeGit(ctx, a.stateDir(), workspace.Current(t), w.Dir)
+	return err
+}
+
+// lockFolder locks the workspace of a run, and lets the run directory lead to it.
+func (a *Activities) lockFolder(ctx context.Context, t contract.Target, of contract.Tree) (*workspace.Folder, error) {
+	path := a.folders.Path(of.Workspace.Source, t.RunID, "")
+	if err := a.open(t.Dir).LinkWorkspace(path); err != nil {
+		return nil, err
+	}
+	return a.folders.Lock(ctx, path)
+}
+
+// restoreFolder makes a folder hold a tree, and returns what of others was kept in the run directory. A folder in which a
+// call was lost is made again.
+func (a *Activities) restoreFolder(ctx context.Context, s *store.Store, w *workspace.Folder, t contract.Tree,
+	d projector.Dir) (kept []string, err error) {
+	rules, err := a.rules(ctx, s, t)
+	if err != nil {
+		return nil, err
+	}
+	lost, restore := w.Lost(), w.Restore
+	if lost || w.New() {
+		restore = w.Remake
+	}
+	err = restore(ctx, s, t.Tree, rules, func(path string) error {
+		to, err := d.KeepFile(w.Dir, path)
+		kept = append(kept, path+" (now "+to+")")
+		return err
 	})
-	if err != nil || len(moved) == 0 {
-		return contract.SyncWorkspaceResult{}, err
+	if err != nil || !lost {
+		return kept, err
 	}
-	slices.Sort(moved)
-	return contract.SyncWorkspaceResult{Recovered: []contract.RecoveredError{{
-		Category: run.CategoryFileIO,
-		Message: fmt.Sprintf(
-			"moved %s that no pass created out of the workspace of the active run: %s; pause the run before you "+
-				"change its workspace", run.Plural(len(moved), "file"), firstNames(moved),
-		),
-	}}}, nil
+	return kept, w.Release()
+}
+
+// rules returns what belongs to the tree of a workspace.
+func (a *Activities) rules(ctx context.Context, s *store.Store, t contract.Tree) (tree.Rules, error) {
+	plan, err := a.plan(ctx, s, t.Plan)
+	if err != nil {
+		return tree.Rules{}, err
+	}
+	return a.folders.WithGit(ctx, s, workspace.RulesOf(plan), workspace.Current(t))
+}
+
+// keptMessage describes files that no pass wrote, and where they are now.
+func keptMessage(kept []string) string {
+	slices.Sort(kept)
+	return fmt.Sprintf("moved %s that no pass created out of the workspace of the active run: %s; pause the run before "+
+		"you change its workspace", run.Plural(len(kept), "file"), firstNames(kept))
+}
+
+// lostMessage describes what a call left that was lost.
+func lostMessage(kept []string) string {
+	slices.Sort(kept)
+	return "the call that worked in the workspace before was lost; kept what it left: " + firstNames(kept)
 }
 
 func firstNames(names []string) string {
@@ -270,151 +172,116 @@ func firstNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// commitTree commits the changes of the tree and its untracked files, which git would not list if ignored. Other
-// files in the checkout, such as secrets and build output, are not committed.
-func commitTree(ctx context.Context, s *store.Store, w *repo.Worktree, in contract.SyncWorkspaceInput) error {
-	changes, err := w.Changes(ctx, "HEAD")
+// commitTree commits a tree on the run's branch. On a host without the repository it commits nothing.
+func commitTree(ctx context.Context, s *store.Store, in contract.SyncWorkspaceInput) (string, error) {
+	of := in.Tree.Workspace
+	if of.Kind != run.WorkspaceGit {
+		return "", nil
+	}
+	source, err := git.Open(ctx, of.Source)
 	if err != nil {
-		return err
+		return "", explainMissingSource(ctx, of.Source, err)
 	}
-	t, err := tree.Load(ctx, s, store.Digest(in.Tree.Tree.Digest))
+	if in.Previous == nil {
+		return "", badInput("commit the tree %s: the tree of its parent is missing", in.Tree.Tree.Digest)
+	}
+	files, err := filesSince(ctx, s, *in.Previous, in.Tree.Tree)
 	if err != nil {
-		return err
+		return "", err
 	}
-	tracked, err := w.Tracked(ctx, "HEAD")
-	if err != nil {
-		return err
+	parent := in.Tree.Commit
+	if parent == "" {
+		parent = of.Base
 	}
-	held := map[string]bool{}
-	for _, e := range t.Entries {
-		held[e.Path] = true
-	}
-	paths := slices.DeleteFunc(repo.Paths(changes), func(p string) bool {
-		_, err := os.Lstat(filepath.Join(w.Root(), p))
-		return err == nil && !held[p]
+	return source.Record(ctx, git.Commit{
+		Branch: of.Branch, Parent: parent, Start: of.Base, Message: in.Message, Files: files,
+		Own: "Passbook-Run: " + in.RunID,
 	})
-	for _, p := range tracked {
-		delete(held, p)
-	}
-	for _, e := range t.Entries {
-		if held[e.Path] && e.Mode != tree.ModeFolder {
-			paths = append(paths, e.Path)
-		}
-	}
-	_, err = w.Commit(ctx, in.Message, paths...)
-	return err
 }
 
-// openCheckout opens the run's checkout, and recreates it if it is missing. Its branch may be ahead of the journal
-// after a crash.
-func openCheckout(ctx context.Context, t contract.Tree, dir string) (*repo.Worktree, error) {
-	w, source, err := existingCheckout(ctx, t, dir)
-	if source == nil || err == nil || !errors.Is(err, fs.ErrNotExist) {
-		return w, err
-	}
-	at := t.Commit
-	if at == "" {
-		at = t.Workspace.Base
-	}
-	w, err = source.AddWorktree(ctx, dir, t.Workspace.Branch, at)
-	if taken := (*repo.BranchError)(nil); errors.As(err, &taken) && taken.Path == "" {
-		return source.AddWorktree(ctx, dir, t.Workspace.Branch, taken.At)
-	}
-	return w, err
-}
-
-// existingCheckout opens the run's checkout, which must be one of the run's source: an agent may have replaced its
-// .git. source is nil if the repository is not at its recorded place; then the checkout finds it.
-func existingCheckout(ctx context.Context, t contract.Tree, dir string) (
-	w *repo.Worktree, source *repo.Repo, err error,
-) {
-	source, err = repo.Open(ctx, t.Workspace.Source)
-	if errors.Is(err, fs.ErrNotExist) {
-		w, werr := repo.OpenWorktree(ctx, dir)
-		switch {
-		case errors.Is(werr, fs.ErrNotExist):
-			werr = err // the source is what is missing
-		case werr == nil && len(w.Suppressed()) > 0:
-			werr = badInput("the source %s no longer exists, and the repository that %s leads to now has filters (%s), "+
-				"which are not executed: restore the source, then resume the run", t.Workspace.Source,
-				filepath.Join(dir, ".git"), strings.Join(w.Suppressed(), ", "))
-		}
-		return w, nil, werr
-	}
-	if err == nil {
-		w, err = source.Worktree(ctx, dir)
-	}
-	return w, source, err
-}
-
-// stepTrailer is in every commit of a pass.
-const stepTrailer = "Passbook-Step: "
-
-// resetUnjournaled resets the checkout to the journal's commit, if all later commits are of passes that were not
-// journaled: the workflow ended in between and will repeat the pass.
-func resetUnjournaled(ctx context.Context, t *contract.Tree, dir string) (bool, error) {
-	if t.Workspace.Kind != run.WorkspaceGit || t.Commit == "" {
-		return false, nil
-	}
-	w, _, err := existingCheckout(ctx, *t, dir)
+// filesSince returns the files of a tree that differ from those of another.
+func filesSince(ctx context.Context, s *store.Store, from, to run.Blob) (files []git.File, err error) {
+	before, err := tree.Load(ctx, s, store.Digest(from.Digest))
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	since, err := w.MessagesSince(ctx, t.Commit)
-	if err != nil || len(since) == 0 ||
-		slices.ContainsFunc(since, func(m string) bool { return !strings.Contains(m, "\n"+stepTrailer) }) {
-		return false, err
+	after, err := tree.Load(ctx, s, store.Digest(to.Digest))
+	if err != nil {
+		return nil, err
 	}
-	if changes, err := w.Changes(ctx, "HEAD"); err != nil || len(changes) > 0 {
-		return false, err
+	for _, c := range tree.Diff(before, after) {
+		for _, gone := range []string{c.From, c.Path} {
+			if e, ok := after.At(gone); gone != "" && (!ok || e.Mode == tree.ModeFolder) {
+				files = append(files, git.File{Path: gone})
+			}
+		}
+		if c.After.Mode != "" && c.After.Mode != tree.ModeFolder {
+			files = append(files, gitFile(ctx, s, c.After))
+		}
 	}
-	return true, w.Reset(ctx, t.Commit)
+	return slices.DeleteFunc(files, func(f git.File) bool {
+		e, was := before.At(f.Path)
+		return f.Mode == "" && (!was || e.Mode == tree.ModeFolder)
+	}), nil
 }
 
-// inspectTree compares the run's checkout with the tree in the journal, and takes over edits made while the run
-// was paused. What calls put there and the journal does not have, or has abandoned, is not an edit: it is taken out.
-func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) (contract.InspectResult, error) {
+func gitFile(ctx context.Context, s *store.Store, e tree.Entry) git.File {
+	f := git.File{Path: e.Path, Mode: git.ModeFile, Content: func() (io.ReadCloser, error) {
+		content, err := s.Get(ctx, e.Digest)
+		return io.NopCloser(bytes.NewReader(content)), err
+	}}
+	switch e.Mode {
+	case tree.ModeExecutable:
+		f.Mode = git.ModeExecutable
+	case tree.ModeSymlink:
+		f.Mode = git.ModeSymlink
+		f.Content = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(e.Link)), nil }
+	}
+	return f
+}
+
+// inspectTree compares the workspace with the tree in the journal, and takes over edits made while the run was paused.
+// What calls left there is not an edit.
+func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) (res contract.InspectResult, err error) {
 	s, err := a.store(ctx, in.Store)
 	if err != nil {
-		return contract.InspectResult{}, err
+		return res, err
 	}
-	plan, err := a.plan(ctx, s, in.Tree.Plan)
+	w, err := a.lockFolder(ctx, in.Target, *in.Tree)
 	if err != nil {
-		return contract.InspectResult{}, err
+		return res, err
 	}
-	dir := a.open(in.Dir).Path(layout.WorkspaceDir)
-	carry := contract.SyncWorkspaceInput{Target: in.Target, Tree: *in.Tree, Message: "Restore the workspace\n"}
-	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		_, err := a.SyncWorkspace(ctx, carry)
-		return contract.InspectResult{Restored: true}, err
+	defer func() { err = errors.Join(err, w.Unlock()) }()
+	if w.New() || w.Lost() {
+		res.Restored = w.New()
+		kept, err := a.restoreFolder(ctx, s, w, *in.Tree, a.open(in.Dir))
+		if len(kept) > 0 {
+			res.Recovered = []contract.RecoveredError{{Category: run.CategoryFileIO, Message: lostMessage(kept)}}
+		}
+		if err == nil {
+			err = a.showCommit(ctx, w, *in.Tree, workspace.Current(*in.Tree).Commit)
+		}
+		return res, err
 	}
-	saved, err := workspace.Save(ctx, s, dir, workspace.Current(*in.Tree), workspace.RulesOf(plan), nil)
+	rules, err := a.rules(ctx, s, *in.Tree)
+	if err != nil {
+		return res, err
+	}
+	saved, err := w.Edits(ctx, s, in.Tree.Tree, rules)
 	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
-		return contract.InspectResult{}, err
+		return res, err
 	}
-	back, err := resetUnjournaled(ctx, in.Tree, dir)
+	ev, err := compareTrees(ctx, s, in.Tree.Tree, workspace.Blob(saved))
 	if err != nil {
-		return contract.InspectResult{}, err
-	}
-	edited, err := a.withEdits(ctx, s, in, saved.Tree)
-	if err != nil {
-		return contract.InspectResult{}, err
-	}
-	if back || edited.Digest == in.Tree.Tree.Digest { // git knows no modes but that of executables
-		_, err := a.SyncWorkspace(ctx, carry)
-		return contract.InspectResult{Restored: true}, err
-	}
-	ev, err := compareTrees(ctx, s, in.Tree.Tree, edited)
-	if err != nil {
-		return contract.InspectResult{}, err
+		return res, err
 	}
 	ev.Cause = "edited"
 	ev.Skipped, ev.SkippedCount = workspace.Skipped(saved)
-	carry.Tree.Tree, carry.Message = ev.Tree, fmt.Sprintf("Record manual changes\n\nPassbook-Run: %s\n", in.RunID)
-	out, err := a.syncWorkspace(ctx, carry)
-	if err == nil {
-		err = recordEdits(a.open(in.Dir), ev.Tree.Digest)
+	record := contract.SyncWorkspaceInput{Target: in.Target, Tree: *in.Tree, Previous: &in.Tree.Tree,
+		Message: fmt.Sprintf("Record manual changes\n\nPassbook-Run: %s\n", in.RunID)}
+	record.Tree.Tree = ev.Tree
+	if ev.Commit, err = commitTree(ctx, s, record); err == nil {
+		err = a.showCommit(ctx, w, record.Tree, ev.Commit)
 	}
-	ev.Commit = out.Commit
 	return contract.InspectResult{Workspace: ev}, err
 }

@@ -28,6 +28,7 @@ type trees struct {
 	dir    string // of the run
 	base   string
 	tree   contract.Tree // as the run begins
+	now    *run.Blob     // the tree that was carried last
 }
 
 const onTrees = `
@@ -82,7 +83,9 @@ func (h *trees) startFrom(use contract.PlanUse, plan *pipeline.Plan) {
 	h.t.Helper()
 	h.base = h.git("rev-parse", "HEAD")
 	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
-	saved := must(workspace.Save(h.t.Context(), h.s, h.source, of, workspace.Rules(*plan.Workspace), nil))(h.t)
+	rules := workspace.Rules(*plan.Workspace)
+	rules.Tracked = strings.Split(h.git("ls-files"), "\n")
+	saved := must(workspace.Save(h.t.Context(), h.s, h.source, of, rules, nil))(h.t)
 	of.Tree = workspace.Blob(saved)
 	h.tree = contract.Tree{PlanUse: use, Workspace: of, Tree: of.Tree, Commit: h.base}
 }
@@ -179,7 +182,7 @@ func TestCommandStep(t *testing.T) {
 	}{
 		"fine":     {"cat a.txt", "ok", "a\n", 0},
 		"it fails": {"cat b.txt; echo bad >&2; exit 3", "failed", "b\nbad\n", 3},
-		"it changes a file": {"echo x >a.txt && echo y >junk.txt && git rev-parse --abbrev-ref HEAD", "ok", "HEAD\n",
+		"it changes a file": {"echo x >a.txt && echo y >junk.txt && git rev-parse --abbrev-ref HEAD", "ok", "passbook/run-1\n",
 			0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -288,8 +291,9 @@ func (h *trees) edit(files map[string]string) {
 
 func (h *trees) carryTo(to contract.Tree) contract.SyncWorkspaceResult {
 	h.t.Helper()
+	h.now = &to.Tree
 	res := must(do(h.t, h.acts.SyncWorkspace, contract.SyncWorkspaceInput{
-		Target: h.target(), Tree: to, Message: "Do it\n\nPassbook-Step: 001\n",
+		Target: h.target(), Tree: to, Previous: &h.tree.Tree, Message: "Do it\n\nPassbook-Run: run-1\nPassbook-Step: 001\n",
 	}))(h.t)
 	return res
 }
@@ -298,7 +302,7 @@ func (h *trees) target() contract.Target {
 	return contract.Target{RunID: "run-1", Dir: h.dir, Store: h.s.URL()}
 }
 
-func (h *trees) workspace() string { return filepath.Join(h.dir, "workspace") }
+func (h *trees) workspace() string { return h.acts.folders.Path(h.source, "run-1", "") }
 
 // committed wants the checkout to be clean at a commit of exactly these files, right behind the base.
 func (h *trees) committed(commit string, files map[string]string) {
@@ -354,7 +358,9 @@ func TestOnlyAcceptedChangesAreDelivered(t *testing.T) {
 	h := onTree(t, "answer")
 	known := h.carried(edited)
 	h.edit(map[string]string{".env": "mine\n", "cache.tmp": "mine\n", "ignored.log": "mine\n", "fixed.txt": "f\n"})
-	require.Equal(t, 1, h.inspect(known).Workspace.Changed)
+	ev := h.inspect(known).Workspace
+	require.Equal(t, 1, ev.Changed)
+	h.now = &ev.Tree
 	h.edit(map[string]string{"late.txt": "not seen yet\n"})
 	require.True(t, h.deliver("", false).Delivered)
 	require.Equal(t, "a.txt\nfixed.txt\ngone.txt\nnew.txt",
@@ -409,11 +415,11 @@ func TestSyncWorkspaceKeepsOperatorFiles(t *testing.T) {
 			h.edit(mine)
 			h.edit(map[string]string{".passbook-abc": "half of a file"})
 			res := must(do(t, h.acts.SyncWorkspace, in))(t)
-			kept := filepath.Join(h.dir, "_orchestrator", "kept")
+			kept := filepath.Join(h.dir, "_orchestrator", "edits")
 			for name, text := range mine {
 				require.Equal(t, text, read(t, filepath.Join(kept, name)))
 				require.NoFileExists(t, filepath.Join(h.workspace(), name))
-				require.Contains(t, res.Recovered[0].Message, name+" (now _orchestrator/kept/"+name+")")
+				require.Contains(t, res.Recovered[0].Message, name+" (now _orchestrator/edits/"+name+")")
 			}
 			require.NoFileExists(t, filepath.Join(h.workspace(), "b.txt"), "the pass has removed it")
 			require.NoFileExists(t, filepath.Join(kept, "b.txt"))

@@ -22,6 +22,9 @@ func WriteTable(w io.Writer, p *Plan) error {
 	if text := p.Budget.sentence(); text != "" {
 		fmt.Fprintf(&out, "Budget: %s\n", text)
 	}
+	if w := p.Workspace; w != nil && len(w.Setup) > 0 {
+		fmt.Fprintf(&out, "Setup: %s\n", strings.Join(w.Setup, "; "))
+	}
 	if w := p.Workspace; w != nil && len(w.Protect) > 0 {
 		fmt.Fprintf(&out, "Protected: %s\n", strings.Join(w.Protect, ", "))
 	}

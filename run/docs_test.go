@@ -74,7 +74,7 @@ func TestOperatingListsEveryStatus(t *testing.T) {
 // pauses are the reasons for which a run pauses.
 func pauses() []string {
 	return []string{run.UserRequested, run.UserReview, run.BudgetThreshold, run.QualityGate, run.PassFailed,
-		run.GateFailed, run.ConsecutiveFailures, run.DiskFull}
+		run.GateFailed, run.ConsecutiveFailures, run.DiskFull, run.SetupFailed}
 }
 
 func statusTable() string {

@@ -141,7 +141,7 @@ func (f *folder) pause(e *Event) {
 	if p.Reason == UserReview {
 		f.Review = ""
 	}
-	if p.Reason == DiskFull {
+	if p.Reason == DiskFull || p.Reason == SetupFailed {
 		f.problem(e, "", CategoryFileIO, p.Detail, 0)
 	}
 	if p.Failed != nil {

@@ -31,8 +31,17 @@ func (f *folder) startLane(e *Event) {
 	if f.Lanes == nil || len(f.Lanes.Active) >= MaxActiveLanes+MaxWaitingLanes {
 		return
 	}
-	f.State = f.withLane(Lane{Index: p.Index, Key: e.Lane, Name: p.Name})
+	f.State = f.withLane(Lane{Index: p.Index, Key: e.Lane, Name: p.Name, Slot: f.Lanes.freeSlot()})
 	f.Lanes.Begun = max(f.Lanes.Begun, p.Index+1)
+}
+
+// freeSlot returns the lowest slot that no active lane has.
+func (l *Lanes) freeSlot() int {
+	for slot := 0; ; slot++ {
+		if !slices.ContainsFunc(l.Active, func(a Lane) bool { return a.Slot == slot }) {
+			return slot
+		}
+	}
 }
 
 // waitLane makes a lane wait. One whose changes conflict has finished, and is active again.
@@ -43,7 +52,7 @@ func (f *folder) waitLane(e *Event) {
 	}
 	l, ok := f.Lane(e.Lane)
 	if !ok {
-		l = Lane{Index: p.Index, Key: e.Lane, Name: p.Name}
+		l = Lane{Index: p.Index, Key: e.Lane, Name: p.Name, Slot: f.Lanes.freeSlot()}
 		for _, done := range f.Lanes.Finished {
 			if done.Index == p.Index {
 				l.Base, l.Tree = done.Base, done.Tree

@@ -1,5 +1,7 @@
 package run
 
+import "strings"
+
 // Kinds of events about the work.
 const (
 	KindPhaseStart        Kind = "phase.start"
@@ -11,6 +13,7 @@ const (
 	KindArtifactUpdated   Kind = "artifact.updated"
 	KindWorkspaceUpdated  Kind = "workspace.updated"
 	KindWorkspaceTampered Kind = "workspace.tampered"
+	KindWorkspaceSetup    Kind = "workspace.setup"
 	KindNoteAppended      Kind = "note.appended"
 	KindCheckpointCreated Kind = "checkpoint.created"
 	KindScreenshots       Kind = "screenshots.captured"
@@ -51,6 +54,10 @@ func workKinds() []kindRow {
 			texts: about((*Log).tampered, tamperedHeadline, noStory),
 		},
 		{
+			kind: KindWorkspaceSetup, traits: ofPass, fold: unchanged,
+			texts: about((*Log).setUp, noHeadline, noStory),
+		},
+		{
 			kind: KindNoteAppended, traits: ofPass, fold: (*folder).appendNote,
 			texts: about[NoteAppended](noLog, noHeadline, noStory),
 		},
@@ -72,5 +79,12 @@ func workKinds() []kindRow {
 			fold: func(f *folder, _ *Event) { f.Reused++ }, texts: about[Effect](noLog, noHeadline, noStory),
 		},
 		{kind: KindEffectBlocked, fold: unchanged, texts: about[Effect](noLog, noHeadline, noStory)},
+	}
+}
+
+func (l *Log) setUp(_ *Entry, p WorkspaceSetup) {
+	l.info("  Workspace set up in %.1f s: %s", float64(p.DurationMS)/1000, strings.Join(p.Commands, "; "))
+	if p.Count > 0 {
+		l.warn("  The setup changed %s of the tree, now restored: %s", Plural(p.Count, "file"), strings.Join(p.Undone, ", "))
 	}
 }

@@ -63,10 +63,11 @@ func (t *LaneTotals) text() string {
 
 // Lane is the cursor of an active lane. Texts are in the store.
 type Lane struct {
-	Index   int        `json:"index"` // of the item, from 0
-	Key     string     `json:"lane"`  // the start of the item's digest
-	Name    string     `json:"name"`  // of the item, for people
-	Step    int        `json:"step"`  // next one
+	Index   int        `json:"index"`          // of the item, from 0
+	Key     string     `json:"lane"`           // the start of the item's digest
+	Name    string     `json:"name"`           // of the item, for people
+	Slot    int        `json:"slot,omitempty"` // of the folder that it works in, from 0; free when the lane has ended
+	Step    int        `json:"step"`           // next one
 	Redo    int        `json:"redo,omitempty"`
 	Waived  bool       `json:"waived,omitempty"` // an operator accepted it as it is
 	Base    *Blob      `json:"base,omitempty"`   // tree that it began with; nil: [Lanes.Base]

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,7 @@ func (l *Log) paused(e *Entry, p RunPaused) {
 	if p.Reason == UserRequested {
 		level, text = LevelInfo, "Pipeline paused by user. Resume with the same configuration."
 	}
-	if p.Reason == PassFailed || p.Reason == ConsecutiveFailures || p.Reason == GateFailed {
+	if slices.Contains([]string{PassFailed, ConsecutiveFailures, GateFailed, SetupFailed}, p.Reason) {
 		level = LevelError
 	}
 	l.line(level, "%s", text)

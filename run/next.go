@@ -209,7 +209,7 @@ func resumed(s State, dir string) Command {
 		c.Messages = []Sent{{"resume", `{"force":true,"reason":"TEXT"}`}}
 	case DiskFull:
 		c.First = "free space on the disk"
-	case PassFailed, GateFailed:
+	case PassFailed, GateFailed, SetupFailed:
 		c.First = "fix the cause"
 	}
 	return c

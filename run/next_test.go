@@ -56,6 +56,7 @@ func TestNextCommandsInTrouble(t *testing.T) {
 		{"gate", paused(run.GateFailed), run.Situation{}},
 		{"consecutive-failures", paused(run.ConsecutiveFailures), run.Situation{}},
 		{"disk-full", paused(run.DiskFull), run.Situation{}},
+		{"setup", paused(run.SetupFailed), run.Situation{}},
 		{"held by a full disk", running,
 			run.Situation{EffectiveStatus: run.EffectiveStatus{Held: &run.Held{DiskFull: true}}}},
 		{"held, and tried again", running, run.Situation{EffectiveStatus: run.EffectiveStatus{Held: &run.Held{}}}},

@@ -219,3 +219,14 @@ type StepSkipped struct {
 	Why  string `json:"why"`
 	Next *Place `json:"next"`
 }
+
+// WorkspaceSetup records that the workspace of a call was set up before it.
+type WorkspaceSetup struct {
+	Step       string   `json:"step,omitempty"`
+	Call       string   `json:"call,omitempty"`
+	Commands   []string `json:"commands"`
+	DurationMS int64    `json:"duration_ms"`
+	Output     *Blob    `json:"output,omitempty"` // what the commands printed
+	Undone     []string `json:"undone,omitempty"` // files of the tree that they changed, and that were restored; the first 20
+	Count      int      `json:"undone_count,omitempty"`
+}

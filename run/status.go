@@ -37,6 +37,7 @@ const (
 	GateFailed          = "gate" // a command was not found or could not be executed
 	ConsecutiveFailures = "consecutive-failures"
 	DiskFull            = "disk-full"
+	SetupFailed         = "setup"
 )
 
 // Class is the meaning of a status for an operator.

@@ -30,6 +30,8 @@ func pausedBy(reason string) string {
 		return "several consecutive passes failed"
 	case DiskFull:
 		return "the disk is full"
+	case SetupFailed:
+		return "the commands that set up the workspace failed"
 	}
 	return "a pause was requested"
 }
@@ -72,6 +74,8 @@ func cleared(reason string) string {
 		return "Check why the passes failed, then "
 	case GateFailed:
 		return "Install what the command needs or correct it, then "
+	case SetupFailed:
+		return "Correct the setup of the workspace in the pipeline or the source, then "
 	case DiskFull:
 		return CategoryFileIO.Info().Advice + ", then "
 	}

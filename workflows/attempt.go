@@ -272,6 +272,8 @@ func (p *pass) stopped(ctx, calls workflow.Context, err error) (done bool, _ err
 			return true, err
 		}
 		return true, p.e.pause(ctx, run.UserRequested, "the activity of "+p.title()+" was paused", "")
+	case isType(err, contract.ErrSetup):
+		return true, p.e.pause(ctx, run.SetupFailed, errorMessage(err), "")
 	case isType(err, contract.ErrDiskFull):
 		if err := attempt(run.CategoryFileIO, errorMessage(err)); err != nil {
 			return true, err
@@ -357,7 +359,7 @@ func (p *pass) input() contract.PassInput {
 	return contract.PassInput{
 		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late, Scope: p.scope(),
 		RecordedRun: from, Generations: generations, RecordedOnly: p.recordedOnly(),
-		DecisionID: again, Tree: p.e.workspace(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
+		DecisionID: again, Tree: p.e.workspace(), Slot: p.slot(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
 		Call: p.callID, Attempt: p.attempt,
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,

@@ -149,8 +149,8 @@ func (e *engine) deliverInput(action string) contract.DeliverInput {
 	}
 	s := e.in.Start
 	return contract.DeliverInput{
-		Target: e.in.Target, Workspace: *s.Workspace, Commit: e.j.state.Commit, PlanUse: e.planUse(),
-		Action:  action,
+		Target: e.in.Target, Workspace: *s.Workspace, Commit: e.j.state.Commit, Tree: e.j.state.Tree,
+		PlanUse: e.planUse(), Action: action,
 		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(s.Task), e.in.Target.RunID),
 	}
 }

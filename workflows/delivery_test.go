@@ -30,7 +30,7 @@ func TestDelivery(t *testing.T) {
 	s := w.ends(run.Done, "")
 	require.Equal(t, []contract.DeliverInput{{
 		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
-		PlanUse: w.planUse(),
+		Tree: &run.Blob{Digest: "tree of run-1/g0.001.1.-.1"}, PlanUse: w.planUse(),
 		Message: "Do it\n\nPassbook-Run: run-1\n",
 	}}, w.trees.delivers)
 	require.Equal(

@@ -22,6 +22,7 @@ type lane struct {
 	key     string
 	index   int
 	name    string
+	slot    int // of its folder
 	item    contract.ItemUse
 	at      int // number of lane steps that used or returned budget, when it ended
 	running bool
@@ -320,7 +321,7 @@ func (e *engine) startLane(ctx workflow.Context, l run.Lane) {
 	})
 	le := &engine{execution: e.execution, round: e.round, readAt: e.readAt, readFrom: e.readFrom}
 	le.lane = &lane{
-		key: l.Key, index: l.Index, name: l.Name, running: true,
+		key: l.Key, index: l.Index, name: l.Name, slot: l.Slot, running: true,
 		item: contract.ItemUse{List: e.j.state.Lanes.Digest, Index: l.Index},
 	}
 	le.j = e.j.view(le, l.Key)

@@ -151,6 +151,9 @@ func (e *engine) adoptWorkspaceEdits(ctx workflow.Context, t *contract.Tree) err
 	if err := e.runCheckoutActivity(ctx, "inspect the workspace", contract.Inspect, &in, &res); err != nil {
 		return fmt.Errorf("inspect the workspace: %w", err)
 	}
+	if err := e.journalRecovered(ctx, "", res.Recovered, 0); err != nil {
+		return err
+	}
 	if res.Workspace == nil {
 		return nil
 	}

@@ -138,7 +138,7 @@ func (e *engine) deliverProject(ctx workflow.Context, p ProjectInput, prepare bo
 	start, state := p.Input.Start, run.ProjectState{}
 	state, _ = e.j.state.Project(p.Alias)
 	in := contract.DeliverProjectInput{Alias: p.Alias, Prepare: prepare, Project: contract.DeliverInput{
-		Target: p.Input.Target, Workspace: *start.Workspace, Commit: state.Commit,
+		Target: p.Input.Target, Workspace: *start.Workspace, Commit: state.Commit, Tree: state.Tree,
 		PlanUse: useOf(start.PlanRef()),
 		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(start.Task), p.Input.Target.RunID),
 	}}

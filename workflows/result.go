@@ -33,6 +33,9 @@ func (p *pass) settle(ctx workflow.Context, last bool) error {
 			return err
 		}
 	}
+	if err := p.journalSetup(ctx, res); err != nil {
+		return err
+	}
 	if err := p.journalTampered(ctx, res); err != nil {
 		return err
 	}

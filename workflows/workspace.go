@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -58,12 +59,35 @@ func (p *pass) syncWorkspace(ctx workflow.Context, res *contract.PassResult) (*r
 	return &ev, p.e.journalRecovered(ctx, "", out.Recovered, 0)
 }
 
+// slot names the folder that the call works in. Lanes have their own, and so have the members of a group, which work at
+// the same time.
+func (p *pass) slot() string {
+	var names []string
+	if p.e.lane != nil {
+		names = append(names, fmt.Sprintf("lane-%d", p.e.lane.slot))
+	}
+	if i := slices.Index(p.group, p); i > 0 {
+		names = append(names, fmt.Sprintf("member-%d", i))
+	}
+	return strings.Join(names, "-")
+}
+
 // scope returns the declared scope that the changes of a pass are compared with, or nil.
 func (p *pass) scope() *run.Scope {
 	if p.role.Gives != pipeline.GivesChanges {
 		return nil
 	}
 	return p.e.j.state.Scope
+}
+
+// journalSetup journals that the workspace of a pass was set up before it.
+func (p *pass) journalSetup(ctx workflow.Context, res *contract.PassResult) error {
+	if res.Setup == nil || res.Reused {
+		return nil
+	}
+	ev := *res.Setup
+	ev.Step, ev.Call = p.step.Key, p.callID
+	return p.e.j.emit(ctx, run.KindWorkspaceSetup, p.e.round.Stage, ev)
 }
 
 // journalTampered journals which protected files a pass changed.

@@ -165,7 +165,8 @@ type InspectResult struct {
 	Edited   *run.Blob `json:"edited,omitempty"`
 	Restored bool      `json:"restored,omitempty"`
 
-	Workspace *run.WorkspaceUpdated `json:"workspace,omitempty"` // edits of the run's checkout
+	Workspace *run.WorkspaceUpdated `json:"workspace,omitempty"` // edits of the workspace
+	Recovered []RecoveredError      `json:"recovered,omitempty"` // what a lost call left there, and that was kept
 }
 
 // SyncWorkspaceInput updates the run's checkout to a tree, and commits it in a git checkout.
@@ -175,7 +176,7 @@ type SyncWorkspaceInput struct {
 	Message string `json:"message"` // of the commit
 
 	DiffFrom *run.Blob `json:"from,omitempty"` // report changes since this tree
-	Previous *run.Blob `json:"was,omitempty"`  // its last known content; other files are an operator's and are kept
+	Previous *run.Blob `json:"was,omitempty"`  // the tree of Tree.Commit
 }
 
 // SyncWorkspaceResult is the commit of the tree; empty without git.
@@ -190,7 +191,8 @@ type SyncWorkspaceResult struct {
 type DeliverInput struct {
 	Target
 	Workspace run.Workspace `json:"workspace"`
-	Commit    string        `json:"commit"` // of the run's branch
+	Commit    string        `json:"commit"`         // of the run's branch
+	Tree      *run.Blob     `json:"tree,omitempty"` // that was judged; nil: the first one
 	PlanUse                 // defines the destination
 	Action    string        `json:"action,omitempty"` // the decision: approve, apply or skip; empty: none
 	Message   string        `json:"message"`
@@ -342,7 +344,8 @@ type PassInput struct {
 	Artifact   *run.Blob    `json:"artifact,omitempty"`
 	Notes      []run.Notes  `json:"notes,omitempty"`
 	Pictures   *run.Blob    `json:"pictures,omitempty"`
-	Tree       *Tree        `json:"tree,omitempty"`  // the workspace to copy
+	Tree       *Tree        `json:"tree,omitempty"`  // the workspace as it is accepted
+	Slot       string       `json:"slot,omitempty"`  // of the folder to work in; empty: that of the run
 	Scope      *run.Scope   `json:"scope,omitempty"` // that the changes are compared with
 	Item       *ItemUse     `json:"item,omitempty"`  // of a lane
 	// of the role's previous call in the stage, if it continues its session
@@ -387,6 +390,7 @@ type PassResult struct {
 	Verdict     string                `json:"verdict,omitempty"`
 	Findings    *run.Findings         `json:"findings,omitempty"` // of a structured verdict
 	Found       *run.Found            `json:"found,omitempty"`    // about the changes
+	Setup       *run.WorkspaceSetup   `json:"setup,omitempty"`    // of the workspace, before the call
 	Tampered    *run.Tampered         `json:"tampered,omitempty"` // protected files that were restored
 	Scope       *run.Scope            `json:"scope,omitempty"`    // that the reply declares
 	Value       string                `json:"value,omitempty"`    // of a command: ok or failed
@@ -447,6 +451,7 @@ const (
 	ErrNoProgram     = "NoProgram"   // this host lacks the agent's program
 	ErrNoSlot        = "NoSlot"      // no slot in time; the work has not begun
 	ErrDirNotFound   = "NotThere"    // the run directory is not at the given path
+	ErrSetup         = "Setup"       // the commands that set up the workspace failed
 	ErrDiskFull      = "DiskFull"    // a disk is full or its quota is used up
 )
 

@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -107,7 +107,7 @@ type ChangedFile struct {
 }
 
 // ChangedFiles lists the files of changes.
-func ChangedFiles(changes []repo.Change) []ChangedFile {
+func ChangedFiles(changes []git.Change) []ChangedFile {
 	files := []ChangedFile{}
 	for _, c := range changes {
 		files = append(files, ChangedFile{
@@ -127,7 +127,7 @@ func errProjects(runID string, aliases []string) error {
 }
 
 // OpenChanges compares the work of a run with its start. The caller calls drop.
-func OpenChanges(ctx context.Context, d projector.Dir) (c *repo.Comparison, drop func() error, err error) {
+func OpenChanges(ctx context.Context, d projector.Dir) (c *git.Comparison, drop func() error, err error) {
 	c, drop, err = operations.Compare(ctx, d)
 	if errors.Is(err, rundir.ErrNoArtifact) {
 		err = &InputError{errNothing}

@@ -51,26 +51,27 @@ type Claim struct {
 
 // Answer is the result of a call and its reading. The first one of a call wins.
 type Answer struct {
-	Version   int            `json:"version"`
-	Call      string         `json:"call"`
-	Delivery  int            `json:"delivery"`
-	Host      string         `json:"host"`
-	Exit      agent.Exit     `json:"exit"`
-	Reply     string         `json:"reply,omitempty"` // name of the adapter; empty: of an earlier release
-	Spawn     *agent.Failure `json:"spawn,omitempty"` // it could not be started
-	Prompt    string         `json:"prompt"`          // digest of what the agent was sent
-	Stdout    run.Blob       `json:"stdout"`
-	Stderr    run.Blob       `json:"stderr"`
-	Envelope  *run.Blob      `json:"envelope,omitempty"` // what the agent reported: its JSON, one object a line
-	Read      Reading        `json:"read"`
-	File      *run.Blob      `json:"file,omitempty"`      // the artifact as the agent wrote it
-	Tree      *run.Blob      `json:"tree,omitempty"`      // the workspace as the agent left it
-	Recovered bool           `json:"recovered,omitempty"` // read from the files that a dead worker left
-	Tools     *run.ToolUses  `json:"tools,omitempty"`
-	Resumed   string         `json:"resumed,omitempty"` // id of the session that it continued
-	Session   *Session       `json:"session,omitempty"` // it was interrupted: the next try can continue this
-	Kept      *Kept          `json:"kept,omitempty"`    // of a role that continues its session
-	Notes     []string       `json:"notes,omitempty"`   // about its session: warnings of the pass
+	Version   int                 `json:"version"`
+	Call      string              `json:"call"`
+	Delivery  int                 `json:"delivery"`
+	Host      string              `json:"host"`
+	Exit      agent.Exit          `json:"exit"`
+	Reply     string              `json:"reply,omitempty"` // name of the adapter; empty: of an earlier release
+	Spawn     *agent.Failure      `json:"spawn,omitempty"` // it could not be started
+	Prompt    string              `json:"prompt"`          // digest of what the agent was sent
+	Stdout    run.Blob            `json:"stdout"`
+	Stderr    run.Blob            `json:"stderr"`
+	Envelope  *run.Blob           `json:"envelope,omitempty"` // what the agent reported: its JSON, one object a line
+	Read      Reading             `json:"read"`
+	File      *run.Blob           `json:"file,omitempty"`      // the artifact as the agent wrote it
+	Tree      *run.Blob           `json:"tree,omitempty"`      // the workspace as the agent left it
+	Setup     *run.WorkspaceSetup `json:"setup,omitempty"`     // of the workspace, before the call; nil: there was none
+	Recovered bool                `json:"recovered,omitempty"` // read from the files that a dead worker left
+	Tools     *run.ToolUses       `json:"tools,omitempty"`
+	Resumed   string              `json:"resumed,omitempty"` // id of the session that it continued
+	Session   *Session            `json:"session,omitempty"` // it was interrupted: the next try can continue this
+	Kept      *Kept               `json:"kept,omitempty"`    // of a role that continues its session
+	Notes     []string            `json:"notes,omitempty"`   // about its session: warnings of the pass
 	// call of another run that it was copied from: it was paid for there
 	Source string `json:"source,omitempty"`
 

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/process"
@@ -15,9 +17,27 @@ import (
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
-// Reap ends what is left of a delivery: by its supervisor if it runs, or else every process that carries the mark
-// of the delivery. Another process with the same pid is not touched.
+// SetupPrefix is the prefix of the directories, in that of a delivery, of the commands that set up its workspace.
+const SetupPrefix = "setup-"
+
+// Reap ends what is left of a delivery and of its setup: by the supervisor if it runs, or else every process that
+// carries the mark of the delivery. Another process with the same pid is not touched.
 func Reap(ctx context.Context, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() && strings.HasPrefix(e.Name(), SetupPrefix) {
+			if err := reap(ctx, filepath.Join(dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return reap(ctx, dir)
+}
+
+func reap(ctx context.Context, dir string) error {
 	rec, ok, err := supervisor.ReadRecord(dir)
 	if err != nil || !ok {
 		return err // no agent was started
@@ -71,12 +91,10 @@ func EndAll(ctx context.Context, scratch, runID string) error {
 
 // ReapDead ends what lost supervisors of this host have left running. What their agents have written stays.
 func ReapDead(ctx context.Context, scratch string) error {
-	found, err := filepath.Glob(filepath.Join(scratch, "*", "*", supervisor.RecordFile))
-	if err != nil {
-		return err
-	}
-	var all error
-	for _, file := range found {
+	found, all := filepath.Glob(filepath.Join(scratch, "*", "*", supervisor.RecordFile))
+	setups, err := filepath.Glob(filepath.Join(scratch, "*", "*", SetupPrefix+"*", supervisor.RecordFile))
+	all = errors.Join(all, err)
+	for _, file := range append(found, setups...) {
 		dir := filepath.Dir(file)
 		rec, ok, err := supervisor.ReadRecord(dir)
 		if err == nil && ok && !rec.Process.Alive() {

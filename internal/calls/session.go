@@ -31,6 +31,8 @@ type Session struct {
 	Asks  bool   `json:"asks,omitempty"`  // it is of an earlier question: the delivery asks its own
 	Late  bool   `json:"late,omitempty"`  // its time was nearly up: it only has to finish
 
+	Tree *run.Blob `json:"tree,omitempty"` // what the call left in the workspace; nil: the run has none
+
 	Instructions []string `json:"instructions,omitempty"` // of operators, for which the call was interrupted
 
 	Used *sessions.Usage `json:"used,omitempty"` // what it had used when the delivery began; nil: not known
@@ -59,10 +61,14 @@ func (s *Session) Original() string { return cmp.Or(s.From, s.ID) }
 // Prior reports whether the session is one of an earlier question: the delivery asks its own.
 func (s *Session) Prior() bool { return s != nil && s.Asks }
 
-// Usable reports whether a host can continue the session: it has the working directory, in its scratch directory.
+// Usable reports whether a host can continue the session: it has the working directory, in its scratch directory, or the
+// tree of the workspace.
 func (s *Session) Usable(host, scratch string) bool {
 	if s == nil || s.Host != host || !sessions.Valid(s.ID) {
 		return false
+	}
+	if s.Tree != nil {
+		return true
 	}
 	if below, err := filepath.Rel(scratch, s.Work); err != nil || !filepath.IsLocal(below) {
 		return false

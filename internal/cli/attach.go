@@ -251,6 +251,8 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 		fmt.Fprintf(a.out, "\nPaused: %s.\n%s", run.OneLine(why), nextLine(next))
 	case s.Status == run.Paused && s.Reason == run.DiskFull:
 		fmt.Fprintf(a.out, "\nPaused: a disk was full%s.\n%s", view.ProblemText(s), nextLine(next))
+	case s.Status == run.Paused && s.Reason == run.SetupFailed:
+		fmt.Fprintf(a.out, "\nPaused%s.\n%s", view.ProblemText(s), nextLine(next))
 	case s.Status == run.WaitingLimit:
 		fmt.Fprintf(a.out, "\nThe run %s.\n%s", s.LimitText(clock(time.Now())), nextLine(next))
 	case undecided && !s.Status.Settled():

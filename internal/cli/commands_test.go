@@ -75,7 +75,7 @@ func TestNextCommandsAreVerbs(t *testing.T) {
 		}
 	}
 	for _, reason := range []string{run.BudgetThreshold, run.ConsecutiveFailures, run.DiskFull, run.GateFailed,
-		run.PassFailed} {
+		run.PassFailed, run.SetupFailed} {
 		states = append(states, run.State{Status: run.Paused, Reason: reason})
 	}
 	a := &app{}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -59,7 +59,7 @@ func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) (err er
 	return a.printComparison(ctx, c, o)
 }
 
-func (a *app) printComparison(ctx context.Context, c *repo.Comparison, o diffOptions) error {
+func (a *app) printComparison(ctx context.Context, c *git.Comparison, o diffOptions) error {
 	switch {
 	case o.json:
 		changes, err := c.Changes(ctx, o.paths...)

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/scaffold"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -49,7 +49,7 @@ func (a *app) init() *cobra.Command {
 		Long: `Write a small pipeline with its prompts for the repository in the current folder. The terminal asks for
 what the command line does not name. Existing files are never overwritten: if one exists, nothing is written.
 
-The command that tests the code and the one that sets up a new checkout are found for Go, Cargo, npm, pnpm, yarn,
+The command that tests the code and the one that sets up a new workspace are found for Go, Cargo, npm, pnpm, yarn,
 Python, Gradle, Maven and a Makefile with the target test. Lock files determine the setup: npm ci for
 package-lock.json.
 
@@ -119,12 +119,12 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 
 // findSource reports what the current folder offers.
 func findSource(ctx context.Context) initSource {
-	r, err := repo.Open(ctx, ".")
+	r, err := git.Open(ctx, ".")
 	switch {
 	case err == nil:
 		dirt, err := r.Dirt(ctx)
 		return initSource{has: scaffold.Repository, root: r.Root(), dirty: dirt.Paths(), err: err}
-	case errors.Is(err, repo.ErrUnborn):
+	case errors.Is(err, git.ErrUnborn):
 		return initSource{has: scaffold.Repository, err: err}
 	}
 	return initSource{has: scaffold.Folder, err: err}
@@ -307,7 +307,7 @@ func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, 
 		a.row("Missing", "%s; install what is not in PATH, or write another command into the pipeline file (--test)",
 			strings.Join(missing, ", "))
 	}
-	if errors.Is(src.err, repo.ErrUnborn) && o.Kind.Needs != scaffold.Nothing {
+	if errors.Is(src.err, git.ErrUnborn) && o.Kind.Needs != scaffold.Nothing {
 		a.row("Commit", "the repository has no commit yet; a run starts from one, so commit first")
 	}
 	if len(src.dirty) > 0 && o.Kind.Needs != scaffold.Nothing {
@@ -334,8 +334,8 @@ func (s initSource) contains(dir string) bool {
 	if s.has != scaffold.Repository {
 		return false
 	}
-	r, err := repo.Open(context.Background(), dir)
-	return errors.Is(err, repo.ErrUnborn) || err == nil && r.Root() == s.root
+	r, err := git.Open(context.Background(), dir)
+	return errors.Is(err, git.ErrUnborn) || err == nil && r.Root() == s.root
 }
 
 // someOf lists the first paths, and counts the others.

@@ -23,17 +23,16 @@ func (a *app) remove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "remove RUN...", Short: "List what runs have left behind, and remove it with --yes",
 		Aliases: []string{"rm"},
-		Long: `Remove runs: their workflow executions in Temporal, git worktree and branch, scratch folders, directory and
-list entry. Data in the store that only they need is released for starter store gc. Without --yes everything is
+		Long: `Remove runs: their workflow executions in Temporal, workspace and branch, scratch folders, directory and list
+entry. Data in the store that only they need is released for starter store gc. Without --yes everything is
 listed, and nothing is changed.
 
 RUN is an id, the beginning of one, or a directory. If the directory was deleted manually, the rest is removed.
 
 Only what the run made is removed: other files in its directory are listed and stay, and so does the directory. Links
 are not followed. An active, paused or waiting run is refused; cancel it first. A run is also refused if its branch
-has commits that no other branch or tag contains, if its workspace or artifact was changed manually, or if its
-checkout cannot be compared with its repository: --discard removes it anyway, and --keep-branch keeps the branch. If
-one run is refused, none is removed. Forks, replays and follow-ups keep what they need in the store.
+has commits that no other branch or tag contains, or if its workspace or artifact was changed manually: --discard
+removes it anyway, and --keep-branch keeps the branch. If one run is refused, none is removed. Forks, replays and follow-ups keep what they need in the store.
 
 If Temporal does not answer, nothing is removed. With --offline it is not asked: a finished run is removed from this
 host and released in the store, and its executions stay until their retention ends. If a part cannot be removed, the

@@ -206,9 +206,6 @@ const StateSnapshot = "state-snapshot.json"
 // OwnerFile records the execution that writes the directory since the run continued in a new epoch.
 const OwnerFile = Orchestrator + "/owner.json"
 
-// CheckoutFile records which trees the checkout may contain.
-const CheckoutFile = Orchestrator + "/checkout.json"
-
 // UnsyncedFile names the boot of the machine during which files were written that may not be on disk yet.
 const UnsyncedFile = Orchestrator + "/unsynced"
 

@@ -110,7 +110,7 @@ func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir projecto
 		return st, err
 	}
 	if r.start.Workspace != nil && r.at.State.Tree != nil {
-		w, err := branchWorkspace(ctx, s, r.plan, dir, r.claim, *r.start.Workspace, r.at.State)
+		w, err := o.branchWorkspace(ctx, dir, r.claim, r.plan.Pipeline, *r.start.Workspace, r.at.State)
 		if err != nil {
 			return st, err
 		}

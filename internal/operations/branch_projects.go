@@ -9,9 +9,9 @@ import (
 	"sort"
 
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -39,8 +39,8 @@ func sameProjects(old, other []pipeline.Project) error {
 func (m member) sameSource(ctx context.Context, ref run.ProjectRef) error {
 	source, err := sourceOf(m.Definition)
 	if err == nil && m.Plan.Workspace.Git != "" {
-		var r *repo.Repo
-		if r, err = repo.Open(ctx, source); err == nil {
+		var r *git.Repo
+		if r, err = git.Open(ctx, source); err == nil {
 			source = r.Root()
 		}
 	}
@@ -168,7 +168,7 @@ func (o Operator) copyProject(ctx context.Context, s *store.Store, dir projector
 		return begun, in, err
 	}
 	o.identify(ctx, claim, plan.Agents, &start)
-	if start.Workspace, err = branchWorkspace(ctx, s, plan, dir, claim, *start.Workspace, state); err != nil {
+	if start.Workspace, err = o.branchWorkspace(ctx, dir, claim, plan.Pipeline, *start.Workspace, state); err != nil {
 		return begun, in, err
 	}
 	in, err = o.declared(ctx, &p.ref, o.target(dir, claim, start, plan.TimeScale))

@@ -1,17 +1,16 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
@@ -19,9 +18,9 @@ import (
 )
 
 // Compare compares the first and the current version of a run's workspace or artifact. drop removes its temporary
-// files. A git workspace is compared in the run's checkout, or without that by its branch in the source repository.
+// files. A git workspace is compared by the commits of the run in the source repository.
 // Trees of a folder come from the store, and an artifact from the run directory.
-func Compare(ctx context.Context, d projector.Dir) (c *repo.Comparison, drop func() error, err error) {
+func Compare(ctx context.Context, d projector.Dir) (c *git.Comparison, drop func() error, err error) {
 	meta, err := d.Meta()
 	if err != nil {
 		return nil, nil, err
@@ -38,27 +37,15 @@ func Compare(ctx context.Context, d projector.Dir) (c *repo.Comparison, drop fun
 	}
 }
 
-func compareGit(ctx context.Context, d projector.Dir, w rundir.Workspace) (*repo.Comparison, error) {
-	source, err := repo.OpenReceived(ctx, w.Source)
+func compareGit(ctx context.Context, d projector.Dir, w rundir.Workspace) (*git.Comparison, error) {
+	source, err := git.OpenReceived(ctx, w.Source)
 	if err != nil {
-		return nil, fmt.Errorf("neither the run's checkout %s nor its source can be read: %w", d.Path(layout.WorkspaceDir),
-			err)
+		return nil, fmt.Errorf("the source with the commits of the run cannot be read: %w", err)
 	}
-	checkout, err := source.Worktree(ctx, d.Path(layout.WorkspaceDir))
-	if err == nil {
-		return checkout.Since(ctx, w.Base)
-	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, repo.ErrLost) {
-		return nil, err
-	}
-	to := w.Commit
-	if to == "" {
-		to = w.Base
-	}
-	return source.Between(ctx, w.Base, to)
+	return source.Between(ctx, w.Base, cmp.Or(w.Commit, w.Base))
 }
 
-func compareArtifact(ctx context.Context, d projector.Dir) (*repo.Comparison, func() error, error) {
+func compareArtifact(ctx context.Context, d projector.Dir) (*git.Comparison, func() error, error) {
 	a, err := d.Artifact()
 	if err != nil {
 		return nil, nil, err
@@ -77,7 +64,7 @@ func compareArtifact(ctx context.Context, d projector.Dir) (*repo.Comparison, fu
 }
 
 // compareTrees compares the first tree of a workspace with the current one.
-func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*repo.Comparison, func() error, error) {
+func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*git.Comparison, func() error, error) {
 	claim, err := d.Claim()
 	if err != nil {
 		return nil, nil, err
@@ -90,7 +77,7 @@ func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*re
 }
 
 // compareStored writes the files that differ between two trees, and no others.
-func compareStored(ctx context.Context, s *store.Store, before, after string) (*repo.Comparison, func() error, error) {
+func compareStored(ctx context.Context, s *store.Store, before, after string) (*git.Comparison, func() error, error) {
 	from, err := tree.Load(ctx, s, store.Digest(before))
 	if err != nil {
 		return nil, nil, err
@@ -113,7 +100,7 @@ func compareStored(ctx context.Context, s *store.Store, before, after string) (*
 }
 
 // inFolders compares what fill writes into two folders.
-func inFolders(ctx context.Context, fill func(before, after string) error) (c *repo.Comparison, drop func() error,
+func inFolders(ctx context.Context, fill func(before, after string) error) (c *git.Comparison, drop func() error,
 	err error) {
 	temp, err := os.MkdirTemp("", "passbook-compare-")
 	if err != nil {
@@ -129,7 +116,7 @@ func inFolders(ctx context.Context, fill func(before, after string) error) (c *r
 	if err := fill(before, after); err != nil {
 		return nil, nil, err
 	}
-	return repo.Folders(ctx, before, after)
+	return git.Folders(ctx, before, after)
 }
 
 func lay(folder, name string, data []byte) error {

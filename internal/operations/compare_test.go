@@ -9,9 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -38,7 +37,7 @@ func TestContentsComeFromStoreOfRun(t *testing.T) {
 }
 
 // changesOf are the changes of a run whose workspace has this tree, or this commit.
-func changesOf(t *testing.T, d projector.Dir) []repo.Change {
+func changesOf(t *testing.T, d projector.Dir) []git.Change {
 	t.Helper()
 	c, drop, err := Compare(t.Context(), d)
 	require.NoError(t, err)
@@ -55,29 +54,26 @@ func changed(t *testing.T, s *store.Store, w run.Workspace, now run.Blob, commit
 func TestChangesOfAGitWorkspace(t *testing.T) {
 	ctx, s, source := t.Context(), testStore(t), t.TempDir()
 	write(t, source, map[string]string{"a.txt": "a\n"})
-	git(t, source, "init", "-q")
-	git(t, source, "add", "-A")
-	git(t, source, "commit", "-q", "-m", "first")
-	r := must(repo.Open(ctx, source))(t)
+	runGit(t, source, "init", "-q")
+	runGit(t, source, "add", "-A")
+	runGit(t, source, "commit", "-q", "-m", "first")
 	saved := workspace.Blob(must(tree.Save(ctx, s, t.TempDir(), tree.Rules{}, nil))(t)) // commits are compared
-	at := run.Workspace{Kind: "git", Source: source, Base: git(t, source, "rev-parse", "HEAD"), Branch: "passbook/r1",
+	at := run.Workspace{Kind: "git", Source: source, Base: runGit(t, source, "rev-parse", "HEAD"), Branch: "passbook/r1",
 		Tree: saved}
-	w := must(r.AddWorktree(ctx, filepath.Join(t.TempDir(), "workspace"), at.Branch, at.Base))(t)
-	write(t, w.Root(), map[string]string{"new.txt": "n\n"})
-	commit := must(w.Commit(ctx, "work", "new.txt"))(t)
-	d := changed(t, s, at, saved, commit)
-	added := repo.Change{Path: "new.txt", Kind: repo.Added, Added: 1}
-	require.Equal(t, []repo.Change{added}, changesOf(t, d), "without its checkout: from its branch")
+	require.Empty(t, changesOf(t, changed(t, s, at, saved, "")), "without a commit of the run")
+	runGit(t, source, "switch", "-q", "-c", at.Branch)
+	write(t, source, map[string]string{"new.txt": "n\n"})
+	runGit(t, source, "add", "-A")
+	runGit(t, source, "commit", "-q", "-m", "work")
+	d := changed(t, s, at, saved, runGit(t, source, "rev-parse", "HEAD"))
+	write(t, source, map[string]string{"a.txt": "by hand\n"})
+	require.NoError(t, d.LinkWorkspace(source))
+	require.Equal(t, []git.Change{{Path: "new.txt", Kind: git.Added, Added: 1}}, changesOf(t, d),
+		"what is not committed is not the run's")
 
-	require.NoError(t, r.RemoveWorktree(ctx, w.Root(), true))
-	w = must(r.AddWorktree(ctx, d.Path(layout.WorkspaceDir), at.Branch, commit))(t)
-	write(t, w.Root(), map[string]string{"a.txt": "by hand\n"})
-	require.Equal(t, []repo.Change{{Path: "a.txt", Kind: repo.Changed, Added: 1, Removed: 1}, added}, changesOf(t, d))
-
-	require.NoError(t, os.RemoveAll(d.Path(layout.WorkspaceDir)))
 	require.NoError(t, os.RemoveAll(source))
 	_, _, err := Compare(ctx, d)
-	require.ErrorContains(t, err, "neither the run's checkout")
+	require.ErrorContains(t, err, "the source with the commits of the run cannot be read")
 }
 
 // TestChangesOfAFolder compares the trees of the store. TestFolders of package repo has all kinds of changes.
@@ -88,9 +84,9 @@ func TestChangesOfAFolder(t *testing.T) {
 	write(t, dir, map[string]string{"a.txt": "a\nb\n"})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "tool"), 0o755))
 	to := must(tree.Save(ctx, s, dir, tree.Rules{}, nil))(t)
-	require.Equal(t, []repo.Change{
-		{Path: "a.txt", Kind: repo.Changed, Added: 1},
-		{Path: "tool", Kind: repo.Mode},
+	require.Equal(t, []git.Change{
+		{Path: "a.txt", Kind: git.Changed, Added: 1},
+		{Path: "tool", Kind: git.Mode},
 	}, changesOf(t, changed(t, s, run.Workspace{Kind: "dir", Source: dir, Tree: workspace.Blob(from)},
 		workspace.Blob(to), "")))
 }

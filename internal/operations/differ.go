@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
@@ -189,7 +189,7 @@ func givenSource(ctx context.Context, def Definition) (string, error) {
 	if err != nil || def.Plan.Workspace.Git == "" {
 		return source, err
 	}
-	r, err := repo.Open(ctx, source)
+	r, err := git.Open(ctx, source)
 	if err != nil {
 		return "", &SourceError{Source: source, Why: err.Error()}
 	}

@@ -39,7 +39,7 @@ func must[T any](v T, err error) func(*testing.T) T {
 // at is a moment on the day of all events.
 func at(second int) time.Time { return time.Date(2026, 1, 2, 3, 4, second, 0, time.UTC) }
 
-func git(t *testing.T, dir string, args ...string) string {
+func runGit(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "git",
 		append([]string{"-c", "user.name=Test", "-c", "user.email=t@localhost"}, args...)...)

@@ -1,19 +1,18 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
-	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -135,17 +134,17 @@ func (f *Follow) sameSource(ctx context.Context, def Definition) error {
 // check reports why a follow-up cannot start with the earlier run's result, before anything is changed.
 func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
 	w := f.Workspace
-	switch git := w.Kind == run.WorkspaceGit; {
-	case git && wants.Git == "":
+	switch ofGit := w.Kind == run.WorkspaceGit; {
+	case ofGit && wants.Git == "":
 		return &SourceError{Source: w.Source,
 			Why: fmt.Sprintf("run %s worked on a git repository, and the pipeline works on a folder: name a "+
 				"pipeline with workspace: {git: worktree}", f.Claim.RunID)}
-	case !git && wants.Git != "":
+	case !ofGit && wants.Git != "":
 		return &SourceError{Source: w.Source,
 			Why: fmt.Sprintf("run %s worked on a folder, and the pipeline works on a git repository: name a "+
 				"pipeline with workspace: {dir: FOLDER}", f.Claim.RunID)}
-	case git:
-		if _, err := repo.Open(ctx, w.Source); err != nil {
+	case ofGit:
+		if _, err := git.Open(ctx, w.Source); err != nil {
 			return &SourceError{Source: w.Source,
 				Why: fmt.Sprintf("the result of run %s is in this repository: %v", f.Claim.RunID, err)}
 		}
@@ -166,35 +165,31 @@ func (f *Follow) check(ctx context.Context, wants pipeline.Workspace) error {
 	return nil
 }
 
-// prepare writes the result of the earlier run. Undelivered changes become part of the follow-up's changes.
-func (f *Follow) prepare(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir,
-	claim run.Claim) (*run.Workspace, error) {
-	if f.Workspace.Kind == run.WorkspaceGit {
-		return f.prepareGit(ctx, s, def, dir, claim)
-	}
-	_, err := tree.Checkout(ctx, s, store.Digest(f.Tree.Digest), dir.Path(layout.WorkspaceDir),
-		workspace.Rules(*def.Plan.Workspace))
-	return &run.Workspace{Kind: "dir", Source: f.Workspace.Source, Tree: *f.Tree}, err
-}
-
-func (f *Follow) prepareGit(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir,
-	claim run.Claim) (*run.Workspace, error) {
+// prepare begins with the result of the earlier run. Undelivered changes become part of the follow-up's changes.
+func (f *Follow) prepare(ctx context.Context, p preparation, def *Definition) (*run.Workspace, error) {
 	w := f.Workspace
-	r, err := repo.Open(ctx, w.Source)
+	if w.Kind != run.WorkspaceGit {
+		out := run.Workspace{Kind: run.WorkspaceDir, Source: w.Source, Tree: *f.Tree}
+		return &out, p.link(out)
+	}
+	r, err := git.Open(ctx, w.Source)
 	if err != nil {
 		return nil, err
 	}
-	if err := hide(dir, r.Root()); err != nil {
+	at := cmp.Or(w.Commit, w.Base)
+	out := run.Workspace{Kind: run.WorkspaceGit, Source: w.Source, Base: at, Branch: branchOf(taskOf(*def), p.claim.RunID)}
+	if err := p.begin(ctx, r, out, at); err != nil {
 		return nil, err
 	}
-	at := w.Commit
-	if at == "" {
-		at = w.Base
+	if f.Tree != nil {
+		out.Tree = *f.Tree
+	} else if saved, err := p.first(ctx, r, def, out, at, at); err != nil {
+		return nil, err
+	} else {
+		begins(def, &out, saved)
 	}
-	out, err := checkedOut(ctx, s, def, dir, r,
-		run.Workspace{Kind: "git", Source: w.Source, Base: at, Branch: repo.BranchPrefix + claim.RunID}, false)
-	if err == nil && !f.Delivered && at != w.Base {
+	if !f.Delivered && at != w.Base {
 		out.Base, out.Commit = w.Base, at
 	}
-	return out, err
+	return &out, nil
 }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -88,7 +88,7 @@ func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project
 	}
 	source, err = filepath.EvalSymlinks(source)
 	if err == nil && d.Plan != nil && d.Plan.Workspace != nil && d.Plan.Workspace.Git != "" {
-		_, err = repo.Open(ctx, source)
+		_, err = git.Open(ctx, source)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = errors.New("there is no such folder; create it, or correct the path")
@@ -165,7 +165,7 @@ func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir,
 	if err != nil {
 		return begun, ref, none, err
 	}
-	if stored.Workspace, err = prepareIn(ctx, &m.Definition, dir, claim); err != nil {
+	if stored.Workspace, err = o.prepareIn(ctx, &m.Definition, dir, claim); err != nil {
 		return begun, ref, none, err
 	}
 	p, err := o.declared(ctx, &ref, o.input(ctx, m.Definition, dir, claim, stored))

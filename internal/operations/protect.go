@@ -11,7 +11,7 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/pipeline"
 )
@@ -70,7 +70,7 @@ func inFolder(folder string) func(pipeline.Paths) (bool, error) {
 
 // inRepository looks for paths in the last commit of a repository.
 func inRepository(ctx context.Context, source string) (func(pipeline.Paths) (bool, error), error) {
-	r, err := repo.Open(ctx, source)
+	r, err := git.Open(ctx, source)
 	if err != nil {
 		return nil, err
 	}

@@ -6,16 +6,14 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/internal/store/tree"
-	"github.com/passbook-run/passbook/run"
 )
 
-// edits refuses to remove manual changes outside of git: in the copy of a folder, or in the artifact. All work of a
-// run is in the store; a file with other content is not the run's.
+// edits refuses to remove manual changes of the artifact, and files of operators that were kept. All work of a run is in the store; a file with other content
+// is not the run's.
 func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed, _ []removed) error {
 	if !s.there || r.Discard {
 		return nil
@@ -24,13 +22,12 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 	if err != nil {
 		return err
 	}
-	e := edits{store: blobs, known: map[store.Digest]bool{}}
-	if s.work != nil && s.work.Kind == run.WorkspaceDir {
-		e.expect(ctx, s)
-		err = e.below(ctx, s.dir.Dir, layout.WorkspaceDir)
-	}
-	if start, ferr := s.dir.First(); err == nil && ferr == nil && start.Artifact != nil {
+	e := edits{store: blobs}
+	if start, ferr := s.dir.First(); ferr == nil && start.Artifact != nil {
 		err = e.below(ctx, s.dir.Dir, start.Artifact.File)
+	}
+	if err == nil {
+		err = e.below(ctx, s.dir.Dir, layout.EditsDir)
 	}
 	if err != nil {
 		return err
@@ -47,22 +44,7 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 // edits finds files whose content the store lacks.
 type edits struct {
 	store *store.Store
-	known map[store.Digest]bool
 	found []string
-}
-
-// expect loads the known content of the workspace, so that the store is asked about little else.
-func (e *edits) expect(ctx context.Context, s removed) {
-	if s.state.Tree == nil {
-		return
-	}
-	t, err := tree.Load(ctx, e.store, store.Digest(s.state.Tree.Digest))
-	if err != nil {
-		return // the store is asked about each file
-	}
-	for _, entry := range t.Entries {
-		e.known[entry.Digest] = true
-	}
 }
 
 // below checks the files of a folder, or one file.
@@ -82,7 +64,7 @@ func (e *edits) below(ctx context.Context, d rundir.Dir, root string) error {
 func (e *edits) file(ctx context.Context, d rundir.Dir, name string) error {
 	sum, err := d.DigestOf(name)
 	digest := store.Digest(sum)
-	if err != nil || e.known[digest] {
+	if err != nil {
 		return err
 	}
 	has, err := e.store.Has(ctx, digest)

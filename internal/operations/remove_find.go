@@ -12,12 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -62,7 +61,7 @@ func (o Operator) removed(ctx context.Context, what string) (removed, error) {
 		s.begun, s.work = true, note.Workspace
 	}
 	if s.there {
-		err = s.readDirectory(ctx)
+		err = s.readDirectory(ctx, workspace.In(o.Settings.StateDir))
 	} else {
 		err = s.readStore(ctx, blobs)
 	}
@@ -216,7 +215,7 @@ func removalOf(ctx context.Context, s *store.Store, id string) (*removalNote, er
 }
 
 // readDirectory reads the status of the run and its checkout.
-func (s *removed) readDirectory(ctx context.Context) error {
+func (s *removed) readDirectory(ctx context.Context, folders *workspace.Folders) error {
 	now, err := s.dir.Now()
 	if err != nil {
 		return fmt.Errorf("read the status of run %s: %w", s.claim.RunID, err)
@@ -230,12 +229,11 @@ func (s *removed) readDirectory(ctx context.Context) error {
 		s.work = start.Workspace
 		return nil
 	}
-	source, err := repo.SourceOf(ctx,
-		s.dir.Path(layout.WorkspaceDir)) // an interrupted start has created only the checkout
-	if err == nil {
-		s.work = &run.Workspace{Kind: "git", Source: source, Branch: repo.BranchPrefix + s.claim.RunID}
+	source, err := folders.Source(ctx, s.claim.RunID) // all that an interrupted start has left
+	if source != "" {
+		s.work = &run.Workspace{Kind: run.WorkspaceGit, Source: source}
 	}
-	return nil //nolint:nilerr // there is no checkout
+	return err
 }
 
 // readStore reads the same from the checkpoints if the directory is missing.

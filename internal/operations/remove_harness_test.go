@@ -3,7 +3,6 @@ package operations
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,9 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -32,9 +29,9 @@ type removal struct {
 	entry  string // in the registry
 }
 
-const removedRun, removedBranch = "r1", "passbook/r1"
+const removedRun, removedBranch = "r1", "passbook/fix-it-r1"
 
-var everything = []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "directory", "registry"}
+var everything = []string{"workflow", "branch", "workspace", "scratch", "environment", "store", "directory", "registry"}
 
 func newRemoval(t *testing.T, status run.Status) *removal {
 	t.Helper()
@@ -48,11 +45,10 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 	m.git("add", "-A")
 	m.git("commit", "-q", "-m", "Begin")
 	saved := must(tree.Save(ctx, m.s, m.source, tree.Rules{}, nil))(t)
-	events := []entry{{run.KindRunStart, run.RunStart{
-		RunID: removedRun, ThreadID: removedRun, Epoch: 1, Pipeline: "page",
-		Artifact:  &run.ArtifactRef{File: "page.html", Seed: blobOf(t, m.s, "a seed")},
-		Workspace: &run.Workspace{Kind: "git", Source: m.source, Branch: removedBranch, Tree: workspace.Blob(saved)},
-	}}}
+	of := run.Workspace{Kind: run.WorkspaceGit, Source: m.source, Base: m.git("rev-parse", "HEAD"), Branch: removedBranch,
+		Tree: workspace.Blob(saved)}
+	events := []entry{{run.KindRunStart, run.RunStart{RunID: removedRun, ThreadID: removedRun, Epoch: 1, Pipeline: "page",
+		Artifact: &run.ArtifactRef{File: "page.html", Seed: blobOf(t, m.s, "a seed")}, Workspace: &of}}}
 	if status != "" {
 		events = append(events, runEnded(status))
 	}
@@ -66,7 +62,8 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 		Store: m.s.URL()}, Host: "here", Namespace: "default"}
 	write(t, m.o.Settings.Scratch(), map[string]string{"r1_g0.001.1.-.1.abc/1/stdout": "said\n",
 		"r10_g0.001.1.-.1.abc/1/stdout": "output of another run\n"})
-	must(must(repo.Open(ctx, m.source))(t).AddWorktree(ctx, m.work(), removedBranch, "HEAD"))(t)
+	m.git("branch", removedBranch)
+	makeFolder(t, m.o, m.s, removedRun, of)
 	for i, id := range []string{removedRun, removedRun, "notice/r1/2"} {
 		m.f.executions = append(m.f.executions, &workflowpb.WorkflowExecutionInfo{
 			Execution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: string(rune('a' + i))}, Status: completed,
@@ -75,17 +72,32 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 	return m
 }
 
-func (m *removal) git(args ...string) string { return git(m.t, m.source, args...) }
+func (m *removal) git(args ...string) string { return runGit(m.t, m.source, args...) }
 
-// work is the checkout of the run, and a path in it.
+// work is the workspace of the run, and a path in it.
 func (m *removal) work(path ...string) string {
-	return filepath.Join(append([]string{m.dir.Path(layout.WorkspaceDir)}, path...)...)
+	of := workspace.In(m.o.Settings.StateDir).Path(m.source, removedRun, "")
+	return filepath.Join(append([]string{of}, path...)...)
 }
 
-// inWork executes git in the checkout.
-func (m *removal) inWork(args ...string) string { return git(m.t, m.work(), args...) }
+// makeFolder makes the workspace of a run, and its link in the run directory.
+func makeFolder(t *testing.T, o Operator, s *store.Store, runID string, of run.Workspace) (dir string) {
+	t.Helper()
+	folders := workspace.In(o.Settings.StateDir)
+	w := must(folders.Lock(t.Context(), folders.Path(of.Source, runID, "")))(t)
+	require.NoError(t, w.Describe(of.Source))
+	require.NoError(t, w.Restore(t.Context(), s, of.Tree, tree.Rules{}, nil))
+	require.NoError(t, w.Unlock())
+	return w.Dir
+}
 
-func (m *removal) commits() { m.inWork("commit", "-q", "--allow-empty", "-m", "Only here") }
+// commits adds a commit to the branch of the run.
+func (m *removal) commits() { m.commit("Only here") }
+
+func (m *removal) commit(subject string) {
+	m.git("update-ref", "refs/heads/"+removedBranch,
+		m.git("commit-tree", "-p", removedBranch, "-m", subject, removedBranch+"^{tree}"))
+}
 
 func (m *removal) edits() { write(m.t, m.work(), map[string]string{"new.txt": "new\n"}) }
 
@@ -109,7 +121,7 @@ func (m *removal) gone() {
 	require.NoDirExists(m.t, m.dir.Root)
 	require.NoFileExists(m.t, m.entry)
 	require.Equal(m.t, "main", m.git("branch", "--format=%(refname:short)"))
-	require.Len(m.t, strings.Split(m.git("worktree", "list"), "\n"), 1)
+	require.Empty(m.t, must(os.ReadDir(filepath.Join(m.o.Settings.StateDir, "workspaces")))(m.t))
 	require.Empty(m.t, m.f.executions)
 	require.Len(m.t, must(os.ReadDir(m.o.Settings.Scratch()))(m.t), 1, "the folder of another run stays")
 	require.Empty(m.t, must(os.ReadDir(filepath.Join(m.o.Settings.StateDir, "starts")))(m.t))

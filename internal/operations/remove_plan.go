@@ -30,7 +30,7 @@ func (o Operator) removable(ctx context.Context, r Removal, s removed, all []rem
 	}
 	o.mayRemove(&p, r, s)
 	for _, step := range []func(context.Context, *Removable, Removal, removed, []removed) error{
-		o.workflowParts, o.gitParts, o.edits, o.scratchParts, o.environmentParts, o.sessionParts, o.storeParts,
+		o.workflowParts, o.gitParts, o.workspaceParts, o.edits, o.scratchParts, o.environmentParts, o.sessionParts, o.storeParts,
 		o.directoryParts,
 		o.registryParts,
 	} {
@@ -228,11 +228,7 @@ func (o Operator) directoryParts(_ context.Context, p *Removable, _ Removal, s r
 	if fi, err := os.Lstat(s.dir.Root); err == nil && fi.Mode().Type() == fs.ModeSymlink {
 		p.keep("%s: a symbolic link; what it leads to is emptied", s.dir.Root)
 	}
-	note := ""
-	if s.work != nil && s.work.Kind == run.WorkspaceDir {
-		note = "with the copy of " + s.work.Source + " that the run worked on"
-	}
-	p.part("directory", s.dir.Root, Amount{c.Files, c.Bytes}, note,
+	p.part("directory", s.dir.Root, Amount{c.Files, c.Bytes}, "",
 		func(context.Context) error { return s.dir.RemoveLocked() })
 	return nil
 }

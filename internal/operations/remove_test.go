@@ -17,9 +17,10 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -32,8 +33,8 @@ func TestRemovablesListsEverything(t *testing.T) {
 	require.Empty(t, p.Problems)
 	require.Equal(t, everything, partsOf(p))
 	require.Equal(t, Amount{Objects: 3}, p.Parts[0].Amount)
-	require.Equal(t, m.work(), p.Parts[1].Where)
-	require.Equal(t, removedBranch+" in "+m.source, p.Parts[2].Where)
+	require.Equal(t, removedBranch+" in "+m.source, p.Parts[1].Where)
+	require.Equal(t, m.work(), p.Parts[2].Where)
 	require.Equal(t, Amount{1, 5}, p.Parts[3].Amount)
 	require.Equal(t, m.dir.Root, p.Parts[6].Where)
 	require.Greater(t, p.Parts[6].Amount.Bytes, int64(1000))
@@ -74,27 +75,22 @@ func TestRemoveRefuses(t *testing.T) {
 		"offline, and running": {"", func(*removal) {}, Removal{Offline: true},
 			[]string{"recorded as running", "without --offline"}},
 		"commits": {run.Done, (*removal).commits, Removal{},
-			[]string{"Only here", "merge passbook/r1", "--keep-branch", "--discard"}},
+			[]string{"Only here", "merge " + removedBranch, "--keep-branch", "--discard"}},
 		"changes, and the branch is kept": {run.Done, (*removal).edits, Removal{KeepBranch: true},
-			[]string{"in no commit (new.txt)", "--discard"}},
+			[]string{"workspace", "changes that the run did not make (new.txt)", "--discard"}},
 		"commits and changes": {run.Done, func(m *removal) { m.commits(); m.edits() }, Removal{},
 			[]string{"Only here", "new.txt"}},
 		"checked out elsewhere": {run.Done, func(m *removal) {
-			m.inWork("switch", "-q", "--detach")
 			m.git("switch", "-q", removedBranch)
 		}, Removal{}, []string{"is checked out at"}},
-		"the repository is gone": {run.Done, func(m *removal) {
-			require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
-		}, Removal{}, []string{"the repository", "is not found", "--discard"}},
 		"another host": {run.Done, func(m *removal) {
 			raw := string(must(os.ReadFile(m.dir.Path(layout.ClaimFile)))(m.t))
 			write(m.t, m.dir.Root, map[string]string{
 				layout.ClaimFile: strings.Replace(raw, `"host": ""`, `"host": "there"`, 1)})
 		}, Removal{}, []string{"on another host (there)"}},
-		"the checkout is a link": {run.Done, func(m *removal) {
-			require.NoError(m.t, os.Rename(m.work(), m.work()+"-away"))
-			require.NoError(m.t, os.Symlink(m.work()+"-away", m.work()))
-		}, Removal{}, []string{"it is a symbolic link"}},
+		"the record of the workspace is damaged": {run.Done, func(m *removal) {
+			require.NoError(m.t, os.WriteFile(m.work()+".json", []byte("{"), 0o600))
+		}, Removal{}, []string{"changes that the run did not make (a.txt)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newRemoval(t, row.status)
@@ -139,67 +135,45 @@ func TestRemoveRefuses(t *testing.T) {
 	})
 }
 
-// TestRemoveChecksUnreadableRepositories: a checkout or a repository that is not as the run left it does not prevent
-// the removal, and edits in it are reported first. TestLostCheckout and TestRemoveWorktree of package repo have
-// the other ways in which git loses a checkout.
-func TestRemoveChecksUnreadableRepositories(t *testing.T) {
-	const unsaved = "in no commit (new.txt)"
+// TestRemoveWithoutTheRepository: what happened to the repository or to the workspace does not prevent the removal, and
+// edits are reported first.
+func TestRemoveWithoutTheRepository(t *testing.T) {
 	for name, row := range map[string]struct {
-		damage  func(*removal)
-		message string // without --discard; empty: it is removed
-		edited  string // with a file that only the checkout has
-		repair  func(*removal)
+		damage func(*removal)
+		kept   string // empty: nothing
+		repair func(*removal)
 	}{
-		"moved, and another run has its place": {func(m *removal) {
-			old, to := m.work(), filepath.Join(m.t.TempDir(), "moved")
+		"moved": {func(m *removal) { require.NoError(m.t, os.Rename(m.source, m.source+"-away")) }, "is not found",
+			func(m *removal) {
+				require.NoError(m.t, os.Rename(m.source+"-away", m.source))
+				m.git("branch", "-D", removedBranch)
+			}},
+		"cloned again": {func(m *removal) {
+			require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
+			runGit(m.t, filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
+		}, "", nil},
+		"the branch was renamed": {func(m *removal) { m.git("branch", "-m", removedBranch, "passbook/mine-r1") }, "", nil},
+		"the branch is gone":     {func(m *removal) { m.git("branch", "-D", removedBranch) }, "", nil},
+		"the run directory moved": {func(m *removal) {
+			to := filepath.Join(m.t.TempDir(), "moved")
 			require.NoError(m.t, os.Rename(m.dir.Root, to))
 			require.NoError(m.t, Index(m.o.Settings.StateDir, removedRun, to))
 			m.dir = projector.At(to)
-			_, err := must(repo.Open(m.t.Context(), m.source))(m.t).AddWorktree(m.t.Context(), old, "passbook/other", "HEAD")
-			require.NoError(m.t, err)
-			write(m.t, old, map[string]string{"others.txt": "other\n"})
-		}, "", unsaved, func(m *removal) {
-			list := strings.Split(m.git("worktree", "list"), "\n")
-			require.Len(m.t, list, 2)
-			other := strings.Fields(list[1])[0]
-			require.FileExists(m.t, filepath.Join(other, "others.txt"))
-			require.Equal(m.t, "passbook/other", git(m.t, other, "branch", "--show-current"))
-			m.git("worktree", "remove", "--force", other)
-			m.git("branch", "-D", "passbook/other")
-		}},
-		"bare": {func(m *removal) { m.git("config", "core.bare", "true") }, "", unsaved, nil},
-		"cloned again": {func(m *removal) {
-			require.NoError(m.t, os.Rename(m.source, m.source+"-away"))
-			git(m.t, filepath.Dir(m.source), "clone", "-q", m.source+"-away", m.source)
-		}, "git has no record of this checkout", "--discard", nil},
-		"no repository": {func(m *removal) {
-			require.NoError(m.t, os.Rename(filepath.Join(m.source, ".git"), m.source+"-git"))
-		}, "not inside a git checkout", "--discard", func(m *removal) {
-			require.NoError(m.t, os.Rename(m.source+"-git", filepath.Join(m.source, ".git")))
-			m.git("worktree", "prune")
-			m.git("branch", "-D", removedBranch)
-		}},
-		"another branch": {func(m *removal) { m.inWork("switch", "-q", "-c", "mine") },
-			"another branch or commit checked out", unsaved, func(m *removal) { m.git("branch", "-D", "mine") }},
-		"set aside, and git has forgotten it": {func(m *removal) {
-			require.NoError(m.t, os.Rename(m.work(), m.work()+"~1"))
-			m.git("worktree", "prune")
-		}, "", "", nil},
+		}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newRemoval(t, run.Done)
 			row.damage(m)
-			if row.message != "" {
-				require.ErrorContains(t, m.remove(Removal{}), row.message)
-			}
-			if row.edited != "" {
-				m.edits()
-				require.ErrorContains(t, m.remove(Removal{}), row.edited)
-				require.FileExists(t, m.work("new.txt"))
-				require.NoError(t, os.Remove(m.work("new.txt")))
-			}
+			m.edits()
+			require.ErrorContains(t, m.remove(Removal{}), "(new.txt)")
 			require.Len(t, m.f.executions, 3, "nothing was removed")
-			require.NoError(t, m.remove(Removal{Discard: row.message != ""}))
+			require.NoError(t, os.Remove(m.work("new.txt")))
+			if p := m.list(Removal{}); row.kept == "" {
+				require.Empty(t, p.Kept)
+			} else {
+				require.Contains(t, p.Kept[0], row.kept)
+			}
+			require.NoError(t, m.remove(Removal{}))
 			if row.repair != nil {
 				row.repair(m)
 			}
@@ -208,20 +182,82 @@ func TestRemoveChecksUnreadableRepositories(t *testing.T) {
 	}
 }
 
+// TestRemoveWorkspaces: all folders of a run, and none of another one.
+func TestRemoveWorkspaces(t *testing.T) {
+	m := newRemoval(t, run.Done)
+	lane, other := m.work()+"-lane-1", filepath.Join(filepath.Dir(m.work()), "r10")
+	for _, dir := range []string{lane, other} {
+		write(t, dir, map[string]string{"a.txt": "by hand\n"})
+		write(t, filepath.Dir(dir), map[string]string{filepath.Base(dir) + ".json": `{"version":1}`})
+	}
+	require.ErrorContains(t, m.remove(Removal{}), lane+" has changes that the run did not make (a.txt)")
+	require.NoError(t, os.RemoveAll(m.work()), "by hand")
+	require.NoError(t, m.remove(Removal{Discard: true}))
+	require.NoDirExists(t, lane)
+	require.FileExists(t, filepath.Join(other, "a.txt"))
+	require.NoError(t, os.RemoveAll(filepath.Dir(other)))
+	m.gone()
+}
+
+// TestRemoveFollowsNoLink: a link that has replaced the workspace is removed, and not what it leads to.
+func TestRemoveFollowsNoLink(t *testing.T) {
+	m, precious := newRemoval(t, run.Done), t.TempDir()
+	write(t, precious, map[string]string{"a.txt": "mine\n"})
+	require.NoError(t, os.RemoveAll(m.work()))
+	require.NoError(t, os.Symlink(precious, m.work()))
+	require.NoError(t, m.remove(Removal{Discard: true}))
+	require.FileExists(t, filepath.Join(precious, "a.txt"))
+	m.gone()
+}
+
+// TestRemoveInterruptedStart: a start that was killed has left a claim, the record of the workspace, a branch, or
+// fewer of them.
+func TestRemoveInterruptedStart(t *testing.T) {
+	for name, begin := range map[string]func(m *removal, p preparation){
+		"claimed": func(*removal, preparation) {},
+		"described": func(m *removal, p preparation) {
+			require.NoError(m.t, p.describe(m.t.Context(), run.Workspace{Source: m.source}))
+		},
+		"with a branch": func(m *removal, p preparation) {
+			r := must(git.Open(m.t.Context(), m.source))(m.t)
+			require.NoError(m.t, p.begin(m.t.Context(), r, run.Workspace{Source: m.source, Branch: "passbook/it-r2"}, "HEAD"))
+		},
+		"with a workspace": func(m *removal, p preparation) {
+			def := Definition{Plan: &pipeline.Plan{Pipeline: "it", Workspace: &pipeline.Workspace{Git: "worktree"}}}
+			must(p.ofGit(m.t.Context(), &def, m.source))(m.t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			require.NoError(t, m.remove(Removal{}))
+			m.f.executions = nil
+			m.dir = projector.At(filepath.Join(t.TempDir(), "r2"))
+			claim := run.Claim{Version: 1, RunID: "r2", ThreadID: "r2", Store: m.s.URL(), Pipeline: "it"}
+			require.NoError(t, m.dir.Take(claim))
+			m.entry = filepath.Join(m.o.Settings.StateDir, "runs", "r2")
+			require.NoError(t, Index(m.o.Settings.StateDir, "r2", m.dir.Root))
+			begin(m, preparation{s: m.s, folders: workspace.In(m.o.Settings.StateDir), dir: m.dir, claim: claim})
+			must(m.o.Remove(t.Context(), Removal{Runs: []string{"r2"}}))(t)
+			m.gone()
+		})
+	}
+}
+
 // TestRemoveReportsAFailedPart lists what was removed and what was not; the same command removes the rest.
 func TestRemoveReportsAFailedPart(t *testing.T) {
 	m := newRemoval(t, run.Done)
-	m.git("worktree", "lock", m.work())
+	lock := filepath.Join(m.source, ".git/refs/heads", removedBranch+".lock")
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 	err := m.remove(Removal{})
 	var failed *RemovalError
 	require.ErrorAs(t, err, &failed)
 	require.Len(t, failed.Runs, 1)
 	require.False(t, failed.Runs[0].Removed())
 	require.Regexp(t,
-		`(?s)^remove run r1: checkout: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  checkout .*\n  not `+
+		`(?s)^remove run r1: branch: .*lock.*\nRun r1:\n  removed      workflow .*\n  not removed  branch .*\n  not `+
 			`removed  registry .*\nFix the cause and run the same command again`, err.Error())
 	require.FileExists(t, m.work("a.txt"))
-	m.git("worktree", "unlock", m.work())
+	require.NoError(t, os.Remove(lock))
 	require.NoError(t, m.remove(Removal{}))
 	m.gone()
 }
@@ -233,37 +269,42 @@ func TestRemoveKeepsEdits(t *testing.T) {
 	source := t.TempDir()
 	write(t, source, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
 	saved := must(tree.Save(ctx, m.s, source, tree.Rules{}, nil))(t)
+	of := run.Workspace{Kind: run.WorkspaceDir, Source: source, Tree: workspace.Blob(saved)}
 	made := blobOf(t, m.s, "<!DOCTYPE html>\n")
 	d := directoryOf(t, m.s, "r2", entry{run.KindRunStart, run.RunStart{
 		RunID: "r2", ThreadID: "r2", Epoch: 1, Pipeline: "page",
 		Artifact:  &run.ArtifactRef{File: "page.html", Seed: made},
-		Workspace: &run.Workspace{Kind: "dir", Source: source, Tree: workspace.Blob(saved)},
+		Workspace: &of,
 	}}, runEnded(run.Done))
 	require.NoError(t, Index(m.o.Settings.StateDir, "r2", d.Root))
-	work := d.Path(layout.WorkspaceDir)
-	write(t, work, map[string]string{"a.txt": "a\n", "b/c.txt": "c\n"})
+	work := makeFolder(t, m.o, m.s, "r2", of)
 	write(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n"})
 	remove := func(discard bool) error {
 		_, err := m.o.Remove(ctx, Removal{Runs: []string{"r2"}, Discard: discard})
 		return err
 	}
-	write(t, d.Root, map[string]string{"page.html": "mine\n", "workspace/a.txt": "mine, too\n",
-		"workspace/new/deep.txt": "new\n"})
+	write(t, d.Root, map[string]string{"page.html": "mine\n"})
+	write(t, work, map[string]string{"a.txt": "mine, too\n", "new/deep.txt": "new\n"})
 	err := remove(false)
-	require.ErrorContains(t, err,
-		"changes that the run did not make (page.html, workspace/a.txt, workspace/new/deep.txt)")
+	require.ErrorContains(t, err, work+" has changes that the run did not make (a.txt, new/deep.txt)")
+	require.ErrorContains(t, err, "changes that the run did not make (page.html)")
 	require.ErrorContains(t, err, "--discard")
 	require.FileExists(t, filepath.Join(work, "new", "deep.txt"))
-	write(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n", "workspace/a.txt": "c\n"})
+	write(t, d.Root, map[string]string{"page.html": "<!DOCTYPE html>\n"})
+	write(t, work, map[string]string{"a.txt": "a\n"})
 	require.NoError(t, os.RemoveAll(filepath.Join(work, "new")))
 	require.NoError(t, os.RemoveAll(filepath.Join(work, "b"))) // a removal that was cut off has removed it
 	require.Empty(t, must(m.o.Removables(ctx, Removal{Runs: []string{"r2"}}))(t)[0].Problems)
 	write(t, work, map[string]string{"a.txt": "mine, too\n"})
+	kept := must(d.KeepFile(work, "a.txt"))(t)
+	write(t, work, map[string]string{"a.txt": "a\n"})
+	require.ErrorContains(t, remove(false), "changes that the run did not make ("+kept+")", "the only copy")
 	require.NoError(t, remove(true))
 	require.NoDirExists(t, d.Root)
+	require.NoDirExists(t, work)
 }
 
-// TestRemoveDiscards: what only the checkout has is lost with --discard, and the branch stays with --keep-branch.
+// TestRemoveDiscards: what only workspace and branch have is lost with --discard, and the branch stays with --keep-branch.
 func TestRemoveDiscards(t *testing.T) {
 	m := newRemoval(t, run.Done)
 	m.commits()
@@ -291,12 +332,12 @@ func TestRemoveCountsADelivery(t *testing.T) {
 	m.git("branch", "result")
 	s := removed{state: run.State{Commit: at, Delivery: &run.Delivered{Delivered: true, To: "branch", Target: "result",
 		Commit: m.git("rev-parse", "result")}}}
-	source := must(repo.Open(t.Context(), m.source))(t)
+	source := must(git.Open(t.Context(), m.source))(t)
 	own := must(source.OwnWork(t.Context(), removedBranch))(t)
-	g := gitRemoval{p: &Removable{}, s: s, source: source, branch: removedBranch}
+	g := gitRemoval{p: &Removable{}, s: s, source: source}
 	require.Contains(t, g.delivered(t.Context(), own, nil), "delivered to the branch result")
 
-	m.inWork("commit", "-q", "--allow-empty", "-m", "By hand")
+	m.commit("By hand")
 	later := must(source.OwnWork(t.Context(), removedBranch))(t)
 	require.Empty(t, g.delivered(t.Context(), later, nil), "a commit after the delivery")
 	g.s.state.Delivery.Commit = ""
@@ -383,7 +424,7 @@ func TestRemoveCompletesAnInterruptedRemoval(t *testing.T) {
 	}
 }
 
-// TestRemoveAfterTheDirectory was deleted by hand: by id, or by where it was. Git still lists the checkout.
+// TestRemoveAfterTheDirectory was deleted by hand: by id, or by where it was.
 func TestRemoveAfterTheDirectory(t *testing.T) {
 	for _, byPath := range []bool{false, true} {
 		m := newRemoval(t, run.Done)
@@ -393,9 +434,8 @@ func TestRemoveAfterTheDirectory(t *testing.T) {
 			name = m.dir.Root
 		}
 		all := must(m.o.Removables(t.Context(), Removal{Runs: []string{name}}))(t)
-		require.Equal(t, []string{"workflow", "checkout", "branch", "scratch", "environment", "store", "registry"},
+		require.Equal(t, []string{"workflow", "branch", "workspace", "scratch", "environment", "store", "registry"},
 			partsOf(all[0]))
-		require.Contains(t, all[0].Parts[1].Note, "its folder is gone")
 		must(m.o.Remove(t.Context(), Removal{Runs: []string{name}}))(t)
 		m.gone()
 	}

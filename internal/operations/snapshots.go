@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/rundir"
@@ -68,7 +68,7 @@ func (s *Snapshots) Turn(n int) (rundir.Version, error) {
 }
 
 // Compare compares two trees, named by their digests. drop removes its temporary files.
-func (s *Snapshots) Compare(ctx context.Context, from, to string) (c *repo.Comparison, drop func() error, err error) {
+func (s *Snapshots) Compare(ctx context.Context, from, to string) (c *git.Comparison, drop func() error, err error) {
 	return compareStored(ctx, s.store, from, to)
 }
 

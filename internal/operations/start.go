@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/google/uuid"
@@ -21,7 +21,6 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/redact"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -159,9 +158,6 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 	if err != nil {
 		return Started{}, fmt.Errorf("archive the run in %s: %w", dir.Root, err)
 	}
-	if err := movedCheckout(ctx, filepath.Join(dir.Path(to), layout.WorkspaceDir)); err != nil {
-		return Started{}, err
-	}
 	text, where := run.ArchivedState, "The old run is in "+to
 	if claim.ConfigHash != def.Plan.ConfigHash {
 		text = fmt.Sprintf("Config changed (old: %s, new: %s). %s", claim.ConfigHash, def.Plan.ConfigHash, text)
@@ -192,19 +188,6 @@ func (o Operator) ended(ctx context.Context, dir projector.Dir, claim run.Claim)
 		case <-time.After(interval):
 		}
 	}
-}
-
-// movedCheckout updates git's record of the checkout of an archived run. Otherwise the next run's checkout would
-// replace it in git's records.
-func movedCheckout(ctx context.Context, path string) error {
-	if _, err := os.Lstat(filepath.Join(path, ".git")); err != nil {
-		return nil //nolint:nilerr // no workspace, or no git checkout
-	}
-	_, err := repo.OpenWorktree(ctx, path)
-	if errors.Is(err, repo.ErrNotOwned) || errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
 }
 
 // found continues the run of a directory. A run whose workflow was lost continues in a new epoch.
@@ -300,9 +283,10 @@ func causeGone(s run.State) bool {
 	return s.Reason == run.DiskFull || s.Reason == run.BudgetThreshold && !s.BudgetShort()
 }
 
-// fixed reports whether an operator has amended a run that is paused because a pass or a gate failed.
+// fixed reports whether an operator has amended a run that is paused because a pass, a gate or its setup failed.
 func fixed(def Definition, s run.State) bool {
-	return def.Changed == ChangedAmend && s.Status == run.Paused && (s.Reason == run.PassFailed || s.Reason == run.GateFailed)
+	return def.Changed == ChangedAmend && s.Status == run.Paused &&
+		slices.Contains([]string{run.PassFailed, run.GateFailed, run.SetupFailed}, s.Reason)
 }
 
 // Open reports whether Temporal has an open workflow of a run.
@@ -379,7 +363,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir projector.Dir,
 		return Started{}, err
 	}
 	var err error
-	if stored.Workspace, err = prepareIn(ctx, &def, dir, claim); err != nil {
+	if stored.Workspace, err = o.prepareIn(ctx, &def, dir, claim); err != nil {
 		return Started{}, err
 	}
 	in := o.input(ctx, def, dir, claim, stored)

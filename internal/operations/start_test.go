@@ -17,6 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -150,11 +151,11 @@ func TestFilesLeftOutOfTheTreeAreListed(t *testing.T) {
 			ctx, s, source := t.Context(), testStore(t), t.TempDir()
 			write(t, source, map[string]string{"a.txt": "a\n", "known.key": "k\n"})
 			require.NoError(t, os.Symlink("/etc/hosts", filepath.Join(source, "outside")))
-			git(t, source, "init", "-q")
-			git(t, source, "add", "-A")
-			git(t, source, "commit", "-q", "-m", "Begin")
+			runGit(t, source, "init", "-q")
+			runGit(t, source, "add", "-A")
+			runGit(t, source, "commit", "-q", "-m", "Begin")
 			def := Definition{Plan: &pipeline.Plan{Workspace: &row.workspace}, WorkOn: source}
-			w := must(prepare(ctx, s, &def, projector.At(filepath.Join(t.TempDir(), "run")), run.Claim{RunID: "r1"}))(t)
+			w := must(preparing(t, s).prepare(ctx, &def))(t)
 			require.Equal(t, row.warnings, def.Warnings)
 			begun := must(tree.Load(ctx, s, store.Digest(w.Tree.Digest)))(t)
 			var files []string
@@ -164,6 +165,110 @@ func TestFilesLeftOutOfTheTreeAreListed(t *testing.T) {
 			require.Equal(t, row.files, files)
 		})
 	}
+}
+
+// preparing is the preparation of a run, whose directory exists.
+func preparing(t *testing.T, s *store.Store) preparation {
+	t.Helper()
+	return preparation{s: s, folders: workspace.In(t.TempDir()), dir: projector.At(t.TempDir()),
+		claim: run.Claim{RunID: "0123456789-r", Store: s.URL()}}
+}
+
+// repository is a repository with one commit and uncommitted changes.
+func repository(t *testing.T) string {
+	t.Helper()
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	source := must(filepath.EvalSymlinks(t.TempDir()))(t)
+	write(t, source, map[string]string{"a.txt": "a\n", ".gitignore": "*.o\n"})
+	runGit(t, source, "init", "-q", "-b", "main")
+	runGit(t, source, "add", "-A")
+	runGit(t, source, "commit", "-q", "-m", "Begin")
+	write(t, source, map[string]string{"a.txt": "changed\n", "new.txt": "n\n", "x.o": "o"})
+	return source
+}
+
+// TestStartsWithUncommittedChanges: what becomes of them, and what the run begins with. The checkout keeps its files.
+func TestStartsWithUncommittedChanges(t *testing.T) {
+	const changes = "M a.txt\n?? new.txt"
+	for dirty, row := range map[string]struct {
+		refused string
+		begins  map[string]string
+		status  string // of the checkout, then
+		subject string // of the commit that the run begins at
+	}{
+		"halt":    {"changes that are not committed (a.txt, new.txt): commit or stash them, or add --dirty", nil, changes, ""},
+		"exclude": {"", map[string]string{".gitignore": "*.o\n", "a.txt": "a\n"}, changes, "Begin"},
+		"include": {"", map[string]string{".gitignore": "*.o\n", "a.txt": "changed\n", "new.txt": "n\n"}, changes,
+			git.ImportMessage},
+		"commit": {"", map[string]string{".gitignore": "*.o\n", "a.txt": "changed\n", "new.txt": "n\n"}, "",
+			"Changes before a run of p"},
+	} {
+		t.Run(dirty, func(t *testing.T) {
+			source, s := repository(t), testStore(t)
+			head := runGit(t, source, "rev-parse", "HEAD")
+			def := Definition{Plan: &pipeline.Plan{Pipeline: "p", Workspace: &pipeline.Workspace{Git: "worktree", Dirty: dirty}},
+				WorkOn: source, Task: "Fix it"}
+			p := preparing(t, s)
+			if err := CheckSource(t.Context(), def, p.dir); row.refused != "" {
+				require.ErrorContains(t, err, row.refused)
+				return
+			} else {
+				require.NoError(t, err)
+			}
+			w := must(p.prepare(t.Context(), &def))(t)
+			require.Equal(t, "passbook/fix-it-01234567", w.Branch)
+			require.Equal(t, w.Base, runGit(t, source, "rev-parse", w.Branch))
+			require.Equal(t, row.subject, runGit(t, source, "log", "-1", "--format=%s", w.Base))
+			require.Equal(t, dirty == "commit", runGit(t, source, "rev-parse", "main") != head)
+			require.Equal(t, row.status, runGit(t, source, "status", "--porcelain"))
+			require.Equal(t, "changed\n", string(must(os.ReadFile(filepath.Join(source, "a.txt")))(t)))
+
+			folder := p.folders.Path(source, p.claim.RunID, "")
+			require.Equal(t, row.begins, filesIn(t, folder))
+			require.Equal(t, folder, must(os.Readlink(p.dir.Path(layout.WorkspaceDir)))(t))
+			again := must(p.prepare(t.Context(), &def))(t)
+			require.Equal(t, w.Tree, again.Tree, "a repetition finds the same")
+			require.Equal(t, row.begins, filesIn(t, folder))
+		})
+	}
+}
+
+func TestBranchesAreNamedAfterTasks(t *testing.T) {
+	for task, want := range map[string]string{
+		"Fix the login":       "passbook/fix-the-login-01234567",
+		"":                    "passbook/01234567",
+		"../.. ~^:?*[\\ @{ é": "passbook/01234567",
+		"a.lock b..c":         "passbook/a-lock-b-c-01234567",
+		"--force":             "passbook/force-01234567",
+		"a task with very many words that are longer than a name": "passbook/a-task-with-very-many-words-that-are-a-01234567",
+		"01234567 twice": "passbook/01234567-twice-01234567",
+	} {
+		got := branchOf(task, "01234567-89ab")
+		require.Equal(t, want, got, task)
+		runGit(t, t.TempDir(), "check-ref-format", "--branch", got)
+	}
+}
+
+// TestRefusedStartRemovesWorkspaceAndBranch that it has made, and nothing of another run.
+func TestRefusedStartRemovesWorkspaceAndBranch(t *testing.T) {
+	source, s := repository(t), testStore(t)
+	runGit(t, source, "branch", "passbook/it-76543210")
+	state, dir := t.TempDir(), projector.At(filepath.Join(t.TempDir(), "run"))
+	o := Operator{Settings: config.Settings{StateDir: state, Store: s.URL()}}
+	def := Definition{Plan: &pipeline.Plan{Pipeline: "p", Workspace: &pipeline.Workspace{Git: "worktree",
+		Dirty: "exclude"}}, WorkOn: source}
+	claim := run.Claim{Version: 1, RunID: "01234567-r", Store: s.URL()}
+	begun := must(o.take(dir, claim))(t)
+	begun.source = repositoryOf(def)
+	must(o.prepareIn(t.Context(), &def, dir, claim))(t)
+	require.Contains(t, runGit(t, source, "branch"), "passbook/p-01234567")
+
+	cause := serviceerror.NewInvalidArgument("no")
+	require.ErrorIs(t, begun.refused(t.Context(), cause), cause)
+	require.NoDirExists(t, dir.Root)
+	require.Equal(t, "* main\n  passbook/it-76543210", runGit(t, source, "branch"))
+	require.Empty(t, must(os.ReadDir(filepath.Join(state, "workspaces")))(t))
+	require.FileExists(t, filepath.Join(source, "new.txt"))
 }
 
 // hiding is an operator that hides one value.
@@ -229,9 +334,9 @@ func TestFilesOfPipelinesAreNoChanges(t *testing.T) {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	source := t.TempDir()
 	write(t, source, map[string]string{"a.txt": "a\n"})
-	git(t, source, "init", "-q")
-	git(t, source, "add", "-A")
-	git(t, source, "commit", "-q", "-m", "Begin")
+	runGit(t, source, "init", "-q")
+	runGit(t, source, "add", "-A")
+	runGit(t, source, "commit", "-q", "-m", "Begin")
 	const file = "pipeline: p\nagent: {run: [scripted]}\nworkspace: {git: worktree}\n" +
 		"roles: {worker: {prompt: w.md, gives: changes}}\nstages: [{name: once, steps: [{role: worker}]}]\n"
 	for _, folder := range []string{"passbook/first", "passbook/second"} {

@@ -8,15 +8,15 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
 
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -25,7 +25,7 @@ type beginning struct {
 	o      Operator
 	dir    projector.Dir
 	claim  run.Claim
-	source string   // repository that the run's checkout is registered in; empty: it has none
+	source string   // repository with the run's branch; empty: it has none
 	made   []string // created folders, innermost first
 	vacant bool     // the directory was missing or empty
 	perm   fs.FileMode
@@ -89,7 +89,7 @@ func ofRequest(ctx context.Context, err error) error {
 }
 
 func (b *beginning) remove(ctx context.Context) error {
-	if err := b.removeCheckout(ctx); err != nil {
+	if err := b.removeWorkspace(ctx); err != nil {
 		return err
 	}
 	if err := b.removeDir(); err != nil {
@@ -103,16 +103,20 @@ func (b *beginning) remove(ctx context.Context) error {
 	return errors.Join(calls.RemoveEnvironment(settings.StateDir, settings.Scratch(), b.claim.RunID), b.unregister(ctx))
 }
 
-// removeCheckout removes the run's checkout and branch from the repository.
-func (b *beginning) removeCheckout(ctx context.Context) error {
-	if b.source == "" {
-		return nil
+// removeWorkspace removes the run's workspace, and its branch from the repository.
+func (b *beginning) removeWorkspace(ctx context.Context) error {
+	if err := workspace.In(b.o.Settings.StateDir).Remove(ctx, b.claim.RunID); err != nil || b.source == "" {
+		return err
 	}
-	r, err := repo.OpenRefs(ctx, b.source)
+	r, err := git.OpenRefs(ctx, b.source)
 	if err != nil {
-		return nil //nolint:nilerr // without the repository it has no checkout
+		return nil //nolint:nilerr // without the repository it has no branch
 	}
-	return r.RemoveWorktree(ctx, b.dir.Path(layout.WorkspaceDir), false)
+	own, err := r.RunBranches(ctx, b.claim.RunID)
+	for _, o := range own {
+		err = errors.Join(err, r.RemoveBranch(ctx, o.Name, o.At))
+	}
+	return err
 }
 
 // removeDir removes the claim, everything else in a directory that was vacant, and the created folders.

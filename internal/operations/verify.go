@@ -17,7 +17,6 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/regular"
-	"github.com/passbook-run/passbook/internal/repo"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
@@ -246,14 +245,9 @@ func (v *verification) checkout(ctx context.Context, dir string) (objects string
 	if _, err := tree.Checkout(ctx, v.store, store.Digest(v.state.Tree.Digest), dir, rules); err != nil {
 		return "", fmt.Errorf("check out the final tree: %w; run: %s", err, shell.Line("starter", "check", v.dir))
 	}
-	if v.workspace.Kind != run.WorkspaceGit {
-		return "", nil
-	}
-	objects, err = repo.Scratch(ctx, dir, v.workspace.Source, v.state.Commit)
-	if errors.Is(err, fs.ErrNotExist) { // the source is on another host: only the files are there
-		return "", nil
-	}
-	return objects, err
+	of := v.workspace
+	of.Commit = v.state.Commit
+	return workspace.RemakeGit(ctx, v.settings.StateDir, of, dir)
 }
 
 // command is a gate with its limits and its sandbox.

@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/scaffold"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -87,7 +88,7 @@ func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
 	if w.Git == "" {
 		return checkFolder(source, dir, w.Ignore)
 	}
-	r, err := repo.Open(ctx, source)
+	r, err := git.Open(ctx, source)
 	if err != nil {
 		return &SourceError{Source: source, Why: err.Error()}
 	}
@@ -183,9 +184,10 @@ func within(folder, dir string) (rel string, inside bool) {
 	return rel, err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// prepareIn creates the run's checkout with the claim's store; nil: the run has no workspace. Files left out of its
+// prepareIn stores the first tree of a run, and prepares its workspace; nil: the run has none. Files left out of the
 // tree become warnings.
-func prepareIn(ctx context.Context, def *Definition, dir projector.Dir, claim run.Claim) (*run.Workspace, error) {
+func (o Operator) prepareIn(ctx context.Context, def *Definition, dir projector.Dir,
+	claim run.Claim) (*run.Workspace, error) {
 	if def.Plan.Workspace == nil {
 		return nil, nil
 	}
@@ -193,7 +195,8 @@ func prepareIn(ctx context.Context, def *Definition, dir projector.Dir, claim ru
 	if err != nil {
 		return nil, err
 	}
-	out, err := prepare(ctx, s, def, dir, claim)
+	w := preparation{s: s, folders: workspace.In(o.Settings.StateDir), dir: dir, claim: claim}
+	out, err := w.prepare(ctx, def)
 	if err == nil {
 		out.Definition = def.within(out.Source)
 	}
@@ -225,94 +228,138 @@ func (d Definition) within(root string) (all []string) {
 	return all
 }
 
-// prepare creates the run's checkout and stores its first tree. A repetition finds what exists.
-func prepare(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir,
-	claim run.Claim) (*run.Workspace, error) {
-	w := def.Plan.Workspace
+// preparation prepares the workspace of a run. A repetition finds what exists.
+type preparation struct {
+	s       *store.Store
+	folders *workspace.Folders
+	dir     projector.Dir
+	claim   run.Claim
+}
+
+func (p preparation) prepare(ctx context.Context, def *Definition) (*run.Workspace, error) {
 	if f := def.Follow; f != nil && f.Workspace != nil {
-		return f.prepare(ctx, s, def, dir, claim)
+		return f.prepare(ctx, p, def)
 	}
 	source, err := sourceOf(*def)
 	if err != nil {
 		return nil, err
 	}
-	if w.Git != "" {
-		return prepareGit(ctx, s, def, dir, claim, source)
+	if def.Plan.Workspace.Git != "" {
+		return p.ofGit(ctx, def, source)
 	}
-	out := run.Workspace{Kind: "dir", Source: source}
-	saved, err := workspace.Save(ctx, s, source, out, workspace.FirstRules(def.Plan), nil)
+	out := run.Workspace{Kind: run.WorkspaceDir, Source: source}
+	saved, err := workspace.Save(ctx, p.s, source, out, workspace.FirstRules(def.Plan), nil)
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace %s: %w", source, err)
 	}
 	begins(def, &out, saved)
-	checkout := dir.Path(layout.WorkspaceDir)
-	if err := dir.Inside().Mkdir(checkout, 0o755); err != nil {
-		return nil, err
-	}
-	_, err = tree.Checkout(ctx, s, saved.Digest, checkout, workspace.Rules(*w))
-	return &out, err
+	return &out, p.link(out)
 }
 
-func prepareGit(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir, claim run.Claim,
-	source string) (*run.Workspace, error) {
-	r, err := repo.Open(ctx, source)
+func (p preparation) ofGit(ctx context.Context, def *Definition, source string) (*run.Workspace, error) {
+	r, err := git.Open(ctx, source)
 	if err != nil {
-		return nil, err
-	}
-	if err := hide(dir, r.Root()); err != nil {
 		return nil, err
 	}
 	w := def.Plan.Workspace
 	if w.Dirty == "commit" {
-		if _, err := r.CommitAll(ctx, "Changes before a run of "+def.Plan.Pipeline+"\n\nPassbook-Run: "+claim.RunID+
+		if _, err := r.CommitAll(ctx, "Changes before a run of "+def.Plan.Pipeline+"\n\nPassbook-Run: "+p.claim.RunID+
 			"\n"); err != nil {
 			return nil, err
 		}
 	}
 	head, _, err := r.Head(ctx)
+	base := head
+	if err == nil && w.Dirty == "include" {
+		base, err = r.Import(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return checkedOut(ctx, s, def, dir, r,
-		run.Workspace{Kind: "git", Source: r.Root(), Base: head,
-			Branch: repo.BranchPrefix + claim.RunID}, w.Dirty == "include")
-}
-
-// checkedOut creates the run's checkout at the base and stores its content. A checkout of an interrupted start at
-// another base contains no work of a run and is created again.
-func checkedOut(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir, r *repo.Repo,
-	out run.Workspace, include bool) (*run.Workspace, error) {
-	checkout := dir.Path(layout.WorkspaceDir)
-	_, err := dir.Lstat(layout.WorkspaceDir)
-	left := err == nil
-	made, err := checkOut(ctx, s, def, dir, r, out, include)
-	if err == nil || !left {
-		return made, err
+	out := run.Workspace{
+		Kind: run.WorkspaceGit, Source: r.Root(), Base: base, Branch: branchOf(taskOf(*def), p.claim.RunID),
 	}
-	if err := r.RemoveWorktree(ctx, checkout, false); err != nil {
+	if err := p.begin(ctx, r, out, base); err != nil {
 		return nil, err
 	}
-	return checkOut(ctx, s, def, dir, r, out, include)
-}
-
-func checkOut(ctx context.Context, s *store.Store, def *Definition, dir projector.Dir, r *repo.Repo, out run.Workspace,
-	include bool) (*run.Workspace, error) {
-	checkout := dir.Path(layout.WorkspaceDir)
-	w, err := r.AddWorktree(ctx, checkout, out.Branch, out.Base)
+	saved, err := p.first(ctx, r, def, out, head, base)
 	if err != nil {
 		return nil, err
-	}
-	if include {
-		if out.Base, err = w.ImportChanges(ctx, r, true); err != nil {
-			return nil, err
-		}
-	}
-	saved, err := workspace.Save(ctx, s, checkout, out, workspace.FirstRules(def.Plan), nil)
-	if err != nil {
-		return nil, fmt.Errorf("store the workspace %s: %w", checkout, err)
 	}
 	begins(def, &out, saved)
 	return &out, nil
+}
+
+// begin creates the branch of a run at a commit. One of an interrupted start at another commit has no work of a run.
+func (p preparation) begin(ctx context.Context, r *git.Repo, out run.Workspace, at string) error {
+	if err := hide(p.dir, r.Root()); err != nil {
+		return err
+	}
+	if err := p.describe(ctx, out); err != nil {
+		return err
+	}
+	err := r.CreateBranch(ctx, out.Branch, at)
+	if other := (*git.BranchError)(nil); errors.As(err, &other) {
+		if err := r.RemoveBranch(ctx, out.Branch, other.At); err != nil {
+			return err
+		}
+		return r.CreateBranch(ctx, out.Branch, at)
+	}
+	return err
+}
+
+// describe records the repository beside the workspace: an interrupted start has nothing else that leads to the branch.
+func (p preparation) describe(ctx context.Context, out run.Workspace) error {
+	w, err := p.folders.Lock(ctx, p.folders.Path(out.Source, p.claim.RunID, ""))
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.Describe(out.Source), w.Unlock(), p.link(out))
+}
+
+// link lets the run directory lead to the workspace.
+func (p preparation) link(out run.Workspace) error {
+	return p.dir.LinkWorkspace(p.folders.Path(out.Source, p.claim.RunID, ""))
+}
+
+// first writes the files of a commit to the workspace and stores them. What commit head has is no secret.
+func (p preparation) first(ctx context.Context, r *git.Repo, def *Definition, out run.Workspace,
+	head, commit string) (saved tree.Saved, err error) {
+	rules := workspace.FirstRules(def.Plan)
+	if rules.Tracked, err = r.Tracked(ctx, head); err != nil {
+		return saved, err
+	}
+	w, err := p.folders.Lock(ctx, p.folders.Path(out.Source, p.claim.RunID, ""))
+	if err != nil {
+		return saved, err
+	}
+	defer func() { err = errors.Join(err, w.Unlock()) }()
+	if err := w.Discard(); err != nil {
+		return saved, err
+	}
+	if err := r.CheckOut(ctx, commit, w.Dir); err != nil {
+		return saved, err
+	}
+	if saved, err = w.Save(ctx, p.s, rules); err != nil {
+		return saved, fmt.Errorf("store the workspace %s: %w", w.Dir, err)
+	}
+	return saved, nil
+}
+
+// branchOf names the branch of a run after its task.
+func branchOf(task, runID string) string {
+	const most = 40
+	words := strings.FieldsFunc(strings.ToLower(task), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+	name := ""
+	for _, w := range append(words, runID[:min(8, len(runID))]) {
+		last := w == runID[:min(8, len(runID))]
+		if last || len(name)+len(w) < most {
+			name = strings.TrimPrefix(name+"-"+w, "-")
+		}
+	}
+	return git.BranchPrefix + name
 }
 
 // begins sets the first tree of a run, and warns of files left out of it.

@@ -163,8 +163,8 @@ func namesOf(d rundir.Dir) ownNames {
 	o := ownNames{
 		files: append([]string{layout.TracesFile, layout.ProvenanceFile, layout.ResultFile, layout.PromotionsFile, layout.ReportFile,
 			layout.DeliveryPatch, layout.DefinitionFile, layout.PlanFile, layout.InputsFile, layout.PolicyFile,
-			layout.StateFile, layout.OwnerFile, layout.CheckoutFile, layout.UnsyncedFile}, last...),
-		folders: []string{layout.WorkspaceDir, layout.SnapshotsDir, layout.RepairsDir, layout.DecisionsDir,
+			layout.StateFile, layout.OwnerFile, layout.UnsyncedFile}, last...),
+		folders: []string{layout.SnapshotsDir, layout.RepairsDir, layout.DecisionsDir,
 			layout.InputsDir, layout.PassesDir, layout.Orchestrator + "/steps", layout.CheckpointsDir, layout.TornDir,
 			layout.LogsDir, layout.EditsDir},
 	}
@@ -213,7 +213,7 @@ func (o ownNames) has(d rundir.Dir, name string, e fs.DirEntry) bool {
 	base := path.Base(name)
 	switch {
 	case e.Type() == fs.ModeSymlink:
-		return name == layout.SpendFile
+		return name == layout.SpendFile || name == layout.WorkspaceDir
 	case e.IsDir():
 		return slices.Contains(o.folders, SupersededSuffix.ReplaceAllString(name, ""))
 	case !e.Type().IsRegular():

@@ -33,7 +33,7 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	const in = layout.Orchestrator + "/"
 	own := []string{"page.html", layout.ReportFile, in + "log.md", layout.ResultFile, layout.StateFile, layout.UnsyncedFile,
 		layout.OwnerFile, layout.DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore",
-		layout.WorkspaceDir + "/mine.txt", layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a",
+		layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a",
 		in + "plain-redo-1/a", in + "plain-redo-1~1/a", in + "amended-2/plan.json", in + "steps/x", layout.TornDir + "/x",
 		layout.MetaFile, layout.LockFile, layout.ClaimFile}
 	foreign := []string{"mine.txt", in + "mine.md", "log.md", in + "page.html", in + "plain/a", in + "amended-3/plan.json",
@@ -45,6 +45,7 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	files[".gitignore"] = layout.HiddenFromGit
 	d := w.dir(files)
 	require.NoError(t, os.Symlink(layout.CostLog, d.Path(layout.SpendFile)))
+	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.WorkspaceDir)))
 	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.ProvenanceFile)))
 	require.NoError(t, os.Symlink("elsewhere", d.Path(layout.EditsDir)))
 	require.NoError(t, syscall.Mkfifo(d.Path(layout.TracesFile), 0o600))
@@ -64,11 +65,11 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	}
 	c, err := ReadContents(d)
 	require.NoError(t, err)
-	require.ElementsMatch(t, append(entries(own), layout.SpendFile, layout.EventsFile), c.Own)
+	require.ElementsMatch(t, append(entries(own), layout.SpendFile, layout.WorkspaceDir, layout.EventsFile), c.Own)
 	others := []string{layout.ProvenanceFile, layout.EditsDir, layout.TracesFile}
 	require.ElementsMatch(t, append(entries(foreign), others...), c.Foreign)
 	require.Equal(t, []string{layout.MetaFile, layout.EventsFile, layout.LockFile, layout.ClaimFile}, c.Own[len(c.Own)-4:])
-	require.Equal(t, len(own)+2, c.Files, "with the journal and a link")
+	require.Equal(t, len(own)+3, c.Files, "with the journal and two links")
 	require.Equal(t, int64(5*(len(own)-1)+len(layout.HiddenFromGit)+len(strings.Join(w.lines, "\n"))+1), c.Bytes)
 	require.NoError(t, os.WriteFile(d.Path(".gitignore"), []byte("mine\n"), 0o600))
 	c, err = ReadContents(d)
@@ -123,10 +124,11 @@ func TestFilesOfUnreadableRuns(t *testing.T) {
 func TestArchivedRuns(t *testing.T) {
 	w := working(t)
 	d := w.projected(10)
-	for _, name := range []string{"mine.txt", layout.Orchestrator + "/mine.md", layout.WorkspaceDir + "/code.go",
-		layout.DeliveryPatch, layout.SnapshotManifest(1), layout.ResultFile} {
+	for _, name := range []string{"mine.txt", layout.Orchestrator + "/mine.md", layout.DeliveryPatch, layout.SnapshotManifest(1),
+		layout.ResultFile} {
 		write(t, d, name, "text of "+name)
 	}
+	require.NoError(t, d.LinkWorkspace("/the/workspace"))
 	before := contents(t, d)
 	to, err := d.Archive(t.Context())
 	require.NoError(t, err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,18 +21,39 @@ import (
 
 // TestKeptFilesHaveTheirOwnNames: a file of an operator is never replaced by another one.
 func TestKeptFilesHaveTheirOwnNames(t *testing.T) {
-	d := At(t.TempDir())
+	d, folder := At(t.TempDir()), t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(folder, "notes"), 0o700))
+	file := filepath.Join(folder, "notes", "a.txt")
 	for _, want := range []string{"notes/a.txt", "notes/a.txt~2", "notes/a.txt~3"} {
-		file := filepath.Join(d.Root, "in the way")
-		require.NoError(t, os.WriteFile(file, []byte(want), 0o600))
-		to, err := d.KeepFile(file, filepath.Join("notes", "a.txt"))
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o200))
+		to, err := d.KeepFile(folder, "notes/a.txt")
 		require.NoError(t, err)
-		require.Equal(t, "_orchestrator/kept/"+want, to)
-		require.NoFileExists(t, file)
+		require.Equal(t, layout.EditsDir+"/"+want, to)
 		text, err := d.ReadFile(to)
 		require.NoError(t, err)
 		require.Equal(t, want, string(text))
 	}
+	require.NoError(t, os.Remove(file))
+	require.NoError(t, os.Symlink("/etc/passwd", file))
+	to, err := d.KeepFile(folder, "notes/a.txt")
+	require.NoError(t, err)
+	text, err := d.ReadFile(to)
+	require.NoError(t, err)
+	require.Equal(t, "/etc/passwd", string(text))
+}
+
+// TestKeptFilesAreInTheFolder: a folder that was replaced by a link, or a pipe, leads nowhere and blocks nothing.
+func TestKeptFilesAreInTheFolder(t *testing.T) {
+	d, folder, outside := At(t.TempDir()), t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(outside, "key"), []byte("secret"), 0o600))
+	require.NoError(t, os.Symlink(outside, filepath.Join(folder, "link")))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(folder, "pipe"), 0o600))
+	for _, name := range []string{"link/key", "pipe", "../" + filepath.Base(outside) + "/key"} {
+		_, err := d.KeepFile(folder, name)
+		require.Error(t, err, name)
+	}
+	require.NoDirExists(t, d.Path(layout.EditsDir))
+	require.FileExists(t, filepath.Join(outside, "key"))
 }
 
 // TestPromotionsAreRecordedOnce, each as an event, and what an interrupted write left is kept.

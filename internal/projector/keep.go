@@ -3,21 +3,27 @@ package projector
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/regular"
 )
 
-// keptDir contains files of an operator that were in the way of the run's files.
-const keptDir = layout.Orchestrator + "/kept"
-
-// KeepFile moves a file that the run did not create out of the way, and returns its new name relative to the directory:
-// name in keptDir, with a number if that is taken. On return the move is on disk.
-func (d Dir) KeepFile(file, name string) (string, error) {
+// KeepFile copies a file of an operator that is in the way into the directory, and returns its new name relative to it:
+// its name below the folder in [layout.EditsDir], with a number if that is taken. Of a link, the target is kept as text.
+// On return the copy is on disk. No link leads out of the folder.
+func (d Dir) KeepFile(folder, name string) (string, error) {
+	content, err := contentOf(folder, name)
+	if err != nil {
+		return "", err
+	}
 	for n := 1; ; n++ {
-		to := path.Join(keptDir, filepath.ToSlash(name))
+		to := path.Join(layout.EditsDir, filepath.ToSlash(name))
 		if n > 1 {
 			to = fmt.Sprintf("%s~%d", to, n)
 		}
@@ -31,6 +37,69 @@ func (d Dir) KeepFile(file, name string) (string, error) {
 		if err := d.Inside().Mkdir(filepath.Dir(d.Path(to)), layout.DirPerm); err != nil {
 			return "", err
 		}
-		return to, d.Inside().Rename(file, d.Path(to))
+		if err := d.Inside().WriteFile(d.Path(to), content, layout.FilePerm); err != nil {
+			return "", err
+		}
+		return to, nil
 	}
+}
+
+func contentOf(folder, name string) (content []byte, err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		to, err := root.Readlink(name)
+		return []byte(to), err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, &regular.KindError{Name: name, Kind: regular.Kind(info.Mode())}
+	}
+	if perm := info.Mode().Perm(); perm&0o400 == 0 {
+		if err := root.Chmod(name, perm|0o400); err != nil {
+			return nil, err
+		}
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe that has replaced it does not block
+	if err != nil {
+		return nil, err
+	}
+	content, err = io.ReadAll(f)
+	return content, errors.Join(err, f.Close())
+}
+
+// UnlinkWorkspace removes the link to the workspace of the run, if there is one.
+func (d Dir) UnlinkWorkspace() error {
+	info, err := d.Lstat(layout.WorkspaceDir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode()&fs.ModeSymlink == 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return d.Inside().Remove(d.Path(layout.WorkspaceDir))
+}
+
+// LinkWorkspace lets the directory lead to the workspace of the run.
+func (d Dir) LinkWorkspace(to string) error {
+	link := d.Path(layout.WorkspaceDir)
+	if now, err := os.Readlink(link); err == nil && now == to {
+		return nil
+	}
+	if info, err := d.Lstat(layout.WorkspaceDir); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		if err := os.Remove(link); err != nil {
+			return err
+		}
+	}
+	err := os.Symlink(to, link)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("link the workspace: %s is not a link: move it away", link)
+	}
+	return err
 }

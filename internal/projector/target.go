@@ -88,24 +88,9 @@ func Usable(d rundir.Dir) error {
 // nothing.
 func MayTake(d rundir.Dir, runID string) error { return mayTake(d, runID) }
 
-// MayContinue is MayTake for a run that has written to the directory. A worker may have begun to recreate the checkout
-// before it noticed that the directory was lost.
-func MayContinue(d rundir.Dir, runID string) error {
-	besides := []string{layout.WorkspaceDir + "/"}
-	if ofCheckout(d) {
-		besides = append(besides, layout.Orchestrator+"/")
-	}
-	return mayTake(d, runID, besides...)
-}
-
-// ofCheckout reports whether _orchestrator contains only what a worker writes there with a checkout.
-func ofCheckout(d rundir.Dir) bool {
-	entries, err := d.ReadDir(layout.Orchestrator)
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
-		name := layout.Orchestrator + "/" + e.Name()
-		return name != layout.CheckoutFile && name != keptDir && !durable.IsTemp(e.Name())
-	})
-}
+// MayContinue is MayTake for a run that has written to the directory. A worker may have linked the workspace before it
+// noticed that the directory was lost.
+func MayContinue(d rundir.Dir, runID string) error { return mayTake(d, runID, layout.WorkspaceDir) }
 
 // mayTake is MayTake, and ignores files with the names in besides. Where another start claims the directory between its
 // reads, the claim decides.

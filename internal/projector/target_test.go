@@ -181,7 +181,8 @@ func TestConcurrentClaimWins(t *testing.T) {
 func TestOwnersOfTargets(t *testing.T) {
 	w, _ := looped(t)
 	claim := `{"version":1,"run_id":"r","pipeline":"p","created_at":"then"}`
-	empty := &writer{t: t}
+	empty, linked := &writer{t: t}, At(t.TempDir())
+	require.NoError(t, linked.LinkWorkspace("/workspaces/repo/r"))
 	const inTheWay, ofRun = "in the way: ", "it holds files of run r and has no run.json"
 	for name, row := range map[string]struct {
 		d                              rundir.Dir
@@ -191,16 +192,11 @@ func TestOwnersOfTargets(t *testing.T) {
 		"a lock": {d: empty.dir(map[string]string{layout.LockFile: ""}), vacant: inTheWay + layout.LockFile},
 		"its run": {d: w.dir(map[string]string{layout.ClaimFile: claim}), other: "belongs to run r (p, started then)",
 			vacant: "it is in the directory of run r"},
-		"its events": {d: w.dir(map[string]string{}), other: ofRun, vacant: inTheWay},
-		"an owner":   {d: empty.dir(map[string]string{layout.OwnerFile: `{"run_id":"r"}`}), other: ofRun, vacant: inTheWay},
-		"a workspace": {empty.dir(map[string]string{layout.WorkspaceDir + "/a": ""}), inTheWay + "workspace/",
-			inTheWay + "workspace/", "", inTheWay + "workspace/"},
-		"a checkout that a worker began": {empty.dir(map[string]string{layout.WorkspaceDir + "/a": "",
-			layout.CheckoutFile: "{}", layout.Orchestrator + "/kept/b": ""}), inTheWay + "_orchestrator/, workspace/",
-			inTheWay + "_orchestrator/, workspace/", "", inTheWay + "_orchestrator/, workspace/"},
-		"a file beside a checkout": {empty.dir(map[string]string{layout.CheckoutFile: "{}",
-			layout.Orchestrator + "/a.txt": ""}), inTheWay + "_orchestrator/", inTheWay + "_orchestrator/",
-			inTheWay + "_orchestrator/", inTheWay + "_orchestrator/"},
+		"its events":            {d: w.dir(map[string]string{}), other: ofRun, vacant: inTheWay},
+		"an owner":              {d: empty.dir(map[string]string{layout.OwnerFile: `{"run_id":"r"}`}), other: ofRun, vacant: inTheWay},
+		"a link to a workspace": {linked.Dir, inTheWay + "workspace", inTheWay + "workspace", "", inTheWay + "workspace"},
+		"a folder in its place": {empty.dir(map[string]string{layout.WorkspaceDir + "/a": ""}), inTheWay + "workspace/",
+			inTheWay + "workspace/", inTheWay + "workspace/", inTheWay + "workspace/"},
 		"other files": {empty.dir(map[string]string{"a.txt": "", "b.txt": ""}), inTheWay + "a.txt, b.txt",
 			inTheWay + "a.txt, b.txt", inTheWay + "a.txt, b.txt", inTheWay + "a.txt, b.txt"},
 	} {

@@ -37,6 +37,9 @@ func (r Run) Causes() []string {
 	} else if s.Reason != "" {
 		out = append(out, s.Reason)
 	}
+	if s.Reason == run.SetupFailed && s.Problem != nil {
+		out = append(out, run.OneLine(s.Problem.Message))
+	}
 	if f := s.Failure; f != nil {
 		out = append(out, f.Text(s.Wording))
 	}

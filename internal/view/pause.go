@@ -96,7 +96,7 @@ func pausedText(s run.State) string {
 		return fmt.Sprintf("%s %s.\nPress b to raise it, then r to resume.", means, s.BudgetWords())
 	case run.DiskFull:
 		return strings.TrimSuffix(means, ".") + ProblemText(s) + ".\nFree space there, then press r to resume."
-	case run.PassFailed, run.GateFailed, run.ConsecutiveFailures:
+	case run.PassFailed, run.GateFailed, run.SetupFailed, run.ConsecutiveFailures:
 		if s.Failure == nil && s.Problem != nil {
 			means = strings.TrimSuffix(means, ".") + ProblemText(s)
 		}

@@ -62,8 +62,12 @@ func (r Run) Identity() []Row {
 	}
 	t.row("Started", "%s", Minute(s.StartedAt))
 	if w := r.Now.Meta.Workspace; w != nil {
-		t.row("Workspace", "%s of %s%s", rundir.At(r.Directory).Path(layout.WorkspaceDir), w.Source,
-			prefixed(", branch ", w.Branch))
+		d := rundir.At(r.Directory)
+		place := d.Path(layout.WorkspaceDir)
+		if _, err := d.Lstat(layout.WorkspaceDir); err != nil && s.Delivery != nil && s.Delivery.Delivered {
+			place = "removed after the delivery"
+		}
+		t.row("Workspace", "%s of %s%s", place, w.Source, prefixed(", branch ", w.Branch))
 	}
 	t.optional("Result", Result(rundir.At(r.Directory), s))
 	for _, f := range s.GuardFacts() {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -105,6 +106,9 @@ func digests(dir string) (map[string]string, error) {
 			e.Name() == path.Base(layout.UnsyncedFile) || durable.IsTemp(e.Name()) {
 			return err
 		}
+		if e.Type() == fs.ModeSymlink && e.Name() == layout.WorkspaceDir {
+			return ofWorkspace(file, out)
+		}
 		name, err := filepath.Rel(dir, file)
 		if err != nil {
 			return err
@@ -114,6 +118,21 @@ func digests(dir string) (map[string]string, error) {
 		return err
 	})
 	return out, err
+}
+
+// ofWorkspace adds the files of the workspace to which a directory leads, without its repository.
+func ofWorkspace(link string, out map[string]string) error {
+	to, err := os.Readlink(link)
+	if err != nil {
+		return err
+	}
+	files, err := digests(to)
+	for name, digest := range files {
+		if !strings.HasPrefix(name, ".git/") {
+			out[layout.WorkspaceDir+"/"+name] = digest
+		}
+	}
+	return err
 }
 
 // sameTree wants two directories to hold the same files, byte for byte, and names those that differ.

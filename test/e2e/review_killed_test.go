@@ -25,7 +25,7 @@ func TestReviewKilled(t *testing.T) {
 	h.starter("server", "start")
 
 	// A lock keeps the answer from being committed.
-	lock := filepath.Join(tr.source, ".git", "worktrees", "workspace", "index.lock")
+	lock := filepath.Join(tr.source, ".git", "refs", "heads", metaOf(t, tr.dir).Workspace.Branch+".lock")
 	require.NoError(t, os.WriteFile(lock, nil, 0o600))
 	tr.untell("hold-implementer")
 	c, id := h.dial(), metaOf(t, tr.dir).RunID
@@ -56,7 +56,7 @@ func TestReviewKilled(t *testing.T) {
 	require.Equal(t, "planner implementer reviewer", tr.calls())
 	require.Equal(t, "line 1\nline 2", tr.git("show", "main:work.txt"))
 	require.Equal(t, "work.txt", tr.git("diff", "--name-only", "feature", "main"), "half.txt was never accepted")
-	require.Equal(t, "1", tr.git("rev-list", "--count", "feature..passbook/"+id))
+	require.Equal(t, "1", tr.git("rev-list", "--count", "feature.."+metaOf(t, tr.dir).Workspace.Branch))
 	require.Len(t, of[run.WorkspaceUpdated](events, run.KindWorkspaceUpdated), 1)
 	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
 		require.Equal(t, 1, p.Attempts, p.Role)
@@ -79,7 +79,7 @@ func TestRevertOfWorkspace(t *testing.T) {
 	until(t, "the run is paused", func() bool { return statusIs(tr.dir, run.Paused) })
 	work := filepath.Join(tr.dir, "workspace", "work.txt")
 	require.Equal(t, "line 1\nline 2\n", string(read(t, work)))
-	branch := "passbook/" + metaOf(t, tr.dir).RunID
+	branch := metaOf(t, tr.dir).Workspace.Branch
 	was := tr.git("rev-parse", branch)
 
 	h.starter("revert", tr.dir, "--to", "pass-2", "--pause")

@@ -43,8 +43,8 @@ func testApproved(t *testing.T, h *environment) {
 		"\nPassbook-Delivery: "+meta.RunID+" ")
 	require.Len(t, message, 2)
 	require.Equal(t, tr.task()+"\n\nPassbook-Run: "+meta.RunID, message[0])
-	require.Equal(t, tr.git("rev-parse", "passbook/"+meta.RunID), meta.Workspace.Commit)
-	require.Equal(t, "2", tr.git("rev-list", "--count", "main..passbook/"+meta.RunID),
+	require.Equal(t, tr.git("rev-parse", meta.Workspace.Branch), meta.Workspace.Commit)
+	require.Equal(t, "2", tr.git("rev-list", "--count", "main.."+meta.Workspace.Branch),
 		"a commit for each pass that changed something")
 	require.Len(t, of[run.WorkspaceUpdated](events, run.KindWorkspaceUpdated), 2)
 	done := of[run.DeliveryCompleted](events, run.KindDeliveryCompleted)

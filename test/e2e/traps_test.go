@@ -36,7 +36,7 @@ func (g *grounds) cutInTurn2(t *testing.T, name string) *site {
 	cmd, err := s.worker(t.Context(), programs, false)
 	require.NoError(t, err)
 	until(t, "half of turn 2 is done", func() bool {
-		files, err := digests(filepath.Join(s.root, "state", "scratch")) // a file may go meanwhile
+		files, err := digests(filepath.Join(s.root, "state", "workspaces")) // a file may go meanwhile
 		return err == nil && slices.ContainsFunc(slices.Collect(maps.Keys(files)),
 			func(name string) bool { return path.Base(name) == "two.txt" })
 	})
@@ -59,6 +59,9 @@ func testCleanRedo(t *testing.T, g *grounds) {
 		require.NoError(t, errors.Join(err, f.Close()))
 	}
 	require.NoError(t, s.finish(t.Context()))
+	kept := filepath.Join(s.dir, layout.EditsDir)
+	require.FileExists(t, filepath.Join(kept, "in", "two.txt"), "what the lost call left")
+	require.NoError(t, os.RemoveAll(kept)) // no undisturbed run has it
 	require.NoError(t, s.invariants(g.want))
 	after, err := os.Stat(name)
 	require.NoError(t, err)

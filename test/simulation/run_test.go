@@ -27,11 +27,9 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
-	trees "github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -247,7 +245,7 @@ func (w *world) stored(ctx context.Context, s *store.Store, text string, folder 
 	return pipeline.Expand(def), source, err
 }
 
-// workspace stores the source of the working tree, and checks it out into the directory.
+// workspace stores the source of the working tree.
 func (w *world) workspace(ctx context.Context, s *store.Store, p *pipeline.Plan) (run.Workspace, error) {
 	out := run.Workspace{Kind: "dir", Source: filepath.Join(w.root, "src")}
 	w.leave(behaviour{files: tree}, out.Source)
@@ -256,12 +254,7 @@ func (w *world) workspace(ctx context.Context, s *store.Store, p *pipeline.Plan)
 		return out, err
 	}
 	out.Tree = workspace.Blob(saved)
-	checkout := w.dir.Path(layout.WorkspaceDir)
-	if err := w.dir.Inside().Mkdir(checkout, 0o755); err != nil {
-		return out, err
-	}
-	_, err = trees.Checkout(ctx, s, saved.Digest, checkout, workspace.Rules(*p.Workspace))
-	return out, err
+	return out, nil
 }
 
 func (w *world) target(claim run.Claim, start run.RunStart) workflows.Input {

@@ -254,3 +254,22 @@ func TestFilesRemovedDuringScan(t *testing.T) {
 		})
 	}
 }
+
+// TestCheckoutReadsOnlyWhatChanged uses a cache that takes other content for that of the tree: it stays where the file
+// is as the cache records.
+func TestCheckoutReadsOnlyWhatChanged(t *testing.T) {
+	s, from, dir := must(store.Open(t.Context(), "file://"+t.TempDir()))(t), t.TempDir(), t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		write(t, filepath.Join(from, name), "text")
+		write(t, filepath.Join(dir, name), "else")
+	}
+	saved := must(Save(t.Context(), s, from, Rules{}, nil))(t)
+	cache := Known(s, saved.Tree)
+	for _, name := range []string{"a", "b"} {
+		cache.files[name] = known{stampOf(must(os.Lstat(filepath.Join(dir, name)))(t)), saved.Tree.Entries[0].Digest}
+	}
+	require.NoError(t, os.Chtimes(filepath.Join(dir, "b"), time.Now(), time.Now().Add(time.Second)))
+	must(CheckoutOver(t.Context(), s, saved.Digest, dir, Rules{}, Over{Cache: cache}))(t)
+	require.Equal(t, "else", string(must(os.ReadFile(filepath.Join(dir, "a")))(t)), "it is not read")
+	require.Equal(t, "text", string(must(os.ReadFile(filepath.Join(dir, "b")))(t)))
+}

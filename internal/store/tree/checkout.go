@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,29 +26,49 @@ import (
 // After an error the folder contains part of the tree, and the same call completes it. Files are not synced: a
 // checkout can be repeated.
 //
-// The cache is for the next save of this folder.
+// The cache is for the next save or checkout of this folder.
 func Checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules) (*Cache, error) {
-	return CheckoutOver(ctx, s, d, dir, rules, nil)
+	return CheckoutOver(ctx, s, d, dir, rules, Over{})
 }
 
-// CheckoutOver is [Checkout] with a callback before a file is removed: spare may move it away, and reports whether
-// it did.
+// Over is what is known of a folder before a checkout.
+type Over struct {
+	Cache *Cache // of its last save or checkout; nil: every file is read
+	Ours  []Tree // what the program has left there
+	// Keep copies a file or link with content that is in none of Ours, before it is replaced or removed,
+	// one after another; nil: nothing is kept
+	Keep func(path string) error
+}
+
+// CheckoutOver is [Checkout] for a folder of which something is known: it reads and writes only what differs.
 func CheckoutOver(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules,
-	spare func(path string) (moved bool, err error)) (*Cache, error) {
-	cache, err := checkout(ctx, s, d, dir, rules, spare)
+	over Over) (*Cache, error) {
+	t, err := Load(ctx, s, d)
 	if err != nil {
 		return nil, fmt.Errorf("lay down tree %s at %s: %w", d, dir, err)
+	}
+	return CheckoutTree(ctx, s, t, dir, rules, over)
+}
+
+// CheckoutTree is [CheckoutOver] for a tree in memory.
+func CheckoutTree(ctx context.Context, s *store.Store, t Tree, dir string, rules Rules, over Over) (*Cache, error) {
+	cache, err := checkout(ctx, s, t, dir, rules, over)
+	if err != nil {
+		return nil, fmt.Errorf("lay down tree %s at %s: %w", t.Digest(), dir, err)
 	}
 	return cache, nil
 }
 
-func checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules,
-	spare func(string) (bool, error)) (*Cache, error) {
-	sieve, err := rules.compile()
-	if err != nil {
-		return nil, err
+func checkout(ctx context.Context, s *store.Store, t Tree, dir string, rules Rules, over Over) (*Cache, error) {
+	for _, e := range t.Entries {
+		rules.Tracked = append(rules.Tracked, e.Path)
 	}
-	t, err := Load(ctx, s, d)
+	for _, was := range over.Ours {
+		for _, e := range was.Entries {
+			rules.Tracked = append(rules.Tracked, e.Path)
+		}
+	}
+	sieve, err := rules.compile()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +80,13 @@ func checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, r
 		return nil, err
 	}
 	defer func() { _ = root.Close() }()
-	l := &layer{store: s, root: root, sieve: sieve, tree: t, want: t.find(), spare: spare}
+	l := &layer{
+		store: s, root: root, sieve: sieve, tree: t, want: t.find(), over: over, prev: over.Cache.of(s), look: time.Now(),
+		seen: map[string]fs.FileInfo{},
+	}
+	for _, was := range over.Ours {
+		l.ours = append(l.ours, was.find())
+	}
 	if err := l.lay(ctx); err != nil {
 		return nil, err
 	}
@@ -70,12 +98,18 @@ const tempPrefix = ".passbook-"
 
 // layer is one checkout in progress.
 type layer struct {
-	store *store.Store
-	root  *os.Root
-	sieve sieve
-	tree  Tree
-	want  map[string]Entry
-	spare func(path string) (moved bool, err error) // nil: nothing is spared
+	store   *store.Store
+	root    *os.Root
+	sieve   sieve
+	tree    Tree
+	want    map[string]Entry
+	over    Over
+	ours    []map[string]Entry
+	prev    *Cache
+	look    time.Time              // before any file was read
+	seen    map[string]fs.FileInfo // what is in the place of an entry, of its type
+	keeping sync.Mutex
+	wrote   sync.Map // paths of entries that were written
 }
 
 // lay removes what is in the way, then creates folders, files, and last the folders' permissions, which may forbid
@@ -140,7 +174,10 @@ func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo) (st
 	}
 	switch {
 	case wanted && e.kind() == info.Mode().Type():
+		l.seen[path] = info
 		return true, nil
+	case stays && wanted && (l.over.Keep != nil || len(l.over.Ours) > 0): // what the program has left there can be made again
+		return false, l.root.RemoveAll(path)
 	case stays && wanted:
 		return false, fmt.Errorf(
 			"%s: a %s of the tree belongs there, but there is a folder with ignored files in it: move them away", path,
@@ -149,12 +186,48 @@ func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo) (st
 	case stays:
 		return true, nil
 	}
-	if l.spare != nil && !info.IsDir() && !strings.HasPrefix(info.Name(), tempPrefix) {
-		if moved, err := l.spare(path); moved || err != nil {
+	if !strings.HasPrefix(info.Name(), tempPrefix) {
+		if err := l.keep(path, info); err != nil {
 			return false, err
 		}
 	}
 	return false, l.root.Remove(path)
+}
+
+// keep copies a file that the program has not left there. Pipes, sockets and devices have no content.
+func (l *layer) keep(path string, info fs.FileInfo) (err error) {
+	if kind := info.Mode().Type(); l.over.Keep == nil || kind&^fs.ModeSymlink != 0 {
+		return nil
+	}
+	now := Entry{Digest: l.digest(path, info)}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if now.Link, err = l.root.Readlink(path); err != nil {
+			return err
+		}
+	}
+	for _, was := range l.ours {
+		if e, ok := was[path]; ok && e.kind() == info.Mode().Type() && e.Digest == now.Digest && e.Link == now.Link {
+			return nil
+		}
+	}
+	l.keeping.Lock()
+	defer l.keeping.Unlock()
+	return l.over.Keep(path)
+}
+
+// digest returns the digest of a file; empty: it cannot be read, or is no file.
+func (l *layer) digest(path string, info fs.FileInfo) store.Digest {
+	if !info.Mode().IsRegular() {
+		return ""
+	}
+	if d, ok := l.prev.unchanged(path, stampOf(info)); ok {
+		return d
+	}
+	d, _, err := store.DigestFrom(func() (io.ReadCloser, error) { return openFile(l.root, path, info) })
+	if err != nil {
+		return ""
+	}
+	return d
 }
 
 // clearFolder first makes a folder writable. The tree's permissions are set at the end.
@@ -202,49 +275,45 @@ func named(e Entry, err error) error {
 }
 
 func (l *layer) symlink(e Entry) error {
+	info := l.seen[e.Path]
+	if info == nil {
+		return l.root.Symlink(e.Link, e.Path)
+	}
 	target, err := l.root.Readlink(e.Path)
-	if err == nil && target == e.Link {
-		return nil
+	if err != nil || target == e.Link {
+		return err
 	}
-	if err == nil {
-		err = l.root.Remove(e.Path)
+	if err := l.keep(e.Path, info); err != nil {
+		return err
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := l.root.Remove(e.Path); err != nil {
 		return err
 	}
 	return l.root.Symlink(e.Link, e.Path)
 }
 
 func (l *layer) file(ctx context.Context, e Entry) error {
-	info, same, err := l.holds(e)
-	if err != nil {
-		return err
+	info := l.seen[e.Path]
+	if info == nil {
+		return l.write(ctx, e)
 	}
-	if !same {
+	if info.Size() != e.Size || l.digest(e.Path, info) != e.Digest {
+		if err := l.keep(e.Path, info); err != nil {
+			return err
+		}
 		return l.write(ctx, e)
 	}
 	if info.Mode().Perm() == e.Perm {
 		return nil
 	}
+	l.wrote.Store(e.Path, true)
 	return l.root.Chmod(e.Path, e.Perm)
-}
-
-// holds reports whether the file exists with the entry's content.
-func (l *layer) holds(e Entry) (info fs.FileInfo, same bool, err error) {
-	info, err = l.root.Lstat(e.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
-	}
-	if err != nil || info.Size() != e.Size {
-		return info, false, err
-	}
-	d, _, err := store.DigestFrom(func() (io.ReadCloser, error) { return openFile(l.root, e.Path, info) })
-	return info, err == nil && d == e.Digest, nil // an unreadable file is replaced
 }
 
 // write writes the content to a temporary file first. Its name is short, since the file's name may have the
 // maximum length.
 func (l *layer) write(ctx context.Context, e Entry) error {
+	l.wrote.Store(e.Path, true)
 	temp := join(parent(e.Path), tempPrefix+strings.ToLower(rand.Text()[:10]))
 	f, err := l.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -274,17 +343,39 @@ func checkSize(f *os.File, want int64) error {
 	return err
 }
 
-// cache returns the cache for the next save.
+// known returns a cache with the blobs that the store has.
+func (l *layer) known() *Cache {
+	if len(l.prev.blobs) == 0 {
+		return Known(l.store, l.tree)
+	}
+	c := newCache(l.store) // what it knew has the nodes of most folders
+	maps.Copy(c.blobs, l.prev.blobs)
+	for _, e := range l.tree.Entries {
+		if e.IsFile() {
+			c.blobs[e.Digest] = true
+		}
+	}
+	return c
+}
+
+// cache returns the cache for the next save or checkout.
 func (l *layer) cache() (*Cache, error) {
-	c := Known(l.store, l.tree)
+	c := l.known()
 	for _, e := range l.tree.Entries {
 		if !e.IsFile() {
 			continue
 		}
-		look := time.Now()
-		info, err := l.root.Lstat(e.Path)
-		if err != nil {
-			return nil, err
+		look, info := l.look, l.seen[e.Path]
+		if _, wrote := l.wrote.Load(e.Path); wrote {
+			var err error
+			look = time.Now()
+			if info, err = l.root.Lstat(e.Path); err != nil {
+				return nil, err
+			}
+		}
+		if k, ok := l.prev.files[e.Path]; ok && k.digest == e.Digest && k.stamp.equal(stampOf(info)) {
+			c.files[e.Path] = k
+			continue
 		}
 		c.remember(e.Path, stampOf(info), e.Digest, look)
 	}

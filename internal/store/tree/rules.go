@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Rules define what does not belong to a tree, in addition to .git. The zero value excludes what looks like a
@@ -16,7 +14,8 @@ type Rules struct {
 	Ignore []string // .gitignore patterns relative to the root; the last match counts
 	// also excluded, unless Ignore includes them; folders end with a slash
 	Paths          []string
-	Tracked        []string // files that are not secrets despite their names
+	Git            *Ignores // also excluded, unless Ignore includes it or it is tracked
+	Tracked        []string // files that are neither secrets nor ignored by git, whatever their names
 	IncludeSecrets bool     // include what looks like a secret
 	SkipOutside    bool     // skip and report symlinks that point outside instead of failing
 	Limits         Limits   // of what is saved
@@ -51,22 +50,25 @@ var secrets = []string{
 type sieve struct {
 	rules           Rules
 	ignore, secrets []pattern
+	git             gitPatterns
 	paths           map[string]bool
 	tracked         map[string]bool
-	folders         map[string]bool // with tracked files; true if they look like secrets
-	opened          bool            // one of them is true
+	folders         map[string]led // with tracked files
+	opened          led            // what is true of any of them
 }
+
+// led is a folder that is read only for its tracked files.
+type led struct{ secret, ignored bool }
 
 func (r Rules) compile() (sieve, error) {
 	ignore, err := parsePatterns(r.Ignore)
 	if err != nil {
 		return sieve{}, err
 	}
-	s := sieve{rules: r, ignore: ignore, paths: setOf(r.Paths)}
-	if r.IncludeSecrets {
-		return s, nil
+	s := sieve{rules: r, ignore: ignore, git: r.Git.compile(), paths: setOf(r.Paths)}
+	if !r.IncludeSecrets {
+		s.secrets, err = parsePatterns(secrets)
 	}
-	s.secrets, err = parsePatterns(secrets)
 	s.track(r.Tracked)
 	return s, err
 }
@@ -81,14 +83,15 @@ func setOf(paths []string) map[string]bool {
 
 // track records the tracked files and their parent folders, which must be read.
 func (s *sieve) track(files []string) {
-	s.tracked, s.folders = setOf(files), map[string]bool{}
+	s.tracked, s.folders = setOf(files), map[string]led{}
 	for _, file := range files {
 		for dir := parent(file); dir != "."; dir = parent(dir) {
 			if _, seen := s.folders[dir]; seen {
 				break
 			}
-			s.folders[dir] = matches(s.secrets, dir, true)
-			s.opened = s.opened || s.folders[dir]
+			f := led{secret: matches(s.secrets, dir, true), ignored: s.git.ignores(dir, true)}
+			s.folders[dir] = f
+			s.opened = led{secret: s.opened.secret || f.secret, ignored: s.opened.ignored || f.ignored}
 		}
 	}
 }
@@ -98,7 +101,16 @@ func (s sieve) ignored(path string, folder bool) bool {
 	if last, ok := lastFit(s.ignore, path, folder); ok {
 		return !last.include
 	}
-	return s.listed(path, folder) || below(path, s.listedFolder)
+	return s.listed(path, folder) || below(path, s.listedFolder) || s.ignoredByGit(path, folder)
+}
+
+// ignoredByGit reports whether git ignores a path, or a folder above it that is read only for its tracked files.
+func (s sieve) ignoredByGit(path string, folder bool) bool {
+	if _, leads := s.folders[path]; s.rules.Git == nil || s.tracked[path] || folder && leads {
+		return false
+	}
+	return s.git.ignores(path, folder) ||
+		s.opened.ignored && below(path, func(dir string) bool { return s.folders[dir].ignored })
 }
 
 func (s sieve) listed(path string, folder bool) bool {
@@ -123,7 +135,8 @@ func (s sieve) secret(path string, folder bool) bool {
 	if _, leads := s.folders[path]; s.tracked[path] || folder && leads {
 		return false
 	}
-	return matches(s.secrets, path, folder) || s.opened && below(path, func(dir string) bool { return s.folders[dir] })
+	return matches(s.secrets, path, folder) ||
+		s.opened.secret && below(path, func(dir string) bool { return s.folders[dir].secret })
 }
 
 // below reports whether is holds for a parent folder of a path.
@@ -163,6 +176,7 @@ func (s sieve) out(root *os.Root, path string, info fs.FileInfo) (Reason, error)
 // pattern is one line of a .gitignore.
 type pattern struct {
 	glob     string
+	plain    int  // length of what precedes the first wildcard
 	include  bool // starts with !
 	folders  bool // ends with /
 	anchored bool // contains another /
@@ -192,31 +206,29 @@ func parsePattern(text string) (pattern, error) {
 	glob, p.include = strings.CutPrefix(glob, "!")
 	glob, p.folders = strings.CutSuffix(glob, "/")
 	p.anchored = strings.Contains(glob, "/")
-	glob = strings.TrimPrefix(glob, "/")
-	if inside, ok := strings.CutSuffix(glob, "/**"); ok {
-		glob = inside + "/**/*" // the folder's content, not the folder
-	}
-	p.glob = classes.Replace(braces.Replace(glob))
-	if !doublestar.ValidatePattern(p.glob) || strings.Contains(p.glob, ":]") {
+	p.glob = strings.TrimPrefix(glob, "/")
+	if broken(p.glob) {
 		return pattern{}, fmt.Errorf("invalid ignore pattern %q: use the syntax of .gitignore", text)
+	}
+	if p.plain = strings.IndexAny(p.glob, `*?[\`); p.plain < 0 {
+		p.plain = len(p.glob)
 	}
 	return p, nil
 }
 
-// doublestar supports {a,b}, unlike git, and not [[:alpha:]], unlike git.
-var (
-	braces  = strings.NewReplacer("{", `\{`, "}", `\}`, `\{`, `\{`, `\}`, `\}`, `\\`, `\\`)
-	classes = strings.NewReplacer("[:alnum:]", "0-9A-Za-z", "[:alpha:]", "A-Za-z", "[:blank:]", " \t", "[:digit:]",
-		"0-9", "[:lower:]", "a-z",
-		"[:space:]", "\t-\r ", "[:upper:]", "A-Z", "[:xdigit:]", "0-9A-Fa-f")
-)
-
 // trimSpaces removes trailing spaces, except after a backslash.
 func trimSpaces(s string) string {
-	for strings.HasSuffix(s, " ") && !strings.HasSuffix(s, `\ `) {
-		s = s[:len(s)-1]
+	end := 0
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case ' ':
+			continue
+		case '\\':
+			i++
+		}
+		end = i + 1
 	}
-	return s
+	return s[:min(end, len(s))]
 }
 
 // matches reports whether the last matching pattern excludes the path.
@@ -241,7 +253,9 @@ func (p pattern) fits(path string, folder bool) bool {
 	if !p.anchored {
 		path = base(path)
 	}
-	return doublestar.MatchUnvalidated(p.glob, path)
+	// git compares what precedes the first wildcard, and takes the rest for a pattern: y**/a begins with **
+	rest, ok := strings.CutPrefix(path, p.glob[:p.plain])
+	return ok && wildmatch(p.glob[p.plain:], rest, p.anchored) == fits
 }
 
 // base returns the last element of a path.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -86,39 +87,46 @@ func TestSaveKeepsWhatTheTreeHas(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestIgnoredByGit: files that git ignores at the commit of the run are omitted, and tracked files are not secrets.
+// TestIgnoredByGit: the accepted tree decides what git ignores, whatever the folder contains now, and then the operator's
+// files of rules. What the tree has is neither ignored nor a secret.
 func TestIgnoredByGit(t *testing.T) {
-	dir := t.TempDir()
-	git := func(args ...string) string {
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e"}, args...)...)
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
-		return string(out[:len(out)-min(1, len(out))])
+	source, dir, s := t.TempDir(), t.TempDir(), open(t)
+	git(t, source, "init", "-q")
+	git(t, source, "commit", "-qm", "first", "--allow-empty")
+	write(t, source, map[string]string{".git/info/exclude": "*.mine\n"})
+	write(t, dir, map[string]string{".gitignore": "build/\n*.log\n", "tracked.pem": "key", "kept.log": "log"})
+	accepted, err := tree.Save(t.Context(), s, dir, tree.Rules{IncludeSecrets: true}, nil)
+	require.NoError(t, err)
+	of := run.Workspace{Kind: run.WorkspaceGit, Source: source, Tree: workspace.Blob(accepted)}
+	write(t, dir, map[string]string{".gitignore": "*.txt\n", "new.txt": "n", "new.pem": "key", "new.log": "l",
+		"build/out": "x", "a.mine": "m"})
+	saves := func(of run.Workspace) []string {
+		saved, err := workspace.Save(t.Context(), s, dir, of, tree.Rules{}, nil)
+		require.NoError(t, err)
+		return paths(saved)
 	}
-	git("init", "-q")
-	write(t, dir, map[string]string{".gitignore": "build/\n", "tracked.pem": "key", "build/out": "x", "new.pem": "key"})
-	git("add", ".gitignore", "tracked.pem")
-	git("commit", "-qm", "first")
-	base := git("rev-parse", "HEAD")
-	of := run.Workspace{Kind: run.WorkspaceGit, Source: dir, Base: base}
-	rules, err := workspace.WithGit(t.Context(), tree.Rules{Ignore: []string{"*.o"}}, of, dir)
+	require.Equal(t, []string{".gitignore", "kept.log", "new.txt", "tracked.pem"}, saves(of))
+
+	rules, err := workspace.WithGit(t.Context(), s, tree.Rules{Ignore: []string{"*.o"}}, of)
 	require.NoError(t, err)
 	require.Equal(t, []string{"*.o"}, rules.Ignore)
-	require.Contains(t, rules.Paths, "build/")
-	require.Contains(t, rules.Tracked, "tracked.pem")
-	require.NotContains(t, rules.Tracked, "new.pem")
-	saved, err := workspace.Save(t.Context(), open(t), dir, of, tree.Rules{}, nil)
-	require.NoError(t, err)
-	require.Equal(t, []string{".gitignore", "tracked.pem"}, paths(saved))
+	require.Equal(t, []string{".gitignore", "kept.log", "tracked.pem"}, rules.Tracked)
+	of.Source = filepath.Join(source, "none")
+	require.Equal(t, []string{".gitignore", "a.mine", "kept.log", "new.txt", "tracked.pem"}, saves(of),
+		"the repository is gone")
+	of.Kind = run.WorkspaceDir
+	require.Equal(t, []string{".gitignore", "a.mine", "build", "build/out", "kept.log", "new.log", "new.txt",
+		"tracked.pem"}, saves(of))
+	_, err = workspace.WithGit(t.Context(), s, tree.Rules{}, run.Workspace{Tree: run.Blob{Digest: "gone"}})
+	require.Error(t, err)
+}
 
-	of.Source = filepath.Join(dir, "none")
-	same, err := workspace.WithGit(t.Context(), tree.Rules{}, of, dir)
-	require.NoError(t, err)
-	require.Zero(t, same, "the repository is gone")
-	of.Kind = ""
-	same, err = workspace.WithGit(t.Context(), tree.Rules{}, of, dir)
-	require.NoError(t, err)
-	require.Zero(t, same)
+func git(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=n", "-c", "user.email=e"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return strings.TrimSpace(string(out))
 }
 
 // TestOmissionsAreListed: secrets precede ignored files, folders have a slash, and the rest is counted.

@@ -1,4 +1,5 @@
-// Package workspace saves working trees: which files belong to a tree, and what was left out of it.
+// Package workspace keeps the folders in which calls work: what belongs to their trees, what is left out, and what
+// Passbook has left in them.
 package workspace
 
 import (
@@ -10,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/repo"
+	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/pipeline"
@@ -42,37 +43,54 @@ func FirstRules(plan *pipeline.Plan) tree.Rules {
 	return rules
 }
 
-// WithGit adds what git knows of the files in dir. Ignored files are left out, such as build output. A file that is
-// tracked at the commit of the workspace, or in the index of dir, is not ignored. A file that is tracked where the run
-// started is not a secret. On a host without the repository nothing is added.
-func WithGit(ctx context.Context, rules tree.Rules, of run.Workspace, dir string) (tree.Rules, error) {
+// WithGit adds what git knows of the files of a workspace at its accepted tree: what is ignored is decided by the files
+// of that tree, whatever an agent has written, and by the files of the operator. A file of the tree is neither ignored
+// nor a secret. On a host without the repository only the rules of the tree count.
+func WithGit(ctx context.Context, s *store.Store, rules tree.Rules, of run.Workspace) (tree.Rules, error) {
+	return new(Folders).WithGit(ctx, s, rules, of)
+}
+
+// WithGit is the function of this name, and remembers the newest trees.
+func (f *Folders) WithGit(ctx context.Context, s *store.Store, rules tree.Rules, of run.Workspace) (tree.Rules, error) {
+	if of.Tree.Digest == "" {
+		return rules, nil
+	}
+	known, err := f.load(ctx, s, of.Tree.Digest)
+	if err != nil {
+		return rules, err
+	}
+	for _, e := range known.Entries {
+		if e.Mode != tree.ModeFolder {
+			rules.Tracked = append(rules.Tracked, e.Path)
+		}
+	}
 	if of.Kind != run.WorkspaceGit {
 		return rules, nil
 	}
-	source, err := repo.Open(ctx, of.Source)
-	if errors.Is(err, fs.ErrNotExist) {
-		return rules, nil
-	}
+	others, err := excludes(ctx, of.Source)
 	if err != nil {
 		return rules, err
 	}
-	if rules.Paths, err = source.Ignored(ctx, dir, commitOf(of)); err != nil {
-		return rules, err
-	}
-	origin, err := source.Origin(ctx, of.Base)
-	if err != nil {
-		return rules, err
-	}
-	rules.Tracked, err = source.Tracked(ctx, origin)
+	rules.Git, err = tree.ReadIgnores(ctx, s, known, others...)
 	return rules, err
 }
 
-// commitOf is the commit that a workspace is at.
-func commitOf(of run.Workspace) string {
-	if of.Commit != "" {
-		return of.Commit
+// excludes returns the ignore rules of the operator for a repository, the least important file first.
+func excludes(ctx context.Context, source string) ([]string, error) {
+	r, err := git.Open(ctx, source)
+	if missing(err) {
+		return nil, nil
 	}
-	return of.Base
+	if err != nil {
+		return nil, err
+	}
+	return r.Excludes(ctx)
+}
+
+// missing reports whether there is no repository at its place, or none that a run can use.
+func missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, git.ErrNotRepository) || errors.Is(err, git.ErrBare) ||
+		errors.Is(err, git.ErrUnborn)
 }
 
 // Current returns the workspace at its present tree and commit.
@@ -88,20 +106,9 @@ func Current(t contract.Tree) run.Workspace {
 // Save stores the files below dir. A file that the tree of the workspace contains is not a secret.
 func Save(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules,
 	cache *tree.Cache) (tree.Saved, error) {
-	rules, err := WithGit(ctx, rules, of, dir)
+	rules, err := WithGit(ctx, s, rules, of)
 	if err != nil {
 		return tree.Saved{}, err
-	}
-	if of.Tree.Digest != "" {
-		known, err := tree.Load(ctx, s, store.Digest(of.Tree.Digest))
-		if err != nil {
-			return tree.Saved{}, err
-		}
-		for _, e := range known.Entries {
-			if e.Mode != tree.ModeFolder {
-				rules.Tracked = append(rules.Tracked, e.Path)
-			}
-		}
 	}
 	return tree.Save(ctx, s, dir, rules, cache)
 }

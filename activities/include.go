@@ -1,0 +1,128 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/run"
+)
+
+// maxIncluded is the maximum size of a file that is searched for secrets.
+const maxIncluded = 1 << 20
+
+// includeFiles copies the ignored files that calls need from the source, as its .worktreeinclude lists them. They are
+// never part of the tree: names that it has are passed over. Values in them are redacted.
+func (a *Activities) includeFiles(ctx context.Context, st *runningCall, dir string, tracked []string) error {
+	of := st.folder.of.Workspace
+	if of.Kind != run.WorkspaceGit {
+		return nil
+	}
+	source, err := git.Open(ctx, of.Source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := source.Included(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if slices.ContainsFunc(tracked, func(p string) bool { return p == name || strings.HasPrefix(name, p+"/") }) {
+			continue
+		}
+		if err := copyIncluded(source.Root(), dir, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learnIncluded learns the secrets in these files, before anything that a call printed is stored.
+func (a *Activities) learnIncluded(ctx context.Context, of run.Workspace) error {
+	if of.Kind != run.WorkspaceGit {
+		return nil
+	}
+	source, err := git.Open(ctx, of.Source)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names, err := source.Included(ctx)
+	var values []string
+	for _, name := range names {
+		if raw, err := regular.ReadFile(filepath.Join(source.Root(), name), maxIncluded); err == nil {
+			values = append(values, secretsIn(string(raw))...)
+		}
+	}
+	if len(values) > 0 {
+		a.cfg.LearnSecrets(values)
+	}
+	return err
+}
+
+// copyIncluded copies a regular file with its permissions.
+func copyIncluded(from, to, name string) error {
+	raw, err := regular.ReadFile(filepath.Join(from, name), 1<<30)
+	if wrong := (*regular.KindError)(nil); errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
+		return nil //nolint:nilerr // a link or a pipe is not copied
+	}
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(filepath.Join(from, name))
+	if err != nil {
+		return err
+	}
+	return writeBelow(to, name, raw, info.Mode().Perm())
+}
+
+// writeBelow writes a file below a folder in which agents have worked. What is in its way is removed, and no link leads
+// elsewhere.
+func writeBelow(dir, name string, data []byte, perm fs.FileMode) (err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for i, c := range name {
+		if info, err := root.Lstat(name[:i]); c == '/' && err == nil && !info.IsDir() {
+			if err := root.Remove(name[:i]); err != nil {
+				return err
+			}
+		}
+	}
+	if err := errors.Join(root.MkdirAll(filepath.Dir(name), 0o755), root.RemoveAll(name)); err != nil {
+		return err
+	}
+	return root.WriteFile(name, data, perm)
+}
+
+// secretsIn returns assignments of values that may be secrets: of at least 8 characters, neither words nor numbers.
+func secretsIn(text string) (assigned []string) {
+	for line := range strings.Lines(text) {
+		i := strings.IndexAny(line, "=:")
+		if i < 0 || strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		name, value := strings.TrimSpace(line[:i]), strings.Trim(strings.TrimSpace(line[i+1:]), `"',`)
+		word := strings.IndexFunc(value, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
+		_, err := strconv.ParseFloat(value, 64)
+		if len(value) >= 8 && !word && err != nil {
+			assigned = append(assigned, strings.Trim(name, `"' `)+"_SECRET="+value)
+		}
+	}
+	return assigned
+}

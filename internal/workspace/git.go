@@ -1,0 +1,38 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/run"
+)
+
+// RemakeGit makes the repository of a workspace anew: nothing that an agent wrote there runs, and git commands there
+// are harmless. Its objects are those of the mirror of the source, whose folder it returns; empty: it has none, or this
+// host lacks the source.
+func RemakeGit(ctx context.Context, state string, of run.Workspace, dir string) (objects string, err error) {
+	if of.Kind != run.WorkspaceGit {
+		return "", nil
+	}
+	source, err := git.Open(ctx, of.Source)
+	if missing(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	m, err := git.OpenMirror(ctx, state, source)
+	if err != nil {
+		return "", err
+	}
+	at, err := m.Fetch(ctx, cmp.Or(of.Commit, of.Base))
+	if err != nil {
+		return "", err
+	}
+	exclude, err := source.Exclude()
+	if err != nil {
+		return "", err
+	}
+	return m.Objects(), m.Remake(ctx, dir, git.Head{Commit: at, Branch: of.Branch, Exclude: exclude})
+}
