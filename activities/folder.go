@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/regular"
@@ -60,7 +62,10 @@ func (a *Activities) enterFolder(ctx context.Context, st *runningCall, in contra
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
-	doubtful, err := w.Hold(workspace.Holder{Call: in.Call, Supervisor: by})
+	if err := endHolder(ctx, w, in.Call); err != nil {
+		return err
+	}
+	doubtful, err := w.Hold(workspace.Holder{Call: in.Call, Dir: st.dir, Supervisor: by})
 	if err != nil {
 		return err
 	}
@@ -82,6 +87,23 @@ func (a *Activities) enterFolder(ctx context.Context, st *runningCall, in contra
 		return fmt.Errorf("prepare the workspace: %w", err)
 	}
 	return a.setUpFolder(ctx, st, in, w, rules, t)
+}
+
+// endHolder ends another call that still works in a folder: its run has gone back, and nothing waits for its answer.
+func endHolder(ctx context.Context, w *workspace.Folder, call string) error {
+	h := w.Holder()
+	if h == nil || h.Call == call || !h.Supervisor.Alive() {
+		return nil
+	}
+	if err := agent.Join(h.Dir, h.Supervisor).Kill("its run has gone back, and another call needs the workspace"); err != nil {
+		return fmt.Errorf("end call %s, which works in %s: %w", h.Call, w.Dir, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := h.Supervisor.AwaitEnd(ctx); err != nil {
+		return fmt.Errorf("end call %s, which works in %s: %w", h.Call, w.Dir, err)
+	}
+	return nil
 }
 
 // fillFolder restores the tree that a call begins with.
@@ -157,6 +179,9 @@ func (a *Activities) leaveFolder(ctx context.Context, st *runningCall) (saved tr
 		return saved, "", err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
+	if !w.HeldBy(st.l.Call) {
+		return saved, "another call works in the workspace", nil
+	}
 	rules, err := a.treeRules(ctx, st)
 	if err != nil {
 		return saved, "", err

@@ -116,7 +116,14 @@ func (a *Activities) lockFolder(ctx context.Context, t contract.Target, of contr
 	if err := a.open(t.Dir).LinkWorkspace(path); err != nil {
 		return nil, err
 	}
-	return a.folders.Lock(ctx, path)
+	w, err := a.folders.Lock(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	if err := endHolder(ctx, w, ""); err != nil {
+		return nil, errors.Join(err, w.Unlock())
+	}
+	return w, nil
 }
 
 // restoreFolder makes a folder hold a tree, and returns what of others was kept in the run directory. A folder in which a

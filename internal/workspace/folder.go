@@ -151,6 +151,7 @@ type record struct {
 // Holder is a call that works in a folder.
 type Holder struct {
 	Call       string           `json:"call"`
+	Dir        string           `json:"dir"` // of its delivery
 	Supervisor process.Identity `json:"supervisor"`
 }
 
@@ -270,6 +271,9 @@ func (w *Folder) Hold(by Holder) (doubtful bool, err error) {
 	w.was.Holder = &by
 	return before != nil, w.write()
 }
+
+// Holder returns the call that works in the folder, or was the last one there; nil: it was released.
+func (w *Folder) Holder() *Holder { return w.was.Holder }
 
 // HeldBy reports whether a call works in the folder, or was the last one.
 func (w *Folder) HeldBy(call string) bool { return w.was.Holder != nil && w.was.Holder.Call == call }
