@@ -146,13 +146,15 @@ func (o *outcome) giveUp() {
 }
 
 // rest records a pause. One because of a failure settles what it is about; a full disk is an error even where no call
-// has met it.
+// has met it, and no call has met a failed setup.
 func (o *outcome) rest(e run.Event) {
 	var p run.RunPaused
 	e.Decode(&p)
 	switch p.Reason {
 	case run.PassFailed, run.GateFailed, run.ConsecutiveFailures:
 		o.giveUp()
+	case run.SetupFailed:
+		o.add(noted(e, run.ErrorNoted{Category: run.CategoryFileIO, Message: p.Detail}))
 	case run.DiskFull:
 		for _, r := range slices.Clone(o.pending) {
 			if r.Category == run.CategoryFileIO {
