@@ -28,7 +28,7 @@ func (r *Repo) Between(ctx context.Context, from, to string) (*Comparison, error
 
 // Folders compares two folders byte for byte, also outside repositories. drop removes temporary files.
 func Folders(ctx context.Context, before, after string) (c *Comparison, drop func() error, err error) {
-	temp, err := os.MkdirTemp("", "passbook-compare-")
+	temp, err := tempFolder("passbook-compare-")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,7 +26,7 @@ type converter struct {
 const checkout = "checkout"
 
 func (r *Repo) converter(ctx context.Context, attributes []entry) (c converter, err error) {
-	temp, err := os.MkdirTemp("", "passbook-files-")
+	temp, err := tempFolder("passbook-files-")
 	if err != nil {
 		return c, err
 	}

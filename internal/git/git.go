@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,7 +147,7 @@ func environment(caller []string, dir string) []string {
 
 // withIndex returns git with a temporary index, which nothing of the user's checkout refers to. drop removes it.
 func (g git) withIndex() (in git, drop func() error, err error) {
-	temp, err := os.MkdirTemp("", "passbook-index-")
+	temp, err := tempFolder("passbook-index-")
 	return g.inIndex(temp), func() error { return os.RemoveAll(temp) }, err
 }
 
@@ -167,6 +168,15 @@ func exitCode(err error) int {
 		return exit.ExitCode()
 	}
 	return -1
+}
+
+// tempFolder creates a temporary folder. That of TMPDIR may have been removed since this process started.
+func tempFolder(pattern string) (string, error) {
+	dir, err := os.MkdirTemp("", pattern)
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.MkdirTemp("/tmp", pattern)
+	}
+	return dir, err
 }
 
 // splitNUL splits NUL-terminated fields.

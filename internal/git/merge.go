@@ -26,7 +26,7 @@ type Merging struct {
 
 // MergeTrees merges the changes from base to theirs into ours, in a temporary repository. It needs git 2.38.
 func MergeTrees(ctx context.Context, base, ours, theirs []MergeFile) (m Merging, err error) {
-	dir, err := os.MkdirTemp("", "passbook-merge-")
+	dir, err := tempFolder("passbook-merge-")
 	if err != nil {
 		return m, err
 	}

@@ -304,3 +304,13 @@ func TestExclude(t *testing.T) {
 	erase(t, dir, ".git/info/exclude")
 	require.Empty(t, must(r.Exclude())(t))
 }
+
+// TestTemporaryFolderIsGone: a worker outlives the terminal whose TMPDIR it has.
+func TestTemporaryFolderIsGone(t *testing.T) {
+	r, dir := initial(t, files{"a": "1\n"})
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "gone"))
+	start := head(t, dir)
+	id, err := r.Record(t.Context(), Commit{"passbook/r", start, start, "work", "", []File{file("a", "2\n")}})
+	require.NoError(t, err)
+	require.Equal(t, "2", run(t, dir, "show", id+":a"))
+}

@@ -79,7 +79,7 @@ func (m *Mirror) index(ctx context.Context, commit string) (index []byte, err er
 	if !m.has(commit) {
 		return nil, fmt.Errorf("commit %s is not in the mirror %s: fetch it first", commit, m.path)
 	}
-	temp, err := os.MkdirTemp("", "passbook-index-")
+	temp, err := tempFolder("passbook-index-")
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (r *Repo) writeTo(ctx context.Context, commit, dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "passbook-index-")
+	temp, err := tempFolder("passbook-index-")
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (r *Repo) commitAll(ctx context.Context, message string) (string, error) {
 // snapshot stores what a commit of the checkout would contain as a tree and returns its id. Ignored files are
 // excluded. Index and files are unchanged.
 func (r *Repo) snapshot(ctx context.Context) (tree string, err error) {
-	temp, err := os.MkdirTemp("", "passbook-index-")
+	temp, err := tempFolder("passbook-index-")
 	if err != nil {
 		return "", err
 	}
