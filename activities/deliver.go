@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -168,16 +167,10 @@ func (d *delivery) deliver(ctx context.Context) error {
 	return d.toBranch(ctx)
 }
 
-// sourceMissing reports whether [git.Open] found no repository to deliver to.
-func sourceMissing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, git.ErrNotRepository) || errors.Is(err, git.ErrBare) ||
-		errors.Is(err, git.ErrUnborn)
-}
-
 // explainMissingSource explains why the run's checkout cannot be read. Its commits are in the source: without it,
 // a retry cannot succeed.
 func explainMissingSource(ctx context.Context, source string, err error) error {
-	if _, open := git.Open(ctx, source); sourceMissing(open) {
+	if _, open := git.Open(ctx, source); git.Missing(open) {
 		return badInput("the source %s with the commits of the run no longer exists (%v): restore it, then resume the run",
 			source, err)
 	}

@@ -19,21 +19,26 @@ import (
 // maxIncluded is the maximum size of a file that is searched for secrets.
 const maxIncluded = 1 << 20
 
-// includeFiles copies the ignored files that calls need from the source, as its .worktreeinclude lists them. They are
-// never part of the tree: names that it has are passed over. Values in them are redacted.
-func (a *Activities) includeFiles(ctx context.Context, st *runningCall, dir string, tracked []string) error {
-	of := st.folder.of.Workspace
+// included returns the ignored files that calls need from the source of a run, as its .worktreeinclude lists them.
+func included(ctx context.Context, of run.Workspace) (root string, names []string, err error) {
 	if of.Kind != run.WorkspaceGit {
-		return nil
+		return "", nil, nil
 	}
 	source, err := git.Open(ctx, of.Source)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if git.Missing(err) {
+		return "", nil, nil
 	}
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	names, err := source.Included(ctx)
+	names, err = source.Included(ctx)
+	return source.Root(), names, err
+}
+
+// includeFiles copies these files. They are never part of the tree: names that it has are passed over. Values in them
+// are redacted.
+func includeFiles(ctx context.Context, of run.Workspace, dir string, tracked []string) error {
+	root, names, err := included(ctx, of)
 	if err != nil {
 		return err
 	}
@@ -41,7 +46,7 @@ func (a *Activities) includeFiles(ctx context.Context, st *runningCall, dir stri
 		if slices.ContainsFunc(tracked, func(p string) bool { return p == name || strings.HasPrefix(name, p+"/") }) {
 			continue
 		}
-		if err := copyIncluded(source.Root(), dir, name); err != nil {
+		if err := copyIncluded(root, dir, name); err != nil {
 			return err
 		}
 	}
@@ -50,20 +55,10 @@ func (a *Activities) includeFiles(ctx context.Context, st *runningCall, dir stri
 
 // learnIncluded learns the secrets in these files, before anything that a call printed is stored.
 func (a *Activities) learnIncluded(ctx context.Context, of run.Workspace) error {
-	if of.Kind != run.WorkspaceGit {
-		return nil
-	}
-	source, err := git.Open(ctx, of.Source)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	names, err := source.Included(ctx)
+	root, names, err := included(ctx, of)
 	var values []string
 	for _, name := range names {
-		if raw, err := regular.ReadFile(filepath.Join(source.Root(), name), maxIncluded); err == nil {
+		if raw, err := regular.ReadFile(filepath.Join(root, name), maxIncluded); err == nil {
 			values = append(values, secretsIn(string(raw))...)
 		}
 	}

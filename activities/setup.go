@@ -68,7 +68,7 @@ func (a *Activities) setUpFolder(ctx context.Context, st *runningCall, in contra
 	if err := w.BeginSetup(); err != nil {
 		return err
 	}
-	if err := a.includeFiles(ctx, st, w.Dir, rules.Tracked); err != nil {
+	if err := includeFiles(ctx, st.folder.of.Workspace, w.Dir, rules.Tracked); err != nil {
 		return err
 	}
 	if err := a.runSetup(ctx, st, in, w, rules, t); err != nil {

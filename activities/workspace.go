@@ -179,7 +179,7 @@ func firstNames(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// commitTree commits a tree on the run's branch. On a host without the repository it commits nothing.
+// commitTree commits a tree on the run's branch. Without its repository the run fails; a folder has none.
 func commitTree(ctx context.Context, s *store.Store, in contract.SyncWorkspaceInput) (string, error) {
 	of := in.Tree.Workspace
 	if of.Kind != run.WorkspaceGit {

@@ -29,6 +29,12 @@ var (
 	ErrUnborn        = errors.New("the repository has no commit yet")
 )
 
+// Missing reports whether an error of Open means that no repository is at its place, or none that a run can use.
+func Missing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNotRepository) || errors.Is(err, ErrBare) ||
+		errors.Is(err, ErrUnborn)
+}
+
 // Repo is one checkout of a git repository. It is safe for concurrent use, also by several processes; because of
 // git's locks, one of two conflicting writers fails.
 type Repo struct {

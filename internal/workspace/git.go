@@ -16,7 +16,7 @@ func RemakeGit(ctx context.Context, state string, of run.Workspace, dir string) 
 		return "", nil
 	}
 	source, err := git.Open(ctx, of.Source)
-	if missing(err) {
+	if git.Missing(err) {
 		return "", nil
 	}
 	if err != nil {

@@ -4,9 +4,7 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -78,19 +76,13 @@ func (f *Folders) WithGit(ctx context.Context, s *store.Store, rules tree.Rules,
 // excludes returns the ignore rules of the operator for a repository, the least important file first.
 func excludes(ctx context.Context, source string) ([]string, error) {
 	r, err := git.Open(ctx, source)
-	if missing(err) {
+	if git.Missing(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r.Excludes(ctx)
-}
-
-// missing reports whether there is no repository at its place, or none that a run can use.
-func missing(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, git.ErrNotRepository) || errors.Is(err, git.ErrBare) ||
-		errors.Is(err, git.ErrUnborn)
 }
 
 // Current returns the workspace at its present tree and commit.
