@@ -105,11 +105,10 @@ func find(plan *pipeline.Plan,
 	}
 	stage := plan.Stages[at.Stage]
 	round := stage.RoundAt(at.Round)
-	if at.Step < 0 || at.Step >= len(round.Steps) {
-		return stage, round, pipeline.PlanStep{}, pipeline.Role{},
-			badInput("read the plan: stage %s has no step %d", stage.Name, at.Step+1)
+	step, ok := round.At(at.Step)
+	if !ok {
+		return stage, round, step, pipeline.Role{}, badInput("read the plan: stage %s has no step %d", stage.Name, at.Step+1)
 	}
-	step := round.Steps[at.Step]
 	name := step.Role
 	if at.Member != "" {
 		name = at.Member
@@ -142,7 +141,7 @@ func (c *composer) request() (pass.Request, error) {
 	if r.Steering, err = c.steering(); err != nil {
 		return r, err
 	}
-	fills := []func(*pass.Request) error{c.alwaysRead, c.files, c.notes, c.replies, c.parent, c.answers, c.pictures,
+	fills := []func(*pass.Request) error{c.alwaysRead, c.fresh, c.files, c.notes, c.replies, c.parent, c.answers, c.pictures,
 		c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
@@ -160,6 +159,18 @@ func operatorFeedback(g contract.StepContext) string {
 			w.Feedback)
 	}
 	return strings.TrimSpace(text)
+}
+
+// fresh adds what passes only in the workspace.
+func (c *composer) fresh(r *pass.Request) error {
+	for _, b := range c.in.Context.Fresh {
+		text, err := blobs.Get(c.ctx, c.s, b.Digest)
+		if err != nil {
+			return err
+		}
+		r.Fresh = append(r.Fresh, string(text))
+	}
+	return nil
 }
 
 // tamperedText describes protected files that were restored.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -45,8 +46,7 @@ func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.P
 	}
 	j := evaluation{a: a, ctx: ctx, s: s, in: in, ans: ans, plan: plan, step: step, role: role}
 	if step.Kind == pipeline.KindRun && ans.Read.Failure == nil {
-		j.command(&res)
-		return res, nil
+		return res, j.command(&res)
 	}
 	res.Spend = ans.Read.Spend
 	failure := ans.Read.Failure
@@ -138,7 +138,7 @@ func (j evaluation) takeChanges(res *contract.PassResult) error {
 }
 
 // command evaluates a command: its exit code is its value, its output the reply. A failed command is an answer.
-func (j evaluation) command(res *contract.PassResult) {
+func (j evaluation) command(res *contract.PassResult) (err error) {
 	res.Outcome, res.Reply, res.Value = run.CategoryOK, j.ans.Read.Text, "ok"
 	res.Validation.Passed = j.ans.Exit.Code == 0
 	if j.ans.Exit.Code != 0 {
@@ -147,6 +147,33 @@ func (j evaluation) command(res *contract.PassResult) {
 	res.Validation.Checks = append(res.Validation.Checks, run.Check{
 		Name: "exit-code", Passed: res.Validation.Passed, Detail: fmt.Sprintf("exit code %d", j.ans.Exit.Code),
 	})
+	if j.step.Fresh != "" && !res.Validation.Passed && j.in.Before != nil {
+		res.Reply, err = j.onlyInWorkspace(*res.Reply)
+	}
+	return err
+}
+
+// onlyInWorkspace describes a command that fails in a fresh folder, with the ends of both outputs.
+func (j evaluation) onlyInWorkspace(fresh run.Blob) (*run.Blob, error) {
+	const most = 16 << 10
+	text := fmt.Sprintf("passes only in the workspace: %s\n", strings.TrimSpace(j.step.Run))
+	for _, out := range []struct {
+		where string
+		of    run.Blob
+	}{{fmt.Sprintf("In a fresh folder it ends with exit code %d", j.ans.Exit.Code), fresh},
+		{"In the workspace it ended with exit code 0", *j.in.Before}} {
+		raw, err := blobs.Get(j.ctx, j.s, out.of.Digest)
+		if err != nil {
+			return nil, err
+		}
+		end, cut := strings.TrimSpace(string(raw)), ""
+		if n := len(end) - most; n > 0 {
+			end, cut = strings.ToValidUTF8(end[n:], ""), fmt.Sprintf(" (the last %d of %d bytes)", most, len(end))
+		}
+		text += fmt.Sprintf("\n%s%s:\n\n%s\n", out.where, cut, end)
+	}
+	b, err := j.a.storeText(j.ctx, j.s, text)
+	return &b, err
 }
 
 // notes stores the reply's additions to notes: the entry and the whole file.

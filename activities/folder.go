@@ -28,6 +28,7 @@ type callFolder struct {
 	pictures []string   // that the call gets in the folder, and that are not part of the tree
 	keep     bool       // the agent's changes are its result
 	setup    []string   // commands
+	fresh    bool       // it is made for the call, and removed after it
 }
 
 // folderOf returns how a call uses the workspace, or nil if the run has none.
@@ -35,7 +36,8 @@ func folderOf(plan *pipeline.Plan, role pipeline.Role, in contract.PassInput) *c
 	if in.Tree == nil {
 		return nil
 	}
-	c := &callFolder{of: *in.Tree, rules: workspace.RulesOf(plan), keep: role.Gives == pipeline.GivesChanges}
+	c := &callFolder{of: *in.Tree, rules: workspace.RulesOf(plan), keep: role.Gives == pipeline.GivesChanges,
+		fresh: in.Slot == contract.FreshSlot}
 	if plan.Workspace != nil {
 		c.setup = plan.Workspace.Setup
 	}
@@ -66,6 +68,9 @@ func (a *Activities) enterFolder(ctx context.Context, st *runningCall, in contra
 		return err
 	}
 	doubtful, err := w.Hold(workspace.Holder{Call: in.Call, Dir: st.dir, Supervisor: by})
+	if err == nil && st.folder.fresh {
+		err = w.Discard()
+	}
 	if err != nil {
 		return err
 	}
@@ -244,6 +249,9 @@ func (a *Activities) settle(ctx context.Context, st *runningCall, doubtful, acce
 	w, err := a.folders.Lock(ctx, st.work)
 	if err != nil {
 		return err
+	}
+	if st.folder.fresh && w.HeldBy(st.l.Call) {
+		return w.Remove()
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
 	if !w.HeldBy(st.l.Call) {

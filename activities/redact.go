@@ -71,9 +71,11 @@ func (a *Activities) redactResult(result any) {
 		}
 	case *contract.Round:
 		a.redactAll(&r.Title)
-		for i := range r.Steps {
-			s := &r.Steps[i]
-			a.redactAll(&s.Run, &s.Ask, &s.Description, &s.LogTitle)
+		for _, steps := range [][]contract.Step{r.Steps, r.Fresh} {
+			for i := range steps {
+				s := &steps[i]
+				a.redactAll(&s.Run, &s.Ask, &s.Description, &s.LogTitle)
+			}
 		}
 	}
 }

@@ -57,6 +57,13 @@ func round(plan *pipeline.Plan, in contract.RoundInput) (contract.Round, error) 
 		}
 		r.Steps = append(r.Steps, step)
 	}
+	for _, ps := range pr.Fresh {
+		step, err := stepOf(plan, in.Stage, ps)
+		if err != nil {
+			return r, err
+		}
+		r.Fresh = append(r.Fresh, step)
+	}
 	return r, nil
 }
 

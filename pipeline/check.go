@@ -245,6 +245,8 @@ func (d *decoder) checkStages() {
 		key, _, _ := d.find(at.key("name"))
 		if line, dup := lines[s.Name]; dup && s.Name != "" {
 			d.problem(key, "stage %q is there twice, first on line %d; give each stage its own name", s.Name, line)
+		} else if s.Name == FreshStage {
+			d.problem(key, "stage %q has the name of the last check in a fresh folder; choose another name", s.Name)
 		}
 		lines[s.Name] = key.Line
 		d.checkSlots(at.key("checkpoint"), s.Checkpoint, s)

@@ -116,6 +116,9 @@ func (c *comparer) stages() {
 		return
 	}
 	for i, a := range c.old.Plan.Stages {
+		if a.Name == FreshStage {
+			continue
+		}
 		c.stage([]string{"stages", a.Name}, a, c.next.Plan.Stages[i])
 	}
 }

@@ -218,13 +218,21 @@ type Notify struct {
 
 // Delivery configures where the changes of a finished run go.
 type Delivery struct {
-	To string `json:"to"` // branch or checkout
+	To string `json:"to,omitempty"` // branch or checkout; empty: nowhere
 	// for a delivery to a branch; empty: passbook-<first eight characters of the run ID>
 	Branch  string   `json:"branch,omitempty"`
 	Commit  bool     `json:"commit,omitempty"` // commit a delivery to the checkout
 	Paths   []string `json:"paths,omitempty"`  // deliver only changes below these paths; empty: all
 	Message string   `json:"message,omitempty"`
+	// false: the commands that decide do not run once more in a fresh folder
+	Fresh *bool `json:"fresh,omitempty"`
 }
+
+// Delivers reports whether changes go anywhere besides the branch of the run.
+func (d *Delivery) Delivers() bool { return d != nil && d.To != "" }
+
+// ChecksFresh reports whether the commands that decide about the work run once more in a fresh folder.
+func (d *Delivery) ChecksFresh() bool { return d == nil || d.Fresh == nil || *d.Fresh }
 
 // Note is an append-only file filled from marked blocks of replies.
 type Note struct {

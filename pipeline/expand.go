@@ -34,6 +34,7 @@ func Expand(d *Definition) *Plan {
 	for si := range d.Stages {
 		e.plan.Stages = append(e.plan.Stages, e.stage(si))
 	}
+	e.checkFresh()
 	return e.plan
 }
 

@@ -55,6 +55,8 @@ type PlanRound struct {
 	Theme      string     `json:"theme,omitempty"`      // "Grammar + Compositional Rules"
 	Checkpoint string     `json:"checkpoint,omitempty"` // "cp-S5"; in a repeated stage still with {n}
 	Steps      []PlanStep `json:"steps"`
+	// commands of steps that run once more in a fresh folder
+	Fresh []PlanStep `json:"fresh,omitempty"`
 }
 
 // StepKind is the kind of a step. Its constants, Kind…, are untyped: each is also the YAML key of the step.
@@ -73,6 +75,7 @@ type PlanStep struct {
 	Members []string `json:"members,omitempty"` // kind together: role names
 	// kind run: a shell command; its value in `until` is ok or failed
 	Run     string `json:"run,omitempty"`
+	Fresh   string `json:"fresh,omitempty"`    // kind run: key of the step whose command it repeats in a fresh folder
 	Ask     string `json:"ask,omitempty"`      // kind ask: the question
 	AskType string `json:"ask_type,omitempty"` // kind ask
 	// kind ask, and kinds role and run that ask on failure: how long the question waits

@@ -15,6 +15,9 @@ func WriteTable(w io.Writer, p *Plan) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s, configuration %s\n", p.Pipeline, p.ConfigHash)
 	for _, s := range p.Stages {
+		if s.Name == FreshStage {
+			continue
+		}
 		fmt.Fprintf(&out, "\n%s: %s\n", s.Name, s.sentence())
 		s.writeSteps(&out)
 	}
@@ -30,6 +33,9 @@ func WriteTable(w io.Writer, p *Plan) error {
 	}
 	if commands := p.commands(); len(commands) > 0 {
 		fmt.Fprintf(&out, "Commands: %s (%s)\n", p.commandFolder(), strings.Join(commands, ", "))
+	}
+	if text := p.freshSentence(); text != "" {
+		fmt.Fprintf(&out, "Fresh folder: %s\n", text)
 	}
 	fmt.Fprintf(&out, "Sandbox: %s\n", p.confinements())
 	_, err := w.Write(out.Bytes())

@@ -83,7 +83,7 @@ func (s State) Clone() State {
 	s.Means, s.Loops, s.Sessions = slices.Clone(s.Means), slices.Clone(s.Loops), slices.Clone(s.Sessions)
 	s.Scores = slices.Clone(s.Scores)
 	s.Instructions, s.Started = slices.Clone(s.Instructions), slices.Clone(s.Started)
-	s.Decisions, s.Files = slices.Clone(s.Decisions), slices.Clone(s.Files)
+	s.Decisions, s.Files, s.Commands = slices.Clone(s.Decisions), slices.Clone(s.Files), slices.Clone(s.Commands)
 	s.Redone, s.Questions, s.Waivers, s.Stages = slices.Clone(s.Redone), slices.Clone(s.Questions),
 		slices.Clone(s.Waivers), slices.Clone(s.Stages)
 	s.Projects = slices.Clone(s.Projects)

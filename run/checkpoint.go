@@ -100,5 +100,6 @@ func (c Checkpoint) Branched() State {
 		Sessions: s.Sessions, Values: s.Values, Scores: s.Scores,
 		Verdict: s.Verdict, Approved: s.Approved, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
 		Lanes: s.Lanes, LaneTotals: s.LaneTotals, Loops: s.Loops, Changed: s.Changed, Scope: s.Scope, Tampered: s.Tampered,
+		Commands: s.Commands,
 	}
 }

@@ -142,6 +142,7 @@ func (f *folder) endPass(e *Event) {
 	f.learnCost(&p)
 	f.countPass(&p)
 	f.keepReply(&p, phaseName(e))
+	f.check(&p)
 	f.keepSession(&p, phaseName(e))
 	if p.Outcome == CategoryOK {
 		f.Failure = nil
@@ -211,7 +212,7 @@ func newest[T any](s []T, n int) []T {
 // keepReply remembers the last reply of each step of this round and of each stage: what later steps may be given to
 // see.
 func (f *folder) keepReply(p *PassEnd, phase string) {
-	if p.Reply == nil || p.Outcome != CategoryOK { // a reply that cannot be used answers nothing
+	if p.Reply == nil || p.Outcome != CategoryOK || p.Fresh != "" { // a reply that cannot be used answers nothing
 		return
 	}
 	kept := slices.DeleteFunc(list(f, f.Replies), func(r Reply) bool {

@@ -15,6 +15,7 @@ type Pass struct {
 	Set         string `json:"set,omitempty"`
 	Round       int    `json:"round"`
 	Member      string `json:"member,omitempty"` // of a group
+	Fresh       string `json:"fresh,omitempty"`  // in a fresh folder: key of the step whose command it repeats
 	Lane        string `json:"lane,omitempty"`   // key of its lane
 	Item        string `json:"item,omitempty"`   // name of the lane's item
 	Role        string `json:"role"`

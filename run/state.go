@@ -93,6 +93,7 @@ type State struct {
 	Scope     *Scope         `json:"scope,omitempty"`     // that the last plan declared
 	Found     *Found         `json:"found,omitempty"`     // about the changes so far
 	Tampered  *Tampered      `json:"tampered,omitempty"`  // by the last pass that changed the workspace
+	Commands  []Checked      `json:"commands,omitempty"`  // the last results of commands on the workspace
 	Files     []string       `json:"files,omitempty"`     // that the run changed, the first of them
 	MoreFiles bool           `json:"more_files,omitempty"`
 	Again     string         `json:"again,omitempty"`    // the decision that repeats the step at Next

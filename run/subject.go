@@ -308,6 +308,9 @@ func (s State) Facts(q Question) []Fact {
 	for _, f := range guardFacts(q.Tampered, q.Found) {
 		add(f.Name, f.Text)
 	}
+	if q.Kind == QuestionDelivery && !others || len(s.OnlyInWorkspace()) > 0 && !others {
+		add("Fresh folder", s.FreshText())
+	}
 	if q.Change != nil && !others {
 		add("Changed", q.Change.Text())
 	}

@@ -359,7 +359,7 @@ func (p *pass) input() contract.PassInput {
 	return contract.PassInput{
 		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late, Scope: p.scope(),
 		RecordedRun: from, Generations: generations, RecordedOnly: p.recordedOnly(),
-		DecisionID: again, Tree: p.e.workspace(), Slot: p.slot(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
+		DecisionID: again, Tree: p.e.workspace(), Slot: p.slot(), Before: p.before(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
 		Call: p.callID, Attempt: p.attempt,
 		At:      at,
 		Heading: p.heading(), Prompt: p.composed.Prompt,

@@ -166,7 +166,7 @@ func (d decisionPlace) decided(t *testing.T, action, onExpiry string) string {
 
 // letterOf abbreviates a call; in upper case: with feedback.
 func letterOf(w *harness, in contract.ComposeInput) string {
-	step := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
+	step, _ := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).At(in.At.Step)
 	letter := map[string]string{"implementer": "i", "reviewer": "r", "builder": "b", "reader": "p", "": "t"}[step.Role]
 	if in.Context.Feedback == "more" {
 		return strings.ToUpper(letter)

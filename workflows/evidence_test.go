@@ -14,6 +14,7 @@ const guardedLoop = `
 pipeline: guarded
 agent: {run: [agent], reply: text}
 workspace: {git: worktree, protect: [test.sh]}
+delivery: {fresh: false}
 roles:
   planner: {prompt: a.md, gives: report, scope: reply}
   worker: {prompt: prompt.md, gives: changes}

@@ -59,7 +59,7 @@ func (a *fakeAgent) RunPass(ctx context.Context, in contract.PassInput) (contrac
 
 // good is the result of a call that goes well.
 func (a *fakeAgent) good(in contract.PassInput) contract.PassResult {
-	step := a.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
+	step, _ := a.plan.Stages[in.At.Stage].RoundAt(in.At.Round).At(in.At.Step)
 	name := step.Role
 	if in.At.Member != "" {
 		name = in.At.Member

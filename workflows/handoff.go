@@ -264,6 +264,10 @@ func (e *engine) restoreRoutes(ctx workflow.Context) error {
 		return err
 	}
 	switch q, open := e.j.state.Asks(); {
+	case open && q.Kind == run.QuestionDelivery:
+		var err error
+		e.routes, err = e.redoRoutes(ctx)
+		return err
 	case open && q.Kind != run.QuestionHandoff:
 		e.routes = routes{forward: e.nextPlace(at)}
 	case at.Step < len(e.round.Steps) && e.round.Steps[at.Step].Kind == pipeline.KindAsk:

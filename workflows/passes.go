@@ -147,7 +147,7 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 	if st.Task != st.Pipeline {
 		g.Task = st.Task
 	}
-	g.Parent, g.Tampered = e.in.Start.Brief, st.Tampered
+	g.Parent, g.Tampered, g.Fresh = e.in.Start.Brief, st.Tampered, st.OnlyInWorkspace()
 	if w := e.in.Start.Workspace; w != nil {
 		g.Base = w.Base
 	}
@@ -373,7 +373,7 @@ func (p *pass) passRef() run.Pass {
 	s, r, s0 := p.step, p.e.round, p.e.j.state
 	return run.Pass{
 		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round,
-		Member: p.member, Lane: s0.LaneKey(), Item: p.e.itemName(),
+		Member: p.member, Fresh: s.Fresh, Lane: s0.LaneKey(), Item: p.e.itemName(),
 		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: p.e.inLane(s.LogTitle),
 		Description: p.e.inLane(s.DescriptionOf(p.member, p.at.Round)),
 		Dir:         p.evidenceDir(), Redo: p.e.j.state.Redo(), Files: p.composed.Files,
@@ -391,7 +391,7 @@ func (p *pass) evidenceDir() string {
 	if dir == "" || !p.e.repeats() && p.e.lane == nil {
 		return ""
 	}
-	for _, s := range p.e.round.Steps[:p.at.Step] {
+	for _, s := range slices.Concat(p.e.round.Steps, p.e.round.Fresh)[:p.at.Step] {
 		if slices.ContainsFunc(s.Roles, func(r contract.Role) bool { return r.Name == p.role.Name }) {
 			return fmt.Sprintf("%s/step-%d", dir, p.at.Step+1)
 		}

@@ -232,16 +232,23 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if err := e.readRound(ctx, at); err != nil {
 		return nil, err
 	}
+	check, due := e.checkDue(at)
+	if e.round.Stage == pipeline.FreshStage && !due {
+		return e.finish(ctx)
+	}
 	if err := e.enterPhase(ctx, at); err != nil {
 		return nil, err
 	}
 	if e.round.Kind == pipeline.StageLanes {
 		return nil, e.runLanes(ctx, at)
 	}
-	if at.Step >= len(e.round.Steps) || e.conditionMet() || e.decided(at) {
+	switch {
+	case due && check != at:
+		return nil, e.skipTo(ctx, at, check)
+	case due:
+	case at.Step >= len(e.round.Steps) || e.conditionMet() || e.decided(at):
 		return nil, e.leavePhase(ctx, at)
-	}
-	if e.onlyJudges(at) {
+	case e.onlyJudges(at):
 		return nil, e.skipChange(ctx, at)
 	}
 	if e.budgetSpent(ctx) { // checked only where a call would follow: a finished run does not pause for its budget

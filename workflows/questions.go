@@ -48,6 +48,10 @@ func gateQuestion(p *pass) string {
 	if p.result.Unjudged {
 		return unjudgedQuestion(p)
 	}
+	if p.step.Fresh != "" {
+		return fmt.Sprintf("%s passes only in the workspace; in a fresh folder it failed with exit code %d. Continue?",
+			oneLine(p.step.Run), p.result.ExitCode)
+	}
 	if p.step.Kind == pipeline.KindRun {
 		return fmt.Sprintf("%s failed with exit code %d. Continue?", oneLine(p.step.Run), p.result.ExitCode)
 	}
@@ -127,12 +131,13 @@ func (e *engine) askGateAgain(ctx workflow.Context) error {
 	if err := e.readRound(ctx, at); err != nil {
 		return err
 	}
-	if at.Step >= len(e.round.Steps) { // the definition was amended
+	step, there := e.round.At(at.Step)
+	if !there { // the definition was amended
 		return nil
 	}
 	id, err := e.requestAnswer(ctx, run.QuestionRequested{
 		Kind: q.Kind, Question: q.Text, Phase: q.Phase, Round: q.Round, Trigger: q.Trigger, Digest: q.Digest,
-		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: e.deadlines(ctx, e.round.Steps[at.Step].Questions),
+		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: e.deadlines(ctx, step.Questions),
 	})
 	e.pending = &PendingWait{ID: id, At: at}
 	e.routes = routes{forward: e.nextPlace(at)}

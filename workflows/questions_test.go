@@ -17,7 +17,7 @@ const reviewed = `
 pipeline: small
 agent: {run: [scripted], reply: claude-json}
 workspace: {git: worktree}
-delivery: {to: branch, branch: result}
+delivery: {to: branch, branch: result, fresh: false}
 roles:
   implementer: {prompt: prompt.md, gives: changes}
   reviewer: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\w+)'}}
@@ -94,7 +94,7 @@ func unsound(ok contract.PassResult) (contract.PassResult, error) {
 func (w *harness) called() string {
 	var all []string
 	for _, in := range w.agent.inputs {
-		step := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
+		step, _ := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).At(in.At.Step)
 		if all = append(all, step.Role); step.Kind == "run" {
 			all[len(all)-1] = "run"
 		}

@@ -92,7 +92,7 @@ func TestRequestedRound(t *testing.T) {
 			var called []string
 			given := ""
 			w.composing = func(in contract.ComposeInput) {
-				step := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).Steps[in.At.Step]
+				step, _ := w.plan.Stages[in.At.Stage].RoundAt(in.At.Round).At(in.At.Step)
 				letter := (step.Role + "tests")[:1]
 				if in.Context.Feedback != given && in.Context.Feedback != "" {
 					letter = strings.ToUpper(letter)

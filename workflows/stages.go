@@ -103,6 +103,9 @@ func (e *engine) leavePhase(ctx workflow.Context, at run.Place) error {
 	next, more := e.nextRound(at)
 	if !more {
 		next = run.Place{Stage: at.Stage + 1, Round: 1}
+		if e.round.Stage == pipeline.FreshStage { // an operator may edit files before the delivery: then again
+			next.Stage = at.Stage
+		}
 		if e.repeats() && e.round.Repeat.Otherwise == "ask" && !e.conditionMet() && !e.loopAccepted(at) &&
 			!e.lastAnswerAccepts(at) {
 			return e.askAboutLoop(ctx, at) // and here again, with its decision
@@ -139,7 +142,7 @@ func (e *engine) leavePhase(ctx workflow.Context, at run.Place) error {
 
 func (e *engine) runStep(ctx workflow.Context, at run.Place) error {
 	e.showDetails(ctx)
-	s := e.round.Steps[at.Step]
+	s, _ := e.round.At(at.Step)
 	switch s.Kind {
 	case pipeline.KindRole, pipeline.KindTogether, pipeline.KindRun:
 		return e.runPasses(ctx, at, s)

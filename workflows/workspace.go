@@ -63,6 +63,9 @@ func (p *pass) syncWorkspace(ctx workflow.Context, res *contract.PassResult) (*r
 // the same time.
 func (p *pass) slot() string {
 	var names []string
+	if p.step.Fresh != "" {
+		return contract.FreshSlot
+	}
 	if p.e.lane != nil {
 		names = append(names, fmt.Sprintf("lane-%d", p.e.lane.slot))
 	}

@@ -9,6 +9,7 @@ type StepContext struct {
 	Replies  []run.Reply   `json:"replies,omitempty"`
 	Pictures *run.Blob     `json:"pictures,omitempty"`
 	Tampered *run.Tampered `json:"tampered,omitempty"` // by the last pass that changed the workspace
+	Fresh    []run.Blob    `json:"fresh,omitempty"`    // what passes only in the workspace: both outputs
 	Feedback string        `json:"feedback,omitempty"` // the operator's feedback for a repeated round
 	About    *run.About    `json:"about,omitempty"`    // the question that it answers
 	Waiver   *run.Waiver   `json:"waiver,omitempty"`   // accepted by an operator; shown to later reviews

@@ -272,9 +272,24 @@ type Round struct {
 	Lanes      *pipeline.Lanes    `json:"lanes,omitempty"`
 	KnownRoles bool               `json:"known_roles,omitempty"` // its roles are RoundInput.Known: see Complete
 	Steps      []Step             `json:"steps"`
+	Fresh      []Step             `json:"fresh,omitempty"` // commands that run once more in a fresh folder
 
 	uses [][]int // of its steps, if the roles are known
 }
+
+// At returns a step of the round: those that run in a fresh folder follow the others.
+func (r Round) At(step int) (Step, bool) {
+	switch n := step - len(r.Steps); {
+	case step < 0 || n >= len(r.Fresh):
+		return Step{}, false
+	case n >= 0:
+		return r.Fresh[n], true
+	}
+	return r.Steps[step], true
+}
+
+// FreshSlot names the folder that is made anew for each call in it.
+const FreshSlot = "fresh"
 
 // Step is one step with its role, or the members of a group.
 type Step struct {
@@ -344,10 +359,11 @@ type PassInput struct {
 	Artifact   *run.Blob    `json:"artifact,omitempty"`
 	Notes      []run.Notes  `json:"notes,omitempty"`
 	Pictures   *run.Blob    `json:"pictures,omitempty"`
-	Tree       *Tree        `json:"tree,omitempty"`  // the workspace as it is accepted
-	Slot       string       `json:"slot,omitempty"`  // of the folder to work in; empty: that of the run
-	Scope      *run.Scope   `json:"scope,omitempty"` // that the changes are compared with
-	Item       *ItemUse     `json:"item,omitempty"`  // of a lane
+	Tree       *Tree        `json:"tree,omitempty"`   // the workspace as it is accepted
+	Slot       string       `json:"slot,omitempty"`   // of the folder to work in; empty: that of the run
+	Before     *run.Blob    `json:"before,omitempty"` // output of the command in the workspace, if it runs in a fresh folder
+	Scope      *run.Scope   `json:"scope,omitempty"`  // that the changes are compared with
+	Item       *ItemUse     `json:"item,omitempty"`   // of a lane
 	// of the role's previous call in the stage, if it continues its session
 	Session     *run.KeptSession `json:"session,omitempty"`
 	TimeoutMS   int64            `json:"timeout_ms"`

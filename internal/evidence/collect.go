@@ -62,6 +62,7 @@ func (c *collector) add(e run.Event) {
 	case run.KindDeliveryCompleted:
 		c.Delivery = &Delivery{Seq: e.Seq, At: e.TS}
 		e.Decode(&c.Delivery.DeliveryCompleted)
+		c.Delivery.Fresh = c.fold.Current().FreshText()
 	case run.KindRunReverted:
 		clear(c.failed)
 	default:

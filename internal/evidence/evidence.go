@@ -220,6 +220,8 @@ type Delivery struct {
 	Seq int64  `json:"seq"`
 	At  string `json:"at"`
 	run.DeliveryCompleted
+	// whether the work passes in a fresh folder, in words
+	Fresh string `json:"fresh_folder"`
 }
 
 // Read returns the evidence of a run directory.

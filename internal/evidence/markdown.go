@@ -347,7 +347,7 @@ func (e Evidence) delivered(p *page) {
 		p.line("None.")
 	case d.Delivered:
 		target := strings.TrimSpace(d.Target + " " + short(d.Commit))
-		p.line("%s delivered to %s %s, at %s.", count(d.Files, "file"), cell(d.To), cell(target), d.At)
+		p.line("%s delivered to %s %s, at %s. The work: %s.", count(d.Files, "file"), cell(d.To), cell(target), d.At, cell(d.Fresh))
 	default:
 		p.line("Nothing was delivered: %s", cell(cmp.Or(d.Message, "there is nothing to deliver")))
 	}

@@ -410,7 +410,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	if p.Artifact != nil && st.Seed != nil {
 		ev.Artifact = &run.ArtifactRef{File: p.Artifact.File, Seed: *st.Seed}
 	}
-	ev.Workspace, ev.Snapshots, ev.Kind, ev.Delivers = st.Workspace, p.Snapshots, p.Kind, p.Delivery != nil
+	ev.Workspace, ev.Snapshots, ev.Kind, ev.Delivers = st.Workspace, p.Snapshots, p.Kind, p.Delivery.Delivers()
 	ev.Project = def.Home
 	if st.Workspace != nil {
 		ev.Project = st.Workspace.Source

@@ -34,7 +34,8 @@ func Compose(r Request) string {
 	if !placed[template.Feedback] {
 		sections = append(sections, r.feedback())
 	}
-	sections = append(sections, r.steering(), withIntro(tamperedIntro, r.Tampered), strings.TrimSpace(r.task()))
+	sections = append(sections, r.steering(), withIntro(tamperedIntro, r.Tampered),
+		withIntro(freshIntro, strings.Join(r.Fresh, "\n\n")), strings.TrimSpace(r.task()))
 	if r.Scope {
 		sections = append(sections, scopeRequest)
 	}

@@ -18,6 +18,9 @@ const (
 	steeringIntro = "# Instructions of the operator"
 	tamperedIntro = "# Protected files\n\nThe last change also changed files that are protected. They were restored, " +
 		"and every later change of them will be, too. Do the work without changing them."
+	freshIntro = "# Passes only in the workspace\n\nThe work is accepted only if this also passes in a fresh folder. It has " +
+		"the files of the work and what setting it up installs; files that git ignores, and what was installed by hand, are " +
+		"missing there."
 	answersIntro  = "An operator was asked about the work so far: "
 	wanted        = "The operator answered:"
 	artifactIntro = "# The artifact as it is now"
