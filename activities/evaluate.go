@@ -145,7 +145,7 @@ func (j evaluation) command(res *contract.PassResult) (err error) {
 		res.Value = "failed"
 	}
 	res.Validation.Checks = append(res.Validation.Checks, run.Check{
-		Name: "exit-code", Passed: res.Validation.Passed, Detail: fmt.Sprintf("exit code %d", j.ans.Exit.Code),
+		Name: run.CheckExitCode, Passed: res.Validation.Passed, Detail: fmt.Sprintf("exit code %d", j.ans.Exit.Code),
 	})
 	if j.step.Fresh != "" && !res.Validation.Passed && j.in.Before != nil {
 		res.Reply, err = j.onlyInWorkspace(*res.Reply)

@@ -184,6 +184,19 @@ type Validation struct {
 	Warnings []string `json:"warnings"`
 }
 
+// CheckExitCode is the check of a command.
+const CheckExitCode = "exit-code"
+
+// CommandFailure describes how a command failed, such as exit code 1; empty: it did not fail, or is no command.
+func (p PassEnd) CommandFailure() string {
+	for _, c := range p.Validation.Checks {
+		if c.Name == CheckExitCode && !c.Passed {
+			return c.Detail
+		}
+	}
+	return ""
+}
+
 // Check is one named check.
 type Check struct {
 	Name   string `json:"name"`

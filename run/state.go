@@ -197,6 +197,16 @@ type Reply struct {
 	Judges bool   `json:"judges,omitempty"` // it contains a verdict or a score
 }
 
+// ReplyOf returns the last reply of a step; nil: none is kept.
+func (s State) ReplyOf(step string) *Blob {
+	for _, r := range s.Replies {
+		if r.Step == step {
+			return &r.Reply
+		}
+	}
+	return nil
+}
+
 // RoleSession is the session that the next call of a role in a stage continues.
 type RoleSession struct {
 	Phase string `json:"phase"`

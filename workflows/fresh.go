@@ -48,10 +48,8 @@ func (e *engine) skipTo(ctx workflow.Context, at, check run.Place) error {
 
 // before returns the output of a command in the workspace, for one that repeats it in a fresh folder.
 func (p *pass) before() *run.Blob {
-	for _, r := range p.e.j.state.Replies {
-		if p.step.Fresh != "" && r.Step == p.step.Fresh {
-			return &r.Reply
-		}
+	if p.step.Fresh == "" {
+		return nil
 	}
-	return nil
+	return p.e.j.state.ReplyOf(p.step.Fresh)
 }

@@ -96,7 +96,35 @@ func (e *engine) askAboutLoop(ctx workflow.Context, at run.Place) error {
 	}
 	question := fmt.Sprintf("%s: %s is not met after %s", e.round.Title, e.round.Repeat.Until,
 		run.Plural(rounds, "round"))
+	var failed []string
+	failed, req.Artifacts = e.failedCommands(e.round.Repeat.Until)
+	if len(failed) > 0 {
+		question += ": " + strings.Join(failed, ", ")
+	}
 	return e.askHandoff(ctx, question, req, e.loopRoutes(at))
+}
+
+// failedCommands describes the commands of this round that a condition names and that failed, and returns their output.
+func (e *engine) failedCommands(condition string) (failed []string, outputs []run.Attached) {
+	until, err := pipeline.ParseUntil(condition)
+	if err != nil {
+		return nil, nil // validated when the definition was read
+	}
+	names, values := until.Names(), e.values()
+	for _, s := range e.round.Steps {
+		if s.Kind != pipeline.KindRun || values[s.As] != "failed" || !slices.Contains(names, s.As) {
+			continue
+		}
+		text, output := oneLine(s.Run)+" failed", e.j.state.ReplyOf(s.Key)
+		if last, _ := e.j.state.Command(s.Key); last.Output != nil {
+			text, output = text+" in a fresh folder", last.Output
+		}
+		failed = append(failed, text)
+		if output != nil {
+			outputs = append(outputs, run.Attached{Name: "output of " + s.As, Digest: output.Digest})
+		}
+	}
+	return failed, outputs
 }
 
 // askHandoff asks about the current phase and waits for the decision.

@@ -120,6 +120,39 @@ func TestRequestedRound(t *testing.T) {
 	}
 }
 
+// TestLoopShowsItsFailedCommand attaches the output of a command that the condition names and that failed, first.
+func TestLoopShowsItsFailedCommand(t *testing.T) {
+	for name, row := range map[string]struct {
+		pipeline string
+		values   []string // of the command
+		words    []string // of the reviewer; then approved
+		want     string   // end of the question
+		output   string   // call with the output; empty: no command is shown
+	}{
+		"it failed": {loops(changeFirst), []string{"ok", "failed"}, []string{"rejected", "rejected"},
+			"2 rounds: make test failed", "g0.turns/2.2.-.1"},
+		"it failed in round 1": {loops(changeFirst), []string{"failed"}, []string{"rejected", "rejected"}, "2 rounds", ""},
+		"the condition does not name it": {loops(strings.Replace(changeFirst, " and tests == ok", "", 1)),
+			[]string{"failed", "failed"}, []string{"rejected", "rejected"}, "2 rounds", ""},
+		"it failed in a fresh folder": {inFreshFolder(changeFirst), []string{"ok", "failed", "ok", "failed"}, nil,
+			"2 rounds: make test failed in a fresh folder", "g0.turns/4.2.-.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, row.pipeline)
+			w.agent.values, w.agent.words = row.values, row.words
+			w.answers(message{"action": "halt"})
+			w.ends(run.Halted, run.ReasonHandoffHalt)
+			q := w.asked(run.KindHandoffRequested)[0]
+			require.True(t, strings.HasSuffix(q.Question, " is not met after "+row.want), q.Question)
+			first := run.Attached{Name: "last output", Digest: q.LastOutput}
+			if row.output != "" {
+				first = run.Attached{Name: "output of tests", Digest: "reply of run-1/" + row.output}
+			}
+			require.Equal(t, first, q.Artifacts[0])
+		})
+	}
+}
+
 // TestLoopWithoutQuestionJudgesBeforeDelivery: the last change of a loop is judged before it is delivered, and not
 // otherwise.
 func TestLoopWithoutQuestionJudgesBeforeDelivery(t *testing.T) {

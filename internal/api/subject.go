@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,11 +43,10 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), linesOf(d, f)})
 		}
 	}
-	for _, check := range q.Checks { // what the tests say, before what the agents say
-		if f, digest, err := projector.FileOfCommand(d, check.Name, check.Text); err == nil && f != "" && check.Text != "ok" {
-			shown[digest] = true
-			all = append(all, Attachment{"Output of " + check.Name, d.Path(f), endOf(d, f)})
-		}
+	const most = 40
+	for _, p := range failedCommands(d, q) { // what the tests say, before what the agents say
+		shown[p.Reply.Digest] = true
+		all = append(all, outputOf(d, p, most))
 	}
 	if j := q.Judged; j != nil {
 		if lines, f := findings(d, j); f != "" {
@@ -72,6 +72,33 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		all = append(all, Attachment{"Pictures", d.Path(folder), pictureNames(d, folder)})
 	}
 	return all
+}
+
+// FailedCommands returns the last lines of the commands that failed and that a question is about.
+func FailedCommands(d rundir.Dir, q run.Question) (all []Attachment) {
+	const most = 20
+	for _, p := range failedCommands(d, q) {
+		all = append(all, outputOf(d, p, most))
+	}
+	return all
+}
+
+// failedCommands returns the ends of the failed commands that a question is about; none if they cannot be read.
+func failedCommands(d rundir.Dir, q run.Question) []run.PassEnd {
+	failed, err := projector.FailedCommands(d, func(p run.PassEnd) bool {
+		return p.As != "" && slices.Contains(q.Checks, run.Value{Name: p.As, Text: p.Value}) ||
+			slices.ContainsFunc(q.Artifacts, func(at run.Attached) bool { return at.Digest == p.Reply.Digest })
+	})
+	if err != nil {
+		return nil
+	}
+	return failed
+}
+
+func outputOf(d rundir.Dir, p run.PassEnd, most int) Attachment {
+	file := layout.ReplyFile(p.Pass)
+	name := fmt.Sprintf("Output of %s (%s)", cmp.Or(p.As, p.Step), p.CommandFailure())
+	return Attachment{name, d.Path(file), endOf(d, file, most)}
 }
 
 // findings lists the points of a structured verdict, blockers first.
@@ -210,12 +237,11 @@ func withoutBlock(text string) string {
 }
 
 // endOf returns the last lines of an output, where commands report failures; none if the file cannot be read.
-func endOf(d rundir.Dir, file string) []string {
+func endOf(d rundir.Dir, file string, most int) []string {
 	raw, err := d.ReadFile(file)
 	if err != nil {
 		return nil
 	}
-	const most = 40
 	lines := strings.Split(strings.TrimSpace(string(raw)), "\n")
 	if n := len(lines) - most; n > 0 {
 		lines = append([]string{fmt.Sprintf("… %d lines before", n)}, lines[n:]...)

@@ -25,6 +25,7 @@ func asked(t *testing.T, plan, output string) (rundir.Dir, run.Question) {
 		end := run.PassEnd{Pass: p, Reply: &run.Blob{Digest: layout.Digest([]byte(reply)), Size: int64(len(reply))}}
 		if i == 0 {
 			end.As, end.Value = "tests", "failed"
+			end.Validation.Checks = []run.Check{{Name: run.CheckExitCode, Detail: "exit code 2"}}
 			q.Checks = []run.Value{{Name: "tests", Text: "failed"}}
 		} else {
 			q.Artifacts = []run.Attached{{Name: "plan", Digest: end.Reply.Digest}}
@@ -50,7 +51,7 @@ func TestQuestionShowsWhatIsToBeApproved(t *testing.T) {
 	d, q := asked(t, plan, "--- FAIL: TestGreet\nFAIL\n")
 	about := Attachments(t.Context(), d, q)
 	require.Len(t, about, 2)
-	require.Equal(t, "Output of tests", about[0].Name)
+	require.Equal(t, "Output of tests (exit code 2)", about[0].Name)
 	require.Equal(t, []string{"--- FAIL: TestGreet", "FAIL"}, about[0].Lines)
 	require.Equal(t, "Plan", about[1].Name)
 	require.Equal(t, strings.Split("# Goal\n\nGreet."+strings.Repeat("\nmore", 30), "\n"), about[1].Lines)

@@ -165,19 +165,19 @@ func (a *app) printQuestion(ctx context.Context, d rundir.Dir, s run.State, q ru
 	if !whole {
 		others = len(q.Actions) + len(s.Facts(q)) + 6
 	}
-	rest = a.page(a.subjectLines(ctx, d, q), others)
+	rest = a.page(a.attachedLines(api.Attachments(ctx, d, q)), others)
 	for i, action := range q.Actions {
 		fmt.Fprintf(a.out, "  %d  %-22s %s\n", i+1, action, q.Meaning(action))
 	}
 	return rest
 }
 
-// subjectLines returns what a question is about, in lines of the terminal's width.
-func (a *app) subjectLines(ctx context.Context, d rundir.Dir, q run.Question) []string {
+// attachedLines returns what a question is about, in lines of the terminal's width.
+func (a *app) attachedLines(about []api.Attachment) []string {
 	const frame = "    │ "
 	width := widthOf(a.out) - len([]rune(frame))
 	var all []string
-	for _, at := range api.Attachments(ctx, d, q) {
+	for _, at := range about {
 		all = append(all, fmt.Sprintf("%-12s %s", at.Name+":", at.Text))
 		for _, line := range at.Lines {
 			if width > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -77,6 +78,9 @@ func (a *app) printStatus(s inspection) {
 		fmt.Fprintln(a.out)
 	}
 	a.printRows(s.Health())
+	if q, open := s.Now.State.Asks(); open {
+		a.page(a.attachedLines(api.FailedCommands(s.dir, q)), allLines)
+	}
 	a.printNext(nextCommands(s))
 }
 

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/layout"
@@ -82,17 +83,27 @@ func FileOfFound(d rundir.Dir, digest string) (string, error) {
 	})
 }
 
-// FileOfCommand returns the file with the output of the newest command of that name, relative to the directory, and its
-// digest, or "" if the value is another one.
-func FileOfCommand(d rundir.Dir, name, value string) (file, digest string, err error) {
-	file, err = newestFile(d, func(p run.PassEnd) string {
-		if p.As != name || p.Value != value || p.Reply == nil {
-			return ""
+// FailedCommands returns the failed commands that about selects, in the order of the journal. Of several with one name
+// it returns the newest.
+func FailedCommands(d rundir.Dir, about func(run.PassEnd) bool) (failed []run.PassEnd, err error) {
+	events, _, err := d.Events()
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, e := range slices.Backward(events) {
+		if e.Kind != run.KindPassEnd {
+			continue
 		}
-		digest = p.Reply.Digest
-		return layout.ReplyFile(p.Pass)
-	})
-	return file, digest, err
+		var p run.PassEnd
+		e.Decode(&p)
+		name := cmp.Or(p.As, p.Step)
+		if !seen[name] && p.Reply != nil && p.CommandFailure() != "" && about(p) {
+			seen[name], failed = true, append(failed, p)
+		}
+	}
+	slices.Reverse(failed)
+	return failed, nil
 }
 
 // newestFile returns what is found of the newest pass of which anything is, or "".
