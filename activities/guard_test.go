@@ -88,7 +88,7 @@ func TestRoleMayChangeProtectedFiles(t *testing.T) {
 	require.Equal(t, "a2\n", h.files(res.Changes.Tree)["a.txt"])
 }
 
-// What the pipeline consists of is protected too: a changed definition would be executed by the next start.
+// What a start reads is protected too: a changed definition would be executed by the next start.
 func TestDefinitionIsProtected(t *testing.T) {
 	h := onTree(t, "sh echo 'agent: {sandbox: none}' >a.txt; echo b2 >b.txt"+thenAnswer)
 	h.tree.Workspace.Definition = []string{"a.txt"}

@@ -153,7 +153,8 @@ type Workspace struct {
 	Commit string `json:"commit,omitempty"` // that the run's branch begins with, where it is not the base
 	Branch string `json:"branch,omitempty"` // of the run's own checkout
 	Tree   Blob   `json:"tree"`             // manifest of the tree at the start
-	// paths in the tree of the definition, its prompts and schemas, and the definitions of its projects
+	// paths in the tree that the start read: the definition, its prompts, schemas and references, the definitions of its
+	// projects and .worktreeinclude
 	Definition []string `json:"definition,omitempty"`
 }
 

@@ -44,7 +44,7 @@ const (
 	TriggerCheckFailed    = "check_failed" // a gate's command or check
 	TriggerPlanReady      = "plan_ready"   // the review of a plan-only run
 	TriggerDirtyTarget    = "dirty_target"
-	TriggerDefinition     = "definition_changed" // the changes include what the pipeline consists of
+	TriggerDefinition     = "definition_changed" // the changes include files that a start reads
 	TriggerAcceptance     = "acceptance"         // of the work of all projects
 	TriggerProject        = "project"            // forwards the question of a project
 	TriggerBlocked        = "project_blocked"    // projects that are not done

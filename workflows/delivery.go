@@ -91,8 +91,8 @@ func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 		return nil, e.askToDeliver(ctx, run.TriggerRejected, found,
 			notApproved(verdict)+". What should happen to the changes?")
 	case len(found.Definition) > 0 && override == nil:
-		return nil, e.askToDeliver(ctx, run.TriggerDefinition, found, "The changes include what the pipeline itself "+
-			"consists of: "+strings.Join(found.Definition, ", ")+". What should happen to them?")
+		return nil, e.askToDeliver(ctx, run.TriggerDefinition, found, "The changes include files that the next start "+
+			"of the pipeline reads: "+strings.Join(found.Definition, ", ")+". What should happen to them?")
 	}
 	if of := e.in.Start.MemberOf; of != nil {
 		found.Reason = "the run across projects " + of.RunID + " delivers the changes"

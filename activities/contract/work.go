@@ -205,7 +205,7 @@ type DeliverResult struct {
 	Files int       `json:"files"`
 	// changed files of the target that the delivery would change; the first 20
 	Dirty []string `json:"dirty,omitempty"`
-	// changed files that the pipeline consists of; the first 20
+	// changed files that a start of the pipeline reads; the first 20
 	Definition []string `json:"definition,omitempty"`
 	Reason     string   `json:"why,omitempty"` // at most 2 KiB, with the number of further files
 	Delivered  bool     `json:"delivered"`

@@ -198,19 +198,19 @@ func (r *Repo) RunBranches(ctx context.Context, runID string) (own []Branch, err
 	return own, nil
 }
 
-// includeFile lists ignored files that a copy of the checkout needs, in the syntax of .gitignore.
-const includeFile = ".worktreeinclude"
+// IncludeFile lists ignored files that a copy of the checkout needs, in the syntax of .gitignore.
+const IncludeFile = ".worktreeinclude"
 
 // Included returns the ignored files of the checkout that its .worktreeinclude lists.
 func (r *Repo) Included(ctx context.Context) (names []string, err error) {
-	if _, err := os.Stat(filepath.Join(r.root, includeFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(r.root, IncludeFile)); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	listed := map[string]bool{}
-	for _, rules := range []string{"--exclude-standard", "--exclude-from=" + includeFile} {
+	for _, rules := range []string{"--exclude-standard", "--exclude-from=" + IncludeFile} {
 		out, err := r.git.output(ctx, "ls-files", "-z", "--others", "--ignored", rules)
 		if err != nil {
-			return nil, fmt.Errorf("list the files of %s in %s: %w", includeFile, r.root, err)
+			return nil, fmt.Errorf("list the files of %s in %s: %w", IncludeFile, r.root, err)
 		}
 		for _, name := range splitNUL(out) {
 			if listed[name] {

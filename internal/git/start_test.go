@@ -201,11 +201,11 @@ func TestIncluded(t *testing.T) {
 	require.Empty(t, must(r.Included(t.Context()))(t), "without the file")
 	write(t, dir, files{".env": "A=1\n", ".env.local": "B=1\n", ".env.sample": "s\n", "d/.env": "C=1\n", "x.o": "o",
 		"secrets/k": "k", "secrets/d/k": "k", "unignored": "u", "tracked.o": "t", "secrets/" + odd: "odd"})
-	write(t, dir, files{includeFile: "# for calls\n.env\n/secrets/\ntracked.o\nunignored\n.env.sample\n../outside\n/etc/passwd\n"})
+	write(t, dir, files{IncludeFile: "# for calls\n.env\n/secrets/\ntracked.o\nunignored\n.env.sample\n../outside\n/etc/passwd\n"})
 	got := must(r.Included(t.Context()))(t)
 	slices.Sort(got)
 	require.Equal(t, []string{".env", "d/.env", "secrets/d/k", "secrets/k", "secrets/" + odd}, got)
-	write(t, dir, files{includeFile: ".env*\n!.env\r\n"})
+	write(t, dir, files{IncludeFile: ".env*\n!.env\r\n"})
 	require.Equal(t, []string{".env.local"}, must(r.Included(t.Context()))(t))
 }
 
@@ -213,6 +213,6 @@ func TestIncluded(t *testing.T) {
 func TestIncludedBelowIgnoredFolder(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{".gitignore": "conf/\n"})
-	write(t, dir, files{"conf/a": "1", "conf/b": "2", "conf/nested/.git/HEAD": "x", includeFile: "conf/a\n"})
+	write(t, dir, files{"conf/a": "1", "conf/b": "2", "conf/nested/.git/HEAD": "x", IncludeFile: "conf/a\n"})
 	require.Equal(t, []string{"conf/a"}, must(r.Included(t.Context()))(t))
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// What a pipeline consists of, and what of it lies in the workspace.
+// What a start reads, and what of it lies in the workspace. What roles work on is not among it.
 func TestDefinitionWithin(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	require.NoError(t, err)
@@ -22,11 +22,14 @@ func TestDefinitionWithin(t *testing.T) {
 			{Prompt: "prompts/a.md"}},
 		Projects:   []pipeline.Project{{Pipeline: "lib.yaml"}},
 		AlwaysRead: []pipeline.File{{Path: "about.md"}},
+		Sets:       []pipeline.Set{{Files: []pipeline.File{{Path: "set.md"}}}},
+		Artifact:   &pipeline.Artifact{Seed: "seed.html"},
+		Workspace:  &pipeline.Workspace{Git: "worktree"},
 	}}
-	all := []string{"passbook/b.json", "passbook/lib.yaml", "passbook/pipeline.yaml", "passbook/prompts/a.md",
+	all := []string{".worktreeinclude", "passbook/about.md", "passbook/b.json", "passbook/lib.yaml", "passbook/pipeline.yaml", "passbook/prompts/a.md",
 		"passbook/prompts/b.md"}
 	require.Equal(t, all, def.within(root))
-	require.Empty(t, def.within(t.TempDir()), "the workspace is elsewhere")
+	require.Equal(t, all[:1], def.within(t.TempDir()), "the workspace is elsewhere")
 	def.Home = ""
 	require.Empty(t, def.within(root))
 	def.Follow = &Follow{Workspace: &rundir.Workspace{Definition: all}}

@@ -203,7 +203,8 @@ func (o Operator) prepareIn(ctx context.Context, def *Definition, dir projector.
 	return out, err
 }
 
-// within lists the paths below a folder of what the definition consists of: no role may change them unseen.
+// within lists the paths below a folder that a start reads: no role may change them unseen. The seed of the artifact and
+// the files of the corpus are not among them: they are what roles work on.
 func (d Definition) within(root string) (all []string) {
 	if d.Home == "" { // that of the earlier run
 		if d.Follow != nil && d.Follow.Workspace != nil {
@@ -215,8 +216,14 @@ func (d Definition) within(root string) (all []string) {
 	for _, r := range d.Plan.Roles {
 		names = append(names, r.Prompt, r.Schema)
 	}
+	for _, f := range d.Plan.AlwaysRead {
+		names = append(names, f.Path)
+	}
 	for _, p := range d.Plan.Projects {
 		names = append(names, p.Pipeline)
+	}
+	if d.Plan.Workspace.Git != "" {
+		all = append(all, git.IncludeFile)
 	}
 	for _, name := range names {
 		rel, inside := within(root, filepath.Join(d.Home, filepath.FromSlash(name)))
