@@ -102,8 +102,15 @@ func (f *Found) Warning() string {
 	return fmt.Sprintf("outside the scope that %s declared: %s: %s", f.Scope, Plural(f.Count, "file"), f.Text())
 }
 
-// GuardFacts describe protected files that the last change touched, and files outside the scope of the plan.
-func (s State) GuardFacts() []Fact { return guardFacts(s.Tampered, s.Found) }
+// GuardFacts describe protected files that the last change touched, files outside the scope of the plan, and what passes
+// only in the workspace.
+func (s State) GuardFacts() []Fact {
+	facts := guardFacts(s.Tampered, s.Found)
+	if len(s.OnlyInWorkspace()) > 0 {
+		facts = append(facts, Fact{"Fresh folder", s.FreshText()})
+	}
+	return facts
+}
 
 func guardFacts(t *Tampered, found *Found) []Fact {
 	var facts []Fact

@@ -142,7 +142,8 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Note: "detail"})
 	require.Equal(t, []evidence.Phase{{Seq: closed, Name: "key", Round: 2, Outcome: "ok", EndedAt: at(closed)},
 		{Seq: closed + 1, Name: "work", Outcome: "failed", EndedAt: at(closed + 1)}}, e.Phases)
-	require.Equal(t, &evidence.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered}, e.Delivery)
+	require.Equal(t, &evidence.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered,
+		Fresh: "not checked in a fresh folder"}, e.Delivery)
 	require.Equal(t, evidence.Spend{USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, CapUSD: 9,
 		Tokens: run.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4},
 		ByRole: []evidence.RoleCost{{Role: "role", Calls: 3,
