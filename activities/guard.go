@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -26,30 +27,37 @@ func (j evaluation) guard() (guarded, error) {
 		return guarded{}, nil
 	}
 	g := guarded{tree: j.ans.Tree}
-	w := j.plan.Workspace
-	own := j.in.Tree.Workspace.Definition
-	if w == nil || len(w.Protect)+len(own) == 0 || !j.role.Protected() || j.ans.Tree.Digest == j.in.Tree.Tree.Digest {
+	w, of := j.plan.Workspace, j.in.Tree.Workspace
+	protects := w != nil && len(w.Protect)+len(of.Definition) > 0 && j.role.Protected()
+	if !protects && len(of.Submodules) == 0 {
 		return g, nil
 	}
-	before, err := tree.Load(j.ctx, j.s, store.Digest(j.in.Tree.Tree.Digest))
-	if err != nil {
-		return g, err
-	}
-	after, err := tree.Load(j.ctx, j.s, store.Digest(j.ans.Tree.Digest))
-	if err != nil {
-		return g, err
-	}
-	restored, tampered := tree.Restore(before, after, func(name string, folder bool) bool {
-		return w.Protect.Fits(name, folder) || slices.Contains(own, name)
+	restored, tampered, err := restoreTree(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree, func(name string, folder bool) bool {
+		return of.InSubmodule(name) ||
+			protects && (w.Protect.Fits(name, folder) || slices.Contains(of.Definition, name))
 	})
-	if len(tampered) == 0 {
-		return g, nil
+	return guarded{tree: &restored, tampered: tampered}, err
+}
+
+// restoreTree returns the tree after with the protected paths as they are in before, and what that undoes.
+func restoreTree(ctx context.Context, s *store.Store, before, after run.Blob,
+	protected func(name string, folder bool) bool) (run.Blob, []tree.Change, error) {
+	if before.Digest == after.Digest {
+		return after, nil, nil
 	}
-	if err := tree.Put(j.ctx, j.s, restored); err != nil {
-		return g, err
+	was, err := tree.Load(ctx, s, store.Digest(before.Digest))
+	if err != nil {
+		return after, nil, err
 	}
-	b := workspace.Blob(tree.Saved{Digest: restored.Digest(), Tree: restored})
-	return guarded{tree: &b, tampered: tampered}, nil
+	is, err := tree.Load(ctx, s, store.Digest(after.Digest))
+	if err != nil {
+		return after, nil, err
+	}
+	restored, undone := tree.Restore(was, is, protected)
+	if len(undone) == 0 {
+		return after, nil, nil
+	}
+	return workspace.Blob(tree.Saved{Digest: restored.Digest(), Tree: restored}), undone, tree.Put(ctx, s, restored)
 }
 
 // tamperedFiles describes changes of protected files for an event.
@@ -95,7 +103,11 @@ func (j evaluation) find(g guarded) (*run.Found, error) {
 		if f.Old != "" {
 			file = f.Old
 		}
-		add("tampered", file, "a protected file that "+j.role.Name+" changed ("+f.Kind+"); it was restored")
+		what := "a protected file"
+		if j.in.Tree.Workspace.InSubmodule(file) {
+			what = "a file of a submodule"
+		}
+		add("tampered", file, what+" that "+j.role.Name+" changed ("+f.Kind+"); it was restored")
 	}
 	outside, err := j.outside(g.tree)
 	if err != nil {

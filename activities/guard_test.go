@@ -3,10 +3,13 @@ package activities
 import (
 	"encoding/json"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/run"
 )
@@ -97,6 +100,87 @@ func TestDefinitionIsProtected(t *testing.T) {
 	require.Equal(t, "a.txt (changed)", res.Tampered.Text())
 	require.Equal(t, map[string]string{".gitignore": "*.log\n", "a.txt": "a\n", "b.txt": "b2\n", "gone.txt": "g\n"},
 		h.files(res.Changes.Tree))
+}
+
+// TestSubmodulesAreRestored, also for roles that may change protected files. What else the pass changed is committed beside
+// the submodule that the base records.
+func TestSubmodulesAreRestored(t *testing.T) {
+	for name, row := range map[string]struct{ command, kind, file string }{
+		"changed":           {"echo x >lib/x", "changed", "lib/x"},
+		"added":             {"echo y >lib/y", "added", "lib/y"},
+		"removed":           {"rm -r lib", "removed", "lib/x"},
+		"a repository":      {"git init -q lib; echo x >lib/x", "changed", "lib/x"},
+		"a file":            {"rm -r lib; echo >lib", "replaced", "lib"},
+		"a link":            {"mv lib moved; ln -s moved lib", "renamed", "lib/x"},
+		"not initialised":   {"rmdir none; echo >none", "replaced", "none"},
+		"only a part of it": {"echo >library", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := withSubmodules(t, "sh "+row.command+"; echo b2 >b.txt"+thenAnswer, "gives: changes}",
+				"gives: changes, protect: false}")
+			res, known := h.settled()
+			files := h.files(res.Changes.Tree)
+			require.Equal(t, "1\n", files["lib/x"])
+			require.Equal(t, "b2\n", files["b.txt"])
+			require.NotContains(t, files, "lib/y")
+			require.Equal(t, h.git("ls-tree", h.base, "lib", "none"), h.git("ls-tree", known.Commit, "lib", "none"))
+			require.Equal(t, "1\n", read(t, filepath.Join(h.workspace(), "lib/x")))
+			require.Empty(t, gitIn(t, h.workspace(), "status", "--porcelain"))
+			if row.kind == "" {
+				require.Nil(t, res.Tampered)
+				return
+			}
+			require.Contains(t, h.texts(res.Found),
+				"tampered "+row.file+": a file of a submodule that worker changed ("+row.kind+"); it was restored")
+			require.Contains(t, res.Validation.Warnings, res.Tampered.Warning())
+		})
+	}
+}
+
+// TestEditsInSubmodulesAreKeptBeside the run: they are not committed, and the next call does not get them.
+func TestEditsInSubmodulesAreKeptBeside(t *testing.T) {
+	h := withSubmodules(t, "answer")
+	h.carryTo(h.tree)
+	h.edit(map[string]string{"lib/x": "mine\n", "b.txt": "b2\n"})
+	ev := h.inspect(h.tree).Workspace
+	require.Equal(t, 1, ev.Changed)
+	require.Equal(t, "1\n", h.files(ev.Tree)["lib/x"])
+	require.Equal(t, "b.txt", h.git("diff", "--name-only", h.base, ev.Commit))
+	known := h.tree
+	known.Tree, known.Commit = ev.Tree, ev.Commit
+	require.Contains(t, h.carryTo(known).Recovered[0].Message, "lib/x (now _orchestrator/edits/lib/x)")
+	require.Equal(t, "mine\n", read(t, filepath.Join(h.dir, "_orchestrator/edits/lib/x")))
+	require.Equal(t, "1\n", read(t, filepath.Join(h.workspace(), "lib/x")))
+	h.edit(map[string]string{"lib/x": "again\n"})
+	require.Equal(t, contract.InspectResult{}, h.inspect(known))
+}
+
+func TestGlobsMatchNoFilesOfSubmodules(t *testing.T) {
+	h := withSubmodules(t, "answer", "steps: [{role: worker},", "each: {in: '**/*'}\n    steps: [{role: worker},")
+	res := must(do(t, h.acts.ExpandLanes, contract.ExpandInput{Store: h.s.URL(), PlanUse: h.tree.PlanUse, Tree: &h.tree.Tree,
+		Submodules: h.tree.Workspace.Submodules}))(t)
+	var names []string
+	for _, item := range res.Items {
+		names = append(names, item.Name)
+	}
+	require.Equal(t, []string{".gitignore", "a.txt", "b.txt", "gone.txt"}, names)
+}
+
+// withSubmodules is a harness whose base has the submodules lib, with the file x, and none, which is not initialised.
+func withSubmodules(t *testing.T, play string, edits ...string) *trees {
+	t.Helper()
+	h := onTree(t, play, edits...)
+	h.git("init", "-q", "lib")
+	writeFiles(t, filepath.Join(h.source, "lib"), map[string]string{"x": "1\n"})
+	gitIn(t, filepath.Join(h.source, "lib"), "add", "x")
+	gitIn(t, filepath.Join(h.source, "lib"), "commit", "-q", "-m", "Lib")
+	h.git("add", "lib")
+	h.git("update-index", "--add", "--cacheinfo", "160000,"+h.base+",none")
+	require.NoError(t, os.Mkdir(filepath.Join(h.source, "none"), 0o755))
+	h.git("commit", "-q", "-m", "Submodules")
+	h.startFrom(h.tree.PlanUse, must(h.acts.plan(t.Context(), h.s, h.tree.Plan))(t))
+	h.tree.Workspace.Submodules = []string{"lib", "none"}
+	return h
 }
 
 func TestProtectedFilesAreAsTheOperatorLeftThem(t *testing.T) {

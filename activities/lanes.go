@@ -76,7 +76,8 @@ func (a *Activities) laneItems(ctx context.Context, s *store.Store,
 			return nil, err
 		}
 		for _, e := range t.Entries {
-			if e.Mode != tree.ModeFolder && (pipeline.Paths{lanes.In}).Covers(e.Path, false) {
+			own := e.Mode != tree.ModeFolder && !run.Workspace{Submodules: in.Submodules}.InSubmodule(e.Path)
+			if own && (pipeline.Paths{lanes.In}).Covers(e.Path, false) {
 				texts = append(texts, e.Path)
 			}
 		}

@@ -275,10 +275,17 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 		return res, err
 	}
 	saved, err := w.Edits(ctx, s, in.Tree.Tree, rules)
-	if err != nil || string(saved.Digest) == in.Tree.Tree.Digest {
+	if err != nil {
 		return res, err
 	}
-	ev, err := compareTrees(ctx, s, in.Tree.Tree, workspace.Blob(saved))
+	// the next restore keeps files of submodules in the run directory
+	edited, _, err := restoreTree(ctx, s, in.Tree.Tree, workspace.Blob(saved), func(name string, _ bool) bool {
+		return in.Tree.Workspace.InSubmodule(name)
+	})
+	if err != nil || edited.Digest == in.Tree.Tree.Digest {
+		return res, err
+	}
+	ev, err := compareTrees(ctx, s, in.Tree.Tree, edited)
 	if err != nil {
 		return res, err
 	}

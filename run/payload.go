@@ -1,6 +1,10 @@
 package run
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Blob is a reference into the store, with what people want to know about the text.
 type Blob struct {
@@ -156,6 +160,14 @@ type Workspace struct {
 	// paths in the tree that the start read: the definition, its prompts, schemas and references, the definitions of its
 	// projects and .worktreeinclude
 	Definition []string `json:"definition,omitempty"`
+	Submodules []string `json:"submodules,omitempty"` // their folders in the tree: no call may change what is in them
+}
+
+// InSubmodule reports whether a path is the folder of a submodule, or below one.
+func (w Workspace) InSubmodule(path string) bool {
+	return slices.ContainsFunc(w.Submodules, func(folder string) bool {
+		return path == folder || strings.HasPrefix(path, folder+"/")
+	})
 }
 
 // Parent is where a follow-up comes from.

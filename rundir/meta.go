@@ -86,6 +86,7 @@ type Workspace struct {
 
 	Snapshots  string   `json:"snapshots,omitempty"`  // full: the tree of each turn is stored too
 	Definition []string `json:"definition,omitempty"` // paths in the tree of what the pipeline consists of
+	Submodules []string `json:"submodules,omitempty"` // their folders in the tree
 }
 
 // Versions is the versions block of RunStore v2.

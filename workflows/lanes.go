@@ -221,6 +221,9 @@ func (e *engine) expand(ctx workflow.Context, at run.Place) error {
 	in := contract.ExpandInput{Stage: at.Stage}
 	if list.Source == pipeline.ItemsOfGlob {
 		in.Tree = e.j.state.Tree
+		if w := e.in.Start.Workspace; w != nil {
+			in.Submodules = w.Submodules
+		}
 	}
 	for _, r := range e.j.state.Replies {
 		if list.From != "" && r.Step == list.From {

@@ -38,6 +38,8 @@ type ExpandInput struct {
 	Reply *run.Blob `json:"reply,omitempty"` // of the step with the list
 	Tree  *run.Blob `json:"tree,omitempty"`  // with the files of a glob
 
+	Submodules []string `json:"submodules,omitempty"` // folders whose files no glob matches
+
 	List string `json:"list,omitempty"` // digest of the list; empty: make it
 	From int    `json:"from,omitempty"` // index of the first item to return
 }

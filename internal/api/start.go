@@ -161,7 +161,7 @@ func (h Host) CheckPlan(ctx context.Context, def operations.Definition) (warning
 // Warnings are the concerns about a definition that do not prevent a run on this host.
 func (h Host) Warnings(ctx context.Context, def operations.Definition) []string {
 	all := def.SandboxWarnings(h.Settings.Sandbox, os.Environ())
-	return slices.Concat(all, operations.BudgetWarnings(def.Plan), def.ProtectWarnings(ctx))
+	return slices.Concat(all, operations.BudgetWarnings(def.Plan), def.ProtectWarnings(ctx), def.SubmoduleWarnings(ctx))
 }
 
 // Prepare checks what can be checked before a server is started and anything is written. It returns the directory of

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -276,24 +275,6 @@ func TestLargeFileFilter(t *testing.T) {
 	require.Empty(t, must(r.Differences(ctx, id, start, judged))(t))
 	require.Equal(t, []Difference{{"a.bin", WhyBytes}},
 		must(r.Differences(ctx, id, start, []File{file("a.bin", "other"), judged[1]}))(t))
-}
-
-func TestSubmodules(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	r, dir := initial(t, files{"a": "a\n"})
-	submodule(t, dir)
-	lib := run(t, dir, "rev-parse", "HEAD:lib")
-	require.Equal(t, []Submodule{{"lib", lib, filepath.Join(dir, "lib")}}, must(r.Submodules(ctx, "HEAD"))(t))
-	require.Equal(t, []string{".gitmodules", "a", "lib"}, must(r.Tracked(ctx, "HEAD"))(t))
-	run(t, dir, "submodule", "deinit", "-q", "-f", "lib")
-	require.Equal(t, []Submodule{{"lib", lib, ""}}, must(r.Submodules(ctx, "HEAD"))(t))
-	start := head(t, dir)
-	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", []File{file("a", "2\n")}}))(t)
-	require.Equal(t, lib, run(t, dir, "rev-parse", id+":lib"))
-	erase(t, dir, "lib")
-	require.NoError(t, os.Symlink(must(filepath.EvalSymlinks(t.TempDir()))(t), filepath.Join(dir, "lib")))
-	require.Empty(t, must(r.Submodules(ctx, "HEAD"))(t)[0].Folder)
 }
 
 func TestExclude(t *testing.T) {

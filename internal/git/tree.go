@@ -6,9 +6,7 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -116,38 +114,6 @@ func (r *Repo) Tracked(ctx context.Context, commit string) ([]string, error) {
 		paths = append(paths, e.path)
 	}
 	return paths, err
-}
-
-// Submodule is a submodule of a commit.
-type Submodule struct {
-	Path   string
-	Commit string // recorded
-	// Folder of its checkout in that of the source; "": it is not initialised there. Any commit may be checked out in it.
-	Folder string
-}
-
-// Submodules returns the submodules of a commit.
-func (r *Repo) Submodules(ctx context.Context, commit string) (list []Submodule, err error) {
-	files, err := r.entries(ctx, commit)
-	if err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(r.root)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	for _, e := range files {
-		if e.mode != modeSubmodule {
-			continue
-		}
-		s := Submodule{Path: e.path, Commit: e.id}
-		if _, err := root.Lstat(path.Join(e.path, ".git")); err == nil {
-			s.Folder = filepath.Join(r.root, e.path)
-		}
-		list = append(list, s)
-	}
-	return list, nil
 }
 
 // setEntries sets files of an index, and removes those without a mode.

@@ -177,16 +177,15 @@ func (f *Follow) prepare(ctx context.Context, p preparation, def *Definition) (*
 		return nil, err
 	}
 	at := cmp.Or(w.Commit, w.Base)
-	out := run.Workspace{Kind: run.WorkspaceGit, Source: w.Source, Base: at, Branch: branchOf(taskOf(*def), p.claim.RunID)}
+	out := run.Workspace{Kind: run.WorkspaceGit, Source: w.Source, Base: at, Branch: branchOf(taskOf(*def), p.claim.RunID),
+		Submodules: w.Submodules}
 	if err := p.begin(ctx, r, out, at); err != nil {
 		return nil, err
 	}
 	if f.Tree != nil {
 		out.Tree = *f.Tree
-	} else if saved, err := p.first(ctx, r, def, out, at, at); err != nil {
+	} else if err := p.first(ctx, r, def, &out, at, at); err != nil {
 		return nil, err
-	} else {
-		begins(def, &out, saved)
 	}
 	if !f.Delivered && at != w.Base {
 		out.Base, out.Commit = w.Base, at

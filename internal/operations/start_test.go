@@ -167,6 +167,47 @@ func TestFilesLeftOutOfTheTreeAreListed(t *testing.T) {
 	}
 }
 
+// TestSubmodulesAreInTheFirstTree at the commits that the source records; those that are missing are named.
+func TestSubmodulesAreInTheFirstTree(t *testing.T) {
+	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+	ctx, s := t.Context(), testStore(t)
+	repository := func(files map[string]string) string {
+		dir := must(filepath.EvalSymlinks(t.TempDir()))(t)
+		write(t, dir, files)
+		runGit(t, dir, "init", "-q")
+		runGit(t, dir, "add", "-fA")
+		runGit(t, dir, "commit", "-q", "-m", "Begin")
+		return dir
+	}
+	lib, source := repository(map[string]string{"lib.txt": "l", "test/key.pem": "k"}), repository(map[string]string{"a.txt": "a"})
+	for _, name := range []string{"lib", "more/lib"} {
+		runGit(t, source, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", lib, name)
+	}
+	runGit(t, source, "commit", "-q", "-m", "Submodules")
+	runGit(t, source, "submodule", "--quiet", "deinit", "-f", "more/lib")
+	write(t, source, map[string]string{"lib/lib.txt": "of the user"})
+
+	def := Definition{Plan: &pipeline.Plan{Workspace: &pipeline.Workspace{Git: "worktree", Dirty: "exclude"}}, WorkOn: source}
+	warnings := []string{"the workspace lacks submodules that are not initialised in " + source + ": more/lib; to have them, " +
+		"run: git -C " + source + " submodule update --init --recursive"}
+	require.Equal(t, warnings, def.SubmoduleWarnings(ctx))
+	p := preparing(t, s)
+	w := must(p.prepare(ctx, &def))(t)
+	require.Equal(t, warnings, def.Warnings)
+	require.Equal(t, []string{"lib", "more/lib"}, w.Submodules)
+	begins := filesIn(t, p.folders.Path(source, p.claim.RunID, ""))
+	require.Equal(t, "l", begins["lib/lib.txt"], "not the change of the user")
+	require.Equal(t, "k", begins["lib/test/key.pem"], "a tracked file is no secret")
+	var paths []string
+	for _, e := range must(tree.Load(ctx, s, store.Digest(w.Tree.Digest)))(t).Entries {
+		paths = append(paths, e.Path)
+	}
+	require.Equal(t, []string{".gitmodules", "a.txt", "lib", "lib/lib.txt", "lib/test", "lib/test/key.pem", "more", "more/lib"},
+		paths)
+	again := must(p.prepare(ctx, &def))(t)
+	require.Equal(t, w, again)
+}
+
 // preparing is the preparation of a run, whose directory exists.
 func preparing(t *testing.T, s *store.Store) preparation {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/scaffold"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -289,12 +290,7 @@ func (p preparation) ofGit(ctx context.Context, def *Definition, source string) 
 	if err := p.begin(ctx, r, out, base); err != nil {
 		return nil, err
 	}
-	saved, err := p.first(ctx, r, def, out, head, base)
-	if err != nil {
-		return nil, err
-	}
-	begins(def, &out, saved)
-	return &out, nil
+	return &out, p.first(ctx, r, def, &out, head, base)
 }
 
 // begin creates the branch of a run at a commit. One of an interrupted start at another commit has no work of a run.
@@ -329,28 +325,83 @@ func (p preparation) link(out run.Workspace) error {
 	return p.dir.LinkWorkspace(p.folders.Path(out.Source, p.claim.RunID, ""))
 }
 
-// first writes the files of a commit to the workspace and stores them. What commit head has is no secret.
-func (p preparation) first(ctx context.Context, r *git.Repo, def *Definition, out run.Workspace,
-	head, commit string) (saved tree.Saved, err error) {
+// first writes the files of a commit and of its submodules to the workspace and stores them. What commit head has is no
+// secret.
+func (p preparation) first(ctx context.Context, r *git.Repo, def *Definition, out *run.Workspace,
+	head, commit string) (err error) {
 	rules := workspace.FirstRules(def.Plan)
 	if rules.Tracked, err = r.Tracked(ctx, head); err != nil {
-		return saved, err
+		return err
 	}
 	w, err := p.folders.Lock(ctx, p.folders.Path(out.Source, p.claim.RunID, ""))
 	if err != nil {
-		return saved, err
+		return err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
 	if err := w.Discard(); err != nil {
-		return saved, err
+		return err
 	}
 	if err := r.CheckOut(ctx, commit, w.Dir); err != nil {
-		return saved, err
+		return err
 	}
-	if saved, err = w.Save(ctx, p.s, rules); err != nil {
-		return saved, fmt.Errorf("store the workspace %s: %w", w.Dir, err)
+	submodules, err := r.Submodules(ctx, commit)
+	if err != nil {
+		return err
 	}
-	return saved, nil
+	out.Submodules = nil
+	for _, sub := range submodules {
+		out.Submodules = append(out.Submodules, sub.Path)
+		if sub.Missing() {
+			continue
+		}
+		if err := sub.CheckOut(ctx, w.Dir); err != nil {
+			return err
+		}
+		tracked, err := sub.Tracked(ctx)
+		if err != nil {
+			return err
+		}
+		rules.Tracked = append(rules.Tracked, tracked...)
+	}
+	saved, err := w.Save(ctx, p.s, rules)
+	if err != nil {
+		return fmt.Errorf("store the workspace %s: %w", w.Dir, err)
+	}
+	def.Warnings = append(def.Warnings, missing(r, submodules)...)
+	begins(def, out, saved)
+	return nil
+}
+
+// SubmoduleWarnings names the submodules that a run of a definition would lack. A source that cannot be read has no
+// warnings: a run reports that.
+func (d Definition) SubmoduleWarnings(ctx context.Context) []string {
+	if repositoryOf(d) == "" {
+		return nil
+	}
+	r, err := git.Open(ctx, repositoryOf(d))
+	if err != nil {
+		return nil
+	}
+	submodules, err := r.Submodules(ctx, "HEAD")
+	if err != nil {
+		return nil
+	}
+	return missing(r, submodules)
+}
+
+// missing names the submodules that a workspace lacks.
+func missing(r *git.Repo, submodules []git.Submodule) []string {
+	var names []string
+	for _, sub := range submodules {
+		if sub.Missing() {
+			names = append(names, sub.Path)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the workspace lacks submodules that are not initialised in %s: %s; to have them, run: %s",
+		r.Root(), few(names), shell.Line("git", "-C", r.Root(), "submodule", "update", "--init", "--recursive"))}
 }
 
 // branchOf names the branch of a run after its task.

@@ -99,7 +99,8 @@ func (m *Header) head(e run.Event) {
 	m.Task, m.RunKind, m.Parent = p.Task, p.RunKind, p.Parent
 	if w := p.Workspace; w != nil {
 		m.Workspace = &rundir.Workspace{Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch,
-			Start: w.Tree.Digest, Snapshots: p.Snapshots, Definition: w.Definition}
+			Start: w.Tree.Digest, Snapshots: p.Snapshots, Definition: w.Definition,
+			Submodules: w.Submodules}
 	}
 	if p.Wording != "" { // otherwise an earlier version started it, and wrote neither
 		m.Project, m.Profile = p.Project, cmp.Or(p.Kind, "work")
