@@ -131,9 +131,7 @@ func (j evaluation) takeChanges(res *contract.PassResult) error {
 	if res.Tampered != nil {
 		res.Validation.Warnings = append(res.Validation.Warnings, res.Tampered.Warning())
 	}
-	if text := res.Found.Warning(); text != "" {
-		res.Validation.Warnings = append(res.Validation.Warnings, text)
-	}
+	res.Validation.Warnings = append(res.Validation.Warnings, res.Found.Warnings()...)
 	return nil
 }
 

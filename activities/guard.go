@@ -3,6 +3,8 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -90,8 +92,8 @@ func fileChange(c tree.Change) run.FileChange {
 	}
 }
 
-// find collects what was found out about the changes of the run: protected files that the pass changed, and files
-// outside the declared scope.
+// find collects what was found out about the changes of the run: protected files that the pass changed, files outside
+// the declared scope, files that changed ignore rules hide, and files that are left out for their names.
 func (j evaluation) find(g guarded) (*run.Found, error) {
 	review := pass.Review{Blockers: []pass.Finding{}, Gaps: []pass.Finding{}}
 	add := func(severity, file, text string) {
@@ -117,18 +119,67 @@ func (j evaluation) find(g guarded) (*run.Found, error) {
 	for _, name := range outside {
 		add("scope", name, "changed outside the scope that "+j.in.Scope.Role+" declared")
 	}
+	if len(outside) > 0 {
+		found.Scope, found.Count, found.Outside = j.in.Scope.Role, len(outside), firstFound(outside)
+	}
+	hidden, err := j.hidden(g.tree)
+	if err != nil {
+		return nil, err
+	}
+	found.Hidden, found.HiddenCount = firstFound(hidden), len(hidden)
+	for _, name := range found.Hidden {
+		add("hidden", name, "ignore rules that the run changed hide it, and it is still part of the work")
+	}
+	if more := len(hidden) - len(found.Hidden); more > 0 {
+		add("hidden", "", fmt.Sprintf("%d more", more))
+	}
+	for _, left := range j.ans.Skipped {
+		if left.Reason == string(tree.ReasonName) {
+			add("name", left.Path, "left out of the work: git or another system refuses its name, or it differs from another "+
+				"only in case")
+			found.Refused = append(found.Refused, left.Path)
+		}
+	}
+	found.Refused = firstFound(found.Refused)
 	if len(review.Findings) == 0 {
 		return nil, nil
-	}
-	if len(outside) > 0 {
-		found.Scope, found.Count = j.in.Scope.Role, len(outside)
-		for _, name := range outside[:min(len(outside), run.MaxOutside)] {
-			found.Outside = append(found.Outside, shortened(name))
-		}
 	}
 	stored, err := j.a.storeReview(j.ctx, j.s, &review)
 	found.Findings = stored
 	return &found, err
+}
+
+// firstFound returns the first of some files, for an event.
+func firstFound(files []string) (first []string) {
+	for _, name := range files[:min(len(files), run.MaxFound)] {
+		first = append(first, shortened(strings.ToValidUTF8(name, "�")))
+	}
+	return first
+}
+
+// hidden lists the files of the tree that its ignore rules hide, and that those at the start did not. They stay tracked:
+// what is ignored is decided by the tree that a pass gets.
+func (j evaluation) hidden(now *run.Blob) ([]string, error) {
+	if now == nil || j.in.Tree.Workspace.Kind != run.WorkspaceGit || j.in.Tree.Workspace.Tree.Digest == now.Digest {
+		return nil, nil
+	}
+	before, err := tree.Load(j.ctx, j.s, store.Digest(j.in.Tree.Workspace.Tree.Digest))
+	if err != nil {
+		return nil, err
+	}
+	after, err := tree.Load(j.ctx, j.s, store.Digest(now.Digest))
+	if err != nil {
+		return nil, err
+	}
+	was, err := tree.ReadIgnores(j.ctx, j.s, before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := tree.ReadIgnores(j.ctx, j.s, after)
+	if err != nil || maps.Equal(was.Files, is.Files) {
+		return nil, err
+	}
+	return after.Hidden(was, is), nil
 }
 
 // outside lists the files that are not as they were when the scope was declared, and that the scope does not have.

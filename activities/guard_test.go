@@ -183,6 +183,73 @@ func withSubmodules(t *testing.T, play string, edits ...string) *trees {
 	return h
 }
 
+func TestFilesThatNewRulesHideAreFound(t *testing.T) {
+	many := "mkdir dist; for i in 1 2 3 4 5 6 7 8 9 10 11 12 13; do echo >dist/f$i; done; "
+	for name, row := range map[string]struct {
+		command string
+		hidden  []string
+		count   int
+	}{
+		"new and changed":   {"echo '*.txt' >>.gitignore; echo b2 >b.txt; echo c >c.txt", []string{"a.txt", "b.txt", "c.txt", "gone.txt"}, 4},
+		"rules of a folder": {"mkdir d; echo x >d/x; echo x >d/.gitignore", []string{"d/x"}, 1},
+		"ignored before":    {"echo x.log >>.gitignore; echo x >x.log", nil, 0},
+		"of no file":        {"echo '*.bin' >>.gitignore; echo b2 >b.txt", nil, 0},
+		"many": {many + "echo dist/ >>.gitignore", []string{"dist/f1", "dist/f10", "dist/f11", "dist/f12", "dist/f13", "dist/f2",
+			"dist/f3", "dist/f4", "dist/f5", "dist/f6", "dist/f7", "dist/f8"}, 13},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := onTree(t, "sh "+row.command+thenAnswer)
+			res := h.accepted()
+			if row.hidden == nil {
+				require.Nil(t, res.Found)
+				return
+			}
+			require.Equal(t, row.hidden, res.Found.Hidden)
+			require.Equal(t, row.count, res.Found.HiddenCount)
+			texts := h.texts(res.Found)
+			for _, file := range row.hidden {
+				require.Contains(t, texts, "hidden "+file+": ignore rules that the run changed hide it, and it is still part of the work")
+				require.Contains(t, h.files(res.Changes.Tree), file)
+			}
+			if row.count > len(row.hidden) {
+				require.Equal(t, "hidden : 1 more", texts[len(texts)-1])
+			}
+			require.Equal(t, res.Found.Warnings(), res.Validation.Warnings)
+		})
+	}
+}
+
+// TestHiddenFilesStayTracked: the next pass changes one, and a new file of the same rule is ignored. The finding stays.
+func TestHiddenFilesStayTracked(t *testing.T) {
+	h := onTree(t, "sh if grep -q hide .gitignore; then echo 2 >hide1; echo 2 >hide2; else echo 'hide*' >>.gitignore; "+
+		"echo 1 >hide1; fi"+thenAnswer)
+	h.in.RunID = "run-1"
+	_, known := h.settled()
+	h.tree.Tree, h.tree.Commit = known.Tree, known.Commit
+	h.in.Tree, h.in.Call = &h.tree, "run-1/g0.002.1.-.1"
+	res := h.accepted()
+	h.tree.Tree = res.Changes.Tree
+	h.carryTo(h.tree)
+	files := h.files(res.Changes.Tree)
+	require.Equal(t, "2\n", files["hide1"])
+	require.NotContains(t, files, "hide2")
+	require.Equal(t, []string{"hide1"}, res.Found.Hidden)
+	require.FileExists(t, filepath.Join(h.workspace(), "hide2"))
+}
+
+func TestRefusedNamesAreFound(t *testing.T) {
+	h := onTree(t, `sh echo x >A.txt; echo x >'git~1'; mkdir '.git '; echo x >'.git /config'; echo x >"$(printf 'a\tb')"`+
+		"; echo b2 >b.txt"+thenAnswer)
+	h.in.RunID = "run-1"
+	res, _ := h.settled()
+	require.Equal(t, []string{".git /", "A.txt", `a\tb`, "git~1"}, res.Found.Refused)
+	require.Contains(t, h.texts(res.Found), "name A.txt: left out of the work: git or another system refuses its name, or it "+
+		"differs from another only in case")
+	require.Contains(t, res.Validation.Warnings, "left out of the tree: A.txt (name)")
+	require.Equal(t, []string{".gitignore", "a.txt", "b.txt", "gone.txt"}, h.paths(res.Changes.Tree))
+	require.FileExists(t, filepath.Join(h.workspace(), "A.txt"))
+}
+
 func TestProtectedFilesAreAsTheOperatorLeftThem(t *testing.T) {
 	h := guardedTree(t, "echo exit 0 >a.txt")
 	known := h.carried(map[string]string{".gitignore": "*.log\n", "a.txt": "a\n"})

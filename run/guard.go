@@ -62,17 +62,23 @@ type Scope struct {
 // MaxScope is how many paths a [Scope] lists.
 const MaxScope = 12
 
-// Found are the findings about the changes of a run besides those of its roles: protected files that were restored, and
-// files outside the scope of the plan. The digest is that of all findings, in the form of a structured verdict.
+// Found are the findings about the changes of a run besides those of its roles: protected files that were restored, files
+// outside the scope of the plan, files that changed ignore rules hide, and files whose names are refused. The digest is
+// that of all findings, in the form of a structured verdict.
 type Found struct {
 	Findings
 	Outside []string `json:"outside,omitempty"` // changed files outside the scope, the first of them
 	Count   int      `json:"outside_count,omitempty"`
 	Scope   string   `json:"scope_of,omitempty"` // the role that declared the scope
+
+	Hidden      []string `json:"hidden,omitempty"` // files of the tree that ignore rules hide since the start, the first of them
+	HiddenCount int      `json:"hidden_count,omitempty"`
+
+	Refused []string `json:"refused,omitempty"` // left out of the tree because of their names, the first of them
 }
 
-// MaxOutside is how many files a [Found] lists.
-const MaxOutside = 12
+// MaxFound is how many files of a kind a [Found] lists.
+const MaxFound = 12
 
 // Blob is the digest of the findings; empty: there are none.
 func (f *Found) Blob() string {
@@ -82,28 +88,36 @@ func (f *Found) Blob() string {
 	return f.Digest
 }
 
-// Text describes the changes outside the scope in one line; empty: there are none.
-func (f *Found) Text() string {
-	if f == nil || f.Count == 0 {
+// listed lists the first files of some in one line; empty: there are none.
+func listed(first []string, count int) string {
+	if count == 0 {
 		return ""
 	}
-	text := strings.Join(f.Outside, ", ")
-	if more := f.Count - len(f.Outside); more > 0 {
+	text := strings.Join(first, ", ")
+	if more := count - len(first); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return OneLine(text)
 }
 
-// Warning describes the changes outside the scope; empty: there are none.
-func (f *Found) Warning() string {
-	if f.Text() == "" {
-		return ""
+// Warnings describe the changes outside the scope and the hidden files.
+func (f *Found) Warnings() (all []string) {
+	if f == nil {
+		return nil
 	}
-	return fmt.Sprintf("outside the scope that %s declared: %s: %s", f.Scope, Plural(f.Count, "file"), f.Text())
+	if f.Count > 0 {
+		all = append(all, fmt.Sprintf("outside the scope that %s declared: %s: %s", f.Scope, Plural(f.Count, "file"),
+			listed(f.Outside, f.Count)))
+	}
+	if f.HiddenCount > 0 {
+		all = append(all, fmt.Sprintf("hidden by changed ignore rules, and still part of the work: %s: %s",
+			Plural(f.HiddenCount, "file"), listed(f.Hidden, f.HiddenCount)))
+	}
+	return all
 }
 
-// GuardFacts describe protected files that the last change touched, files outside the scope of the plan, and what passes
-// only in the workspace.
+// GuardFacts describe protected files that the last change touched, what else was found about the changes, and what
+// passes only in the workspace.
 func (s State) GuardFacts() []Fact {
 	facts := guardFacts(s.Tampered, s.Found)
 	if len(s.OnlyInWorkspace()) > 0 {
@@ -117,8 +131,16 @@ func guardFacts(t *Tampered, found *Found) []Fact {
 	if t != nil {
 		facts = append(facts, Fact{"Tampered", fmt.Sprintf("by %s, restored: %s", t.Role, t.Text())})
 	}
-	if text := found.Text(); text != "" {
-		facts = append(facts, Fact{"Out of scope", text})
+	if found == nil {
+		return facts
+	}
+	for _, f := range []Fact{
+		{"Out of scope", listed(found.Outside, found.Count)}, {"Hidden files", listed(found.Hidden, found.HiddenCount)},
+		{"Refused names", listed(found.Refused, len(found.Refused))},
+	} {
+		if f.Text != "" {
+			facts = append(facts, f)
+		}
 	}
 	return facts
 }

@@ -24,18 +24,18 @@ func TestGuardTexts(t *testing.T) {
 	require.Equal(t, text+", and 1 more", tampered.Text())
 
 	var nothing *Found
-	require.Equal(t, "", nothing.Text()+nothing.Blob()+nothing.Warning())
+	require.Equal(t, "", nothing.Blob())
+	require.Empty(t, nothing.Warnings())
+	require.Empty(t, State{}.GuardFacts())
 	found := &Found{Findings: Findings{Digest: "d"}, Count: 2, Outside: []string{"a", "b\n"}, Scope: "planner"}
-	require.Equal(t, `a, b`, found.Text())
 	require.Equal(t, "d", found.Blob())
-	require.Equal(t, "outside the scope that planner declared: 2 files: a, b", found.Warning())
+	require.Equal(t, []string{"outside the scope that planner declared: 2 files: a, b"}, found.Warnings())
 	found.Count = 3
-	require.Equal(t, `a, b\n and 1 more`, found.Text())
-	found.Count = 1
-	require.Equal(t, "outside the scope that planner declared: 1 file: a, b", found.Warning())
-	found.Count = 0
-	require.Equal(t, "", found.Text()+found.Warning())
-	require.Empty(t, State{Found: found}.GuardFacts())
+	found.Hidden, found.HiddenCount, found.Refused = []string{"c"}, 1, []string{"git~1", "D"}
+	require.Equal(t, []string{`outside the scope that planner declared: 3 files: a, b\n and 1 more`,
+		"hidden by changed ignore rules, and still part of the work: 1 file: c"}, found.Warnings())
+	require.Equal(t, []Fact{{"Out of scope", `a, b\n and 1 more`}, {"Hidden files", "c"}, {"Refused names", "git~1, D"}},
+		State{Found: found}.GuardFacts())
 	var verdict *Findings
 	require.Equal(t, "", verdict.Blob()+verdict.Text())
 	require.Equal(t, "d", (&Findings{Digest: "d"}).Blob())

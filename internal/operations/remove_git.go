@@ -50,7 +50,7 @@ func (o Operator) changedIn(ctx context.Context, folders *workspace.Folders, dir
 	if err != nil {
 		return nil, err
 	}
-	rules, of := tree.Rules{SkipOutside: true}, run.Workspace{}
+	rules, of := tree.Rules{SkipOutside: true, Portable: true}, run.Workspace{}
 	if plan, err := s.dir.Plan(); s.there && err == nil {
 		rules = workspace.RulesOf(&plan)
 	}

@@ -29,7 +29,7 @@ func TestCost(t *testing.T) {
 	for i := range n {
 		write(t, w.Dir, map[string]string{fmt.Sprintf("d%d/e%d/f%d.txt", i%50, i%7, i): fmt.Sprint("content ", i)})
 	}
-	first, err := w.Save(ctx, s, tree.Rules{})
+	first, err := w.Save(ctx, s, tree.Rules{Portable: true})
 	require.NoError(t, err)
 	time.Sleep(200 * time.Millisecond) // the files are older than a tick of the clock
 	of := run.Workspace{Tree: workspace.Blob(first)}
@@ -39,9 +39,9 @@ func TestCost(t *testing.T) {
 			name := fmt.Sprintf("d%d/e%d/f%d.txt", i%50, i%7, i)
 			require.NoError(t, os.WriteFile(filepath.Join(w.Dir, name), fmt.Append(nil, "changed ", round, i), 0o600))
 		}
-		saves = append(saves, cpu(func() { _, err = w.Save(ctx, s, tree.Rules{}) }))
+		saves = append(saves, cpu(func() { _, err = w.Save(ctx, s, tree.Rules{Portable: true}) }))
 		require.NoError(t, err)
-		restores = append(restores, cpu(func() { err = w.Restore(ctx, s, of.Tree, tree.Rules{}, nil) }))
+		restores = append(restores, cpu(func() { err = w.Restore(ctx, s, of.Tree, tree.Rules{Portable: true}, nil) }))
 		require.NoError(t, err)
 	}
 	slices.Sort(saves)

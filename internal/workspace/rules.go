@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/git"
@@ -26,7 +28,7 @@ func RulesOf(plan *pipeline.Plan) tree.Rules {
 
 // Rules decide which files of a workspace belong to its tree.
 func Rules(w pipeline.Workspace) tree.Rules {
-	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true}
+	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true, Portable: true}
 }
 
 // Limits converts the limits of a definition.
@@ -34,9 +36,11 @@ func Limits(l pipeline.TreeLimits) tree.Limits {
 	return tree.Limits{Size: int64(l.Size), Files: l.Files}
 }
 
-// FirstRules are the rules of the first tree of a run. It may not exceed the limits of the trees that passes leave.
+// FirstRules are the rules of the first tree of a run. It may not exceed the limits of the trees that passes leave. Names
+// in the source are as they are.
 func FirstRules(plan *pipeline.Plan) tree.Rules {
 	rules := RulesOf(plan)
+	rules.Portable = false
 	rules.Limits = Limits(plan.TreeLimits())
 	return rules
 }
@@ -117,13 +121,18 @@ func Blob(saved tree.Saved) run.Blob {
 // inlineSkipped is the maximum number of skipped paths in an event.
 const inlineSkipped = 20
 
-// Skipped returns the first paths that were left out of a tree, and the count of all. Ignored ones are last.
+// Skipped returns the first paths that were left out of a tree, and the count of all. Those with names that are
+// refused are first, ignored ones are last.
 func Skipped(saved tree.Saved) (first []run.LeftOut, count int) {
 	for _, s := range saved.Skipped {
 		if s.Reason == tree.ReasonGit {
 			continue
 		}
 		path := strings.ToValidUTF8(s.Path, "�")
+		if strings.ContainsFunc(path, unicode.IsControl) {
+			quoted := strconv.Quote(path)
+			path = quoted[1 : len(quoted)-1]
+		}
 		if s.Folder {
 			path += "/"
 		}
@@ -134,10 +143,13 @@ func Skipped(saved tree.Saved) (first []run.LeftOut, count int) {
 }
 
 func rank(l run.LeftOut) int {
-	if l.Reason == string(tree.ReasonIgnored) {
-		return 1
+	switch l.Reason {
+	case string(tree.ReasonName):
+		return 0
+	case string(tree.ReasonIgnored):
+		return 2
 	}
-	return 0
+	return 1
 }
 
 // LeftOut describes what was left out of a tree although no rule of the user ignores it: secrets, symlinks that point
@@ -151,7 +163,7 @@ func LeftOut(saved tree.Saved) []string {
 func Describe(first []run.LeftOut, count int, ignored bool) []string {
 	var lines []string
 	for _, l := range first {
-		if ignored || rank(l) == 0 {
+		if ignored || l.Reason != string(tree.ReasonIgnored) {
 			lines = append(lines, fmt.Sprintf("left out of the tree: %s (%s)", l.Path, l.Reason))
 		}
 	}

@@ -44,7 +44,7 @@ func paths(saved tree.Saved) (all []string) {
 func TestRulesOfPlan(t *testing.T) {
 	require.Equal(t, tree.Rules{}, workspace.RulesOf(&pipeline.Plan{}))
 	w := pipeline.Workspace{Ignore: []string{"*.o"}, Secrets: "keep"}
-	require.Equal(t, tree.Rules{Ignore: []string{"*.o"}, IncludeSecrets: true, SkipOutside: true}, workspace.Rules(w))
+	require.Equal(t, tree.Rules{Ignore: []string{"*.o"}, IncludeSecrets: true, SkipOutside: true, Portable: true}, workspace.Rules(w))
 	w.Secrets = "skip"
 	require.False(t, workspace.Rules(w).IncludeSecrets)
 	require.Equal(t, workspace.Rules(w), workspace.RulesOf(&pipeline.Plan{Workspace: &w}))
@@ -129,7 +129,7 @@ func git(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestOmissionsAreListed: secrets precede ignored files, folders have a slash, and the rest is counted.
+// TestOmissionsAreListed: refused names are first, secrets precede ignored files, folders have a slash, and the rest is counted.
 func TestOmissionsAreListed(t *testing.T) {
 	var saved tree.Saved
 	add := func(path string, folder bool, why tree.Reason) {
@@ -139,19 +139,20 @@ func TestOmissionsAreListed(t *testing.T) {
 	add("build", true, tree.ReasonIgnored)
 	add("id_rsa", false, tree.ReasonSecret)
 	add("bad\xff", false, tree.ReasonSpecial)
+	add("two\nlines", false, tree.ReasonName)
 	first, count := workspace.Skipped(saved)
-	want := []run.LeftOut{{Path: "id_rsa", Reason: "secret"}, {Path: "bad\uFFFD", Reason: "special"},
+	want := []run.LeftOut{{Path: `two\nlines`, Reason: "name"}, {Path: "id_rsa", Reason: "secret"}, {Path: "bad\uFFFD", Reason: "special"},
 		{Path: "build/", Reason: "ignored"}}
 	require.Equal(t, want, first)
-	require.Equal(t, 3, count)
-	require.Equal(t, []string{"left out of the tree: id_rsa (secret)", "left out of the tree: bad\uFFFD (special)"},
+	require.Equal(t, 4, count)
+	require.Equal(t, []string{`left out of the tree: two\nlines (name)`, "left out of the tree: id_rsa (secret)", "left out of the tree: bad\uFFFD (special)"},
 		workspace.LeftOut(saved))
-	require.Equal(t, "left out of the tree: build/ (ignored)", workspace.Describe(first, count, true)[2])
+	require.Equal(t, "left out of the tree: build/ (ignored)", workspace.Describe(first, count, true)[3])
 	for i := range 25 {
 		add(fmt.Sprintf("key-%02d", i), false, tree.ReasonSecret)
 	}
 	lines := workspace.LeftOut(saved)
 	require.Len(t, lines, 21)
-	require.Equal(t, "left out of the tree: 8 more", lines[20])
+	require.Equal(t, "left out of the tree: 9 more", lines[20])
 	require.Empty(t, workspace.Describe(nil, 0, true))
 }

@@ -101,6 +101,14 @@ func isGit(name string) bool { return strings.EqualFold(name, ".git") }
 // ignorable are characters that HFS+ leaves out of a name.
 const ignorable = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\u206d\u206e\u206f\ufeff"
 
+// fold returns a path as systems compare it that ignore case.
+func fold(path string) string { return strings.ToLower(strings.ToUpper(path)) }
+
+// hasControls reports whether a name contains control characters, which other systems refuse.
+func hasControls(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
 // refusedByGit reports whether git adds no file of this name, because another file system takes it for git's own, or a
 // link for .gitmodules.
 func refusedByGit(name string, link bool) bool {

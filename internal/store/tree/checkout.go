@@ -149,8 +149,9 @@ func (l *layer) clear(ctx context.Context, dir string) (left bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	of := l.sieve.spellings(dir, inside)
 	for _, info := range inside {
-		stays, err := l.clearOne(ctx, join(dir, info.Name()), info)
+		stays, err := l.clearOne(ctx, join(dir, info.Name()), info, of)
 		if err != nil {
 			return false, err
 		}
@@ -159,10 +160,10 @@ func (l *layer) clear(ctx context.Context, dir string) (left bool, err error) {
 	return left, nil
 }
 
-func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo) (stays bool, err error) {
+func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo, of spellings) (stays bool, err error) {
 	e, wanted := l.want[path]
 	if !wanted {
-		if reason, err := l.sieve.out(l.root, path, info); reason != "" || err != nil {
+		if reason, err := l.sieve.out(l.root, path, info, of); reason != "" || err != nil {
 			return true, err
 		}
 	}

@@ -83,3 +83,25 @@ func (c gitPatterns) ignores(path string, folder bool) bool {
 	}
 	return false
 }
+
+// Hidden returns the files that some rules ignore and others do not, as if none was tracked.
+func (t Tree) Hidden(was, now *Ignores) (files []string) {
+	before, after := t.ignored(was), t.ignored(now)
+	for _, e := range t.Entries {
+		if e.Mode != ModeFolder && after[e.Path] && !before[e.Path] {
+			files = append(files, e.Path)
+		}
+	}
+	return files
+}
+
+// ignored returns the paths that rules ignore.
+func (t Tree) ignored(by *Ignores) map[string]bool {
+	c, all := by.compile(), map[string]bool{}
+	for _, e := range t.Entries { // a folder comes before its content
+		if all[parent(e.Path)] || c.ignores(e.Path, e.Mode == ModeFolder) {
+			all[e.Path] = true
+		}
+	}
+	return all
+}

@@ -18,6 +18,7 @@ type Rules struct {
 	Tracked        []string // files that are neither secrets nor ignored by git, whatever their names
 	IncludeSecrets bool     // include what looks like a secret
 	SkipOutside    bool     // skip and report symlinks that point outside instead of failing
+	Portable       bool     // also exclude untracked names that other systems refuse: control characters, twins but for case
 	Limits         Limits   // of what is saved
 }
 
@@ -30,7 +31,7 @@ const (
 	ReasonSecret  Reason = "secret"  // its name looks like that of a secret
 	ReasonOutside Reason = "outside" // a symlink that points out of the tree
 	ReasonSpecial Reason = "special" // a socket, device or pipe
-	ReasonName    Reason = "name"    // git adds no file of its name
+	ReasonName    Reason = "name"    // git or another system refuses its name
 )
 
 // secrets are ignore patterns for files in which programs store secrets.
@@ -149,8 +150,46 @@ func below(path string, is func(dir string) bool) bool {
 	return false
 }
 
-// out returns why a path below root is excluded, or "". Its parent folders are not checked.
-func (s sieve) out(root *os.Root, path string, info fs.FileInfo) (Reason, error) {
+// known reports whether a path is tracked, or a folder with tracked files.
+func (s sieve) known(path string) bool {
+	_, leads := s.folders[path]
+	return leads || s.tracked[path]
+}
+
+// spellings are the names of a folder that belong to the tree, by what a system compares that ignores case.
+type spellings map[string]string
+
+// spellings begins with the known names: they are not left out because of others. It is nil if names are not compared.
+func (s sieve) spellings(dir string, inside []fs.FileInfo) spellings {
+	if !s.rules.Portable {
+		return nil
+	}
+	all := make(spellings, len(inside))
+	for _, info := range inside {
+		if s.known(join(dir, info.Name())) {
+			all[fold(info.Name())] = info.Name()
+		}
+	}
+	return all
+}
+
+// out returns why a path below root is excluded, or "". Its parent folders are not checked. Of names that differ only in
+// case, the known ones belong to the tree, or else the first that is passed.
+func (s sieve) out(root *os.Root, path string, info fs.FileInfo, of spellings) (Reason, error) {
+	reason, err := s.outAlone(root, path, info)
+	if reason != "" || err != nil || of == nil || s.known(path) {
+		return reason, err
+	}
+	name := base(path)
+	if _, twin := of[fold(name)]; twin || hasControls(name) {
+		return ReasonName, nil
+	}
+	of[fold(name)] = name
+	return "", nil
+}
+
+// outAlone is out without a comparison of names.
+func (s sieve) outAlone(root *os.Root, path string, info fs.FileInfo) (Reason, error) {
 	kind := info.Mode().Type()
 	switch {
 	case isGit(base(path)):

@@ -109,8 +109,9 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	of := sv.sieve.spellings(dir, inside)
 	for _, info := range inside {
-		if err := sv.find(ctx, join(dir, info.Name()), info); err != nil {
+		if err := sv.find(ctx, join(dir, info.Name()), info, of); err != nil {
 			return err
 		}
 	}
@@ -118,8 +119,8 @@ func (sv *saver) scan(ctx context.Context, dir string) error {
 }
 
 // find records what is at a path.
-func (sv *saver) find(ctx context.Context, path string, info fs.FileInfo) error {
-	reason, err := sv.sieve.out(sv.root, path, info)
+func (sv *saver) find(ctx context.Context, path string, info fs.FileInfo, of spellings) error {
+	reason, err := sv.sieve.out(sv.root, path, info, of)
 	if reason != "" || err != nil {
 		sv.skipped = append(sv.skipped, Skipped{Path: path, Folder: info.IsDir(), Reason: reason})
 		return err
