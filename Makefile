@@ -8,7 +8,7 @@ export GOFLAGS := $(shell . scripts/goflags && echo "$$GOFLAGS")
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-demo: ## run the whole example pipeline here and now, offline and free; the run stays in runs/
+demo: ## run the whole example pipeline here and now, offline and free; the run stays in the state directory
 	@scripts/setup
 	@bin/starter demo
 

@@ -67,7 +67,7 @@ func (a *Activities) runFolder(runID string) []string {
 
 // recordedDir returns the directory of a run, if this host has recorded it.
 func (a *Activities) recordedDir(runID string) string {
-	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "runs", runID))
+	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "index", runID))
 	if dir := strings.TrimSpace(string(raw)); err == nil && filepath.IsAbs(dir) {
 		return dir
 	}

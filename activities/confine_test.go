@@ -96,8 +96,8 @@ func TestRunsAreHidden(t *testing.T) {
 	h := newHarness(t, "answer")
 	h.acts.cfg.StateDir = t.TempDir()
 	require.Empty(t, h.acts.runFolder("run-1"))
-	require.NoError(t, os.Mkdir(filepath.Join(h.acts.cfg.StateDir, "runs"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(h.acts.cfg.StateDir, "runs", "run-1"), []byte("/work/runs/a\n"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(h.acts.cfg.StateDir, "index"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(h.acts.cfg.StateDir, "index", "run-1"), []byte("/work/runs/a\n"), 0o600))
 	h.acts.cfg.Sandbox.Mode = ""
 	h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap", Isolation: true} }
 	var cmd agent.Command

@@ -22,7 +22,7 @@ type StartOptions struct {
 	// file system of this host.
 	Folder fs.FS
 
-	// Dir is the run directory. Empty: a folder with the name of the pipeline in the setting run_root.
+	// Dir is the run directory. Empty: <repository>/<pipeline> in the setting run_root.
 	Dir string
 
 	// Task is what the run is to do. Prompts contain it as {{task}}. At most 8 KiB.
@@ -70,7 +70,7 @@ func (c *Client) start(ctx context.Context, o StartOptions) (operations.Started,
 	if err := def.Ask(o.Task, o.Source, o.Dirty); err != nil {
 		return operations.Started{}, err
 	}
-	dir, err := filepath.Abs(cmp.Or(o.Dir, filepath.Join(c.op.Settings.RunRoot, def.Plan.Pipeline)))
+	dir, err := filepath.Abs(cmp.Or(o.Dir, def.RunDir(ctx, c.op.Settings.RunRoot, def.Plan.Pipeline)))
 	if err != nil {
 		return operations.Started{}, err
 	}

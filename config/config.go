@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -28,7 +29,7 @@ import (
 type Settings struct {
 	// records of background processes, database, scratch, default store
 	StateDir  string        `mapstructure:"state_dir"`
-	RunRoot   string        `mapstructure:"run_root"`   // folder of runs without --output-dir
+	RunRoot   string        `mapstructure:"run_root"`   // folder of runs without --output-dir; empty: runs in StateDir
 	Store     string        `mapstructure:"store"`      // bucket URL; empty: file:// in the state directory
 	TaskQueue string        `mapstructure:"task_queue"` // base name of the queues
 	Calls     int           `mapstructure:"calls"`      // maximum number of agent processes of one worker
@@ -160,7 +161,7 @@ const envPrefix = "passbook"
 // defaults also lists the settings that exist.
 func defaults() map[string]any {
 	return map[string]any{
-		"state_dir": stateHome(), "run_root": "runs", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
+		"state_dir": stateHome(), "run_root": "", "store": "", "task_queue": "passbook", "calls": 4, "browser": "",
 		"heartbeat": 10 * time.Second, "recheck": 10 * time.Second, "idle": time.Minute, "keeper": true,
 		"keep_awake": true, "prices": []string{},
 		"drain": time.Duration(0), "continue_after": 0, "server": "", "environment": "local",
@@ -333,6 +334,7 @@ func readFile(v *viper.Viper, fs *pflag.FlagSet) error {
 }
 
 func (s Settings) complete() (Settings, error) {
+	s.RunRoot = cmp.Or(s.RunRoot, filepath.Join(s.StateDir, "runs"))
 	for _, p := range []*string{&s.StateDir, &s.RunRoot} {
 		abs, err := filepath.Abs(*p)
 		if err != nil {

@@ -22,6 +22,7 @@ import (
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Host is the program that offers the operations.
@@ -129,6 +130,9 @@ func (h Host) Find(name string) (projector.Dir, error) {
 		return h.findByID(name)
 	}
 	d, err := operations.FindHere(h.Settings.StateDir, name, h.Trust)
+	if (name == "" || name == ".") && errors.Is(err, rundir.ErrNoRun) {
+		return operations.FindOn(h.Settings.StateDir, h.Settings.RunRoot, d.Root, h.Trust, err)
+	}
 	var unknown *operations.NameError
 	if !errors.As(err, &unknown) || len(unknown.Found) > 0 {
 		return d, err

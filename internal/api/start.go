@@ -35,7 +35,7 @@ type StartInput struct {
 
 // Start starts a run, or finds the run of the directory if it was given the same. It does not wait for the run.
 func Start(ctx context.Context, h Host, in StartInput) (Started, error) {
-	def, dir, err := h.Definition(in)
+	def, dir, err := h.Definition(ctx, in)
 	if err != nil {
 		return Started{}, err
 	}
@@ -62,8 +62,8 @@ const maxTask = 8 << 10
 // dirtyWays are what a run may do with uncommitted changes of its source.
 var dirtyWays = []string{"halt", "include", "exclude", "commit"}
 
-// Definition reads the definition of a run to start. It returns the directory of the run, too; empty: the default.
-func (h Host) Definition(in StartInput) (def operations.Definition, dir string, err error) {
+// Definition reads the definition of a run to start. It returns the directory of the run, too.
+func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Definition, dir string, err error) {
 	switch {
 	case in.FollowUp != "" && in.FromRunPlan != "":
 		return def, "", invalid("%s and %s exclude each other: use one of them", h.flag("follow_up"),
@@ -95,12 +95,12 @@ func (h Host) Definition(in StartInput) (def operations.Definition, dir string, 
 			return def, "", err
 		}
 		if dir == "" {
-			dir = filepath.Join(h.Settings.RunRoot, fmt.Sprintf("%s-after-%.8s-%s",
-				def.Plan.Pipeline, def.Follow.Claim.RunID, time.Now().Format("20060102-150405")))
+			dir = fmt.Sprintf("%s-after-%.8s-%s", def.Plan.Pipeline, def.Follow.Claim.RunID,
+				time.Now().Format("20060102-150405"))
 		}
 	}
 	if in.Directory == "" && in.Request != "" { // repeated, it finds the run
-		dir = filepath.Join(h.Settings.RunRoot, fmt.Sprintf("%s-%.12s", def.Plan.Pipeline, layout.Digest([]byte(in.Request))))
+		dir = fmt.Sprintf("%s-%.12s", def.Plan.Pipeline, layout.Digest([]byte(in.Request)))
 	}
 	task := strings.TrimSpace(in.Task)
 	if def.Follow != nil && task == "" {
@@ -108,6 +108,9 @@ func (h Host) Definition(in StartInput) (def operations.Definition, dir string, 
 	}
 	if err := def.Ask(task, in.Source, in.Dirty); err != nil {
 		return def, "", &InputError{err}
+	}
+	if in.Directory == "" {
+		dir = def.RunDir(ctx, h.Settings.RunRoot, cmp.Or(dir, def.Plan.Pipeline))
 	}
 	return def, dir, nil
 }
@@ -143,7 +146,7 @@ func (h Host) LoadFile(name string) (operations.Definition, error) {
 func (h Host) CheckPlan(ctx context.Context, def operations.Definition) (warnings []string, err error) {
 	def.Task = cmp.Or(def.Task, "any")
 	err = operations.Operator{Settings: h.Settings}.CheckStart(ctx, def,
-		projector.At(filepath.Join(h.Settings.RunRoot, def.Plan.Pipeline)))
+		projector.At(def.RunDir(ctx, h.Settings.RunRoot, def.Plan.Pipeline)))
 	if source := (*operations.SourceError)(nil); errors.As(err, &source) {
 		warnings, err = append(warnings, "a run would be refused now: "+source.Source+": "+source.Why), nil
 	}
@@ -169,9 +172,6 @@ func (h Host) Warnings(ctx context.Context, def operations.Definition) []string 
 func (h Host) Prepare(ctx context.Context, def operations.Definition, dir string) (
 	d projector.Dir, closed *operations.Started, err error,
 ) {
-	if dir == "" {
-		dir = filepath.Join(h.Settings.RunRoot, def.Plan.Pipeline)
-	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return d, nil, err

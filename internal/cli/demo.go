@@ -39,7 +39,7 @@ stays.`,
 				return err
 			}
 			if dir == "" {
-				dir = filepath.Join(a.settings.RunRoot, "demo-"+time.Now().Format("20060102-150405"))
+				dir = def.RunDir(cmd.Context(), a.settings.RunRoot, "demo-"+time.Now().Format("20060102-150405"))
 			}
 			if host := sandbox.Examine(); host.Problem != "" && a.settings.Sandbox.Mode == "" {
 				fmt.Fprintf(a.err, "No sandbox is possible here (%s): the demo runs its built-in agent without one.\n", host.Problem)

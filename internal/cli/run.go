@@ -34,7 +34,7 @@ and the commands to choose from. Ctrl+C pauses after the running pass; a second 
 			if len(args) == 1 {
 				in.Config = args[0]
 			}
-			def, dir, err := a.host().Definition(in)
+			def, dir, err := a.host().Definition(cmd.Context(), in)
 			if err != nil {
 				return err
 			}
@@ -46,7 +46,8 @@ and the commands to choose from. Ctrl+C pauses after the running pass; a second 
 	}
 	asJSON = startedFlag(cmd)
 	cmd.Flags().StringVar(&in.Config, "config", "", "pipeline definition (YAML), instead of FILE")
-	cmd.Flags().StringVar(&in.Directory, "output-dir", "", "the run directory (default: run_root and the pipeline's name)")
+	cmd.Flags().StringVar(&in.Directory, "output-dir", "",
+		"the run directory (default: <repository>/<pipeline> in run_root)")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not stay attached")
 	cmd.Flags().BoolVar(&amend, "amend", false, "let the run in the directory adopt a changed definition")
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "archive the run in the directory and start again")

@@ -29,7 +29,11 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	}
 	folder := b.Dir
 	if folder == "" {
-		folder = filepath.Join(o.Settings.RunRoot,
+		source := ""
+		if w := start.Workspace; w != nil {
+			source = w.Source
+		}
+		folder = runDir(o.Settings.RunRoot, source, start.Pipeline,
 			fmt.Sprintf("%s-%s-of-%.8s-%.8s", start.Pipeline, b.Mode, from.RunID, id))
 	}
 	abs, err := filepath.Abs(folder)

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -39,16 +36,51 @@ func FindID(stateDir, runRoot, id string, trust bool) (projector.Dir, error) {
 	return d, nil
 }
 
+// FindOn returns the run that works on a folder or one above it: the only one, or the only one that has not ended. It
+// returns unknown if none does.
+func FindOn(stateDir, runRoot, folder string, trust bool, unknown error) (projector.Dir, error) {
+	rows, _, err := Here(stateDir, runRoot)
+	if err != nil {
+		return projector.Dir{}, err
+	}
+	var all, open []Row
+	for _, r := range rows {
+		if _, inside := within(r.on, folder); r.on == "" || !inside {
+			continue
+		}
+		if all = append(all, r); !r.EffectiveStatus.Recorded.Settled() {
+			open = append(open, r)
+		}
+	}
+	if len(open) > 0 {
+		all = open
+	}
+	switch len(all) {
+	case 0:
+		return projector.Dir{}, unknown
+	case 1:
+		d := projector.At(all[0].Directory)
+		d.Trust = trust
+		return d, nil
+	}
+	several := &NameError{What: folder, On: true}
+	for _, r := range all {
+		several.Found = append(several.Found, fmt.Sprintf("%.8s", r.RunID))
+	}
+	slices.Sort(several.Found)
+	return projector.Dir{}, several
+}
+
 // inRoot finds a run in the folder for runs.
 func inRoot(runRoot, id string, trust bool, unknown error) (projector.Dir, error) {
-	entries, err := os.ReadDir(runRoot)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	dirs, err := runsIn(runRoot)
+	if err != nil {
 		return projector.Dir{}, err
 	}
 	var found []projector.Dir
 	var ids []string
-	for _, e := range entries {
-		d := projector.At(filepath.Join(runRoot, e.Name()))
+	for _, dir := range dirs {
+		d := projector.At(dir)
 		d.Trust = trust
 		claim, err := d.Claim()
 		if err == nil && strings.HasPrefix(claim.RunID, id) && !slices.Contains(ids, claim.RunID) {

@@ -65,7 +65,7 @@ func TestEnvironmentIsNotPassedToOtherHosts(t *testing.T) {
 	for name, change := range map[string]func(*Operator, projector.Dir){
 		"no environment": func(o *Operator, _ projector.Dir) { o.Environ = nil },
 		"a run of another host": func(o *Operator, _ projector.Dir) {
-			require.NoError(t, os.RemoveAll(filepath.Join(o.Settings.StateDir, "runs")))
+			require.NoError(t, os.RemoveAll(filepath.Join(o.Settings.StateDir, "index")))
 		},
 		"a store that every host reaches": func(_ *Operator, d projector.Dir) {
 			claim := must(d.Claim())(t)

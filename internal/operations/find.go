@@ -22,26 +22,32 @@ func Index(stateDir, runID, dir string) error {
 }
 
 func index(disk durable.Disk, stateDir, runID, dir string) error {
-	folder := filepath.Join(stateDir, "runs")
-	path, line := filepath.Join(folder, runID), []byte(dir+"\n")
+	path, line := indexEntry(stateDir, runID), []byte(dir+"\n")
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, line) {
 		return nil // nothing is written: the disk may be full
 	}
-	if err := disk.Mkdir(folder, 0o700); err != nil {
+	if err := disk.Mkdir(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}
 	return disk.WriteFile(path, line, 0o600)
 }
+
+// indexEntry returns the file that has the directory of a run.
+func indexEntry(stateDir, runID string) string { return filepath.Join(stateDir, "index", runID) }
 
 // NameError reports a name that matches no run, or several.
 type NameError struct {
 	What  string
 	Found []string // ids that start with it
 	IDs   bool     // runs are named by ids only
+	On    bool     // What is a folder that the found runs work on
 }
 
 func (e *NameError) Error() string {
 	switch {
+	case e.On:
+		return fmt.Sprintf("%s is no run directory, and several runs work on it: name one of %s", e.What,
+			strings.Join(e.Found, ", "))
 	case len(e.Found) == 0 && e.IDs:
 		return fmt.Sprintf("find run %s: no run of this host has that id, or an id that begins with it; to list the runs, "+
 			"run: starter list", e.What)
@@ -115,13 +121,13 @@ func byID(stateDir, what string) (projector.Dir, error) {
 	if err != nil {
 		return projector.Dir{}, err
 	}
-	raw, err := os.ReadFile(filepath.Join(stateDir, "runs", id))
+	raw, err := os.ReadFile(indexEntry(stateDir, id))
 	return projector.At(strings.TrimSpace(string(raw))), err
 }
 
 // fullID completes the beginning of a run's id.
 func fullID(stateDir, what string) (string, error) {
-	entries, err := os.ReadDir(filepath.Join(stateDir, "runs"))
+	entries, err := os.ReadDir(indexEntry(stateDir, ""))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}

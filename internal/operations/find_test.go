@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -62,7 +63,7 @@ func TestFind(t *testing.T) {
 func TestIndexKeepsAnEqualRecord(t *testing.T) {
 	state := t.TempDir()
 	require.NoError(t, Index(state, "one", "/runs/1"))
-	folder := filepath.Join(state, "runs")
+	folder := filepath.Join(state, "index")
 	long := time.Now().Add(-time.Hour)
 	require.NoError(t, os.Chtimes(folder, long, long))
 	require.NoError(t, Index(state, "one", "/runs/1"))
@@ -93,17 +94,20 @@ func TestElsewhereNamesTheHost(t *testing.T) {
 func TestFindIDFindsNoPaths(t *testing.T) {
 	state, root, out := t.TempDir(), t.TempDir(), t.TempDir()
 	begun(t, filepath.Join(root, "a"), "aaa-1", "begun")
-	begun(t, filepath.Join(root, "b"), "aaa-2", "begun")
+	begun(t, filepath.Join(root, "app", "b"), "aaa-2", "begun")
+	begun(t, filepath.Join(out, "e"), "eee-1", "begun")
+	require.NoError(t, os.Rename(filepath.Join(out, "e"), filepath.Join(root, "a", "e")))
 	begun(t, filepath.Join(out, "c"), "ccc-1", "begun")
 	require.NoError(t, Index(state, "ccc-1", filepath.Join(out, "c")))
 	require.NoError(t, Index(state, "ddd-1", filepath.Join(out, "gone")))
 	t.Chdir(root)
-	for id, want := range map[string]string{"aaa-1": filepath.Join(root, "a"), "ccc": filepath.Join(out, "c")} {
+	for id, want := range map[string]string{"aaa-1": filepath.Join(root, "a"), "aaa-2": filepath.Join(root, "app", "b"),
+		"ccc": filepath.Join(out, "c")} {
 		d := must(FindID(state, root, id, false))(t)
 		require.Equal(t, want, d.Root)
 	}
 	var unknown *NameError
-	for _, id := range []string{"a", "b", "aaa", "xyz", filepath.Join(out, "c")} {
+	for _, id := range []string{"a", "b", "aaa", "xyz", "eee", filepath.Join(out, "c")} {
 		_, err := FindID(state, root, id, false)
 		require.ErrorAs(t, err, &unknown, id)
 	}
@@ -115,6 +119,50 @@ func TestFindIDFindsNoPaths(t *testing.T) {
 	require.ErrorAs(t, err, &missing)
 	begun(t, filepath.Join(root, "moved"), "ccc-1", "begun")
 	require.Equal(t, filepath.Join(root, "moved"), must(FindID(state, root, "ccc", false))(t).Root)
+}
+
+// TestFindOn finds the run of a folder: the only one, or the only one that has not ended.
+func TestFindOn(t *testing.T) {
+	root, app := t.TempDir(), t.TempDir()
+	inside := filepath.Join(app, "inside")
+	require.NoError(t, os.Mkdir(inside, 0o700))
+	add := func(id, status string) string {
+		dir := filepath.Join(root, "app", id)
+		begun(t, dir, id, status)
+		on := rundir.Workspace{Source: must(filepath.EvalSymlinks(app))(t)}
+		meta := must(layout.Marshal(rundir.Meta{Workspace: &on}))(t)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, layout.MetaFile), meta, 0o600))
+		return dir
+	}
+	find := func(folder string) (string, error) {
+		d, err := FindOn(t.TempDir(), root, folder, false, rundir.ErrNoRun)
+		return d.Root, err
+	}
+	_, err := find(app)
+	require.ErrorIs(t, err, rundir.ErrNoRun)
+	ended := add("a-1", "done")
+	require.Equal(t, ended, must(find(inside))(t))
+	_, err = find(filepath.Dir(app))
+	require.ErrorIs(t, err, rundir.ErrNoRun)
+	open := add("b-1", "begun")
+	require.Equal(t, open, must(find(app))(t))
+	add("c-1", "begun")
+	_, err = find(app)
+	require.ErrorContains(t, err, "name one of b-1, c-1")
+}
+
+// TestRunDir: a folder for each repository, wherever the pipeline lies in it.
+func TestRunDir(t *testing.T) {
+	repo := filepath.Join(t.TempDir(), "repo")
+	require.NoError(t, os.Rename(repository(t), repo))
+	home := filepath.Join(repo, "pipelines")
+	require.NoError(t, os.MkdirAll(home, 0o700))
+	for want, w := range map[string]*pipeline.Workspace{
+		"/runs/repo/small": {Git: "worktree"}, "/runs/pipelines/small": {Dir: "."}, "/runs/small/small": nil,
+	} {
+		def := Definition{Home: home, Plan: &pipeline.Plan{Pipeline: "small", Workspace: w}}
+		require.Equal(t, want, def.RunDir(t.Context(), "/runs", "small"))
+	}
 }
 
 // TestAtHome distinguishes a directory that was moved from one that was copied.

@@ -16,6 +16,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -58,8 +59,9 @@ type Row struct {
 	Projects []string `json:"-"` // aliases of its projects, in the order of the definition
 
 	claim run.Claim
-	begun bool  // it has an event
-	why   error // of the damage
+	on    string // source of its workspace; empty: it has none
+	begun bool   // it has an event
+	why   error  // of the damage
 }
 
 // Filter selects runs. A zero field selects all.
@@ -117,12 +119,11 @@ func here(
 		}
 		lost = append(lost, id)
 	}
-	folders, err := os.ReadDir(runRoot)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	dirs, err := runsIn(runRoot)
+	if err != nil {
 		return nil, nil, err
 	}
-	for _, e := range folders {
-		dir := filepath.Join(runRoot, e.Name())
+	for _, dir := range dirs {
 		row, err := rowOf(projector.Dir{Dir: rundir.At(dir)})
 		if _, known := byID[row.RunID]; err == nil && !known {
 			byID[row.RunID] = row
@@ -134,9 +135,26 @@ func here(
 	return rows, lost, nil
 }
 
+// runsIn returns the run directories in the folder for runs and in its folders of repositories.
+func runsIn(runRoot string) (dirs []string, err error) {
+	for _, pattern := range []string{"*", "*/*"} {
+		found, err := fs.Glob(os.DirFS(runRoot), pattern+"/"+layout.ClaimFile)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range found {
+			dir := filepath.Join(runRoot, filepath.Dir(name))
+			if !slices.Contains(dirs, filepath.Dir(dir)) { // a folder in a run
+				dirs = append(dirs, dir)
+			}
+		}
+	}
+	return dirs, nil
+}
+
 // indexed returns the directories that [Index] recorded, by run id.
 func indexed(stateDir string) (map[string]string, error) {
-	folder := filepath.Join(stateDir, "runs")
+	folder := indexEntry(stateDir, "")
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -202,6 +220,9 @@ func read(d projector.Dir) (Row, rundir.Now, error) {
 			words[i] = d.String()
 		}
 		r.Damage = strings.Join(words, "; ")
+	}
+	if w := now.Meta.Workspace; w != nil {
+		r.on = w.Source
 	}
 	if p := now.Meta.Parent; p != nil {
 		r.Source, r.Mode = p.RunID, p.Mode

@@ -38,7 +38,7 @@ func newRemoval(t *testing.T, status run.Status) *removal {
 	t.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 	ctx, state := t.Context(), t.TempDir()
 	m := &removal{t: t, f: &fakeTemporal{attributes: true}, source: must(filepath.EvalSymlinks(t.TempDir()))(t),
-		entry: filepath.Join(state, "runs", removedRun)}
+		entry: filepath.Join(state, "index", removedRun)}
 	m.s = must(store.Open(ctx, "file://"+filepath.Join(state, "store")))(t)
 	write(t, m.source, map[string]string{"a.txt": "a\n"})
 	m.git("init", "-q", "-b", "main")

@@ -268,7 +268,7 @@ func (o Operator) sessionParts(_ context.Context, p *Removable, _ Removal, _ rem
 
 // registryParts returns the record by which this machine finds the run.
 func (o Operator) registryParts(_ context.Context, p *Removable, _ Removal, _ removed, _ []removed) error {
-	entry := filepath.Join(o.Settings.StateDir, "runs", p.RunID)
+	entry := indexEntry(o.Settings.StateDir, p.RunID)
 	if _, err := os.Lstat(entry); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	} else if err != nil {

@@ -234,7 +234,7 @@ func TestRemoveInterruptedStart(t *testing.T) {
 			m.dir = projector.At(filepath.Join(t.TempDir(), "r2"))
 			claim := run.Claim{Version: 1, RunID: "r2", ThreadID: "r2", Store: m.s.URL(), Pipeline: "it"}
 			require.NoError(t, m.dir.Take(claim))
-			m.entry = filepath.Join(m.o.Settings.StateDir, "runs", "r2")
+			m.entry = filepath.Join(m.o.Settings.StateDir, "index", "r2")
 			require.NoError(t, Index(m.o.Settings.StateDir, "r2", m.dir.Root))
 			begin(m, preparation{s: m.s, folders: workspace.In(m.o.Settings.StateDir), dir: m.dir, claim: claim})
 			must(m.o.Remove(t.Context(), Removal{Runs: []string{"r2"}}))(t)

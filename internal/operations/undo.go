@@ -95,7 +95,7 @@ func (b *beginning) remove(ctx context.Context) error {
 	if err := b.removeDir(); err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Join(b.o.Settings.StateDir, "runs", b.claim.RunID)); err != nil &&
+	if err := os.Remove(indexEntry(b.o.Settings.StateDir, b.claim.RunID)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -70,6 +70,29 @@ func repositoryOf(def Definition) string {
 	return source
 }
 
+// RunDir returns the directory below a folder for runs that a run has by default. Its parent has the name of the
+// repository, or of the pipeline if the run works on none.
+func (d Definition) RunDir(ctx context.Context, runRoot, name string) string {
+	source, w := "", d.Plan.Workspace
+	if f := d.Follow; f != nil && f.Workspace != nil {
+		source = f.Workspace.Source
+	} else if w != nil {
+		source, _ = sourceOf(d) // the start reports why it is not found
+		if r, err := git.Open(ctx, source); err == nil && w.Git != "" {
+			source = r.Root()
+		}
+	}
+	return runDir(runRoot, source, d.Plan.Pipeline, name)
+}
+
+func runDir(runRoot, source, pipeline, name string) string {
+	parent := pipeline
+	if source != "" {
+		parent = filepath.Base(source)
+	}
+	return filepath.Join(runRoot, parent, name)
+}
+
 // CheckSource checks the source before anything is changed.
 func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
 	w := def.Plan.Workspace
