@@ -31,7 +31,12 @@ type Pass struct {
 }
 
 // Who names who makes the call: the role, the member of a group, and the item of a lane.
-func (p Pass) Who() string { return strings.TrimSpace(cmp.Or(p.Member, p.Role) + " " + p.Item) }
+func (p Pass) Who() string {
+	if p.Fresh != "" {
+		return p.Role + " in fresh folder"
+	}
+	return strings.TrimSpace(cmp.Or(p.Member, p.Role) + " " + p.Item)
+}
 
 // CountsAsTurn reports whether the pass is numbered as a turn when it settles: it outputs what the run makes, the
 // artifact or, in a run on a tree, changes of it. s is the state of that run.

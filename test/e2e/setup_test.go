@@ -47,7 +47,7 @@ roles:
 stages:
   - name: work
     repeat: {max: 4, until: gate == ok}
-    steps: [{role: worker}, {run: 'grep -q 4 notes.txt && test -e deps/built', as: gate}]
+    steps: [{role: worker}, {run: 'grep -q 4 notes.txt && test -e deps/installed', as: gate}]
 `, map[string]string{"work.md": "Work.\n", "agent.sh": worksWithDependencies})
 	dir := h.dir("run")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
@@ -56,9 +56,9 @@ stages:
 	h.starter("server", "start")
 	untilDone(t, dir, func() int { return linesOf(log + ".passes") })
 
-	require.Equal(t, "setup\nsetup\n", string(read(t, log)))
+	require.Equal(t, "setup\nsetup\nsetup\n", string(read(t, log)))
 	setups := of[run.WorkspaceSetup](eventsOf(t, dir), run.KindWorkspaceSetup)
-	require.Len(t, setups, 2, "before the first call, and after the killed one")
+	require.Len(t, setups, 3, "before the first call, after the killed one, and in the fresh folder")
 	require.Len(t, setups[0].Commands, 2)
 	require.Equal(t, "installed\ninstalled\nbuilt by 1\ninstalled\ninstalled\nbuilt by 3\n",
 		string(read(t, log+".seen")), "ignored files stay, but not those of a killed call")

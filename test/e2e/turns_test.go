@@ -36,7 +36,7 @@ func TestTurns(t *testing.T) {
 	h := newEnv(t)
 	dir := h.dir("demo")
 	output := h.starter("run", "--config", turnsPipeline(), "--output-dir", dir)
-	require.Contains(t, output, "Done: 1 stage, 8 rounds, verdict done, 16 calls")
+	require.Contains(t, output, "Done: 1 stage, 8 rounds, verdict done, 17 calls")
 	h.oncePerAnswer(8, 0)
 	var tests []string
 	for _, p := range of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd) {
@@ -44,7 +44,7 @@ func TestTurns(t *testing.T) {
 			tests = append(tests, p.Value)
 		}
 	}
-	require.Equal(t, strings.Fields("failed failed failed failed failed failed failed ok"), tests)
+	require.Equal(t, strings.Fields("failed failed failed failed failed failed failed ok ok"), tests, "the last one in a fresh folder")
 	tampered := of[run.Tampered](eventsOf(t, dir), run.KindWorkspaceTampered)
 	require.Len(t, tampered, 1, "the worker edits the test that judges it")
 	require.Equal(t, "test.sh (changed)", tampered[0].Text())
