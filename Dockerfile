@@ -8,7 +8,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -o /out/ ./starter ./worker ./internal/supervisor/passbook-call
+RUN CGO_ENABLED=0 scripts/programs /out
 
 FROM debian:bookworm-slim
 RUN apt-get update \

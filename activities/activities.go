@@ -51,7 +51,7 @@ type Config struct {
 	Host          string                                // id of this host
 	Scratch       string                                // folder for scratch directories
 	Scripted      []string                              // argv of the built-in agent
-	Supervisor    []string                              // argv of the call supervisor; nil: the program beside this one
+	Supervisor    []string                              // argv of the call supervisor; nil: the program that this one carries, or this one
 	Browser       string                                // path or name of the browser; empty: it is searched for
 	Redact        func(string) string                   // redacts every persisted text; nil keeps it
 	LearnSecrets  func(environ []string)                // teaches Redact the secrets of an environment; may be nil

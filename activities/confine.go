@@ -33,6 +33,10 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 		held = held.With(sandbox.Named(cmd.Environ()))
 		err = a.reachesPassbook(held)
 	}
+	var supervise []string
+	if err == nil {
+		supervise, err = a.supervisor()
+	}
 	if err != nil {
 		cmd.Refused = err
 		return held
@@ -42,7 +46,7 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 	}
 	cmd.Sandbox = &sandbox.Call{
 		Held: held, Bwrap: host.Bwrap, Pasta: host.Pasta, Private: host.Private, Delivery: dir, Files: !cmd.Shell,
-		Supervisor: a.cfg.Supervisor, Offered: a.cfg.Sandbox.Network,
+		Supervisor: supervise, Offered: a.cfg.Sandbox.Network,
 		Read: a.cfg.Sandbox.Read, Write: a.cfg.Sandbox.Write, Hidden: append([]string{a.cfg.StateDir, a.cfg.Scratch},
 			a.runFolder(runID)...),
 	}

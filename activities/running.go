@@ -249,14 +249,19 @@ func (a *Activities) startSupervisor(dir string, awake *os.File) (*supervisor.Pr
 		id, pipe, ended := a.machine.Start(a.worker, dir)
 		return supervisor.Waiting(dir, id, pipe, ended), nil
 	}
-	argv := a.cfg.Supervisor
-	if argv == nil {
-		var err error
-		if argv, err = supervisor.Argv(); err != nil {
-			return nil, err
-		}
+	argv, err := a.supervisor()
+	if err != nil {
+		return nil, err
 	}
 	return supervisor.Start(argv, dir, awake)
+}
+
+// supervisor returns the command of a supervisor.
+func (a *Activities) supervisor() ([]string, error) {
+	if a.cfg.Supervisor != nil {
+		return a.cfg.Supervisor, nil
+	}
+	return supervisor.Argv(a.cfg.StateDir)
 }
 
 // endDelivery records that a delivery ended without a result because of cause, which it returns.

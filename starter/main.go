@@ -1,10 +1,13 @@
-// Command starter runs pipelines and shows, pauses and resumes them.
+// Command starter runs pipelines and shows, pauses and resumes them. Called as worker, it runs a worker.
 package main
 
 import (
 	"os"
+	"path/filepath"
 
-	"github.com/passbook-run/passbook/internal/cli"
+	"github.com/passbook-run/passbook/internal/program"
 )
 
-func main() { os.Exit(cli.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() {
+	os.Exit(program.Main(filepath.Base(os.Args[0]), os.Args[1:]))
+}

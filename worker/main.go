@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"github.com/passbook-run/passbook/internal/workercmd"
+	"github.com/passbook-run/passbook/internal/program"
 )
 
-func main() { os.Exit(workercmd.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+func main() { os.Exit(program.Main(program.Worker, os.Args[1:])) }

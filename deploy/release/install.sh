@@ -95,7 +95,7 @@ mkdir -p "$lib" "$prefix/bin"
 new=$lib/.new-$$
 rm -rf "$new"
 cp -R "$tmp/${name%.tar.gz}" "$new"
-"$new/starter" --help >/dev/null || {
+"$new/passbook" --help >/dev/null || {
 	rm -rf "$new"
 	fail "the programs of $name do not run here; nothing was installed"
 }
@@ -104,16 +104,16 @@ if [ -d "$lib/$found" ]; then
 else
 	mv "$new" "$lib/$found"
 fi
-for program in starter worker; do
+for program in passbook starter worker; do
 	[ -L "$prefix/bin/$program" ] || [ ! -e "$prefix/bin/$program" ] ||
 		fail "$prefix/bin/$program is not a link of this script: remove it, or choose another --prefix"
-	ln -s "$lib/$found/$program" "$prefix/bin/.$program-$$"
+	ln -s "$lib/$found/passbook" "$prefix/bin/.$program-$$"
 	mv -f "$prefix/bin/.$program-$$" "$prefix/bin/$program"
 done
 
-echo "Passbook $found is in $lib/$found; starter and worker are in $prefix/bin."
+echo "Passbook $found is in $lib/$found; $prefix/bin has passbook, and starter and worker, which are links to it."
 case :$PATH: in
 *:"$prefix/bin":*) ;;
 *) echo "Add it to PATH: export PATH=\"$prefix/bin:\$PATH\"" ;;
 esac
-echo "Next: starter demo"
+echo "Next: passbook demo"

@@ -102,11 +102,7 @@ func (c Command) call() (supervisor.Call, error) {
 	s := *c.Sandbox
 	s.Path, s.Argv, s.Environ, s.Work = program, c.Argv, c.Environ(), c.Dir
 	call.Path, call.Sandbox = s.Bwrap, true
-	if call.Network = s.Reaches(); call.Network != nil && s.Supervisor == nil {
-		if s.Supervisor, err = supervisor.Argv(); err != nil {
-			return call, err
-		}
-	}
+	call.Network = s.Reaches()
 	call.Argv, err = s.Wrap()
 	return call, err
 }

@@ -239,12 +239,13 @@ func (g ground) attempt(t *testing.T, c class, confined *sandbox.Call) (succeede
 	cmd := commandIn(delivery, "")
 	cmd.Argv, cmd.Dir, cmd.Environment = []string{"sh", "-c", driver.String()}, filepath.Join(delivery, "work"), g.environ
 	cmd.Env = []string{"ROOT", "VICTIM", "PORT", "MINE", "ABSTRACT", "OWN"}
+	self, err := os.Executable()
+	require.NoError(t, err)
 	if confined != nil {
+		confined.Supervisor = []string{self, supervisor.Verb}
 		confined.Delivery, confined.Network, confined.Hidden = delivery, []string{c.network}, []string{g.root}
 		cmd.Sandbox = confined
 	}
-	self, err := os.Executable()
-	require.NoError(t, err)
 	p, err := supervisor.Start([]string{self, supervisor.Verb}, delivery, nil)
 	require.NoError(t, err)
 	child, err := Start(p, cmd)

@@ -27,11 +27,14 @@ func confined(t *testing.T, script string) Command {
 	if host.Problem != "" {
 		t.Skip(host.Problem)
 	}
+	self, err := os.Executable()
+	require.NoError(t, err)
 	c := commandIn(t.TempDir(), "")
 	dir := filepath.Dir(c.Prompt)
 	c.Argv, c.Mark, c.Grace = []string{"sh", "-c", script}, dir, 500*time.Millisecond
 	c.Sandbox = &sandbox.Call{
 		Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.HostNetwork}}, Bwrap: host.Bwrap, Delivery: dir,
+		Supervisor: []string{self, supervisor.Verb},
 	}
 	return c
 }

@@ -17,13 +17,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/shell"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/internal/volume"
 )
@@ -37,26 +35,26 @@ type app struct {
 	settings config.Settings
 	read     sync.Once // starts the one reader of in
 	lines    chan string
-	trust    bool             // the user trusts received run directories
-	noKeeper sync.Once        // prints the warning that there is no keeper
-	started  *Started         // the run of a verb that starts or resumes one
+	trust    bool      // the user trusts received run directories
+	noKeeper sync.Once // prints the warning that there is no keeper
+	started  *Started  // the run of a verb that starts or resumes one
+	verbs    []*cobra.Command
 	secrets  *redact.Redactor // hides secrets in what is printed about the work
 }
 
 // Main runs the command line and returns the exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
-	if len(args) > 0 && args[0] == scripted.Verb {
-		return scripted.Main(in, out, errw, os.Getenv)
-	}
-	if len(args) > 0 && args[0] == supervisor.Verb { // without the program passbook-call
-		return supervisor.Main(args[1:])
-	}
 	safe := terminal.NewWriter(out)
 	a := &app{in: in, out: safe, raw: out, err: &outlet{to: errw}}
+	if name := program(); filepath.Base(os.Args[0]) == packaged {
+		a.out, errw = &renamed{safe, name, a}, &renamed{errw, name, a}
+		a.err = &outlet{to: errw}
+	}
 	if widthOf(out) > 0 {
 		a.raw = safe
 	}
 	root := a.root()
+	a.verbs = root.Commands()
 	root.SetArgs(args)
 	err := root.ExecuteContext(context.Background())
 	if flushed := safe.Flush(); err == nil {
@@ -64,7 +62,7 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	}
 	if err != nil && !errors.As(err, new(silentExit)) {
 		text := a.secrets.Text(volume.Message(err)) + hint(err, a.settings.StateDir)
-		fmt.Fprintf(errw, "Error: %s\n", terminal.Safe(asCalled(text, program(), root.Commands())))
+		fmt.Fprintf(errw, "Error: %s\n", terminal.Safe(asCalled(text, program(), a.verbs)))
 	}
 	return exitCode(err)
 }
@@ -92,6 +90,9 @@ without a server.
 			return a.openState(cmd)
 		},
 	}
+	if filepath.Base(os.Args[0]) == packaged {
+		root.Use = packaged
+	}
 	root.SetIn(a.in)
 	root.SetOut(a.out)
 	root.SetErr(a.err)
@@ -103,12 +104,27 @@ without a server.
 	return root
 }
 
+// packaged is the name by which packages install the program.
+const packaged = "passbook"
+
 // program returns how this program was called, quoted for a shell, so that printed commands can be copied.
 func program() string {
-	if strings.HasPrefix(filepath.Base(os.Args[0]), "starter") {
+	if name := filepath.Base(os.Args[0]); name == packaged || strings.HasPrefix(name, "starter") {
 		return shell.Quote(os.Args[0])
 	}
 	return "starter"
+}
+
+// renamed writes texts with the name by which the program was called.
+type renamed struct {
+	to   io.Writer
+	name string
+	of   *app
+}
+
+func (n *renamed) Write(p []byte) (int, error) {
+	_, err := io.WriteString(n.to, asCalled(string(p), n.name, n.of.verbs))
+	return len(p), err
 }
 
 var mentioned = regexp.MustCompile("(^|[\\s(`\"'])starter ([a-z][a-z-]*)")

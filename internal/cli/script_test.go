@@ -27,11 +27,17 @@ import (
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workerhost"
 )
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"starter": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"starter": func() {
+			if code, child := workerhost.RunChild(os.Args[1:]); child {
+				os.Exit(code)
+			}
+			os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+		},
 	})
 }
 

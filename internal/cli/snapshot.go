@@ -186,7 +186,7 @@ func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			return asUsage(fmt.Errorf("wrong number of arguments; usage: starter %s",
-				strings.TrimPrefix(cmd.UseLine(), "starter ")))
+				strings.TrimPrefix(cmd.UseLine(), cmd.Root().Name()+" ")))
 		}
 		return nil
 	}

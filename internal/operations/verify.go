@@ -222,7 +222,7 @@ func (v *verification) run(ctx context.Context, g *Gate) (err error) {
 	if err := os.WriteFile(cmd.Prompt, []byte(g.Command+"\n"), 0o600); err != nil {
 		return err
 	}
-	exit, err := start(ctx, scratch, cmd)
+	exit, err := start(ctx, v.settings.StateDir, scratch, cmd)
 	if spawn := (*supervisor.SpawnError)(nil); errors.As(err, &spawn) || cmd.Refused != nil && err != nil {
 		g.ExitCode, g.Problem = -1, v.secrets.Text(err.Error())
 		return nil
@@ -283,8 +283,8 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 }
 
 // start runs a command under a supervisor until it ends, or ends it with the context.
-func start(ctx context.Context, scratch string, cmd agent.Command) (agent.Exit, error) {
-	argv, err := supervisor.Argv()
+func start(ctx context.Context, state, scratch string, cmd agent.Command) (agent.Exit, error) {
+	argv, err := supervisor.Argv(state)
 	if err != nil {
 		return agent.Exit{}, err
 	}

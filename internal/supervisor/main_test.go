@@ -186,18 +186,28 @@ func TestDaemonsSurviveCall(t *testing.T) {
 	require.NoError(t, daemon.AwaitEnd(t.Context()))
 }
 
-func TestArgvPrefersSmallProgram(t *testing.T) {
-	argv, err := supervisor.Argv()
-	require.NoError(t, err)
+func TestArgvWritesTheProgramThatItCarries(t *testing.T) {
+	state := t.TempDir()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	require.Equal(t, []string{self, supervisor.Verb}, argv)
-	small := filepath.Join(filepath.Dir(self), supervisor.Program)
-	require.NoError(t, os.WriteFile(small, nil, 0o700))
-	t.Cleanup(func() { _ = os.Remove(small) })
-	argv, err = supervisor.Argv()
+	argv, err := supervisor.Argv(state)
 	require.NoError(t, err)
-	require.Equal(t, []string{small}, argv)
+	require.Equal(t, []string{self, supervisor.Verb}, argv, "it carries none")
+
+	supervisor.Carry(t, []byte("#!/bin/sh\n"))
+	argv, err = supervisor.Argv(state)
+	require.NoError(t, err)
+	require.Len(t, argv, 1)
+	require.NoError(t, exec.Command(argv[0]).Run())
+	require.NoError(t, os.WriteFile(argv[0], nil, 0o700)) // a start that was interrupted
+	again, err := supervisor.Argv(state)
+	require.NoError(t, err)
+	require.Equal(t, argv, again)
+	require.NoError(t, exec.Command(argv[0]).Run())
+	supervisor.Carry(t, []byte("#!/bin/sh\nexit 1\n"))
+	other, err := supervisor.Argv(state)
+	require.NoError(t, err)
+	require.NotEqual(t, argv, other, "a worker of another version may run")
 }
 
 func named(t *testing.T, pid string) process.Identity {

@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/durable"
 	"github.com/passbook-run/passbook/internal/process"
 )
 
@@ -25,21 +27,25 @@ type Process struct {
 	ended chan struct{}
 }
 
-// Argv returns the command of a supervisor: the small program beside the current one, or the current one with
-// [Verb].
-func Argv() ([]string, error) {
-	self, err := os.Executable()
+// Argv returns the command of a supervisor: the small program that this one carries, written to the state directory, or
+// this program with [Verb].
+func Argv(state string) ([]string, error) {
+	if carried == nil {
+		self, err := os.Executable()
+		return []string{self, Verb}, err
+	}
+	path := filepath.Join(state, "bin", fmt.Sprintf("%s-%.6x", Program, sha256.Sum256(carried)))
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(carried)) {
+		return []string{path}, nil
+	}
+	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = durable.Disk{}.WriteFile(path, carried, 0o700)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("find the supervisor of calls: %w", err)
+		return nil, fmt.Errorf("write the supervisor of calls: %w", err)
 	}
-	if target, err := filepath.EvalSymlinks(self); err == nil { // macOS returns the path of the link
-		self = target
-	}
-	small := filepath.Join(filepath.Dir(self), Program)
-	if fi, err := os.Stat(small); err == nil && fi.Mode().IsRegular() && fi.Mode().Perm()&0o111 != 0 {
-		return []string{small}, nil
-	}
-	return []string{self, Verb}, nil
+	return []string{path}, nil
 }
 
 // Start starts the supervisor of a delivery, which waits. Claim the delivery for it, then call [Process.StartAgent] or

@@ -10,12 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/codec"
 	"github.com/passbook-run/passbook/internal/redact"
 	redactor "github.com/passbook-run/passbook/internal/secrets"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/volume"
 )
 
@@ -40,12 +38,6 @@ func asUsage(err error) error {
 
 // Main runs the worker program and returns its exit code.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
-	if len(args) > 0 && args[0] == scripted.Verb {
-		return scripted.Main(in, out, errw, os.Getenv)
-	}
-	if len(args) > 0 && args[0] == supervisor.Verb { // without the program passbook-call
-		return supervisor.Main(args[1:])
-	}
 	var settings config.Settings
 	var secrets *redact.Redactor
 	cmd := New(func() Env { return Env{Settings: settings, Secrets: secrets, Stderr: errw} })
