@@ -34,7 +34,7 @@ func Checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, r
 // Over is what is known of a folder before a checkout.
 type Over struct {
 	Cache *Cache // of its last save or checkout; nil: every file is read
-	Ours  []Tree // what the program has left there
+	Ours  []Tree // what the program has left there; if any, repositories in its folders are removed: they may run programs
 	// Keep copies a file or link with content that is in none of Ours, before it is replaced or removed,
 	// one after another; nil: nothing is kept
 	Keep func(path string) error
@@ -163,7 +163,11 @@ func (l *layer) clear(ctx context.Context, dir string) (left bool, err error) {
 func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo, of spellings) (stays bool, err error) {
 	e, wanted := l.want[path]
 	if !wanted {
-		if reason, err := l.sieve.out(l.root, path, info, of); reason != "" || err != nil {
+		reason, err := l.sieve.out(l.root, path, info, of)
+		if reason == ReasonGit && strings.Contains(path, "/") && len(l.over.Ours) > 0 {
+			return false, l.root.RemoveAll(path)
+		}
+		if reason != "" || err != nil {
 			return true, err
 		}
 	}
