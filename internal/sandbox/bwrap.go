@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -350,7 +351,7 @@ func (b *binds) ofHome() error {
 		}
 		names := strings.NewReplacer("{work}", unusual.ReplaceAllString(b.call.Work, "-"), "{folder}", Folder(b.call.Work))
 		for _, name := range row.Write {
-			if err := b.write(names.Replace(name)); err != nil {
+			if err := b.write(names.Replace(name), row.Tool); err != nil {
 				return err
 			}
 		}
@@ -370,7 +371,7 @@ func (b *binds) ofHome() error {
 func (b *binds) conversations(row Paths, root string) error {
 	if row.Shared != "" {
 		own := row.Shared + "/" + Folder(b.call.Work)
-		if err := b.create(own + "/"); err != nil {
+		if err := b.create(own+"/", ""); err != nil {
 			return err
 		}
 		at := filepath.Join(b.home, row.Shared)
@@ -391,16 +392,20 @@ func (b *binds) conversations(row Paths, root string) error {
 	return errors.Join(err, f.Close())
 }
 
-// write shows a path of the home, and creates it if it is a directory of an existing one.
-func (b *binds) write(name string) error {
+// write shows a path of the home, and creates it if it is a directory of an existing one, or of a tool in PATH.
+func (b *binds) write(name, tool string) error {
 	b.at[filepath.Join(b.home, name)] = true
-	return b.create(name)
+	return b.create(name, tool)
 }
 
-// create creates a directory of an existing one in the home. The name of a directory ends with a slash.
-func (b *binds) create(name string) error {
+// create creates a directory in the home, as [Paths] documents. The name of a directory ends with a slash.
+func (b *binds) create(name, tool string) error {
 	first, _, _ := strings.Cut(name, "/")
-	if _, err := os.Stat(filepath.Join(b.home, first)); err != nil || !strings.HasSuffix(name, "/") || b.call.Brief {
+	_, err := os.Stat(filepath.Join(b.home, first))
+	if tool != "" {
+		_, err = environ.LookPath(tool, b.call.Environ)
+	}
+	if err != nil || !strings.HasSuffix(name, "/") || b.call.Brief {
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Join(b.home, name), 0o700); err != nil {

@@ -6,6 +6,7 @@ import "os"
 // home that is removed with the call.
 type Paths struct {
 	Program string   // base name of the program; empty: every call
+	Tool    string   // if a call finds it in PATH, folders of Write are created without a parent too
 	Read    []string // visible, read-only
 	Write   []string // visible and writable; a trailing slash: created if its parent exists
 	Strict  bool     // also in mode strict
@@ -56,10 +57,13 @@ func Programs() []Paths {
 				".cache/ms-playwright", ".cache/puppeteer", ".gradle/wrapper", ".m2/wrapper"},
 		},
 		{ // build caches
-			Write: []string{".cache/go-build", "go/pkg/mod", "go/pkg/sumdb", ".npm", ".cache/yarn", ".cache/pnpm",
-				".local/share/pnpm/store", ".cache/pip", ".cache/uv", ".cargo/registry", ".cargo/git", ".m2/repository",
-				".gradle/caches", ".cache/ccache", ".cache/golangci-lint"},
+			Write: []string{".npm", ".cache/yarn", ".cache/pnpm", ".local/share/pnpm/store", ".cache/pip", ".cache/uv",
+				".cache/ccache", ".cache/golangci-lint"},
 		},
+		// caches that hold the dependencies themselves: the setup of a workspace leaves them there for later calls
+		{Tool: "go", Write: []string{".cache/go-build/", "go/pkg/mod/", "go/pkg/sumdb/"}},
+		{Tool: "cargo", Write: []string{".cargo/registry/", ".cargo/git/"}},
+		{Tool: "java", Write: []string{".m2/repository/", ".gradle/caches/"}},
 	}
 }
 

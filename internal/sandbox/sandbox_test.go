@@ -61,7 +61,7 @@ func wrapped(t *testing.T, mode string, env []string, program string, made ...st
 	require.NoError(t, os.MkdirAll(work, 0o700))
 	c := Call{
 		Held: Held{Mode: mode, Network: []string{HostNetwork}}, Bwrap: "bwrap", Path: filepath.Join(home, program),
-		Argv: []string{program}, Environ: append(env, "HOME="+home, "PATH=/usr/bin:"+filepath.Join(home, "tools/bin")),
+		Argv: []string{program}, Environ: append(env, "HOME="+home, "PATH="+filepath.Join(home, "tools/bin")),
 		Delivery: filepath.Join(root, "scratch"), Work: work,
 	}
 	args, err := c.Wrap()
@@ -95,6 +95,16 @@ func TestClaudeSeesItsOwnFiles(t *testing.T) {
 	require.Equal(t, map[string]bool{
 		"tools/bin": false, ".claude/settings.json": false, ".claude/.credentials.json": true, project: true,
 	}, seen)
+}
+
+// What the setup of a workspace downloads is there in later calls, also for a user who has never used the tool.
+func TestCachesOfToolsAreCreated(t *testing.T) {
+	seen, _ := wrapped(t, Workspace, nil, "tools/bin/agent", "tools/bin/agent", "tools/bin/go")
+	require.Equal(t, map[string]bool{
+		"tools/bin": false, ".cache/go-build": true, "go/pkg/mod": true, "go/pkg/sumdb": true,
+	}, seen)
+	seen, _ = wrapped(t, Strict, nil, "tools/bin/agent", "tools/bin/agent", "tools/bin/go")
+	require.Equal(t, map[string]bool{"tools/bin": false}, seen)
 }
 
 func TestProgramInHomeShowsItsFileOnly(t *testing.T) {
