@@ -142,8 +142,14 @@ func (a *Activities) reportOnce(ctx context.Context, l calls.Ledger, number int,
 	return errors.Join(none, err)
 }
 
-// endLost ends a delivery whose supervisor was lost. Its session is left for the next one.
+// endLost ends a delivery whose supervisor was lost. Its session is left for the next one. A delivery that had ended
+// before, such as one whose workspace could not be set up, costs nothing more.
 func (a *Activities) endLost(ctx context.Context, l calls.Ledger, in contract.PassInput, number int, dir string) error {
+	if ended, err := l.Ended(ctx, number); err != nil {
+		return err
+	} else if ended {
+		return a.endWithout(ctx, l, number, dir, calls.End{})
+	}
 	st := &runningCall{l: l, number: number, dir: dir}
 	if err := a.describeCall(ctx, st, in); err != nil {
 		return err

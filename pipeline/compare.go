@@ -41,8 +41,8 @@ const (
 )
 
 // Compare lists the differences between two versions, in the order of the plan, for a run that has come to a position.
-// A run can adopt budgets, limits, thresholds, notices, agents, and prompts and commands of steps that have not
-// completed. Stages, kinds of steps and their keys stay as they are. A step of a repeated stage completes with its
+// A run can adopt budgets, limits, thresholds, notices, agents, the setup of the workspace, and prompts and commands of
+// steps that have not completed. Stages, kinds of steps and their keys stay as they are. A step of a repeated stage completes with its
 // stage. Texts that only people read are not compared.
 func Compare(old, next Version, at Position) []Difference {
 	c := comparer{old: old, next: next, at: at}
@@ -227,6 +227,10 @@ func (c *comparer) refused(at []string) string {
 	switch at[0] {
 	case "budget", "questions", "notify", "agent", "agents":
 		return ""
+	case "workspace":
+		if len(at) > 1 && at[1] == "setup" {
+			return ""
+		}
 	case "roles":
 		return c.refusedRole(at)
 	case "stages":

@@ -36,6 +36,7 @@ stages:
     steps:
       - {role: critic}
       - {role: writer}
+workspace: {git: worktree, setup: make deps}
 `
 
 // version is a definition with its files, of which some have other texts.
@@ -101,6 +102,10 @@ func TestCompare(t *testing.T) {
 		"step has another role": {start, "steps:\n      - {role: planner}", "steps:\n      - {role: writer}", nil,
 			[]string{"19 stages.plan.steps.0.role: " + RefusedStructure}},
 		"stage does not repeat": {start, "    repeat: {max: 2, until: verdict == ok}\n", "", nil, nil},
+		"setup of the workspace": {reviewing, "setup: make deps", "setup: [make deps, make tools]", nil,
+			[]string{"29 workspace.setup"}},
+		"workspace is kept": {reviewing, ", setup: make deps", ", setup: make deps, keep: true", nil,
+			[]string{"29 workspace.keep: " + RefusedStructure}},
 		"name": {start, "pipeline: compared", "pipeline: other", nil,
 			[]string{"1 pipeline: " + RefusedStructure}},
 		"several": {writing, "usd: 5", "usd: 9", []string{"plan.md", "critic.md"}, []string{
@@ -108,9 +113,6 @@ func TestCompare(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := strings.Replace(comparedSource, row.old, row.new, 1)
-			if name == "kind of result" {
-				src = strings.Replace(src, "pipeline: compared", "pipeline: compared\nworkspace: {dir: .}", 1)
-			}
 			got := Compare(version(t, comparedSource), version(t, src, row.files...), row.at)
 			var lines []string
 			for _, d := range got {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -120,12 +121,13 @@ func WorkText(s run.State) string {
 		run.Plural(s.Rounds, s.Wording.Words().Round))
 }
 
-// ProblemText returns the last error of a run, the only record of the cause of such a pause.
+// ProblemText returns the last error of a run, the only record of the cause of such a pause. The last lines of a command
+// are indented.
 func ProblemText(s run.State) string {
 	if s.Problem == nil {
 		return ""
 	}
-	return ": " + run.OneLine(s.Problem.Message)
+	return ": " + strings.ReplaceAll(terminal.Safe(strings.TrimSpace(s.Problem.Message)), "\n", "\n  ")
 }
 
 // ScoreText is the last score in a sentence.
