@@ -21,7 +21,10 @@ func WriteTable(w io.Writer, p *Plan) error {
 		fmt.Fprintf(&out, "\n%s: %s\n", s.Name, s.sentence())
 		s.writeSteps(&out)
 	}
-	fmt.Fprintf(&out, "\n%s\n", p.sentence())
+	out.WriteString("\n")
+	if text := p.sentence(); text != "" { // unknown with lanes
+		fmt.Fprintln(&out, text)
+	}
 	if text := p.Budget.sentence(); text != "" {
 		fmt.Fprintf(&out, "Budget: %s\n", text)
 	}
