@@ -81,9 +81,6 @@ func passHeadline(e *Entry, p PassEnd) string {
 	if p.Value != "" && p.Verdict == "" && p.Role == commandRole {
 		extra += "  " + p.Value
 	}
-	if p.Fresh != "" {
-		extra += "  in a fresh folder"
-	}
 	spent := e.Tried
 	spent.Add(p.Spend)
 	cost := CostPhrase(spent.USD, spent.Unknown)
