@@ -77,7 +77,9 @@ func (d Definition) RunDir(ctx context.Context, runRoot, name string) string {
 	if f := d.Follow; f != nil && f.Workspace != nil {
 		source = f.Workspace.Source
 	} else if w != nil {
-		source, _ = sourceOf(d) // the start reports why it is not found
+		if found, err := sourceOf(d); err == nil { // else the start reports why it is not found
+			source = found
+		}
 		if r, err := git.Open(ctx, source); err == nil && w.Git != "" {
 			source = r.Root()
 		}
