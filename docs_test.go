@@ -231,16 +231,3 @@ func TestComposeFile(t *testing.T) {
 	require.ElementsMatch(t, wanted, strings.Fields(registered))
 	require.Contains(t, read(t, "Dockerfile"), " PASSBOOK_DRAIN="+compose.Services["worker"].Grace+"\n")
 }
-
-// TestWorkerDoesNotImportTheCommandLine keeps the terminal's and the reports' libraries out of the worker program.
-func TestWorkerDoesNotImportTheCommandLine(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "./worker").Output()
-	require.NoError(t, err)
-	deps := strings.Fields(string(out))
-	require.Contains(t, deps, module+"/internal/hosting")
-	for _, d := range deps {
-		for _, banned := range []string{module + "/internal/cli", module + "/internal/report", "charm"} {
-			require.NotContains(t, d, banned, "the worker imports %s", d)
-		}
-	}
-}

@@ -1,5 +1,4 @@
-// Package workercmd is the command that runs a worker. The programs worker and starter share it, so the worker does not
-// import the command line.
+// Package workercmd is the command that runs a worker.
 package workercmd
 
 import (
