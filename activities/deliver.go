@@ -234,14 +234,11 @@ func (d *delivery) toCheckout(ctx context.Context) (err error) {
 // asQuestion turns an error about the target's state into a question for an operator. Other errors are retried.
 func (d *delivery) asQuestion(err error) error {
 	var conflict *git.ConflictError
-	var forward *git.NotForwardError
 	var refused *git.RefusedError
 	var branch *git.BranchError
 	switch {
 	case errors.As(err, &conflict):
 		d.decline(doesNotApply+err.Error(), conflict.Paths)
-	case errors.As(err, &forward):
-		d.decline(doesNotApply+err.Error(), nil)
 	case errors.As(err, &refused):
 		d.decline("the target cannot take the changes: "+err.Error(), refused.Paths)
 	case errors.As(err, &branch) && branch.Path != "":

@@ -234,7 +234,6 @@ func TestErrorsOfTargetAreQuestions(t *testing.T) {
 		asks  bool
 	}{
 		{&git.ConflictError{Paths: []string{"a"}}, []string{"a"}, true},
-		{&git.NotForwardError{}, nil, true},
 		{&git.RefusedError{Paths: []string{"b"}}, []string{"b"}, true},
 		{&git.BranchError{Path: "/other"}, nil, true},
 		{&git.BranchError{}, nil, false},

@@ -10,14 +10,6 @@ import (
 	"strings"
 )
 
-// NotForwardError means that a branch has commits that are not in the history of the delivered one.
-type NotForwardError struct{ Branch, At, Commit string }
-
-func (e *NotForwardError) Error() string {
-	return fmt.Sprintf("branch %s is at %s, which is not an ancestor of %s: merge or rebase manually, or deliver to "+
-		"another branch", e.Branch, e.At, e.Commit)
-}
-
 // RefusedError means that the state of a target prevents writing to it; its message describes the fix.
 type RefusedError struct {
 	Paths   []string // sorted
@@ -56,38 +48,6 @@ func (r *Repo) CreateBranch(ctx context.Context, name, commit string) error {
 		return fmt.Errorf("create branch %s in %s: %w", name, r.root, err)
 	}
 	return nil
-}
-
-// FastForward moves a branch that exists forward to commit. A branch that is checked out is a [*BranchError], one with
-// other commits a [*NotForwardError]. A branch that contains the commit is unchanged.
-func (r *Repo) FastForward(ctx context.Context, name, commit string) error {
-	if err := r.fastForward(ctx, name, commit); err != nil {
-		return fmt.Errorf("fast-forward branch %s in %s: %w", name, r.root, err)
-	}
-	return nil
-}
-
-func (r *Repo) fastForward(ctx context.Context, name, commit string) error {
-	id, at, err := r.target(ctx, name, commit)
-	if err != nil {
-		return err
-	}
-	if at == "" {
-		return &RefusedError{Message: "no such branch: create it and retry"}
-	}
-	if has, err := r.isAncestor(ctx, id, at); err != nil || has {
-		return err
-	}
-	switch forward, err := r.isAncestor(ctx, at, id); {
-	case err != nil:
-		return err
-	case !forward:
-		return &NotForwardError{Branch: name, At: at, Commit: id}
-	}
-	if err := r.checkNotOut(ctx, name, at); err != nil {
-		return err
-	}
-	return r.moveRef(ctx, name, id, at)
 }
 
 // target resolves the commit of a branch: the wanted one, and the current one or "".

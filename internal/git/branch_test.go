@@ -31,30 +31,6 @@ func TestBranches(t *testing.T) {
 		}, "first", "branch mine is already at commit "},
 		{"no name", func(t *testing.T, r *Repo, _, _, work string) error { return r.CreateBranch(ctx, "a..b", work) }, "",
 			"not a valid branch name"},
-		{"forward", func(t *testing.T, r *Repo, dir, first, work string) error {
-			run(t, dir, "branch", "mine", first)
-			return r.FastForward(ctx, "mine", work)
-		}, "work", ""},
-		{"forward again", func(t *testing.T, r *Repo, dir, first, work string) error {
-			run(t, dir, "branch", "mine", work)
-			return r.FastForward(ctx, "mine", first)
-		}, "work", ""},
-		{"missing", func(t *testing.T, r *Repo, _, _, work string) error { return r.FastForward(ctx, "mine", work) }, "",
-			"no such branch"},
-		{"checked out", func(t *testing.T, r *Repo, dir, first, work string) error {
-			run(t, dir, "checkout", "-q", "-b", "mine", first)
-			return r.FastForward(ctx, "mine", work)
-		}, "first", "branch mine is checked out at "},
-		{"checked out elsewhere", func(t *testing.T, r *Repo, dir, first, work string) error {
-			run(t, dir, "worktree", "add", "-q", "-b", "mine", filepath.Join(folder(t), "w"), first)
-			return r.FastForward(ctx, "mine", work)
-		}, "first", "/w: switch to another branch there and retry"},
-		{"checked out in a folder that is gone", func(t *testing.T, r *Repo, dir, first, work string) error {
-			gone := filepath.Join(folder(t), "w")
-			run(t, dir, "worktree", "add", "-q", "-b", "mine", gone, first)
-			erase(t, gone, "")
-			return r.FastForward(ctx, "mine", work)
-		}, "work", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,13 +48,16 @@ func TestBranches(t *testing.T) {
 	}
 }
 
-func TestDivergedBranchIsNotForward(t *testing.T) {
+func TestBranchesThatAreCheckedOut(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a": "a\n"})
-	work, other := branch(t, dir, "work", files{"a": "2\n"}), branch(t, dir, "mine", files{"a": "3\n"})
-	var e *NotForwardError
-	require.ErrorAs(t, r.FastForward(t.Context(), "mine", work), &e)
-	require.Equal(t, &NotForwardError{"mine", other, work}, e)
+	at, elsewhere, gone := head(t, dir), filepath.Join(folder(t), "w"), filepath.Join(folder(t), "w")
+	run(t, dir, "worktree", "add", "-q", "-b", "elsewhere", elsewhere)
+	run(t, dir, "worktree", "add", "-q", "-b", "gone", gone)
+	erase(t, gone, "")
+	require.Equal(t, &BranchError{"main", at, dir}, r.checkNotOut(t.Context(), "main", at))
+	require.Equal(t, &BranchError{"elsewhere", at, elsewhere}, r.checkNotOut(t.Context(), "elsewhere", at))
+	require.NoError(t, r.checkNotOut(t.Context(), "gone", at))
 }
 
 func TestRemoveBranch(t *testing.T) {
