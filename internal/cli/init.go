@@ -123,7 +123,7 @@ func findSource(ctx context.Context) initSource {
 	switch {
 	case err == nil:
 		dirt, err := r.Dirt(ctx)
-		return initSource{has: scaffold.Repository, root: r.Root(), dirty: dirt.Paths(), err: err}
+		return initSource{has: scaffold.Repository, root: r.Root(), dirty: dirt.Paths, err: err}
 	case errors.Is(err, git.ErrUnborn):
 		return initSource{has: scaffold.Repository, err: err}
 	}

@@ -9,83 +9,41 @@ import (
 	"strings"
 )
 
-// Dirt is what differs between a checkout and its commit. Paths are relative to the root, with slashes, sorted,
-// and may contain any bytes. A path can be in several lists. A rename is a deletion and an addition.
+// Dirt is what differs between a checkout and its commit.
 type Dirt struct {
-	Staged    []string // differs between commit and index
-	Unstaged  []string // differs between index and file
-	Untracked []string // not in the index and not ignored; never folders
-	Unmerged  []string // in conflict
-	// Submodules have commits or changes that the superproject does not record. They are in Unstaged too. Their
-	// content is in no commit, patch or worktree of the superproject.
-	Submodules []string
+	// Paths of changed, untracked and unmerged files, relative to the root, with slashes, sorted; they may contain any
+	// bytes. Ignored files and folders are not among them. A rename is a deletion and an addition.
+	Paths    []string
+	Unmerged []string // those in conflict
 	// Operation in progress: "merge", "rebase", "cherry-pick", "revert", "bisect", or "".
 	Operation string
 }
 
-// Paths returns the paths of all lists, sorted and unique.
-func (d Dirt) Paths() []string {
-	all := slices.Concat(d.Staged, d.Unstaged, d.Untracked, d.Unmerged)
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
 // Dirt reads the status of the checkout and writes nothing, not even the index.
 func (r *Repo) Dirt(ctx context.Context) (Dirt, error) {
-	out, err := r.git.output(ctx, "status", "--porcelain=v2", "-z", "--untracked-files=all", "--ignore-submodules=none",
+	out, err := r.git.output(ctx, "status", "--porcelain", "-z", "--untracked-files=all", "--ignore-submodules=none",
 		"--no-renames")
 	if err != nil {
 		return Dirt{}, fmt.Errorf("check for uncommitted changes: %w", err)
 	}
-	d, err := parseStatus(out)
-	if err != nil {
-		return Dirt{}, fmt.Errorf("check for uncommitted changes in %s: %w", r.root, err)
+	d := Dirt{Operation: operation(r.gitDir)}
+	for _, entry := range splitNUL(out) { // XY path; ?? folder/: a nested repository
+		if len(entry) < 4 {
+			return Dirt{}, fmt.Errorf("check for uncommitted changes in %s: unexpected %q", r.root, entry)
+		}
+		path := strings.TrimSuffix(entry[3:], "/")
+		d.Paths = append(d.Paths, path)
+		if slices.Contains(inConflict, entry[:2]) {
+			d.Unmerged = append(d.Unmerged, path)
+		}
 	}
-	d.Operation = operation(r.gitDir)
+	slices.Sort(d.Paths)
+	d.Paths = slices.Compact(d.Paths)
 	return d, nil
 }
 
-// parseStatus parses porcelain version 2 without renames. See git-status(1).
-func parseStatus(out []byte) (Dirt, error) {
-	var d Dirt
-	for _, entry := range splitNUL(out) {
-		if err := d.add(entry); err != nil {
-			return Dirt{}, err
-		}
-	}
-	return d, nil
-}
-
-func (d *Dirt) add(entry string) error {
-	// 1 XY sub mH mI mW hH hI path | u XY sub m1 m2 m3 mW h1 h2 h3 path | ? path
-	fields := map[byte]int{'1': 9, 'u': 11, '?': 2}
-	var f []string
-	if entry != "" {
-		f = strings.SplitN(entry, " ", fields[entry[0]])
-	}
-	if len(f) < 2 || len(f) != fields[entry[0]] || f[0] != "?" && len(f[1]) != 2 {
-		return fmt.Errorf("parse git status: unexpected %q", entry)
-	}
-	path := f[len(f)-1]
-	switch f[0] {
-	case "?":
-		d.Untracked = append(d.Untracked, strings.TrimSuffix(path, "/")) // a slash: a nested repository
-		return nil
-	case "u":
-		d.Unmerged = append(d.Unmerged, path)
-	case "1":
-		if f[1][0] != '.' {
-			d.Staged = append(d.Staged, path)
-		}
-		if f[1][1] != '.' {
-			d.Unstaged = append(d.Unstaged, path)
-		}
-	}
-	if strings.HasPrefix(f[2], "S") && f[2] != "S..." {
-		d.Submodules = append(d.Submodules, path)
-	}
-	return nil
-}
+// inConflict are the states of unmerged files. See git-status(1).
+var inConflict = []string{"DD", "AU", "UD", "UA", "DU", "AA", "UU"}
 
 // operation returns the operation in progress. Git keeps a file or folder for each.
 func operation(gitDir string) string {

@@ -18,43 +18,43 @@ func TestDirt(t *testing.T) {
 	}{
 		{"clean", func(*testing.T, string) {}, Dirt{}},
 		{"unstaged", writes(files{"a.txt": "x\n"}), Dirt{
-			Unstaged: []string{"a.txt"},
+			Paths: []string{"a.txt"},
 		}},
 		{"staged", func(t *testing.T, dir string) {
 			write(t, dir, files{"a.txt": "x\n"})
 			run(t, dir, "add", "a.txt")
-		}, Dirt{Staged: []string{"a.txt"}}},
+		}, Dirt{Paths: []string{"a.txt"}}},
 		{"staged and changed again", func(t *testing.T, dir string) {
 			write(t, dir, files{"a.txt": "x\n"})
 			run(t, dir, "add", "a.txt")
 			write(t, dir, files{"a.txt": "y\n"})
-		}, Dirt{Staged: []string{"a.txt"}, Unstaged: []string{"a.txt"}}},
-		{"deleted", erases("a.txt"), Dirt{Unstaged: []string{"a.txt"}}},
+		}, Dirt{Paths: []string{"a.txt"}}},
+		{"deleted", erases("a.txt"), Dirt{Paths: []string{"a.txt"}}},
 		{"renamed", func(t *testing.T, dir string) { run(t, dir, "mv", "a.txt", "z.txt") }, Dirt{
-			Staged: []string{"a.txt", "z.txt"},
+			Paths: []string{"a.txt", "z.txt"},
 		}},
 		{
 			"executable", func(t *testing.T, dir string) {
 				require.NoError(t,
 					os.Chmod(filepath.Join(dir, "a.txt"), 0o755))
 			},
-			Dirt{Unstaged: []string{"a.txt"}},
+			Dirt{Paths: []string{"a.txt"}},
 		},
 		{"untracked, not ignored, in a folder",
 			writes(files{"new/one.txt": "1\n", "new/two.txt": "2\n", "ignored/x": "x\n"}),
-			Dirt{Untracked: []string{"new/one.txt", "new/two.txt"}}},
+			Dirt{Paths: []string{"new/one.txt", "new/two.txt"}}},
 		{"odd names", writes(files{odd: "o\n", "1 M. x": "o\n"}), Dirt{
-			Untracked: []string{"1 M. x", odd},
+			Paths: []string{"1 M. x", odd},
 		}},
-		{"conflict", conflict, Dirt{Unmerged: []string{"a.txt"}, Operation: "merge"}},
+		{"conflict", conflict, Dirt{Paths: []string{"a.txt"}, Unmerged: []string{"a.txt"}, Operation: "merge"}},
 		{"a repository inside", func(t *testing.T, dir string) {
 			write(t, dir, files{"inner/i.txt": "i\n"})
 			run(t, filepath.Join(dir, "inner"), "init", "-q")
-		}, Dirt{Untracked: []string{"inner"}}},
+		}, Dirt{Paths: []string{"inner"}}},
 		{"a submodule with changes", func(t *testing.T, dir string) {
 			submodule(t, dir)
 			write(t, dir, files{"lib/l.txt": "changed\n"})
-		}, Dirt{Unstaged: []string{"lib"}, Submodules: []string{"lib"}}},
+		}, Dirt{Paths: []string{"lib"}}},
 		{"a clean submodule", submodule, Dirt{}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -95,20 +95,9 @@ func TestDirtWritesNothing(t *testing.T) {
 	info := must(os.Stat(later))(t)
 	require.NoError(t, os.Chtimes(later, info.ModTime().Add(5e9), info.ModTime().Add(5e9)))
 	d := must(r.Dirt(t.Context()))(t)
-	require.Empty(t, d.Paths())
+	require.Empty(t, d.Paths)
 	require.Empty(t, d.Operation)
 	require.Equal(t, before, must(os.ReadFile(index))(t))
-}
-
-func TestInvalidStatusOutputIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, out := range []string{
-		"\x00", "x\x00", "1 M. N...\x00", "1 M N... 1 2 3 4 5 p\x00", "u UU N... 1\x00", "?\x00",
-		"2 R. N... 1 2 3 4 5 R100 a\x00b\x00",
-	} {
-		_, err := parseStatus([]byte(out))
-		require.ErrorContains(t, err, "parse git status", "%q", out)
-	}
 }
 
 // conflict leaves a merge with a conflict.

@@ -127,7 +127,7 @@ func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
 		return &SourceError{Source: r.Root(), Why: "a " + dirt.Operation + " is under way there: end or abort it"}
 	case w.Dirty == "halt":
 		own := filesOf(def, r.Root())
-		changed := slices.DeleteFunc(dirt.Paths(), func(p string) bool {
+		changed := slices.DeleteFunc(dirt.Paths, func(p string) bool {
 			return slices.Contains(own, p) || ofPipeline(filepath.Join(r.Root(), filepath.FromSlash(p)), def.Home)
 		})
 		if len(changed) > 0 {
