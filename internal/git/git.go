@@ -145,10 +145,14 @@ func environment(caller []string, dir string) []string {
 		"GIT_OPTIONAL_LOCKS=0", "GIT_LITERAL_PATHSPECS=1")
 }
 
-// withIndex returns git with a temporary index, which nothing of the user's checkout refers to. drop removes it.
-func (g git) withIndex() (in git, drop func() error, err error) {
+// withIndex runs do with a temporary index, which nothing of the user's checkout refers to.
+func (g git) withIndex(do func(in git, index string) error) (err error) {
 	temp, err := tempFolder("passbook-index-")
-	return g.inIndex(temp), func() error { return os.RemoveAll(temp) }, err
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	return do(g.inIndex(temp), filepath.Join(temp, "index"))
 }
 
 // inIndex returns git with the index in a folder.

@@ -115,18 +115,17 @@ func (r *Repo) store(ctx context.Context, start string, files []File) (list []en
 
 // treeWith returns the tree of a commit with other entries.
 func (r *Repo) treeWith(ctx context.Context, commit string, list []entry) (tree string, err error) {
-	g, drop, err := r.git.withIndex()
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, drop()) }()
-	if _, err := g.output(ctx, "read-tree", commit); err != nil {
-		return "", err
-	}
-	if err := g.setEntries(ctx, list); err != nil {
-		return "", err
-	}
-	return g.line(ctx, "write-tree")
+	err = r.git.withIndex(func(g git, _ string) error {
+		if _, err := g.output(ctx, "read-tree", commit); err != nil {
+			return err
+		}
+		if err := g.setEntries(ctx, list); err != nil {
+			return err
+		}
+		tree, err = g.line(ctx, "write-tree")
+		return err
+	})
+	return tree, err
 }
 
 // checkRecorded accepts a branch that a former call has moved from parent to a commit with this tree.

@@ -79,15 +79,14 @@ func (m *Mirror) index(ctx context.Context, commit string) (index []byte, err er
 	if !m.has(commit) {
 		return nil, fmt.Errorf("commit %s is not in the mirror %s: fetch it first", commit, m.path)
 	}
-	temp, err := tempFolder("passbook-index-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	if _, err := m.git.inIndex(temp).output(ctx, "read-tree", commit); err != nil {
-		return nil, err
-	}
-	return os.ReadFile(filepath.Join(temp, "index"))
+	err = m.git.withIndex(func(g git, file string) error {
+		if _, err := g.output(ctx, "read-tree", commit); err != nil {
+			return err
+		}
+		index, err = os.ReadFile(file)
+		return err
+	})
+	return index, err
 }
 
 // fill writes the files of the repository. HEAD is last: without it, git takes the folder for no repository.

@@ -26,19 +26,16 @@ func (r *Repo) CheckOut(ctx context.Context, commit, dir string) error {
 	return nil
 }
 
-func (r *Repo) writeTo(ctx context.Context, commit, dir string) (err error) {
+func (r *Repo) writeTo(ctx context.Context, commit, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	temp, err := tempFolder("passbook-index-")
-	if err != nil {
+	return r.git.withIndex(func(g git, _ string) error {
+		g = g.withEnv("GIT_DIR="+r.common, "GIT_WORK_TREE="+dir)
+		g.dir = dir
+		_, err := g.output(ctx, "read-tree", "-m", "-u", commit)
 		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	g := r.git.withEnv("GIT_DIR="+r.common, "GIT_WORK_TREE="+dir, "GIT_INDEX_FILE="+filepath.Join(temp, "index"))
-	g.dir = dir
-	_, err = g.output(ctx, "-c", "core.bare=false", "-c", "core.sparseCheckout=false", "read-tree", "-m", "-u", commit)
-	return err
+	})
 }
 
 // Import returns a commit of the checked-out commit with everything that is not committed and not ignored. Without
@@ -55,6 +52,11 @@ func (r *Repo) importChanges(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return r.commitChanges(ctx, head, ImportMessage)
+}
+
+// commitChanges returns a commit of the checkout on top of head, on no branch; without changes it is head.
+func (r *Repo) commitChanges(ctx context.Context, head, message string) (string, error) {
 	d, err := r.Dirt(ctx)
 	if err != nil {
 		return "", err
@@ -69,7 +71,7 @@ func (r *Repo) importChanges(ctx context.Context) (string, error) {
 	if same, err := r.hasTree(ctx, head, tree); err != nil || same {
 		return head, err
 	}
-	return r.commitObject(ctx, tree, head, ImportMessage)
+	return r.commitObject(ctx, tree, head, message)
 }
 
 // CommitAll commits everything that is not ignored on the checked-out branch. If there is nothing to commit, the
@@ -86,25 +88,11 @@ func (r *Repo) commitAll(ctx context.Context, message string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d, err := r.Dirt(ctx)
-	if err == nil {
-		err = r.checkIdle(branch)
-	}
-	if err != nil {
+	if err := r.checkIdle(branch); err != nil {
 		return "", err
 	}
-	if len(d.Unmerged) > 0 {
-		return "", fmt.Errorf("%s is in conflict: resolve it and retry", d.Unmerged[0])
-	}
-	tree, err := r.snapshot(ctx)
-	if err != nil {
-		return "", err
-	}
-	if same, err := r.hasTree(ctx, head, tree); err != nil || same {
-		return "", err
-	}
-	id, err := r.commitObject(ctx, tree, head, message)
-	if err != nil {
+	id, err := r.commitChanges(ctx, head, message)
+	if err != nil || id == head {
 		return "", err
 	}
 	if err := r.moveRef(ctx, branch, id, head); err != nil {
@@ -117,20 +105,18 @@ func (r *Repo) commitAll(ctx context.Context, message string) (string, error) {
 // snapshot stores what a commit of the checkout would contain as a tree and returns its id. Ignored files are
 // excluded. Index and files are unchanged.
 func (r *Repo) snapshot(ctx context.Context) (tree string, err error) {
-	temp, err := tempFolder("passbook-index-")
-	if err != nil {
-		return "", err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	index := filepath.Join(temp, "index")
-	if err := copyWithTime(filepath.Join(r.gitDir, "index"), index); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("copy the index: %w", err)
-	}
-	g := r.git.withEnv("GIT_INDEX_FILE=" + index)
-	if _, err := g.output(ctx, "add", "--all"); err != nil {
-		return "", err
-	}
-	return g.line(ctx, "write-tree")
+	err = r.git.withIndex(func(g git, index string) error {
+		err := copyWithTime(filepath.Join(r.gitDir, "index"), index)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("copy the index: %w", err)
+		}
+		if _, err := g.output(ctx, "add", "--all"); err != nil {
+			return err
+		}
+		tree, err = g.line(ctx, "write-tree")
+		return err
+	})
+	return tree, err
 }
 
 // copyWithTime copies an index. The copy keeps the time of the original, which git needs to detect changed files.
