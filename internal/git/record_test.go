@@ -277,15 +277,6 @@ func TestLargeFileFilter(t *testing.T) {
 		must(r.Differences(ctx, id, start, []File{file("a.bin", "other"), judged[1]}))(t))
 }
 
-func TestExclude(t *testing.T) {
-	t.Parallel()
-	r, dir := initial(t, nil)
-	write(t, dir, files{".git/info/exclude": "mine\n"})
-	require.Equal(t, "mine\n", must(r.Exclude())(t))
-	erase(t, dir, ".git/info/exclude")
-	require.Empty(t, must(r.Exclude())(t))
-}
-
 // TestTemporaryFolderIsGone: a worker outlives the terminal whose TMPDIR it has.
 func TestTemporaryFolderIsGone(t *testing.T) {
 	r, dir := initial(t, files{"a": "1\n"})

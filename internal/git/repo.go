@@ -14,8 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/passbook-run/passbook/internal/regular"
 )
 
 // BranchPrefix is the prefix of all branches of runs.
@@ -188,12 +186,3 @@ func (r *Repo) isAncestor(ctx context.Context, old, young string) (bool, error) 
 	return err == nil, err
 }
 
-// Exclude returns the text of the repository's info/exclude.
-func (r *Repo) Exclude() (string, error) {
-	const limit = 1 << 20
-	text, err := regular.ReadFile(filepath.Join(r.common, "info", "exclude"), limit)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	return string(text), err
-}

@@ -3,6 +3,7 @@ package workspace
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/run"
@@ -30,9 +31,9 @@ func RemakeGit(ctx context.Context, state string, of run.Workspace, dir string) 
 	if err != nil {
 		return "", err
 	}
-	exclude, err := source.Exclude()
+	excludes, err := source.Excludes(ctx)
 	if err != nil {
 		return "", err
 	}
-	return m.Objects(), m.Remake(ctx, dir, git.Head{Commit: at, Branch: of.Branch, Exclude: exclude})
+	return m.Objects(), m.Remake(ctx, dir, git.Head{Commit: at, Branch: of.Branch, Exclude: strings.Join(excludes, "\n")})
 }
