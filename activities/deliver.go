@@ -182,12 +182,15 @@ func (d *delivery) branch() string {
 	return cmp.Or(d.to.Branch, "passbook-"+d.in.RunID[:min(8, len(d.in.RunID))])
 }
 
+// delivered are the changes for git.
+func (d *delivery) delivered() git.Delivered {
+	return git.Delivered{Branch: d.branch(), Base: d.in.Workspace.Base, Commit: d.commit, Paths: d.paths,
+		Message: d.message(), Trailer: d.trailer(), DryRun: d.prepare}
+}
+
 // toBranch commits all changes to a branch that is created or moved forward.
 func (d *delivery) toBranch(ctx context.Context) error {
-	commit, err := d.source.CommitOn(ctx, git.Delivered{
-		Branch: d.branch(), Base: d.in.Workspace.Base, Commit: d.commit, Paths: d.paths, Message: d.message(),
-		Trailer: d.trailer(), DryRun: d.prepare,
-	})
+	commit, err := d.source.CommitOn(ctx, d.delivered())
 	if err != nil {
 		return d.asQuestion(err)
 	}
@@ -196,38 +199,17 @@ func (d *delivery) toBranch(ctx context.Context) error {
 }
 
 // toCheckout writes the changes to the source's checkout, and commits exactly them if configured.
-func (d *delivery) toCheckout(ctx context.Context) (err error) {
+func (d *delivery) toCheckout(ctx context.Context) error {
 	d.res.To, d.res.Location = "checkout", d.source.Root()
-	if id, err := d.source.CommitWith(ctx, d.trailer()); err != nil || id != "" {
-		d.res.Delivered, d.res.Commit = id != "", id
-		return err
+	to := d.delivered()
+	if !d.to.Commit || d.in.Action == run.ActionApply {
+		to.Message = ""
 	}
-	puts, drop, err := d.source.Puts(ctx, d.in.Workspace.Base, d.commit, d.in.Workspace.Base, d.paths)
+	commit, err := d.source.Apply(ctx, to)
 	if err != nil {
 		return d.asQuestion(err)
 	}
-	defer func() { err = errors.Join(err, drop()) }()
-	commit := d.to.Commit && d.in.Action != run.ActionApply
-	if err := d.source.CanPutFiles(puts); err != nil {
-		return d.asQuestion(err)
-	}
-	if commit {
-		if err := d.source.CanCommitPaths(ctx, d.commit, d.paths); err != nil {
-			return d.asQuestion(err)
-		}
-	}
-	if d.prepare {
-		return nil
-	}
-	if err := d.source.PutFiles(ctx, puts); err != nil {
-		return d.asQuestion(err)
-	}
-	if commit {
-		if d.res.Commit, err = d.source.CommitPaths(ctx, d.commit, d.message(), d.trailer(), d.paths); err != nil {
-			return d.asQuestion(err)
-		}
-	}
-	d.res.Delivered = true
+	d.res.Delivered, d.res.Commit = !d.prepare || commit != "", commit
 	return nil
 }
 

@@ -7,40 +7,30 @@ import (
 	"strings"
 )
 
-// CommitPaths commits exactly these paths on the checked-out branch, as commit from has them: nothing is converted
-// again, and no file is read. Files, other changes and the rest of the index are unchanged. The trailer is a line of the
-// message: if the checked-out commit has it, that commit is returned. If there is nothing to commit, the id is "".
+// commitPaths commits paths on the checked-out branch, as the delivered commit has them: nothing is converted again, and
+// no file is read. Files, other changes and the rest of the index are unchanged. If there is nothing to commit, the id is
+// "".
 //
 // A detached HEAD, an unfinished merge or the like, and other staged changes of these paths are a [*RefusedError].
-func (r *Repo) CommitPaths(ctx context.Context, from, message, trailer string, paths []string) (id string, err error) {
-	if id, err = r.commitPaths(ctx, from, message, trailer, paths); err != nil {
-		return "", fmt.Errorf("commit in %s: %w", r.root, err)
-	}
-	return id, nil
-}
-
-func (r *Repo) commitPaths(ctx context.Context, from, message, trailer string, paths []string) (string, error) {
+func (r *Repo) commitPaths(ctx context.Context, d Delivered) (string, error) {
 	head, branch, err := r.Head(ctx)
 	if err != nil {
 		return "", err
 	}
-	if has, err := r.hasTrailer(ctx, head, trailer); err != nil || has {
-		return head, err
-	}
 	if err := r.checkIdle(branch); err != nil {
 		return "", err
 	}
-	there, err := r.entriesAt(ctx, from, paths)
+	there, err := r.entriesAt(ctx, d.Commit, d.Paths)
 	if err != nil {
 		return "", err
 	}
 	var list []entry
-	for _, p := range paths {
+	for _, p := range d.Paths {
 		e := there[p] // without a mode if it is removed
 		e.path = p
 		list = append(list, e)
 	}
-	if err := r.checkStaged(ctx, head, list); err != nil {
+	if err := r.checkStaged(ctx, head, list); err != nil || d.DryRun {
 		return "", err
 	}
 	tree, err := r.treeWith(ctx, head, list)
@@ -50,10 +40,7 @@ func (r *Repo) commitPaths(ctx context.Context, from, message, trailer string, p
 	if same, err := r.hasTree(ctx, head, tree); err != nil || same {
 		return "", err
 	}
-	if !slices.Contains(strings.Split(message, "\n"), trailer) {
-		message = strings.TrimRight(message, "\n") + "\n\n" + trailer + "\n"
-	}
-	id, err := r.commitObject(ctx, tree, head, message)
+	id, err := r.commitObject(ctx, tree, head, d.Message)
 	if err != nil {
 		return "", err
 	}
@@ -107,18 +94,6 @@ func (r *Repo) checkStaged(ctx context.Context, head string, wanted []entry) err
 			"them and retry"}
 	}
 	return nil
-}
-
-// CommitWith returns the checked-out commit if its message contains the trailer, or "".
-func (r *Repo) CommitWith(ctx context.Context, trailer string) (string, error) {
-	head, _, err := r.Head(ctx)
-	if err != nil {
-		return "", err
-	}
-	if has, err := r.hasTrailer(ctx, head, trailer); err != nil || !has {
-		return "", err
-	}
-	return head, nil
 }
 
 // hasTrailer reports whether a commit's message contains a line.

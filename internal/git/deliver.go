@@ -5,29 +5,83 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"path/filepath"
 	"slices"
 )
 
-// Puts returns the changes of files from commit base to another one for [Repo.PutFiles], as a checkout has them: before
-// with the attributes of base, after with those of start. drop removes temporary files; the puts are invalid then.
-func (r *Repo) Puts(ctx context.Context, base, commit, start string, paths []string) (puts []Put, drop func() error,
-	err error) {
-	before, dropBefore, err := r.versions(ctx, base, base, paths)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read files of commit %s: %w", base, asRefused(err))
+// Delivered are files of a commit for a branch or a checkout.
+type Delivered struct {
+	Branch, Base string   // of CommitOn: a new branch begins at Base
+	Commit       string   // that has the files
+	Paths        []string // that differ between Base and Commit
+	Message      string   // of Apply: empty: no commit
+	Trailer      string   // line of the message: the newest commit with it is returned
+	DryRun       bool     // only check that the files can be delivered
+}
+
+// Apply changes files of the checkout, and commits exactly these paths with a message. The files of Base must be there as
+// a checkout has them, or those of Commit; otherwise the error is a [*ConflictError]. The attributes of Base convert
+// both. After a crash or an error that is neither of this kind nor a [*RefusedError] some are changed; the same call
+// completes it.
+func (r *Repo) Apply(ctx context.Context, d Delivered) (id string, err error) {
+	if id, err = r.apply(ctx, d); err != nil {
+		return "", fmt.Errorf("write the changes to %s: %w", r.root, err)
 	}
-	after, dropAfter, err := r.versions(ctx, commit, start, paths)
+	return id, nil
+}
+
+func (r *Repo) apply(ctx context.Context, d Delivered) (id string, err error) {
+	head, _, err := r.Head(ctx)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("read files of commit %s: %w", commit, asRefused(err)), dropBefore())
+		return "", err
 	}
-	for _, p := range paths {
-		puts = append(puts, Put{Path: p, Before: before[p], After: after[p]})
+	if has, err := r.hasTrailer(ctx, head, d.Trailer); err != nil || has {
+		return head, err
+	}
+	puts, drop, err := r.puts(ctx, d)
+	if err != nil {
+		return "", asRefused(err)
+	}
+	defer func() { err = errors.Join(err, drop()) }()
+	if err := r.putFiles(ctx, puts, true); err != nil {
+		return "", err
+	}
+	if d.Message != "" {
+		check := d
+		check.DryRun = true
+		if _, err := r.commitPaths(ctx, check); err != nil {
+			return "", err
+		}
+	}
+	if d.DryRun {
+		return "", nil
+	}
+	lock := filepath.Join(r.gitDir, "passbook-apply-lock")
+	err = withLock(ctx, lock, func() error { return r.putFiles(ctx, puts, false) })
+	if err != nil || d.Message == "" {
+		return "", err
+	}
+	return r.commitPaths(ctx, d)
+}
+
+// puts returns the changes of files of a checkout. drop removes temporary files; the puts are invalid then.
+func (r *Repo) puts(ctx context.Context, d Delivered) (puts []put, drop func() error, err error) {
+	before, dropBefore, err := r.versions(ctx, d.Base, d.Base, d.Paths)
+	if err != nil {
+		return nil, nil, err
+	}
+	after, dropAfter, err := r.versions(ctx, d.Commit, d.Base, d.Paths)
+	if err != nil {
+		return nil, nil, errors.Join(err, dropBefore())
+	}
+	for _, p := range d.Paths {
+		puts = append(puts, put{p, before[p], after[p]})
 	}
 	return puts, func() error { return errors.Join(dropBefore(), dropAfter()) }, nil
 }
 
 // versions returns files of a commit as the attributes of another one convert them.
-func (r *Repo) versions(ctx context.Context, commit, start string, paths []string) (map[string]Version, func() error,
+func (r *Repo) versions(ctx context.Context, commit, start string, paths []string) (map[string]File, func() error,
 	error) {
 	at, err := r.entriesAt(ctx, commit, paths)
 	if err != nil {
@@ -48,21 +102,11 @@ func (r *Repo) versions(ctx context.Context, commit, start string, paths []strin
 	if err != nil {
 		return nil, nil, err
 	}
-	all := map[string]Version{}
+	all := map[string]File{}
 	for _, e := range list {
-		all[e.path] = Version{Mode: e.mode, Content: c.opener(ctx, e)}
+		all[e.path] = File{Path: e.path, Mode: e.mode, Content: c.opener(ctx, e)}
 	}
 	return all, c.drop, nil
-}
-
-// Delivered are files of a commit for a branch.
-type Delivered struct {
-	Branch, Base string   // a new branch begins at Base
-	Commit       string   // that has the files
-	Paths        []string // that differ between Base and Commit
-	Message      string
-	Trailer      string // line of the message: the newest commit of the branch with it is returned
-	DryRun       bool   // only check that the files can be committed
 }
 
 // CommitOn commits files on a branch that no checkout has. Where the branch has a file neither as it was before nor as
@@ -165,28 +209,6 @@ func (r *Repo) inTheWay(ctx context.Context, commit string, paths []string, befo
 	}
 	slices.Sort(blocked)
 	return slices.Compact(blocked), err
-}
-
-// CanCommitPaths returns the [*RefusedError] with which [Repo.CommitPaths] would commit nothing.
-func (r *Repo) CanCommitPaths(ctx context.Context, from string, paths []string) error {
-	head, branch, err := r.Head(ctx)
-	if err != nil {
-		return err
-	}
-	if err := r.checkIdle(branch); err != nil {
-		return err
-	}
-	at, err := r.entriesAt(ctx, from, paths)
-	if err != nil {
-		return err
-	}
-	var list []entry
-	for _, p := range paths {
-		e := at[p] // without a mode if it is removed
-		e.path = p
-		list = append(list, e)
-	}
-	return r.checkStaged(ctx, head, list)
 }
 
 // Paths returns all paths of changes, including old ones of renames.

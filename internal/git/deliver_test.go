@@ -2,22 +2,20 @@ package git
 
 import (
 	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// text is the content of a version.
-func (v Version) text(t *testing.T) string {
+// text is the mode and the content of a file.
+func (f File) text(t *testing.T) string {
 	t.Helper()
-	if v.Mode == "" {
+	if f.Mode == "" {
 		return ""
 	}
-	f := must(v.Content())(t)
-	defer f.Close()
-	return v.Mode + " " + string(must(io.ReadAll(f))(t))
+	from := must(f.Content())(t)
+	defer from.Close()
+	return f.Mode + " " + string(must(io.ReadAll(from))(t))
 }
 
 // TestPuts: files as a checkout has them, converted by the attributes of before, and never by those of the run.
@@ -30,11 +28,12 @@ func TestPuts(t *testing.T) {
 		{"tool", ModeExecutable, content("#!\n")}, file(".gitattributes", "*.txt -text\n* ident\n"), file("id", "$Id$\n"),
 	}}))(t)
 	paths := []string{".gitattributes", "a.txt", "d/new.txt", "gone", "id", "l", "tool"}
-	puts, drop, err := r.Puts(t.Context(), start, id, start, paths)
+	d := Delivered{Base: start, Commit: id, Paths: paths}
+	puts, drop, err := r.puts(t.Context(), d)
 	require.NoError(t, err)
 	before, after := map[string]string{}, map[string]string{}
 	for _, p := range puts {
-		before[p.Path], after[p.Path] = p.Before.text(t), p.After.text(t)
+		before[p.path], after[p.path] = p.before.text(t), p.after.text(t)
 	}
 	require.Equal(t, map[string]string{".gitattributes": "100644 *.txt eol=crlf\n", "a.txt": "100644 1\r\n", "d/new.txt": "",
 		"gone": "100644 g\n", "id": "", "l": "", "tool": ""}, before)
@@ -43,13 +42,14 @@ func TestPuts(t *testing.T) {
 	run(t, dir, "checkout", "-q", "-f", "main")
 	run(t, dir, "rm", "-q", "--cached", "-r", ".")
 	run(t, dir, "reset", "-q", "--hard")
-	require.NoError(t, r.CanPutFiles(puts))
-	require.NoError(t, r.PutFiles(t.Context(), puts))
+	require.NoError(t, r.putFiles(t.Context(), puts, true))
+	require.NoError(t, r.putFiles(t.Context(), puts, false))
 	require.Equal(t, "2\r\n", read(t, dir)["a.txt"])
 	require.NoError(t, drop())
-	_, err = puts[1].After.Content()
+	_, err = puts[1].after.Content()
 	require.Error(t, err, "its files are gone")
-	_, _, err = r.Puts(t.Context(), start, "0123456", start, paths)
+	d.Commit = "0123456"
+	_, _, err = r.puts(t.Context(), d)
 	require.Error(t, err)
 }
 
@@ -138,27 +138,6 @@ func TestCommitOnRefusesABranchThatIsOut(t *testing.T) {
 	d.Branch = "not a branch"
 	_, err = r.CommitOn(t.Context(), d)
 	require.Error(t, err)
-}
-
-func TestCanCommitPaths(t *testing.T) {
-	t.Parallel()
-	r, dir, d := delivering(t)
-	can := func() error { return r.CanCommitPaths(t.Context(), d.Commit, d.Paths) }
-	require.NoError(t, can())
-	write(t, dir, files{"other": "of the user\n", "untracked": "u\n"})
-	run(t, dir, "add", "other")
-	require.NoError(t, can(), "another file is staged")
-	write(t, dir, files{"a": "staged\n"})
-	run(t, dir, "add", "a")
-	var refused *RefusedError
-	require.ErrorAs(t, can(), &refused)
-	require.Equal(t, []string{"a"}, refused.Paths)
-	run(t, dir, "reset", "-q")
-	run(t, dir, "checkout", "-q", "--detach")
-	require.ErrorAs(t, can(), &refused)
-	run(t, dir, "checkout", "-q", "main")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, ".git/MERGE_HEAD"), []byte(head(t, dir)+"\n"), 0o600))
-	require.ErrorAs(t, can(), &refused)
 }
 
 // TestRecordReplacesOwnCommits: those of an interrupted pass, of which the journal knows nothing; not those of others.

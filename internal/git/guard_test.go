@@ -48,8 +48,7 @@ func TestReceivedConfigurationRunsNothing(t *testing.T) {
 	id := must(r.Record(ctx, Commit{"passbook/r", start, start, "work", "", judged}))(t)
 	require.Empty(t, must(r.Differences(ctx, id, start, judged))(t))
 	must(must(r.Between(ctx, start, id))(t).Patch(ctx))(t)
-	require.NoError(t, r.PutFiles(ctx, []Put{put("a.txt", "a\n", "changed\n")}))
-	must(r.CommitPaths(ctx, id, "delivered", "Run: r", []string{"a.txt"}))(t)
+	must(r.Apply(ctx, Delivered{Base: start, Commit: id, Paths: []string{"a.txt"}, Message: "delivered"}))(t)
 	must(r.Dirt(ctx))(t)
 	require.NoFileExists(t, mark)
 

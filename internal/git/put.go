@@ -14,16 +14,10 @@ import (
 	"syscall"
 )
 
-// Version is the content of a path in a checkout. Without a mode there is no file.
-type Version struct {
-	Mode    string
-	Content func() (io.ReadCloser, error)
-}
-
-// Put is a change of one file of a checkout.
-type Put struct {
-	Path          string
-	Before, After Version
+// put is a change of one file of a checkout. A side without a mode has no file.
+type put struct {
+	path          string
+	before, after File
 }
 
 // ConflictError means that files of a checkout are in neither of the expected states.
@@ -33,61 +27,43 @@ func (e *ConflictError) Error() string {
 	return "the files were changed since the run started: " + firstPaths(e.Paths)
 }
 
-// PutFiles changes files of the checkout. Index and commits are unchanged. Each file must be as before the change, or
-// as after it; otherwise the error is a [*ConflictError] with all other paths. Behind a symbolic link there is no
-// file. A path in git's own folder or outside of the checkout, and names that differ only in case, are a
-// [*RefusedError]. After both errors nothing has changed, unless the user changes a file during the call.
-//
-// Each file is replaced as a whole. On return the files are on disk. After a crash or another error some are changed,
-// and the same call changes the others.
-func (r *Repo) PutFiles(ctx context.Context, puts []Put) error {
-	lock := filepath.Join(r.gitDir, "passbook-apply-lock")
-	if err := withLock(ctx, lock, func() error { return r.putFiles(ctx, puts) }); err != nil {
-		return fmt.Errorf("write files to %s: %w", r.root, err)
-	}
-	return nil
-}
-
-// CanPutFiles returns the error with which [Repo.PutFiles] would change nothing.
-func (r *Repo) CanPutFiles(puts []Put) error {
-	root, err := os.OpenRoot(r.root)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	_, err = pending(root, puts)
-	return err
-}
-
-// change is a Put that is not done.
+// change is a put that is not done.
 type change struct {
-	Put
+	put
 	found fs.FileInfo // nil: there is none
 }
 
-func (r *Repo) putFiles(ctx context.Context, puts []Put) error {
+// putFiles changes files of the checkout. Index and commits are unchanged. Each file must be as before the change, or
+// as after it; otherwise the error is a [*ConflictError] with all other paths. Behind a symbolic link there is no
+// file. A path in git's own folder or outside of the checkout, and names that differ only in case, are a
+// [*RefusedError]. After both errors nothing has changed, unless the user changes a file during the call. A dry run
+// only returns these errors.
+//
+// Each file is replaced as a whole. On return the files are on disk. After a crash or another error some are changed,
+// and the same call changes the others.
+func (r *Repo) putFiles(ctx context.Context, puts []put, dry bool) error {
 	root, err := os.OpenRoot(r.root)
 	if err != nil {
 		return err
 	}
 	defer root.Close()
 	todo, err := pending(root, puts)
-	if err != nil {
+	if err != nil || dry {
 		return err
 	}
 	folders := map[string]bool{}
 	for _, removal := range []bool{true, false} { // a file may be where a folder was, and the other way round
 		for _, c := range todo {
-			if removal != (c.After.Mode == "") {
+			if removal != (c.after.Mode == "") {
 				continue
 			}
-			if err := errors.Join(ctx.Err(), r.before(c.Path)); err != nil {
+			if err := errors.Join(ctx.Err(), r.before(c.path)); err != nil {
 				return err
 			}
 			if err := c.do(root); err != nil {
-				return fmt.Errorf("file %q: %w", c.Path, err)
+				return fmt.Errorf("file %q: %w", c.path, err)
 			}
-			folders[path.Dir(c.Path)] = true
+			folders[path.Dir(c.path)] = true
 		}
 	}
 	return syncFolders(root, folders)
@@ -102,13 +78,13 @@ func (r *Repo) before(step string) error {
 }
 
 // pending returns the changes that are not done, or why none can be.
-func pending(root *os.Root, puts []Put) ([]change, error) {
+func pending(root *os.Root, puts []put) ([]change, error) {
 	if err := checkNames(puts); err != nil {
 		return nil, err
 	}
 	known := map[string]bool{}
 	for _, p := range puts {
-		known[p.Path] = true
+		known[p.path] = true
 	}
 	var todo []change
 	var conflicts []string
@@ -116,9 +92,9 @@ func pending(root *os.Root, puts []Put) ([]change, error) {
 		info, state, err := p.state(root, known)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("file %q: %w", p.Path, err)
+			return nil, fmt.Errorf("file %q: %w", p.path, err)
 		case state == different:
-			conflicts = append(conflicts, p.Path)
+			conflicts = append(conflicts, p.path)
 		case state == asBefore:
 			todo = append(todo, change{p, info})
 		}
@@ -131,15 +107,15 @@ func pending(root *os.Root, puts []Put) ([]change, error) {
 }
 
 // checkNames refuses names that cannot be written safely.
-func checkNames(puts []Put) error {
+func checkNames(puts []put) error {
 	spelled := map[string]string{}
 	for _, p := range puts {
-		parts := strings.Split(p.Path, "/")
-		if !filepath.IsLocal(p.Path) || path.Clean(p.Path) != p.Path ||
+		parts := strings.Split(p.path, "/")
+		if !filepath.IsLocal(p.path) || path.Clean(p.path) != p.path ||
 			slices.ContainsFunc(parts, func(n string) bool { return strings.EqualFold(n, ".git") }) {
-			return &RefusedError{Paths: []string{p.Path}, Message: "not the path of a file in a checkout"}
+			return &RefusedError{Paths: []string{p.path}, Message: "not the path of a file in a checkout"}
 		}
-		if p.After.Mode == "" {
+		if p.after.Mode == "" {
 			continue
 		}
 		for i := range parts {
@@ -163,8 +139,8 @@ const (
 )
 
 // state compares the checkout with the change. known are all paths of the delivery.
-func (p Put) state(root *os.Root, known map[string]bool) (fs.FileInfo, state, error) {
-	for dir := path.Dir(p.Path); dir != "."; dir = path.Dir(dir) {
+func (p put) state(root *os.Root, known map[string]bool) (fs.FileInfo, state, error) {
+	for dir := path.Dir(p.path); dir != "."; dir = path.Dir(dir) {
 		switch info, err := root.Lstat(dir); {
 		case isAbsent(err):
 		case err != nil:
@@ -172,42 +148,40 @@ func (p Put) state(root *os.Root, known map[string]bool) (fs.FileInfo, state, er
 		case info.IsDir():
 		case known[dir]:
 			return nil, absentState(p), nil // the change of dir compares what is there
-		case p.After.Mode == "":
+		case p.after.Mode == "":
 			return nil, asAfter, nil
 		default:
 			return nil, different, nil
 		}
 	}
-	info, err := root.Lstat(p.Path)
+	info, err := root.Lstat(p.path)
 	switch {
 	case isAbsent(err):
 		return nil, absentState(p), nil
 	case err != nil:
 		return nil, different, err
 	case info.IsDir():
-		gone, err := allKnown(root, p.Path, known)
+		gone, err := allKnown(root, p.path, known)
 		if err != nil || !gone {
 			return nil, different, err
 		}
 		return nil, absentState(p), nil
 	}
-	for _, s := range []struct {
-		Version
-		state
-	}{{p.After, asAfter}, {p.Before, asBefore}} {
-		if is, err := s.is(root, p.Path, info); err != nil || is {
-			return info, s.state, err
-		}
+	if is, err := p.after.is(root, info); err != nil || is {
+		return info, asAfter, err
+	}
+	if is, err := p.before.is(root, info); err != nil || is {
+		return info, asBefore, err
 	}
 	return info, different, nil
 }
 
 // absentState is the state of a path without a file.
-func absentState(p Put) state {
+func absentState(p put) state {
 	switch {
-	case p.After.Mode == "":
+	case p.after.Mode == "":
 		return asAfter
-	case p.Before.Mode == "":
+	case p.before.Mode == "":
 		return asBefore
 	}
 	return different
@@ -231,8 +205,8 @@ func allKnown(root *os.Root, folder string, known map[string]bool) (bool, error)
 	return all, err
 }
 
-// is reports whether a file of the checkout is this version.
-func (v Version) is(root *os.Root, name string, info fs.FileInfo) (bool, error) {
+// is reports whether a file of the checkout is this one.
+func (f File) is(root *os.Root, info fs.FileInfo) (bool, error) {
 	mode := ModeFile
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
@@ -242,21 +216,21 @@ func (v Version) is(root *os.Root, name string, info fs.FileInfo) (bool, error) 
 	case info.Mode()&0o100 != 0:
 		mode = ModeExecutable
 	}
-	if mode != v.Mode {
+	if mode != f.Mode {
 		return false, nil
 	}
-	return equalContent(v.Content, func() (io.ReadCloser, error) {
+	return equalContent(f.Content, func() (io.ReadCloser, error) {
 		if mode != ModeSymlink {
-			return root.Open(name)
+			return root.Open(f.Path)
 		}
-		target, err := root.Readlink(name)
+		target, err := root.Readlink(f.Path)
 		return io.NopCloser(strings.NewReader(target)), err
 	})
 }
 
 // do makes one change, unless the file has changed since it was compared.
 func (c change) do(root *os.Root) error {
-	now, err := root.Lstat(c.Path)
+	now, err := root.Lstat(c.path)
 	switch {
 	case isAbsent(err), err == nil && now.IsDir():
 		now = nil
@@ -265,15 +239,15 @@ func (c change) do(root *os.Root) error {
 	}
 	if (now == nil) != (c.found == nil) || now != nil && !(os.SameFile(now, c.found) &&
 		now.ModTime().Equal(c.found.ModTime()) && now.Size() == c.found.Size()) {
-		return &ConflictError{[]string{c.Path}}
+		return &ConflictError{[]string{c.path}}
 	}
-	if c.After.Mode == "" {
-		return removeWithFolders(root, c.Path)
+	if c.after.Mode == "" {
+		return removeWithFolders(root, c.path)
 	}
-	if err := root.MkdirAll(path.Dir(c.Path), 0o777); err != nil {
+	if err := root.MkdirAll(path.Dir(c.path), 0o777); err != nil {
 		return err
 	}
-	return c.After.replace(root, c.Path)
+	return c.after.replace(root)
 }
 
 // removeWithFolders removes a file, and the folders above that are empty then.
@@ -289,21 +263,21 @@ func removeWithFolders(root *os.Root, name string) error {
 	return nil
 }
 
-// replace writes the version beside the file and renames it.
-func (v Version) replace(root *os.Root, name string) error {
-	temp := path.Join(path.Dir(name), ".passbook-put-"+path.Base(name))
+// replace writes the file under another name and renames it.
+func (f File) replace(root *os.Root) error {
+	temp := path.Join(path.Dir(f.Path), ".passbook-put-"+path.Base(f.Path))
 	if len(path.Base(temp)) > 255 {
-		temp = path.Join(path.Dir(name), ".passbook-put")
+		temp = path.Join(path.Dir(f.Path), ".passbook-put")
 	}
 	if err := root.Remove(temp); err != nil && !errors.Is(err, fs.ErrNotExist) { // an interrupted call left it
 		return err
 	}
-	err := File{Path: name, Mode: v.Mode, Content: v.Content}.write(root, temp)
-	if err == nil && v.Mode != ModeSymlink {
+	err := f.write(root, temp)
+	if err == nil && f.Mode != ModeSymlink {
 		err = syncName(root, temp)
 	}
 	if err == nil {
-		err = root.Rename(temp, name)
+		err = root.Rename(temp, f.Path)
 	}
 	if err != nil {
 		if left := root.Remove(temp); !errors.Is(left, fs.ErrNotExist) {

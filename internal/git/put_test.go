@@ -10,21 +10,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// put is a change of one file; asVersion describes both sides.
-func put(path, before, after string) Put { return Put{path, asVersion(before), asVersion(after)} }
+// putOf is a change of one file; asFile describes both sides.
+func putOf(path, before, after string) put { return put{path, asFile(path, before), asFile(path, after)} }
 
-// asVersion is a file with this text, a link to what follows "-> ", an executable file that begins with "#!", or nothing.
-func asVersion(text string) Version {
+// asFile is a file with this text, a link to what follows "-> ", an executable file that begins with "#!", or nothing.
+func asFile(path, text string) File {
 	target, link := strings.CutPrefix(text, "-> ")
 	switch {
 	case text == "":
-		return Version{}
+		return File{}
 	case link:
-		return Version{ModeSymlink, content(target)}
+		return File{path, ModeSymlink, content(target)}
 	case strings.HasPrefix(text, "#!"):
-		return Version{ModeExecutable, content(text)}
+		return File{path, ModeExecutable, content(text)}
 	}
-	return Version{ModeFile, content(text)}
+	return File{path, ModeFile, content(text)}
 }
 
 // pathsOf returns the paths that an error lists.
@@ -60,62 +60,62 @@ func TestPutFiles(t *testing.T) {
 	for _, row := range []struct {
 		name  string
 		have  func(*testing.T, string)
-		puts  []Put
+		puts  []put
 		wants files  // nil: refused
 		paths string // of the error
 	}{
-		{"changed", writes(files{"a": "1"}), []Put{put("a", "1", "2")}, files{"a": "2"}, ""},
-		{"done before", writes(files{"a": "2"}), []Put{put("a", "1", "2")}, files{"a": "2"}, ""},
-		{"added in a new folder", writes(nil), []Put{put("x/y/a", "", "2")}, files{"x/y/a": "2"}, ""},
-		{"removed with its folders", writes(files{"x/y/a": "1", "b": "b"}), []Put{put("x/y/a", "1", "")}, files{"b": "b"}, ""},
-		{"removed from a folder with other files", writes(files{"x/y/a": "1", "x/b": "b"}), []Put{put("x/y/a", "1", "")},
+		{"changed", writes(files{"a": "1"}), []put{putOf("a", "1", "2")}, files{"a": "2"}, ""},
+		{"done before", writes(files{"a": "2"}), []put{putOf("a", "1", "2")}, files{"a": "2"}, ""},
+		{"added in a new folder", writes(nil), []put{putOf("x/y/a", "", "2")}, files{"x/y/a": "2"}, ""},
+		{"removed with its folders", writes(files{"x/y/a": "1", "b": "b"}), []put{putOf("x/y/a", "1", "")}, files{"b": "b"}, ""},
+		{"removed from a folder with other files", writes(files{"x/y/a": "1", "x/b": "b"}), []put{putOf("x/y/a", "1", "")},
 			files{"x/b": "b"}, ""},
-		{"executable", writes(files{"a": "#!1"}), []Put{{"a", Version{ModeFile, content("#!1")}, asVersion("#!1")}},
+		{"executable", writes(files{"a": "#!1"}), []put{{"a", File{"a", ModeFile, content("#!1")}, asFile("a", "#!1")}},
 			files{"a": "#!1"}, ""},
-		{"a file becomes a link", writes(files{"a": "1"}), []Put{put("a", "1", "-> b")}, files{"a": "-> b"}, ""},
-		{"a link becomes a file", links("/etc/passwd", "a"), []Put{put("a", "-> /etc/passwd", "2")}, files{"a": "2"}, ""},
-		{"a file becomes a folder", writes(files{"a": "1"}), []Put{put("a/b", "", "2"), put("a", "1", "")}, files{"a/b": "2"}, ""},
-		{"a link becomes a folder", links("..", "a"), []Put{put("a/b", "", "2"), put("a", "-> ..", "")}, files{"a/b": "2"}, ""},
-		{"a folder becomes a file", writes(files{"a/b/c": "1"}), []Put{put("a", "", "2"), put("a/b/c", "1", "")},
+		{"a file becomes a link", writes(files{"a": "1"}), []put{putOf("a", "1", "-> b")}, files{"a": "-> b"}, ""},
+		{"a link becomes a file", links("/etc/passwd", "a"), []put{putOf("a", "-> /etc/passwd", "2")}, files{"a": "2"}, ""},
+		{"a file becomes a folder", writes(files{"a": "1"}), []put{putOf("a/b", "", "2"), putOf("a", "1", "")}, files{"a/b": "2"}, ""},
+		{"a link becomes a folder", links("..", "a"), []put{putOf("a/b", "", "2"), putOf("a", "-> ..", "")}, files{"a/b": "2"}, ""},
+		{"a folder becomes a file", writes(files{"a/b/c": "1"}), []put{putOf("a", "", "2"), putOf("a/b/c", "1", "")},
 			files{"a": "2"}, ""},
-		{"removed behind a link", both(writes(files{"y/a": "1"}), links("y", "x")), []Put{put("x/a", "1", "")},
+		{"removed behind a link", both(writes(files{"y/a": "1"}), links("y", "x")), []put{putOf("x/a", "1", "")},
 			files{"y/a": "1", "x": "-> y"}, ""},
-		{"renamed to another case", writes(files{"a": "1"}), []Put{put("a", "1", ""), put("A", "", "1")}, files{"A": "1"}, ""},
+		{"renamed to another case", writes(files{"a": "1"}), []put{putOf("a", "1", ""), putOf("A", "", "1")}, files{"A": "1"}, ""},
 
 		{"other bytes", writes(files{"a": "1", "b": "x", "c": "x"}),
-			[]Put{put("c", "1", "2"), put("a", "1", "2"), put("b", "1", "2")}, nil, "b c"},
-		{"longer", writes(files{"a": "12"}), []Put{put("a", "1", "2")}, nil, "a"},
-		{"another mode", writes(files{"a": "#!1"}), []Put{put("a", "#!1", "2")}, nil, "a"},
-		{"removed by the user", writes(nil), []Put{put("a", "1", "2")}, nil, "a"},
-		{"there by the user", writes(files{"a": "x"}), []Put{put("a", "", "2")}, nil, "a"},
-		{"changed and to be removed", writes(files{"a": "x"}), []Put{put("a", "1", "")}, nil, "a"},
-		{"a link instead", links("b", "a"), []Put{put("a", "1", "2")}, nil, "a"},
-		{"a folder instead", writes(files{"a/own": "x"}), []Put{put("a", "1", "2")}, nil, "a"},
-		{"a folder instead of a removed file", writes(files{"a/own": "x"}), []Put{put("a", "1", "")}, nil, "a"},
-		{"a file instead of a folder", writes(files{"x": "x"}), []Put{put("x/a", "", "2")}, nil, "x/a"},
+			[]put{putOf("c", "1", "2"), putOf("a", "1", "2"), putOf("b", "1", "2")}, nil, "b c"},
+		{"longer", writes(files{"a": "12"}), []put{putOf("a", "1", "2")}, nil, "a"},
+		{"another mode", writes(files{"a": "#!1"}), []put{putOf("a", "#!1", "2")}, nil, "a"},
+		{"removed by the user", writes(nil), []put{putOf("a", "1", "2")}, nil, "a"},
+		{"there by the user", writes(files{"a": "x"}), []put{putOf("a", "", "2")}, nil, "a"},
+		{"changed and to be removed", writes(files{"a": "x"}), []put{putOf("a", "1", "")}, nil, "a"},
+		{"a link instead", links("b", "a"), []put{putOf("a", "1", "2")}, nil, "a"},
+		{"a folder instead", writes(files{"a/own": "x"}), []put{putOf("a", "1", "2")}, nil, "a"},
+		{"a folder instead of a removed file", writes(files{"a/own": "x"}), []put{putOf("a", "1", "")}, nil, "a"},
+		{"a file instead of a folder", writes(files{"x": "x"}), []put{putOf("x/a", "", "2")}, nil, "x/a"},
 		{"a folder with another file", writes(files{"a/b": "1", "a/own": "x"}),
-			[]Put{put("a/b", "1", ""), put("a", "", "2")}, nil, "a"},
-		{"a linked folder", both(writes(files{"y/a": "1"}), links("y", "x")), []Put{put("x/a", "1", "2")}, nil, "x/a"},
-		{"a folder linked to outside", links("..", "x"), []Put{put("x/a", "", "2")}, nil, "x/a"},
-		{"outside", writes(nil), []Put{put("../a", "", "2")}, nil, "../a"},
-		{"absolute", writes(nil), []Put{put("/tmp/a", "", "2")}, nil, "/tmp/a"},
-		{"git's", writes(nil), []Put{put("x/.GIT/config", "", "2")}, nil, "x/.GIT/config"},
-		{"twins", writes(nil), []Put{put("a", "", "2"), put("A", "", "3")}, nil, "a A"},
-		{"twin folders", writes(nil), []Put{put("x/a", "", "2"), put("X/b", "", "3")}, nil, "x X"},
+			[]put{putOf("a/b", "1", ""), putOf("a", "", "2")}, nil, "a"},
+		{"a linked folder", both(writes(files{"y/a": "1"}), links("y", "x")), []put{putOf("x/a", "1", "2")}, nil, "x/a"},
+		{"a folder linked to outside", links("..", "x"), []put{putOf("x/a", "", "2")}, nil, "x/a"},
+		{"outside", writes(nil), []put{putOf("../a", "", "2")}, nil, "../a"},
+		{"absolute", writes(nil), []put{putOf("/tmp/a", "", "2")}, nil, "/tmp/a"},
+		{"git's", writes(nil), []put{putOf("x/.GIT/config", "", "2")}, nil, "x/.GIT/config"},
+		{"twins", writes(nil), []put{putOf("a", "", "2"), putOf("A", "", "3")}, nil, "a A"},
+		{"twin folders", writes(nil), []put{putOf("x/a", "", "2"), putOf("X/b", "", "3")}, nil, "x X"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			r, dir := initial(t, nil)
 			row.have(t, dir)
 			before := read(t, dir)
-			can := r.CanPutFiles(row.puts)
+			can := r.putFiles(t.Context(), row.puts, true)
 			require.Equal(t, before, read(t, dir))
-			err := r.PutFiles(t.Context(), row.puts)
+			err := r.putFiles(t.Context(), row.puts, false)
 			if row.wants != nil {
 				require.NoError(t, can)
 				require.NoError(t, err)
 				require.Equal(t, row.wants, read(t, dir))
-				require.NoError(t, r.PutFiles(t.Context(), row.puts))
+				require.NoError(t, r.putFiles(t.Context(), row.puts, false))
 				require.Equal(t, row.wants, read(t, dir))
 				return
 			}
@@ -129,14 +129,14 @@ func TestPutFiles(t *testing.T) {
 func TestPutKeepsModes(t *testing.T) {
 	t.Parallel()
 	r, dir := initial(t, files{"a": "1"})
-	require.NoError(t, r.PutFiles(t.Context(), []Put{put("a", "1", "#!2"), put("b", "", "1")}))
+	require.NoError(t, r.putFiles(t.Context(), []put{putOf("a", "1", "#!2"), putOf("b", "", "1")}, false))
 	require.Equal(t, "-rwxr-xr-x", must(os.Stat(filepath.Join(dir, "a")))(t).Mode().String())
 	require.Equal(t, "-rw-r--r--", must(os.Stat(filepath.Join(dir, "b")))(t).Mode().String())
 }
 
 // delivery changes files of all kinds.
-var delivery = []Put{put("a", "1", "2"), put("gone/x", "1", ""), put("new/deep/f", "", "2"), put("link", "1", "-> a"),
-	put("file", "1", ""), put("file/f", "", "2"), put("tool", "1", "#!2")}
+var delivery = []put{putOf("a", "1", "2"), putOf("gone/x", "1", ""), putOf("new/deep/f", "", "2"), putOf("link", "1", "-> a"),
+	putOf("file", "1", ""), putOf("file/f", "", "2"), putOf("tool", "1", "#!2")}
 
 var undelivered = files{"a": "1", "gone/x": "1", "link": "1", "file": "1", "tool": "1", "own": "o"}
 
@@ -146,14 +146,14 @@ func TestInterruptedPutFiles(t *testing.T) {
 	for k := range len(delivery) + 1 {
 		r, dir := initial(t, undelivered)
 		r.step = stopAt(k)
-		err := r.PutFiles(t.Context(), delivery)
+		err := r.putFiles(t.Context(), delivery, false)
 		if k < len(delivery) {
 			require.ErrorIs(t, err, errKilled)
 		}
 		whole(t, dir)
 		write(t, dir, files{".passbook-put-a": "part"})
 		r.step = nil
-		require.NoError(t, r.PutFiles(t.Context(), delivery))
+		require.NoError(t, r.putFiles(t.Context(), delivery, false))
 		erase(t, dir, ".passbook-put-a")
 		require.Equal(t, files{"a": "2", "new/deep/f": "2", "link": "-> a", "file/f": "2", "tool": "#!2", "own": "o"},
 			read(t, dir))
@@ -187,7 +187,7 @@ func TestPutFilesDetectsLaterChanges(t *testing.T) {
 		}
 		return nil
 	}
-	err := r.PutFiles(t.Context(), []Put{put("a", "1", "2"), put("b", "1", "2")})
+	err := r.putFiles(t.Context(), []put{putOf("a", "1", "2"), putOf("b", "1", "2")}, false)
 	require.Equal(t, []string{"b"}, pathsOf(err))
 	require.Equal(t, files{"a": "2", "b": "mine"}, read(t, dir))
 }

@@ -56,8 +56,8 @@ func TestRecordIn(t *testing.T) {
 			}
 			erase(t, dir, "sub/a.crlf") // it was not checked out
 			run(t, dir, "checkout", "-q", "-f")
-			require.NoError(t, r.PutFiles(ctx, []Put{put("sub/a.crlf", "a\r\n", "2\r\n"), put("sub/new", "", "n\n")}))
-			made := must(r.CommitPaths(ctx, id, "Deliver", trailer, []string{"sub/a.crlf", "sub/new"}))(t)
+			made := must(r.Apply(ctx, Delivered{Base: start, Commit: id, Paths: []string{"sub/a.crlf", "sub/new"},
+				Message: "Deliver", Trailer: trailer}))(t)
 			require.Equal(t, made, head(t, dir))
 			require.Empty(t, status(t, dir))
 		})
