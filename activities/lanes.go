@@ -255,20 +255,16 @@ func mergeTrees(ctx context.Context, s *store.Store, base, into, lane run.Blob) 
 
 // mergeContents has git merge the paths that both sides changed, with what they were renamed from or to.
 func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merged *tree.Merged) ([]string, error) {
-	var sides [3][]git.MergeFile
-	known := map[string]tree.Entry{} // by mode and content, with its permissions
+	var sides [3][]git.File
+	known := map[tree.Entry]tree.Entry{} // by content, with its permissions
 	for i, t := range trees {
 		for _, path := range merged.Both {
 			e, ok := t.At(path)
 			if !ok || e.Mode == tree.ModeFolder {
 				continue
 			}
-			f, err := mergeFile(ctx, s, e)
-			if err != nil {
-				return nil, err
-			}
-			sides[i] = append(sides[i], f)
-			known[fileKey(f)] = e
+			sides[i] = append(sides[i], workspace.File(ctx, s, e))
+			known[contentOf(e)] = e
 		}
 	}
 	out, err := git.MergeTrees(ctx, sides[0], sides[1], sides[2])
@@ -277,11 +273,12 @@ func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merg
 	}
 	var entries []tree.Entry
 	for _, f := range out.Files {
-		e, ok := known[fileKey(f)]
-		if !ok {
-			if e, err = newEntry(ctx, s, f); err != nil {
-				return nil, err
-			}
+		e, err := newEntry(ctx, s, f)
+		if err != nil {
+			return nil, err
+		}
+		if was, ok := known[contentOf(e)]; ok {
+			e = was
 		}
 		e.Path = f.Path
 		entries = append(entries, e)
@@ -290,29 +287,21 @@ func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merg
 	return nil, nil
 }
 
-func fileKey(f git.MergeFile) string { return f.Mode + " " + string(store.DigestOf(f.Content)) }
-
-func mergeFile(ctx context.Context, s *store.Store, e tree.Entry) (git.MergeFile, error) {
-	switch e.Mode {
-	case tree.ModeSymlink:
-		return git.MergeFile{Path: e.Path, Mode: "120000", Content: []byte(e.Link)}, nil
-	case tree.ModeExecutable:
-		content, err := blobs.Get(ctx, s, string(e.Digest))
-		return git.MergeFile{Path: e.Path, Mode: "100755", Content: content}, err
-	}
-	content, err := blobs.Get(ctx, s, string(e.Digest))
-	return git.MergeFile{Path: e.Path, Mode: "100644", Content: content}, err
+// contentOf returns an entry without what git does not merge.
+func contentOf(e tree.Entry) tree.Entry {
+	e.Path, e.Perm = "", 0
+	return e
 }
 
-// newEntry stores a file whose content git merged.
-func newEntry(ctx context.Context, s *store.Store, f git.MergeFile) (tree.Entry, error) {
-	if f.Mode == "120000" {
+// newEntry stores a merged file.
+func newEntry(ctx context.Context, s *store.Store, f git.Merged) (tree.Entry, error) {
+	if f.Mode == git.ModeSymlink {
 		return tree.Entry{Mode: tree.ModeSymlink, Link: string(f.Content)}, nil
 	}
 	b, err := blobs.Put(ctx, s, f.Content)
 	e := tree.Entry{Mode: tree.ModeFile, Perm: fs.FileMode(0o644), Size: int64(len(f.Content)),
 		Digest: store.Digest(b.Digest)}
-	if f.Mode == "100755" {
+	if f.Mode == git.ModeExecutable {
 		e.Mode, e.Perm = tree.ModeExecutable, 0o755
 	}
 	return e, err

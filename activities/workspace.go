@@ -1,12 +1,10 @@
 package activities
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -223,28 +221,13 @@ func filesSince(ctx context.Context, s *store.Store, from, to run.Blob) (files [
 			}
 		}
 		if c.After.Mode != "" && c.After.Mode != tree.ModeFolder {
-			files = append(files, gitFile(ctx, s, c.After))
+			files = append(files, workspace.File(ctx, s, c.After))
 		}
 	}
 	return slices.DeleteFunc(files, func(f git.File) bool {
 		e, was := before.At(f.Path)
 		return f.Mode == "" && (!was || e.Mode == tree.ModeFolder)
 	}), nil
-}
-
-func gitFile(ctx context.Context, s *store.Store, e tree.Entry) git.File {
-	f := git.File{Path: e.Path, Mode: git.ModeFile, Content: func() (io.ReadCloser, error) {
-		content, err := s.Get(ctx, e.Digest)
-		return io.NopCloser(bytes.NewReader(content)), err
-	}}
-	switch e.Mode {
-	case tree.ModeExecutable:
-		f.Mode = git.ModeExecutable
-	case tree.ModeSymlink:
-		f.Mode = git.ModeSymlink
-		f.Content = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(e.Link)), nil }
-	}
-	return f
 }
 
 // inspectTree compares the workspace with the tree in the journal, and takes over edits made while the run was paused.

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Comparison is a snapshot of two trees. With paths, its methods include only these files and folders; a rename
@@ -26,53 +24,18 @@ func (r *Repo) Between(ctx context.Context, from, to string) (*Comparison, error
 	return &Comparison{r.git, a, b}, err
 }
 
-// Folders compares two folders byte for byte, also outside repositories. drop removes temporary files.
-func Folders(ctx context.Context, before, after string) (c *Comparison, drop func() error, err error) {
+// Files compares files byte for byte, whatever their attributes. drop removes temporary files.
+func Files(ctx context.Context, before, after []File) (c *Comparison, drop func() error, err error) {
 	temp, err := tempFolder("passbook-compare-")
 	if err != nil {
 		return nil, nil, err
 	}
 	drop = func() error { return os.RemoveAll(temp) }
-	c = &Comparison{git: git{dir: temp}}
-	if err = c.git.initPlain(ctx); err == nil {
-		c.from, err = c.git.storeFolder(ctx, before)
-	}
-	if err == nil {
-		c.to, err = c.git.storeFolder(ctx, after)
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("compare %s with %s: %w", before, after, errors.Join(err, drop()))
+	c = &Comparison{git{dir: temp}, sideRef + "0", sideRef + "1"}
+	if err := c.git.importSides(ctx, before, after); err != nil {
+		return nil, nil, fmt.Errorf("compare files: %w", errors.Join(err, drop()))
 	}
 	return c, drop, nil
-}
-
-// initPlain creates a bare repository that stores files unchanged, regardless of .gitattributes.
-func (g git) initPlain(ctx context.Context) error {
-	if _, err := g.output(ctx, "init", "--quiet", "--bare", "--template="); err != nil {
-		return err
-	}
-	info := filepath.Join(g.dir, "info")
-	if err := os.MkdirAll(info, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(info, "attributes"), []byte("* -text !filter !ident !working-tree-encoding\n"),
-		0o600)
-}
-
-// storeFolder stores all files of a folder in the bare repository and returns the id of the tree.
-func (g git) storeFolder(ctx context.Context, files string) (tree string, err error) {
-	index := filepath.Join(g.dir, "passbook-index")
-	in := git{dir: files}.withEnv("GIT_DIR="+g.dir, "GIT_WORK_TREE="+files, "GIT_INDEX_FILE="+index)
-	defer func() {
-		if gone := os.Remove(index); !errors.Is(gone, fs.ErrNotExist) { // git creates none on failure
-			err = errors.Join(err, gone)
-		}
-	}()
-	if _, err := in.output(ctx, "-c", "core.autocrlf=false", "-c", "core.bare=false", "add", "--all",
-		"--force"); err != nil {
-		return "", err
-	}
-	return in.line(ctx, "-c", "core.bare=false", "write-tree")
 }
 
 // Changes returns the files that differ, sorted by path.

@@ -8,23 +8,25 @@ import (
 
 const tenLines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
 
-func TestFolders(t *testing.T) {
+func TestFiles(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	before, after := folder(t), folder(t)
-	write(t, before, files{"page.html": "1\r\n2\r\n", "gone.txt": "g\n", "old.txt": tenLines, "pic": "\x00\x01"})
-	write(t, after, files{
+	before := filesOf(files{"page.html": "1\r\n2\r\n", "gone.txt": "g\n", "old.txt": tenLines, "pic": "\x00\x01", "gone/deep": "1\n"})
+	after := filesOf(files{
+		"gone": "1\n", odd: "o\n",
 		"page.html": "1\r\n2\r\n3\n", "renamed.txt": tenLines, "pic": "\x00\x02",
 		".gitattributes": "*.html text=auto\n*.txt filter=none\n", ".gitignore": "*\n",
 	})
-	c, drop, err := Folders(ctx, before, after)
+	c, drop, err := Files(ctx, before, after)
 	require.NoError(t, err)
 	defer drop()
 	changes := must(c.Changes(ctx))(t)
 	require.Equal(t, []Change{
 		{Path: ".gitattributes", Kind: Added, Added: 2},
 		{Path: ".gitignore", Kind: Added, Added: 1},
+		{Path: "gone", OldPath: "gone/deep", Kind: Renamed},
 		{Path: "gone.txt", Kind: Removed, Removed: 1},
+		{Path: odd, Kind: Added, Added: 1},
 		{Path: "page.html", Kind: Changed, Added: 1},
 		{Path: "pic", Kind: Changed, Binary: true},
 		{Path: "renamed.txt", OldPath: "old.txt", Kind: Renamed},
@@ -33,15 +35,24 @@ func TestFolders(t *testing.T) {
 	require.Contains(t, string(patch), "--- a/page.html\n+++ b/page.html\n@@ -1,2 +1,3 @@\n 1\r\n 2\r\n+3\n")
 	stat := must(c.Stat(ctx, "gone.txt", "page.html"))(t)
 	require.Contains(t, stat, "2 files changed, 1 insertion(+), 1 deletion(-)")
-	require.Equal(t, "1\r\n2\r\n", read(t, before)["page.html"])
 
 	drop()
 	require.NoDirExists(t, c.git.dir)
 
-	c, drop, err = Folders(ctx, before, before)
+	_, _, err = Files(ctx, before, []File{{Path: "a", Mode: ModeFile, Content: failing}})
+	require.ErrorContains(t, err, `file "a": no content`)
+	c, drop, err = Files(ctx, before, before)
 	require.NoError(t, err)
 	defer drop()
 	require.Empty(t, must(c.Changes(ctx))(t))
+}
+
+// filesOf are files in memory.
+func filesOf(fs files) (list []File) {
+	for path, text := range fs {
+		list = append(list, file(path, text))
+	}
+	return list
 }
 
 func TestBetween(t *testing.T) {

@@ -121,7 +121,7 @@ func (c converter) hash(ctx context.Context, names []string) ([]string, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}
-	out, err := c.run(ctx, []byte(strings.Join(names, "\n")+"\n"), "hash-object", "-w", "--no-filters", "--stdin-paths")
+	out, err := c.run(ctx, strings.NewReader(strings.Join(names, "\n")+"\n"), "hash-object", "-w", "--no-filters", "--stdin-paths")
 	return strings.Fields(string(out)), err
 }
 
@@ -178,16 +178,16 @@ func (f File) write(root *os.Root, name string) error {
 	if err := root.MkdirAll(path.Dir(name), 0o700); err != nil {
 		return err
 	}
-	from, err := f.Content()
-	if err != nil {
-		return err
-	}
 	if f.Mode == ModeSymlink {
-		target, err := io.ReadAll(from)
-		if err = errors.Join(err, from.Close()); err != nil {
+		target, err := f.read()
+		if err != nil {
 			return err
 		}
 		return root.Symlink(string(target), name)
+	}
+	from, err := f.Content()
+	if err != nil {
+		return err
 	}
 	perm := fs.FileMode(0o666)
 	if f.Mode == ModeExecutable {

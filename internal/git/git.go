@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -23,6 +24,7 @@ var settings = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.pager=cat", "core.quotePath=true", "core.safecrlf=false",
 	"commit.gpgSign=false", "tag.gpgSign=false", "gc.auto=0", "maintenance.auto=false", "submodule.recurse=false",
 	"i18n.commitEncoding=UTF-8", "advice.addEmbeddedRepo=false", "apply.whitespace=nowarn", "apply.ignoreWhitespace=no",
+	"merge.renormalize=false",
 }
 
 // passedVariables are the GIT_* variables that are passed on. All others could select another repository or change the
@@ -80,13 +82,10 @@ func (g git) output(ctx context.Context, args ...string) ([]byte, error) {
 }
 
 // run runs git with standard input.
-func (g git) run(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
+func (g git) run(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
 	cmd := g.command(ctx, args...)
-	if stdin != nil {
-		cmd.Stdin = bytes.NewReader(stdin)
-	}
 	var out, message bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &message
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdin, &out, &message
 	if err := g.failed(ctx, cmd.Run(), args[0], message.String()); err != nil {
 		return out.Bytes(), err
 	}
@@ -192,4 +191,6 @@ func splitNUL(out []byte) []string {
 }
 
 // joinNUL joins paths for git's -z --stdin.
-func joinNUL(paths []string) []byte { return []byte(strings.Join(paths, "\x00") + "\x00") }
+func joinNUL(paths []string) io.Reader {
+	return strings.NewReader(strings.Join(paths, "\x00") + "\x00")
+}

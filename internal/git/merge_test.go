@@ -8,12 +8,6 @@ import (
 
 func TestMergeTrees(t *testing.T) {
 	t.Parallel()
-	side := func(fs files) (list []MergeFile) {
-		for path, text := range fs {
-			list = append(list, MergeFile{path, ModeFile, []byte(text)})
-		}
-		return list
-	}
 	for _, row := range []struct {
 		name               string
 		base, ours, theirs files
@@ -32,9 +26,13 @@ func TestMergeTrees(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
-			m := must(MergeTrees(t.Context(), side(row.base), side(row.ours), side(row.theirs)))(t)
+			m := must(MergeTrees(t.Context(), filesOf(row.base), filesOf(row.ours), filesOf(row.theirs)))(t)
 			require.Equal(t, row.conflicts, m.Conflicts)
-			require.ElementsMatch(t, side(row.wants), m.Files)
+			var wants []Merged
+			for path, text := range row.wants {
+				wants = append(wants, Merged{path, ModeFile, []byte(text)})
+			}
+			require.ElementsMatch(t, wants, m.Files)
 		})
 	}
 }

@@ -160,7 +160,7 @@ func (m *Mirror) copyObjects(ctx context.Context, id string) error {
 	}
 	g := m.source.git.withEnv("GIT_OBJECT_DIRECTORY="+m.Objects(),
 		"GIT_ALTERNATE_OBJECT_DIRECTORIES="+quoted(filepath.Join(m.source.common, "objects")))
-	_, err = g.run(ctx, []byte(revisions), "pack-objects", "--revs", "--non-empty", "--delta-base-offset", "-q",
+	_, err = g.run(ctx, strings.NewReader(revisions), "pack-objects", "--revs", "--non-empty", "--delta-base-offset", "-q",
 		filepath.Join(packs, "pack"))
 	return err
 }

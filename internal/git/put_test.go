@@ -11,7 +11,9 @@ import (
 )
 
 // putOf is a change of one file; asFile describes both sides.
-func putOf(path, before, after string) put { return put{path, asFile(path, before), asFile(path, after)} }
+func putOf(path, before, after string) put {
+	return put{path, asFile(path, before), asFile(path, after)}
+}
 
 // asFile is a file with this text, a link to what follows "-> ", an executable file that begins with "#!", or nothing.
 func asFile(path, text string) File {

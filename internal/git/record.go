@@ -153,7 +153,7 @@ func (r *Repo) committer(ctx context.Context) git {
 
 // commitObject creates a commit without a branch.
 func (r *Repo) commitObject(ctx context.Context, tree, parent, message string) (string, error) {
-	out, err := r.committer(ctx).run(ctx, []byte(message), "commit-tree", tree, "-p", parent, "-F", "-")
+	out, err := r.committer(ctx).run(ctx, strings.NewReader(message), "commit-tree", tree, "-p", parent, "-F", "-")
 	return strings.TrimSpace(string(out)), err
 }
 

@@ -185,4 +185,3 @@ func (r *Repo) isAncestor(ctx context.Context, old, young string) (bool, error) 
 	}
 	return err == nil, err
 }
-

@@ -1,7 +1,9 @@
 package git
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -24,6 +26,21 @@ type File struct {
 	Path    string
 	Mode    string // [ModeFile], [ModeExecutable] or [ModeSymlink]; "": the file is removed
 	Content func() (io.ReadCloser, error)
+}
+
+// Bytes is the content of a file in memory.
+func Bytes(data []byte) func() (io.ReadCloser, error) {
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
+}
+
+// read reads the whole content.
+func (f File) read() ([]byte, error) {
+	from, err := f.Content()
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(from)
+	return data, errors.Join(err, from.Close())
 }
 
 // entry is a file of a tree.
@@ -133,6 +150,6 @@ func (g git) setEntries(ctx context.Context, list []entry) error {
 			}
 		}
 	}
-	_, err := g.run(ctx, []byte(lines.String()), "update-index", "-z", "--index-info")
+	_, err := g.run(ctx, strings.NewReader(lines.String()), "update-index", "-z", "--index-info")
 	return err
 }

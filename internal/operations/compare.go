@@ -3,16 +3,14 @@ package operations
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -50,17 +48,14 @@ func compareArtifact(ctx context.Context, d projector.Dir) (*git.Comparison, fun
 	if err != nil {
 		return nil, nil, err
 	}
-	return inFolders(ctx, func(before, after string) error {
-		if len(a.Seed) > 0 {
-			if err := lay(before, a.File, a.Seed); err != nil {
-				return err
-			}
-		}
-		if a.Absent {
-			return nil
-		}
-		return lay(after, a.File, a.Now)
-	})
+	var before, after []git.File
+	if len(a.Seed) > 0 {
+		before = append(before, git.File{Path: a.File, Mode: git.ModeFile, Content: git.Bytes(a.Seed)})
+	}
+	if !a.Absent {
+		after = append(after, git.File{Path: a.File, Mode: git.ModeFile, Content: git.Bytes(a.Now)})
+	}
+	return git.Files(ctx, before, after)
 }
 
 // compareTrees compares the first tree of a workspace with the current one.
@@ -76,7 +71,7 @@ func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*gi
 	return compareStored(ctx, s, w.Start, w.Tree)
 }
 
-// compareStored writes the files that differ between two trees, and no others.
+// compareStored compares the files that differ between two trees.
 func compareStored(ctx context.Context, s *store.Store, before, after string) (*git.Comparison, func() error, error) {
 	from, err := tree.Load(ctx, s, store.Digest(before))
 	if err != nil {
@@ -86,66 +81,14 @@ func compareStored(ctx context.Context, s *store.Store, before, after string) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	return inFolders(ctx, func(before, after string) error {
-		for _, c := range tree.Diff(from, to) {
-			if err := layEntry(ctx, s, before, c.Before); err != nil {
-				return err
-			}
-			if err := layEntry(ctx, s, after, c.After); err != nil {
-				return err
-			}
+	var was, is []git.File
+	for _, c := range tree.Diff(from, to) {
+		if c.Before.IsFile() || c.Before.Mode == tree.ModeSymlink {
+			was = append(was, workspace.File(ctx, s, c.Before))
 		}
-		return nil
-	})
-}
-
-// inFolders compares what fill writes into two folders.
-func inFolders(ctx context.Context, fill func(before, after string) error) (c *git.Comparison, drop func() error,
-	err error) {
-	temp, err := os.MkdirTemp("", "passbook-compare-")
-	if err != nil {
-		return nil, nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
-	before, after := filepath.Join(temp, "before"), filepath.Join(temp, "after")
-	for _, folder := range []string{before, after} {
-		if err := os.Mkdir(folder, 0o700); err != nil {
-			return nil, nil, err
+		if c.After.IsFile() || c.After.Mode == tree.ModeSymlink {
+			is = append(is, workspace.File(ctx, s, c.After))
 		}
 	}
-	if err := fill(before, after); err != nil {
-		return nil, nil, err
-	}
-	return git.Folders(ctx, before, after)
-}
-
-func lay(folder, name string, data []byte) error {
-	path := filepath.Join(folder, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(path, data, 0o600)
-}
-
-// layEntry writes a file or symbolic link of a tree; folders are created for their files.
-func layEntry(ctx context.Context, s *store.Store, folder string, e tree.Entry) error {
-	path := filepath.Join(folder, filepath.FromSlash(e.Path))
-	if e.IsFile() || e.Mode == tree.ModeSymlink {
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return err
-		}
-	}
-	switch e.Mode {
-	case tree.ModeFile, tree.ModeExecutable:
-		if err := s.GetFile(ctx, e.Digest, path); err != nil {
-			return err
-		}
-		if e.Mode == tree.ModeExecutable {
-			return os.Chmod(path, 0o700)
-		}
-		return os.Chmod(path, 0o600)
-	case tree.ModeSymlink:
-		return os.Symlink(e.Link, path)
-	}
-	return nil
+	return git.Files(ctx, was, is)
 }

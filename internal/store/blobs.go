@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"github.com/passbook-run/passbook/internal/durable"
 )
 
 // Put stores data durably and returns its digest. Existing data is not rewritten.
@@ -50,20 +48,6 @@ func (s *Store) Get(ctx context.Context, d Digest) ([]byte, error) {
 		return nil, err
 	}
 	return data.Bytes(), nil
-}
-
-// GetFile writes a blob to path and replaces an existing file. The file appears only after its content is
-// verified, and is on disk on return. Its folder must exist; its mode is 0644 minus the umask.
-func (s *Store) GetFile(ctx context.Context, d Digest, path string) error {
-	p, err := durable.Disk{}.Create(path, 0o644)
-	if err != nil {
-		return err
-	}
-	defer p.Discard()
-	if err := s.Copy(ctx, d, p); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return p.Commit()
 }
 
 // Copy writes a blob to w. Do not use what was written unless the error is nil. The errors are those of

@@ -1,11 +1,15 @@
 package workspace
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -36,4 +40,19 @@ func RemakeGit(ctx context.Context, state string, of run.Workspace, dir string) 
 		return "", err
 	}
 	return m.Objects(), m.Remake(ctx, dir, git.Head{Commit: at, Branch: of.Branch, Exclude: strings.Join(excludes, "\n")})
+}
+
+// File returns a file or symlink of a stored tree for git.
+func File(ctx context.Context, s *store.Store, e tree.Entry) git.File {
+	f := git.File{Path: e.Path, Mode: git.ModeFile, Content: func() (io.ReadCloser, error) {
+		content, err := s.Get(ctx, e.Digest)
+		return io.NopCloser(bytes.NewReader(content)), err
+	}}
+	switch e.Mode {
+	case tree.ModeExecutable:
+		f.Mode = git.ModeExecutable
+	case tree.ModeSymlink:
+		f.Mode, f.Content = git.ModeSymlink, git.Bytes([]byte(e.Link))
+	}
+	return f
 }
