@@ -213,10 +213,18 @@ func (b *bucket) reach(ctx context.Context) error {
 	return unreachable(err)
 }
 
-func (b *bucket) walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error {
-	return b.each(ctx, "", func(o minio.ObjectInfo) error {
-		return visit(strings.TrimPrefix(o.Key, b.prefix), o.Size, o.LastModified)
-	})
+func (b *bucket) walk(ctx context.Context, prefix string, visit visitor) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	for o := range b.s3.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
+		if o.Err != nil {
+			return unreachable(o.Err)
+		}
+		if err := visit(strings.TrimPrefix(o.Key, b.prefix), o.Size, o.LastModified); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
 }
 
 func (b *bucket) remove(ctx context.Context, name string, written time.Time) (bool, error) {
@@ -229,27 +237,4 @@ func (b *bucket) remove(ctx context.Context, name string, written time.Time) (bo
 		err = b.s3.RemoveObject(ctx, b.name, b.prefix+name, minio.RemoveObjectOptions{})
 	}
 	return err == nil, err
-}
-
-func (b *bucket) list(ctx context.Context, prefix string) ([]string, error) {
-	var names []string
-	err := b.each(ctx, prefix, func(o minio.ObjectInfo) error {
-		names = append(names, strings.TrimPrefix(o.Key, b.prefix))
-		return nil
-	})
-	return names, err
-}
-
-func (b *bucket) each(ctx context.Context, prefix string, visit func(minio.ObjectInfo) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	for o := range b.s3.ListObjectsIter(ctx, b.name, minio.ListObjectsOptions{Prefix: b.prefix + prefix, Recursive: true}) {
-		if o.Err != nil {
-			return unreachable(o.Err)
-		}
-		if err := visit(o); err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
 }

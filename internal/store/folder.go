@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 type folder struct {
 	root       string
 	disk       durable.Disk
-	knownDirs  sync.Map  // folders below root that are known to be on disk
-	knownBlobs digestSet // blobs that are known to be on disk
+	sharded    atomic.Bool // the folders of blobs are on disk
+	knownBlobs digestSet   // blobs that are known to be on disk
 }
 
 // digestSet is a bounded set of digests.
@@ -52,41 +53,30 @@ func openFolder(u *url.URL, disk durable.Disk) (*folder, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
 		return nil, errors.New("want an absolute path after file://, such as file:///var/lib/passbook/store")
 	}
+	if disk.Folders == nil {
+		disk.Folders = &durable.Folders{}
+	}
 	f := &folder{root: filepath.Clean(u.Path), disk: disk}
-	return f, f.disk.Mkdir(f.root, 0o700)
+	return f, f.disk.Mkdir(f.root, dirPerm)
 }
+
+const dirPerm fs.FileMode = 0o700 // of all folders
 
 func (f *folder) where(name string) string { return filepath.Join(f.root, filepath.FromSlash(name)) }
 
-// ensureDir returns the path of a name and creates its folder.
-func (f *folder) ensureDir(name string) (string, error) {
-	path := f.where(name)
-	dir := filepath.Dir(path)
-	if _, known := f.knownDirs.Load(dir); known {
-		return path, nil
-	}
-	if filepath.Dir(dir) == f.where(blobs) {
-		return path, f.ensureShards()
-	}
-	if err := f.disk.Mkdir(dir, 0o700); err != nil {
-		return "", err
-	}
-	f.knownDirs.Store(dir, true)
-	return path, nil
-}
-
 // ensureShards creates all folders of blobs: to create each with its first blob costs a sync each.
 func (f *folder) ensureShards() error {
+	if f.sharded.Load() {
+		return nil
+	}
 	shards := make([]string, 256)
 	for i := range shards {
 		shards[i] = fmt.Sprintf("%02x", i)
 	}
-	if err := f.disk.MkdirEach(f.where(blobs), shards, 0o700); err != nil {
+	if err := f.disk.MkdirEach(f.where(blobs), shards, dirPerm); err != nil {
 		return err
 	}
-	for _, shard := range shards {
-		f.knownDirs.Store(filepath.Join(f.where(blobs), shard), true)
-	}
+	f.sharded.Store(true)
 	return nil
 }
 
@@ -124,10 +114,10 @@ func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	path, err := f.ensureDir(d.name())
-	if err != nil {
+	if err := f.ensureShards(); err != nil {
 		return err
 	}
+	path := f.where(d.name())
 	if hasDigest(path, d) {
 		if err := touch(path); err != nil {
 			return err
@@ -179,30 +169,15 @@ func (f *folder) create(ctx context.Context, name string, data []byte, unsynced 
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	path := f.where(name)
-	won, err := f.disk.CreateNew(durable.File{Path: path, Data: data, Perm: 0o600,
-		DirPerm: f.dirPerm(filepath.Dir(path)), Unsynced: unsynced})
-	if err == nil && !unsynced {
-		f.knownDirs.Store(filepath.Dir(path), true)
-	}
-	return won, err
+	return f.disk.CreateNew(durable.File{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm,
+		Unsynced: unsynced})
 }
 
 func (f *folder) replace(ctx context.Context, name string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	path := f.where(name)
-	return f.disk.WriteAll([]durable.File{{Path: path, Data: data, Perm: 0o600,
-		DirPerm: f.dirPerm(filepath.Dir(path))}})
-}
-
-// dirPerm returns the mode of a folder that may have to be created; 0: it is on disk.
-func (f *folder) dirPerm(dir string) fs.FileMode {
-	if _, known := f.knownDirs.Load(dir); known {
-		return 0
-	}
-	return 0o700
+	return f.disk.WriteAll([]durable.File{{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm}})
 }
 
 func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
@@ -248,34 +223,12 @@ func (f *folder) has(ctx context.Context, name string) (bool, error) {
 	return true, r.Close()
 }
 
-func (f *folder) list(ctx context.Context, prefix string) ([]string, error) {
-	var names []string
+func (f *folder) walk(ctx context.Context, prefix string, visit visitor) error {
 	start := f.where(prefix[:strings.LastIndexByte(prefix, '/')+1])
 	if err := f.disk.BeforeRead(start); err != nil {
-		return nil, err
+		return err
 	}
-	err := filepath.WalkDir(start, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case isMissing(err):
-			return nil
-		case err != nil:
-			return err
-		case e.IsDir() && path == f.where(blobs):
-			return fs.SkipDir
-		case e.IsDir():
-			return ctx.Err()
-		}
-		name := filepath.ToSlash(strings.TrimPrefix(path, f.root+string(filepath.Separator)))
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-		return nil
-	})
-	return names, err
-}
-
-func (f *folder) walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error {
-	return filepath.WalkDir(f.root, func(path string, e fs.DirEntry, err error) error {
+	return filepath.WalkDir(start, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case isMissing(err):
 			return nil
@@ -293,8 +246,11 @@ func (f *folder) walk(ctx context.Context, visit func(name string, size int64, w
 		if err != nil {
 			return err
 		}
-		return visit(filepath.ToSlash(strings.TrimPrefix(path, f.root+string(filepath.Separator))), fi.Size(),
-			fi.ModTime())
+		name := filepath.ToSlash(strings.TrimPrefix(path, f.root+string(filepath.Separator)))
+		if !strings.HasPrefix(name, prefix) {
+			return nil
+		}
+		return visit(name, fi.Size(), fi.ModTime())
 	})
 }
 

@@ -17,7 +17,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
-	"sort"
+	"slices"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/durable"
@@ -53,13 +53,15 @@ type medium interface {
 	replace(ctx context.Context, name string, data []byte) error
 	open(ctx context.Context, name string) (io.ReadCloser, error) // ErrMissing
 	has(ctx context.Context, name string) (bool, error)
-	list(ctx context.Context, prefix string) ([]string, error) // in any order
-	walk(ctx context.Context, visit func(name string, size int64, written time.Time) error) error
+	walk(ctx context.Context, prefix string, visit visitor) error             // in any order
 	remove(ctx context.Context, name string, written time.Time) (bool, error) // false: missing, or written since
 	where(name string) string
 	reach(ctx context.Context) error
 	sync() error // makes what was created unsynced durable
 }
+
+// visitor is called for each object.
+type visitor func(name string, size int64, written time.Time) error
 
 // batch is a set of puts that become durable together.
 type batch interface {
@@ -170,17 +172,17 @@ func (s *Store) List(ctx context.Context, prefix string) ([]string, error) {
 	if err := checkPrefix(prefix); err != nil {
 		return nil, err
 	}
-	all, err := s.medium.list(ctx, prefix)
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", s.medium.where(prefix), err)
-	}
-	names := make([]string, 0, len(all))
-	for _, name := range all {
+	names := []string{}
+	err := s.medium.walk(ctx, prefix, func(name string, _ int64, _ time.Time) error {
 		if checkName(name) == nil {
 			names = append(names, name)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", s.medium.where(prefix), err)
 	}
-	sort.Strings(names)
+	slices.Sort(names)
 	return names, nil
 }
 

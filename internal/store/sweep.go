@@ -17,7 +17,7 @@ type Object struct {
 
 // Walk visits all objects in any order. Objects written meanwhile may be missing. Temporary files are not visited.
 func (s *Store) Walk(ctx context.Context, visit func(Object) error) error {
-	err := s.medium.walk(ctx, func(name string, size int64, written time.Time) error {
+	err := s.medium.walk(ctx, "", func(name string, size int64, written time.Time) error {
 		if hex, is := strings.CutPrefix(name, blobs); is {
 			d := Digest(strings.Replace(hex, "/", "", 1))
 			if !d.Valid() || d.name() != name {
