@@ -310,7 +310,7 @@ func (w *Folder) Restore(ctx context.Context, s *store.Store, t run.Blob, rules 
 	if err != nil {
 		return err
 	}
-	cache, err := tree.CheckoutTree(ctx, s, want, w.Dir, rules, over)
+	cache, err := tree.CheckoutOver(ctx, s, want, w.Dir, rules, over)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"io/fs"
+	"maps"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/store"
@@ -54,20 +55,21 @@ func (s stamp) settled(look time.Time) bool {
 	return look.Sub(s.ctime) > tick
 }
 
-// Known returns a cache for a store that contains the tree: its blobs need not be put, but every file is read.
-// [Save] and [Checkout] return better ones.
-func Known(s *store.Store, t Tree) *Cache {
-	c := newCache(s)
-	_, nodes := t.nodes()
-	for d := range nodes {
-		c.blobs[d] = true
+// with returns a cache of no files whose store contains a tree, too. What it knew has the nodes of most folders.
+func (c *Cache) with(t Tree) *Cache {
+	all := &Cache{store: c.store, files: map[string]known{}, blobs: maps.Clone(c.blobs)}
+	if len(all.blobs) == 0 {
+		_, nodes := t.nodes()
+		for d := range nodes {
+			all.blobs[d] = true
+		}
 	}
 	for _, e := range t.Entries {
 		if e.IsFile() {
-			c.blobs[e.Digest] = true
+			all.blobs[e.Digest] = true
 		}
 	}
-	return c
+	return all
 }
 
 func newCache(s *store.Store) *Cache {

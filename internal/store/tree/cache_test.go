@@ -152,7 +152,7 @@ func TestStoredContentIsNotWrittenAgain(t *testing.T) {
 			c := must(Checkout(t.Context(), s, first.Digest, dir, Rules{}))(t)
 			return c
 		}},
-		{"a tree that is known", func(string) *Cache { return Known(s, first.Tree) }},
+		{"a tree that is known", func(string) *Cache { return newCache(s).with(first.Tree) }},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -264,12 +264,12 @@ func TestCheckoutReadsOnlyWhatChanged(t *testing.T) {
 		write(t, filepath.Join(dir, name), "else")
 	}
 	saved := must(Save(t.Context(), s, from, Rules{}, nil))(t)
-	cache := Known(s, saved.Tree)
+	cache := newCache(s).with(saved.Tree)
 	for _, name := range []string{"a", "b"} {
 		cache.files[name] = known{stampOf(must(os.Lstat(filepath.Join(dir, name)))(t)), saved.Tree.Entries[0].Digest}
 	}
 	require.NoError(t, os.Chtimes(filepath.Join(dir, "b"), time.Now(), time.Now().Add(time.Second)))
-	must(CheckoutOver(t.Context(), s, saved.Digest, dir, Rules{}, Over{Cache: cache}))(t)
+	must(CheckoutOver(t.Context(), s, saved.Tree, dir, Rules{}, Over{Cache: cache}))(t)
 	require.Equal(t, "else", string(must(os.ReadFile(filepath.Join(dir, "a")))(t)), "it is not read")
 	require.Equal(t, "text", string(must(os.ReadFile(filepath.Join(dir, "b")))(t)))
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -28,7 +27,11 @@ import (
 //
 // The cache is for the next save or checkout of this folder.
 func Checkout(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules) (*Cache, error) {
-	return CheckoutOver(ctx, s, d, dir, rules, Over{})
+	t, err := Load(ctx, s, d)
+	if err != nil {
+		return nil, fmt.Errorf("lay down tree %s at %s: %w", d, dir, err)
+	}
+	return CheckoutOver(ctx, s, t, dir, rules, Over{})
 }
 
 // Over is what is known of a folder before a checkout.
@@ -41,17 +44,7 @@ type Over struct {
 }
 
 // CheckoutOver is [Checkout] for a folder of which something is known: it reads and writes only what differs.
-func CheckoutOver(ctx context.Context, s *store.Store, d store.Digest, dir string, rules Rules,
-	over Over) (*Cache, error) {
-	t, err := Load(ctx, s, d)
-	if err != nil {
-		return nil, fmt.Errorf("lay down tree %s at %s: %w", d, dir, err)
-	}
-	return CheckoutTree(ctx, s, t, dir, rules, over)
-}
-
-// CheckoutTree is [CheckoutOver] for a tree in memory.
-func CheckoutTree(ctx context.Context, s *store.Store, t Tree, dir string, rules Rules, over Over) (*Cache, error) {
+func CheckoutOver(ctx context.Context, s *store.Store, t Tree, dir string, rules Rules, over Over) (*Cache, error) {
 	cache, err := checkout(ctx, s, t, dir, rules, over)
 	if err != nil {
 		return nil, fmt.Errorf("lay down tree %s at %s: %w", t.Digest(), dir, err)
@@ -60,14 +53,7 @@ func CheckoutTree(ctx context.Context, s *store.Store, t Tree, dir string, rules
 }
 
 func checkout(ctx context.Context, s *store.Store, t Tree, dir string, rules Rules, over Over) (*Cache, error) {
-	for _, e := range t.Entries {
-		rules.Tracked = append(rules.Tracked, e.Path)
-	}
-	for _, was := range over.Ours {
-		for _, e := range was.Entries {
-			rules.Tracked = append(rules.Tracked, e.Path)
-		}
-	}
+	rules.track(append([]Tree{t}, over.Ours...))
 	sieve, err := rules.compile()
 	if err != nil {
 		return nil, err
@@ -145,7 +131,7 @@ func (l *layer) clear(ctx context.Context, dir string) (left bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	inside, err := readDir(l.root, dir)
+	inside, err := readDir(l.root, dir, 0)
 	if err != nil {
 		return false, err
 	}
@@ -348,24 +334,9 @@ func checkSize(f *os.File, want int64) error {
 	return err
 }
 
-// known returns a cache with the blobs that the store has.
-func (l *layer) known() *Cache {
-	if len(l.prev.blobs) == 0 {
-		return Known(l.store, l.tree)
-	}
-	c := newCache(l.store) // what it knew has the nodes of most folders
-	maps.Copy(c.blobs, l.prev.blobs)
-	for _, e := range l.tree.Entries {
-		if e.IsFile() {
-			c.blobs[e.Digest] = true
-		}
-	}
-	return c
-}
-
 // cache returns the cache for the next save or checkout.
 func (l *layer) cache() (*Cache, error) {
-	c := l.known()
+	c := l.prev.with(l.tree)
 	for _, e := range l.tree.Entries {
 		if !e.IsFile() {
 			continue

@@ -13,11 +13,7 @@ import (
 
 // Foreign returns the files below dir whose content none of the trees has at that path, by path. It writes nothing.
 func Foreign(ctx context.Context, dir string, rules Rules, known []Tree) (paths []string, err error) {
-	for _, t := range known {
-		for _, e := range t.Entries {
-			rules.Tracked = append(rules.Tracked, e.Path)
-		}
-	}
+	rules.track(known)
 	sieve, err := rules.compile()
 	if err != nil {
 		return nil, err

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/store"
 )
@@ -31,7 +29,7 @@ func Join(ctx context.Context, s *store.Store, parts []Part) (Saved, error) {
 			all.Entries = append(all.Entries, e)
 		}
 	}
-	slices.SortFunc(all.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	all = treeOf(all.Entries)
 	if err := all.check(); err != nil {
 		return Saved{}, fmt.Errorf("join the trees: %w", err)
 	}

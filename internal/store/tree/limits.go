@@ -1,11 +1,8 @@
 package tree
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
@@ -69,37 +66,27 @@ func (m *meter) exceeded() bool {
 	return m.limits.Files > 0 && m.files > m.limits.Files || m.limits.Size > 0 && m.size > m.limits.Size
 }
 
-// full reports whether counting that number of further entries would take too long.
-func (m *meter) full(more int) bool {
-	return m.limits.Files > 0 && m.files+more > countedTimes*m.limits.Files
+// left returns how many further entries are counted before it takes too long; negative: all.
+func (m *meter) left() int {
+	if m.limits.Files == 0 {
+		return -1
+	}
+	return max(0, countedTimes*m.limits.Files-m.files)
 }
 
 func (m *meter) err(partial bool) error {
 	return &LimitError{Limits: m.limits, Size: m.size, Files: m.files, Partial: partial, Largest: m.largest}
 }
 
-// list returns the content of a folder by name, like [readDir], unless it is too much.
-func (sv *saver) list(dir string) (inside []fs.FileInfo, err error) {
-	const batch = 1024
-	f, err := sv.root.Open(dir)
-	if err != nil {
-		return nil, err
+// list returns the content of a folder by name, unless it is too much.
+func (sv *saver) list(dir string) ([]fs.FileInfo, error) {
+	left := sv.meter.left()
+	inside, err := readDir(sv.root, dir, left+1)
+	if err != nil || left < 0 || len(inside) <= left {
+		return inside, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	for {
-		part, err := f.Readdir(batch)
-		inside = append(inside, part...)
-		switch {
-		case errors.Is(err, io.EOF):
-			slices.SortFunc(inside, func(a, b os.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
-			return inside, nil
-		case err != nil:
-			return nil, err
-		case sv.meter.full(len(inside)):
-			for _, info := range inside {
-				sv.meter.add(join(dir, info.Name()), info)
-			}
-			return nil, sv.meter.err(true)
-		}
+	for _, info := range inside {
+		sv.meter.add(join(dir, info.Name()), info)
 	}
+	return nil, sv.meter.err(true)
 }

@@ -3,8 +3,6 @@ package tree
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -54,7 +52,7 @@ func load(ctx context.Context, s *store.Store, root store.Digest, most int) (Tre
 		}
 		level = next
 	}
-	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	t = treeOf(t.Entries)
 	return t, t.check()
 }
 

@@ -2,8 +2,8 @@ package tree
 
 import (
 	"io/fs"
+	"maps"
 	"slices"
-	"strings"
 )
 
 // Merged is a three-way merge of trees, as far as no content has to be merged.
@@ -99,12 +99,7 @@ func listed(all map[string]Entry) Tree {
 			}
 		}
 	}
-	var t Tree
-	for _, e := range all {
-		t.Entries = append(t.Entries, e)
-	}
-	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
-	return t
+	return treeOf(slices.Collect(maps.Values(all)))
 }
 
 const folderPerm fs.FileMode = 0o755

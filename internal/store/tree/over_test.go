@@ -38,7 +38,7 @@ func newOver(t *testing.T, was, now []item) *over {
 		lay(t, from, of.items...)
 		*of.saved = save(t, o.s, from, nil)
 	}
-	o.cache = must(tree.CheckoutOver(t.Context(), o.s, o.was.Digest, o.dir, o.rules, tree.Over{}))(t)
+	o.cache = must(tree.CheckoutOver(t.Context(), o.s, o.was.Tree, o.dir, o.rules, tree.Over{}))(t)
 	return o
 }
 
@@ -56,7 +56,7 @@ func (o *over) checkout() map[string]string {
 		kept[path] = string(text)
 		return err
 	}
-	must(tree.CheckoutOver(o.t.Context(), o.s, o.now.Digest, o.dir, o.rules,
+	must(tree.CheckoutOver(o.t.Context(), o.s, o.now.Tree, o.dir, o.rules,
 		tree.Over{Cache: o.cache, Ours: []tree.Tree{o.was.Tree}, Keep: keep}))(o.t)
 	again := must(tree.Save(o.t.Context(), o.s, o.dir, o.rules, nil))(o.t)
 	require.Equal(o.t, o.now.Digest, again.Digest)

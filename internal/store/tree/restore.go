@@ -2,8 +2,8 @@ package tree
 
 import (
 	"cmp"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/store"
 )
@@ -25,11 +25,7 @@ func Restore(before, after Tree, protected func(path string, folder bool) bool) 
 		}
 		kept[path] = was[path]
 	}
-	t := Tree{Entries: make([]Entry, 0, len(kept))}
-	for _, e := range kept {
-		t.Entries = append(t.Entries, e)
-	}
-	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	t := treeOf(slices.Collect(maps.Values(kept)))
 	return t, undone(before, t, after)
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -60,6 +61,16 @@ type sieve struct {
 
 // led is a folder that is read only for its tracked files.
 type led struct{ secret, ignored bool }
+
+// track adds the paths of trees to the tracked ones.
+func (r *Rules) track(trees []Tree) {
+	r.Tracked = slices.Clip(r.Tracked)
+	for _, t := range trees {
+		for _, e := range t.Entries {
+			r.Tracked = append(r.Tracked, e.Path)
+		}
+	}
+}
 
 func (r Rules) compile() (sieve, error) {
 	ignore, err := parsePatterns(r.Ignore)

@@ -126,9 +126,6 @@ func (sv *saver) find(ctx context.Context, path string, info fs.FileInfo, of spe
 		return err
 	}
 	sv.meter.add(path, info)
-	if sv.meter.full(0) {
-		return sv.meter.err(true)
-	}
 	f := found{Entry: Entry{Path: path, Perm: info.Mode().Perm()}, stamp: stampOf(info)}
 	switch {
 	case info.IsDir():
@@ -247,7 +244,7 @@ func (sv *saver) finish(ctx context.Context) (Saved, error) {
 			cache.blobs[f.Digest] = true
 		}
 	}
-	slices.SortFunc(t.Entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	t = treeOf(t.Entries)
 	slices.SortFunc(sv.skipped, func(a, b Skipped) int { return strings.Compare(a.Path, b.Path) })
 	if err := t.check(); err != nil {
 		return Saved{}, ofFolder(err)
@@ -292,13 +289,17 @@ func (sv *saver) put(ctx context.Context, nodes map[store.Digest][]byte) error {
 	return all.Wait()
 }
 
-// readDir returns the content of a folder below root by name; symlinks are not followed.
-func readDir(root *os.Root, dir string) ([]fs.FileInfo, error) {
+// readDir returns the content of a folder below root by name, but no more than most entries of it; 0: all. Symlinks are
+// not followed.
+func readDir(root *os.Root, dir string, most int) ([]fs.FileInfo, error) {
 	f, err := root.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	inside, err := f.Readdir(-1)
+	inside, err := f.Readdir(most)
+	if errors.Is(err, io.EOF) { // an empty folder
+		err = nil
+	}
 	slices.SortFunc(inside, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	return inside, errors.Join(err, f.Close())
 }

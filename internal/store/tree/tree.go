@@ -11,6 +11,8 @@ package tree
 
 import (
 	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/store"
 )
@@ -42,6 +44,12 @@ func (e Entry) IsFile() bool { return e.Mode == ModeFile || e.Mode == ModeExecut
 // Tree is a working tree. Every folder below its root has an entry, even if empty.
 type Tree struct {
 	Entries []Entry // by path, in the order of its bytes
+}
+
+// treeOf returns the tree of entries in any order. It sorts them.
+func treeOf(entries []Entry) Tree {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return Tree{Entries: entries}
 }
 
 // Digest returns the tree's digest: that of its root's node in the store.

@@ -39,7 +39,7 @@ func TestNamesThatOtherSystemsRefuse(t *testing.T) {
 			}
 			require.Equal(t, row.left, left)
 
-			must(tree.CheckoutTree(t.Context(), s, saved.Tree, dir, tree.Rules{Ignore: rules.Ignore, Portable: true}, tree.Over{
+			must(tree.CheckoutOver(t.Context(), s, saved.Tree, dir, tree.Rules{Ignore: rules.Ignore, Portable: true}, tree.Over{
 				Keep: func(path string) error { t.Errorf("kept %q", path); return nil },
 			}))(t)
 			for _, f := range row.files {
