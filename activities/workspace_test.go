@@ -83,9 +83,9 @@ func (h *trees) startFrom(use contract.PlanUse, plan *pipeline.Plan) {
 	h.t.Helper()
 	h.base = h.git("rev-parse", "HEAD")
 	of := run.Workspace{Kind: "git", Source: h.source, Base: h.base, Branch: "passbook/run-1"}
-	rules := workspace.Rules(*plan.Workspace)
+	rules := workspace.RulesOf(plan)
 	rules.Tracked = strings.Split(h.git("ls-files"), "\n")
-	saved := must(workspace.Save(h.t.Context(), h.s, h.source, of, rules, nil))(h.t)
+	saved := must(tree.Save(h.t.Context(), h.s, h.source, rules, nil))(h.t)
 	of.Tree = workspace.Blob(saved)
 	h.tree = contract.Tree{PlanUse: use, Workspace: of, Tree: of.Tree, Commit: h.base}
 }

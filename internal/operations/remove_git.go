@@ -65,7 +65,7 @@ func (o Operator) changedIn(ctx context.Context, folders *workspace.Folders, dir
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
-	if rules, err = workspace.WithGit(ctx, st, rules, of); err != nil {
+	if rules, err = folders.WithGit(ctx, st, rules, of); err != nil {
 		return nil, err
 	}
 	return w.Changed(ctx, st, rules)

@@ -281,7 +281,7 @@ func (p preparation) prepare(ctx context.Context, def *Definition) (*run.Workspa
 		return p.ofGit(ctx, def, source)
 	}
 	out := run.Workspace{Kind: run.WorkspaceDir, Source: source}
-	saved, err := workspace.Save(ctx, p.s, source, out, workspace.FirstRules(def.Plan), nil)
+	saved, err := tree.Save(ctx, p.s, source, workspace.FirstRules(def.Plan), nil)
 	if err != nil {
 		return nil, fmt.Errorf("store the workspace %s: %w", source, err)
 	}

@@ -91,7 +91,7 @@ func (p *place) files() map[string]string {
 // within are the rules of a workspace.
 func (p *place) within(of run.Workspace) tree.Rules {
 	p.t.Helper()
-	rules, err := workspace.WithGit(p.t.Context(), p.s, p.rules(), of)
+	rules, err := workspace.In("").WithGit(p.t.Context(), p.s, p.rules(), of)
 	require.NoError(p.t, err)
 	return rules
 }

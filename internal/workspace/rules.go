@@ -18,16 +18,12 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// RulesOf returns the rules of the workspace of a plan.
+// RulesOf returns the rules of a plan: which files of the workspace belong to its tree.
 func RulesOf(plan *pipeline.Plan) tree.Rules {
-	if plan.Workspace == nil {
+	w := plan.Workspace
+	if w == nil {
 		return tree.Rules{}
 	}
-	return Rules(*plan.Workspace)
-}
-
-// Rules decide which files of a workspace belong to its tree.
-func Rules(w pipeline.Workspace) tree.Rules {
 	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true, Portable: true}
 }
 
@@ -48,11 +44,6 @@ func FirstRules(plan *pipeline.Plan) tree.Rules {
 // WithGit adds what git knows of the files of a workspace at its accepted tree: what is ignored is decided by the files
 // of that tree, whatever an agent has written, and by the files of the operator. A file of the tree is neither ignored
 // nor a secret. On a host without the repository only the rules of the tree count.
-func WithGit(ctx context.Context, s *store.Store, rules tree.Rules, of run.Workspace) (tree.Rules, error) {
-	return new(Folders).WithGit(ctx, s, rules, of)
-}
-
-// WithGit is the function of this name, and remembers the newest trees.
 func (f *Folders) WithGit(ctx context.Context, s *store.Store, rules tree.Rules, of run.Workspace) (tree.Rules, error) {
 	if of.Tree.Digest == "" {
 		return rules, nil
@@ -97,16 +88,6 @@ func Current(t contract.Tree) run.Workspace {
 		of.Commit = t.Commit
 	}
 	return of
-}
-
-// Save stores the files below dir. A file that the tree of the workspace contains is not a secret.
-func Save(ctx context.Context, s *store.Store, dir string, of run.Workspace, rules tree.Rules,
-	cache *tree.Cache) (tree.Saved, error) {
-	rules, err := WithGit(ctx, s, rules, of)
-	if err != nil {
-		return tree.Saved{}, err
-	}
-	return tree.Save(ctx, s, dir, rules, cache)
 }
 
 // Blob returns a tree as events record it: its digest, and the size of all its files.

@@ -44,10 +44,10 @@ func paths(saved tree.Saved) (all []string) {
 func TestRulesOfPlan(t *testing.T) {
 	require.Equal(t, tree.Rules{}, workspace.RulesOf(&pipeline.Plan{}))
 	w := pipeline.Workspace{Ignore: []string{"*.o"}, Secrets: "keep"}
-	require.Equal(t, tree.Rules{Ignore: []string{"*.o"}, IncludeSecrets: true, SkipOutside: true, Portable: true}, workspace.Rules(w))
+	require.Equal(t, tree.Rules{Ignore: []string{"*.o"}, IncludeSecrets: true, SkipOutside: true, Portable: true},
+		workspace.RulesOf(&pipeline.Plan{Workspace: &w}))
 	w.Secrets = "skip"
-	require.False(t, workspace.Rules(w).IncludeSecrets)
-	require.Equal(t, workspace.Rules(w), workspace.RulesOf(&pipeline.Plan{Workspace: &w}))
+	require.False(t, workspace.RulesOf(&pipeline.Plan{Workspace: &w}).IncludeSecrets)
 	require.Equal(t, tree.Limits{Size: 7, Files: 3}, workspace.Limits(pipeline.TreeLimits{Size: 7, Files: 3}))
 	plan := &pipeline.Plan{Workspace: &w, Roles: []pipeline.Role{{Name: "coder", Gives: pipeline.GivesChanges}},
 		Stages: []pipeline.PlanStage{{Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{{Role: "coder",
@@ -69,22 +69,30 @@ func TestWorkspaceNow(t *testing.T) {
 func TestSaveKeepsWhatTheTreeHas(t *testing.T) {
 	s, dir := open(t), t.TempDir()
 	write(t, dir, map[string]string{"a.txt": "one", "sub/b.txt": "three"})
-	first, err := workspace.Save(t.Context(), s, dir, run.Workspace{}, tree.Rules{IncludeSecrets: true}, nil)
+	first, err := tree.Save(t.Context(), s, dir, tree.Rules{IncludeSecrets: true}, nil)
 	require.NoError(t, err)
 	require.Equal(t, run.Blob{Digest: string(first.Digest), Size: 8}, workspace.Blob(first))
 	write(t, dir, map[string]string{".env": "secret"})
-	fresh, err := workspace.Save(t.Context(), s, dir, run.Workspace{Tree: workspace.Blob(first)}, tree.Rules{}, nil)
+	fresh, err := save(t, s, dir, run.Workspace{Tree: workspace.Blob(first)})
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.txt", "sub", "sub/b.txt"}, paths(fresh))
 
-	with, err := workspace.Save(t.Context(), s, dir, run.Workspace{}, tree.Rules{IncludeSecrets: true}, nil)
+	with, err := tree.Save(t.Context(), s, dir, tree.Rules{IncludeSecrets: true}, nil)
 	require.NoError(t, err)
 	write(t, dir, map[string]string{"other.pem": "key"})
-	again, err := workspace.Save(t.Context(), s, dir, run.Workspace{Tree: workspace.Blob(with)}, tree.Rules{}, nil)
+	again, err := save(t, s, dir, run.Workspace{Tree: workspace.Blob(with)})
 	require.NoError(t, err)
 	require.Equal(t, []string{".env", "a.txt", "sub", "sub/b.txt"}, paths(again))
-	_, err = workspace.Save(t.Context(), s, dir, run.Workspace{Tree: run.Blob{Digest: "gone"}}, tree.Rules{}, nil)
+	_, err = save(t, s, dir, run.Workspace{Tree: run.Blob{Digest: "gone"}})
 	require.Error(t, err)
+}
+
+func save(t *testing.T, s *store.Store, dir string, of run.Workspace) (tree.Saved, error) {
+	rules, err := workspace.In("").WithGit(t.Context(), s, tree.Rules{}, of)
+	if err != nil {
+		return tree.Saved{}, err
+	}
+	return tree.Save(t.Context(), s, dir, rules, nil)
 }
 
 // TestIgnoredByGit: the accepted tree decides what git ignores, whatever the folder contains now, and then the operator's
@@ -101,13 +109,13 @@ func TestIgnoredByGit(t *testing.T) {
 	write(t, dir, map[string]string{".gitignore": "*.txt\n", "new.txt": "n", "new.pem": "key", "new.log": "l",
 		"build/out": "x", "a.mine": "m"})
 	saves := func(of run.Workspace) []string {
-		saved, err := workspace.Save(t.Context(), s, dir, of, tree.Rules{}, nil)
+		saved, err := save(t, s, dir, of)
 		require.NoError(t, err)
 		return paths(saved)
 	}
 	require.Equal(t, []string{".gitignore", "kept.log", "new.txt", "tracked.pem"}, saves(of))
 
-	rules, err := workspace.WithGit(t.Context(), s, tree.Rules{Ignore: []string{"*.o"}}, of)
+	rules, err := workspace.In("").WithGit(t.Context(), s, tree.Rules{Ignore: []string{"*.o"}}, of)
 	require.NoError(t, err)
 	require.Equal(t, []string{"*.o"}, rules.Ignore)
 	require.Equal(t, []string{".gitignore", "kept.log", "tracked.pem"}, rules.Tracked)
@@ -117,7 +125,7 @@ func TestIgnoredByGit(t *testing.T) {
 	of.Kind = run.WorkspaceDir
 	require.Equal(t, []string{".gitignore", "a.mine", "build", "build/out", "kept.log", "new.log", "new.txt",
 		"tracked.pem"}, saves(of))
-	_, err = workspace.WithGit(t.Context(), s, tree.Rules{}, run.Workspace{Tree: run.Blob{Digest: "gone"}})
+	_, err = workspace.In("").WithGit(t.Context(), s, tree.Rules{}, run.Workspace{Tree: run.Blob{Digest: "gone"}})
 	require.Error(t, err)
 }
 

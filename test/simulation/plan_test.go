@@ -162,5 +162,5 @@ var sources = map[string]string{
 	"seed.html":   "<!DOCTYPE html>\n<html><body>seed</body></html>\n",
 }
 
-// tree is the content of the source of a working tree.
-var tree = map[string]string{"main.txt": "one\n", "docs/page.md": "two\n", "tests/main_test.txt": "three\n"}
+// sourceFiles is the content of the source of a working tree.
+var sourceFiles = map[string]string{"main.txt": "one\n", "docs/page.md": "two\n", "tests/main_test.txt": "three\n"}

@@ -86,7 +86,7 @@ func (r *realRun) prepare() (operations.Definition, error) {
 	for name, text := range sources {
 		files[name] = text
 	}
-	for name, text := range tree {
+	for name, text := range sourceFiles {
 		files["src/"+name] = text
 	}
 	r.leave(behaviour{files: files}, home)

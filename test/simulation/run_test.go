@@ -30,6 +30,7 @@ import (
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -248,8 +249,8 @@ func (w *world) stored(ctx context.Context, s *store.Store, text string, folder 
 // workspace stores the source of the working tree.
 func (w *world) workspace(ctx context.Context, s *store.Store, p *pipeline.Plan) (run.Workspace, error) {
 	out := run.Workspace{Kind: "dir", Source: filepath.Join(w.root, "src")}
-	w.leave(behaviour{files: tree}, out.Source)
-	saved, err := workspace.Save(ctx, s, out.Source, out, workspace.FirstRules(p), nil)
+	w.leave(behaviour{files: sourceFiles}, out.Source)
+	saved, err := tree.Save(ctx, s, out.Source, workspace.FirstRules(p), nil)
 	if err != nil {
 		return out, err
 	}

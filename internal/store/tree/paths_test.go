@@ -11,19 +11,14 @@ import (
 )
 
 func TestPathsAreLeftOutExactly(t *testing.T) {
-	s, err := Rules{Ignore: []string{"!again/"}, Paths: []string{"a*b?", "sub/[x]", " c:]", "out/", "again/"}}.compile()
+	s, err := Rules{Ignore: []string{"!again"}, Paths: []string{"a*b?", "sub/[x]", " c:]", "again"}}.compile()
 	require.NoError(t, err)
 	for path, want := range map[string]bool{
-		"a*b?": true, "aXbY": false, "sub/a*b?": false, "sub/[x]": true, "sub/x": false, " c:]": true, "out": false,
-		"out/deep/file": true, "outside/file": false,
-		"again/file": false,
+		"a*b?": true, "aXbY": false, "sub/a*b?": false, "sub/[x]": true, "sub/x": false, " c:]": true, "again": false,
 	} {
 		require.Equal(t, want, s.ignored(path, false), path)
 	}
-	require.True(t, s.ignored("out", true))
-	require.True(t, s.ignored("out/deep", true))
 	require.False(t, s.ignored("a*b?", true), "a folder of that name is none")
-	require.False(t, s.ignored("again", true), "a pattern takes it in again")
 }
 
 // TestPathsAreNotPatterns: each file is compared with every pattern, so their number must not grow with the paths.

@@ -12,9 +12,8 @@ import (
 // Rules define what does not belong to a tree, in addition to .git. The zero value excludes what looks like a
 // secret, and rejects symlinks that point outside.
 type Rules struct {
-	Ignore []string // .gitignore patterns relative to the root; the last match counts
-	// also excluded, unless Ignore includes them; folders end with a slash
-	Paths          []string
+	Ignore         []string // .gitignore patterns relative to the root; the last match counts
+	Paths          []string // files that are also excluded, unless Ignore includes them
 	Git            *Ignores // also excluded, unless Ignore includes it or it is tracked
 	Tracked        []string // files that are neither secrets nor ignored by git, whatever their names
 	IncludeSecrets bool     // include what looks like a secret
@@ -113,7 +112,7 @@ func (s sieve) ignored(path string, folder bool) bool {
 	if last, ok := lastFit(s.ignore, path, folder); ok {
 		return !last.include
 	}
-	return s.listed(path, folder) || below(path, s.listedFolder) || s.ignoredByGit(path, folder)
+	return !folder && s.paths[path] || s.ignoredByGit(path, folder)
 }
 
 // ignoredByGit reports whether git ignores a path, or a folder above it that is read only for its tracked files.
@@ -123,22 +122,6 @@ func (s sieve) ignoredByGit(path string, folder bool) bool {
 	}
 	return s.git.ignores(path, folder) ||
 		s.opened.ignored && below(path, func(dir string) bool { return s.folders[dir].ignored })
-}
-
-func (s sieve) listed(path string, folder bool) bool {
-	if folder {
-		path += "/"
-	}
-	return s.paths[path]
-}
-
-// listedFolder reports whether a folder is listed and not included again by a pattern.
-func (s sieve) listedFolder(dir string) bool {
-	if !s.listed(dir, true) {
-		return false
-	}
-	last, ok := lastFit(s.ignore, dir, true)
-	return !ok || !last.include
 }
 
 // secret reports whether a path looks like a secret by its name, or by that of a folder that is read only for its
