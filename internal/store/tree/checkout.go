@@ -68,10 +68,7 @@ func checkout(ctx context.Context, s *store.Store, t Tree, dir string, rules Rul
 	defer func() { _ = root.Close() }()
 	l := &layer{
 		store: s, root: root, sieve: sieve, tree: t, want: t.find(), over: over, prev: over.Cache.of(s), look: time.Now(),
-		seen: map[string]fs.FileInfo{},
-	}
-	for _, was := range over.Ours {
-		l.ours = append(l.ours, was.find())
+		ours: finds(over.Ours), seen: map[string]fs.FileInfo{},
 	}
 	if err := l.lay(ctx); err != nil {
 		return nil, err
@@ -186,24 +183,30 @@ func (l *layer) clearOne(ctx context.Context, path string, info fs.FileInfo, of 
 }
 
 // keep copies a file that the program has not left there. Pipes, sockets and devices have no content.
-func (l *layer) keep(path string, info fs.FileInfo) (err error) {
+func (l *layer) keep(path string, info fs.FileInfo) error {
 	if kind := info.Mode().Type(); l.over.Keep == nil || kind&^fs.ModeSymlink != 0 {
 		return nil
 	}
-	now := Entry{Digest: l.digest(path, info)}
-	if info.Mode()&fs.ModeSymlink != 0 {
-		if now.Link, err = l.root.Readlink(path); err != nil {
-			return err
-		}
-	}
-	for _, was := range l.ours {
-		if e, ok := was[path]; ok && e.kind() == info.Mode().Type() && e.Digest == now.Digest && e.Link == now.Link {
-			return nil
-		}
+	if foreign, err := l.foreign(path, info); err != nil || !foreign {
+		return err
 	}
 	l.keeping.Lock()
 	defer l.keeping.Unlock()
 	return l.over.Keep(path)
+}
+
+// foreign reports whether a file or link has content that is in none of our trees at that path.
+func (l *layer) foreign(path string, info fs.FileInfo) (_ bool, err error) {
+	now := Entry{Digest: l.digest(path, info)}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		if now.Link, err = l.root.Readlink(path); err != nil {
+			return false, err
+		}
+	}
+	return !slices.ContainsFunc(l.ours, func(was map[string]Entry) bool {
+		e, ok := was[path]
+		return ok && e.kind() == info.Mode().Type() && e.Digest == now.Digest && e.Link == now.Link
+	}), nil
 }
 
 // digest returns the digest of a file; empty: it cannot be read, or is no file.

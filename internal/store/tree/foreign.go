@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
-
-	"github.com/passbook-run/passbook/internal/store"
 )
 
 // Foreign returns the files below dir whose content none of the trees has at that path, by path. It writes nothing.
@@ -27,12 +24,17 @@ func Foreign(ctx context.Context, dir string, rules Rules, known []Tree) (paths 
 	if err := sv.scan(ctx, "."); err != nil {
 		return nil, fmt.Errorf("compare the files in %s: %w", dir, err)
 	}
-	var trees []map[string]Entry
-	for _, t := range known {
-		trees = append(trees, t.find())
-	}
+	l := &layer{root: root, prev: &Cache{}, ours: finds(known)}
 	for _, f := range sv.found {
-		if f.Mode != ModeFolder && !slices.ContainsFunc(trees, func(t map[string]Entry) bool { return sv.same(f, t[f.Path]) }) {
+		if f.Mode == ModeFolder {
+			continue
+		}
+		info, err := root.Lstat(f.Path)
+		foreign := err != nil
+		if err == nil {
+			foreign, err = l.foreign(f.Path, info)
+		}
+		if foreign || err != nil {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -40,15 +42,9 @@ func Foreign(ctx context.Context, dir string, rules Rules, known []Tree) (paths 
 	return paths, nil
 }
 
-// same reports whether a found file has the content of an entry.
-func (sv *saver) same(f found, e Entry) bool {
-	if f.Mode == ModeSymlink {
-		return e.Mode == ModeSymlink && e.Link == f.Link
+func finds(trees []Tree) (all []map[string]Entry) {
+	for _, t := range trees {
+		all = append(all, t.find())
 	}
-	info, err := sv.root.Lstat(f.Path)
-	if err != nil || !e.IsFile() || info.Size() != e.Size {
-		return false
-	}
-	d, _, err := store.DigestFrom(func() (io.ReadCloser, error) { return openFile(sv.root, f.Path, info) })
-	return err == nil && d == e.Digest
+	return all
 }
