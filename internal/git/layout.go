@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// configuration is the text of the configuration of a repository that this package makes: what git init writes, and no
+// configuration is the text of the configuration of the repository of a workspace: what git init writes, and no
 // hooks, monitors or background work.
-func configuration(format string, bare, ignoreCase bool) string {
+func configuration(format string, ignoreCase bool) string {
 	version, extension := 0, ""
 	if format != "sha1" {
 		version, extension = 1, "[extensions]\n\tobjectformat = "+format+"\n"
 	}
-	return fmt.Sprintf("[core]\n\trepositoryformatversion = %d\n\tfilemode = true\n\tbare = %t\n\tignorecase = %t\n"+
-		"\tlogallrefupdates = %t\n\thooksPath = /dev/null\n\tfsmonitor = false\n[gc]\n\tauto = 0\n%s",
-		version, bare, ignoreCase, !bare, extension)
+	return fmt.Sprintf("[core]\n\trepositoryformatversion = %d\n\tfilemode = true\n\tbare = false\n\tignorecase = %t\n"+
+		"\tlogallrefupdates = true\n\thooksPath = /dev/null\n\tfsmonitor = false\n[gc]\n\tauto = 0\n%s",
+		version, ignoreCase, extension)
 }
 
 // textFile is a file below a git folder.

@@ -57,30 +57,21 @@ func mirrorPath(stateDir, common, format string) string {
 	return filepath.Join(stateDir, "repositories", fmt.Sprintf("%s-%.4x.git", name, sha256.Sum256([]byte(of))))
 }
 
-// create writes HEAD last: git takes no folder without one for a repository.
+// create makes the folder of starts last: it is where a mirror is complete.
 func (m *Mirror) create(ctx context.Context) error {
-	head := textFile{"HEAD", "ref: refs/heads/none\n"}
-	if text, err := os.ReadFile(filepath.Join(m.path, head.name)); err == nil && string(text) == head.text {
+	starts := filepath.Join(m.path, startRefs)
+	if _, err := os.Stat(starts); err == nil {
 		return nil
 	}
 	if err := os.MkdirAll(m.path, 0o700); err != nil {
 		return err
 	}
 	return m.locked(ctx, func() error {
-		root, err := os.OpenRoot(m.path)
+		_, err := m.git.output(ctx, "init", "--quiet", "--bare", "--template=", "--object-format="+m.format)
 		if err != nil {
 			return err
 		}
-		defer root.Close()
-		for _, folder := range []string{"objects/pack", "objects/info", "refs/starts"} {
-			if err := root.MkdirAll(folder, 0o755); err != nil {
-				return err
-			}
-		}
-		if err := writeFile(root, textFile{"config", configuration(m.format, true, false)}); err != nil {
-			return err
-		}
-		return writeFile(root, head)
+		return os.MkdirAll(starts, 0o755)
 	})
 }
 

@@ -112,7 +112,7 @@ func (m *Mirror) fill(in *os.Root, h Head, index []byte, step func(string) error
 	files = append(files, textFile{"index", string(index)}, textFile{"config", ""})
 	for _, f := range append(files, head) {
 		if f.name == "config" {
-			f.text = configuration(m.format, false, ignoresCase(in))
+			f.text = configuration(m.format, ignoresCase(in))
 		}
 		if err := errors.Join(step("write " + f.name)); err != nil {
 			return err
