@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
 	"path/filepath"
 	"slices"
 )
@@ -134,11 +133,14 @@ func (r *Repo) commitOn(ctx context.Context, d Delivered) (string, error) {
 		return "", err
 	}
 	list, err := r.carried(ctx, d, base, parent)
-	if err != nil || d.DryRun {
+	if err != nil {
 		return "", err
 	}
 	tree, err := r.treeWith(ctx, parent, list)
 	if err != nil {
+		return "", err
+	}
+	if err := r.checkOnly(ctx, parent, tree, d.Paths); err != nil || d.DryRun {
 		return "", err
 	}
 	id, err := r.commitObject(ctx, tree, parent, d.Message)
@@ -158,57 +160,35 @@ func (r *Repo) carried(ctx context.Context, d Delivered, base, parent string) ([
 		}
 	}
 	var list []entry
-	conflicts, err := r.inTheWay(ctx, parent, d.Paths, states[0], states[1])
-	if err != nil {
-		return nil, err
-	}
+	var conflicts []string
 	for _, p := range d.Paths {
 		before, after, now := states[0][p], states[1][p], states[2][p]
-		if now != before && now != after && !slices.Contains(conflicts, p) {
+		if now != before && now != after {
 			conflicts = append(conflicts, p)
 		}
 		after.path = p
 		list = append(list, after)
 	}
-	if len(conflicts) > 0 {
-		slices.Sort(conflicts)
-		return nil, &ConflictError{conflicts}
-	}
-	return list, nil
+	return list, conflicting(conflicts)
 }
 
-// inTheWay returns new paths that a commit has as folders, or below a file.
-func (r *Repo) inTheWay(ctx context.Context, commit string, paths []string, before, after map[string]entry) (
-	blocked []string, err error) {
-	own, added := map[string]bool{}, map[string]bool{}
-	above := map[string][]string{} // new paths below a folder
-	for _, p := range paths {
-		own[p] = true
-		if before[p].mode != "" || after[p].mode == "" {
-			continue
-		}
-		added[p] = true
-		for dir := path.Dir(p); dir != "."; dir = path.Dir(dir) {
-			above[dir] = append(above[dir], p)
-		}
+// checkOnly refuses a tree in which files of the parent are missing because a file is where a folder was, or the other
+// way round.
+func (r *Repo) checkOnly(ctx context.Context, parent, tree string, paths []string) error {
+	changed, err := r.changed(ctx, parent, tree)
+	if err != nil {
+		return err
 	}
-	if len(added) == 0 {
-		return nil, nil
+	return conflicting(slices.DeleteFunc(changed, func(p string) bool { return slices.Contains(paths, p) }))
+}
+
+// conflicting returns a [*ConflictError], or nil if there are no paths.
+func conflicting(paths []string) error {
+	if len(paths) == 0 {
+		return nil
 	}
-	list, err := r.entries(ctx, commit)
-	for _, e := range list {
-		if own[e.path] {
-			continue
-		}
-		blocked = append(blocked, above[e.path]...)
-		for dir := path.Dir(e.path); dir != "."; dir = path.Dir(dir) {
-			if added[dir] {
-				blocked = append(blocked, dir)
-			}
-		}
-	}
-	slices.Sort(blocked)
-	return slices.Compact(blocked), err
+	slices.Sort(paths)
+	return &ConflictError{paths}
 }
 
 // Paths returns all paths of changes, including old ones of renames.

@@ -96,9 +96,9 @@ func TestCommitOnABranchThatMovedOn(t *testing.T) {
 		"in a file that the run removes":  {writes(files{"gone": "theirs\n"}), nil, nil, []string{"gone"}},
 		"in a file that the run adds":     {writes(files{"new": "theirs\n"}), nil, nil, []string{"new"}},
 		"by removal":                      {erases("a"), nil, nil, []string{"a"}},
-		"with a folder where a file goes": {writes(files{"new/mine": "theirs\n"}), nil, nil, []string{"new"}},
+		"with a folder where a file goes": {writes(files{"new/mine": "theirs\n"}), nil, nil, []string{"new/mine"}},
 		"with a file where a folder goes": {writes(files{"sub": "theirs\n"}), []File{file("sub/new", "2\n")}, nil,
-			[]string{"sub/new"}},
+			[]string{"sub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

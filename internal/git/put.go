@@ -99,11 +99,7 @@ func pending(root *os.Root, puts []put) ([]change, error) {
 			todo = append(todo, change{p, info})
 		}
 	}
-	if len(conflicts) > 0 {
-		slices.Sort(conflicts)
-		return nil, &ConflictError{conflicts}
-	}
-	return todo, nil
+	return todo, conflicting(conflicts)
 }
 
 // checkNames refuses names that cannot be written safely.

@@ -133,6 +133,12 @@ func (r *Repo) Tracked(ctx context.Context, commit string) ([]string, error) {
 	return paths, err
 }
 
+// changed returns the files that differ between two commits or trees.
+func (r *Repo) changed(ctx context.Context, from, to string) ([]string, error) {
+	out, err := r.git.output(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to, "--")
+	return splitNUL(out), err
+}
+
 // setEntries sets files of an index, and removes those without a mode.
 func (g git) setEntries(ctx context.Context, list []entry) error {
 	if len(list) == 0 {
