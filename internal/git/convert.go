@@ -46,6 +46,16 @@ func (r *Repo) converter(ctx context.Context, attributes []entry) (c converter, 
 
 func (c converter) drop() error { return os.RemoveAll(c.temp) }
 
+// storeAs stores files as attributes convert them.
+func (r *Repo) storeAs(ctx context.Context, attributes []entry, files []File) (list []entry, err error) {
+	c, err := r.converter(ctx, attributes)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, c.drop()) }()
+	return c.store(ctx, files)
+}
+
 // store writes the converted content of files into the repository and returns their entries. Attributes in the stored
 // files do not apply. A .gitattributes is stored as it is.
 func (c converter) store(ctx context.Context, files []File) (list []entry, err error) {

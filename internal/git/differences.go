@@ -40,7 +40,7 @@ func (r *Repo) Differences(ctx context.Context, commit, start string, judged []F
 }
 
 func (r *Repo) differences(ctx context.Context, commit, start string, judged []File) ([]Difference, error) {
-	out, err := r.git.output(ctx, "diff-tree", "-r", "-z", "--name-only", "--no-renames", start, commit, "--")
+	changed, err := r.changed(ctx, start, commit)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func (r *Repo) differences(ctx context.Context, commit, start string, judged []F
 		known[f.Path] = true
 	}
 	converts := false
-	for _, name := range splitNUL(out) {
+	for _, name := range changed {
 		converts = converts || path.Base(name) == attributesFile
 		if !known[name] {
 			list = append(list, Difference{name, WhyUnjudged})
@@ -72,40 +72,28 @@ func (r *Repo) unlike(ctx context.Context, commit, start string, judged []File) 
 	for _, f := range judged {
 		names = append(names, f.Path)
 	}
-	there, err := r.entriesAt(ctx, commit, names)
+	there, drop, err := r.versions(ctx, commit, start, names)
 	if err != nil {
 		return nil, err
 	}
-	var same []File
-	var stored []entry
+	defer func() { err = errors.Join(err, drop()) }()
 	for _, f := range judged {
-		switch e := there[f.Path]; {
-		case e.mode == f.Mode && f.Mode != "":
-			same, stored = append(same, f), append(stored, e)
-		case e.mode == f.Mode:
-		case e.mode == "":
+		switch is := there[f.Path]; {
+		case is.Mode == f.Mode && f.Mode != "":
+			equal, err := equalContent(f.Content, is.Content)
+			if err != nil {
+				return nil, fmt.Errorf("file %q: %w", f.Path, err)
+			}
+			if !equal {
+				list = append(list, Difference{f.Path, WhyBytes})
+			}
+		case is.Mode == f.Mode:
+		case is.Mode == "":
 			list = append(list, Difference{f.Path, WhyMissing})
 		case f.Mode == "":
 			list = append(list, Difference{f.Path, WhyKept})
 		default:
 			list = append(list, Difference{f.Path, WhyMode})
-		}
-	}
-	attributes, err := r.attributesFor(ctx, start, same)
-	if err != nil {
-		return nil, err
-	}
-	c, err := r.checkOut(ctx, attributes, stored)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.drop()) }()
-	for i, f := range same {
-		switch equal, err := equalContent(f.Content, c.opener(ctx, stored[i])); {
-		case err != nil:
-			return nil, fmt.Errorf("file %q: %w", f.Path, err)
-		case !equal:
-			list = append(list, Difference{f.Path, WhyBytes})
 		}
 	}
 	return list, nil
@@ -160,7 +148,11 @@ func (r *Repo) differAs(ctx context.Context, files, before, after []entry) (list
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, b.drop()) }()
-	stored, err := r.storedAs(ctx, files, after, a)
+	var again []File
+	for _, e := range files {
+		again = append(again, File{Path: e.path, Mode: e.mode, Content: a.opener(ctx, e)})
+	}
+	stored, err := r.storeAs(ctx, after, again)
 	if err != nil {
 		return nil, err
 	}
@@ -173,20 +165,6 @@ func (r *Repo) differAs(ctx context.Context, files, before, after []entry) (list
 		}
 	}
 	return list, nil
-}
-
-// storedAs stores checked out files with other attributes.
-func (r *Repo) storedAs(ctx context.Context, files, attributes []entry, out converter) (list []entry, err error) {
-	c, err := r.converter(ctx, attributes)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.drop()) }()
-	var again []File
-	for _, e := range files {
-		again = append(again, File{Path: e.path, Mode: e.mode, Content: out.opener(ctx, e)})
-	}
-	return c.store(ctx, again)
 }
 
 // conversion is the attributes that convert a file.

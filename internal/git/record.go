@@ -100,17 +100,12 @@ func (r *Repo) onlyOwn(ctx context.Context, line, parent, at string) bool {
 }
 
 // store converts files with the attributes of a commit.
-func (r *Repo) store(ctx context.Context, start string, files []File) (list []entry, err error) {
+func (r *Repo) store(ctx context.Context, start string, files []File) ([]entry, error) {
 	attributes, err := r.attributesFor(ctx, start, files)
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.converter(ctx, attributes)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, c.drop()) }()
-	return c.store(ctx, files)
+	return r.storeAs(ctx, attributes, files)
 }
 
 // treeWith returns the tree of a commit with other entries.
