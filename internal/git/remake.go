@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/regular"
 )
 
 // Head is the state of a repository that [Mirror.Remake] makes.
@@ -195,7 +197,7 @@ func removeOthers(in *os.Root, folder string, step func(string) error, keep func
 		if err := step("remove " + name); err != nil {
 			return err
 		}
-		if err := removeAll(in, name); err != nil {
+		if err := regular.RemoveAllIn(in, name); err != nil {
 			return err
 		}
 	}
@@ -213,19 +215,4 @@ func readDir(in *os.Root, folder string) ([]fs.DirEntry, error) {
 	}
 	entries, err := f.ReadDir(-1)
 	return entries, errors.Join(err, f.Close())
-}
-
-// removeAll removes also folders without permissions.
-func removeAll(in *os.Root, name string) error {
-	err := in.RemoveAll(name)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	entries, err := readDir(in, name)
-	for _, e := range entries {
-		if e.IsDir() {
-			err = errors.Join(err, removeAll(in, path.Join(name, e.Name())))
-		}
-	}
-	return errors.Join(err, in.RemoveAll(name))
 }

@@ -107,12 +107,40 @@ func ReadFile(path string, limit int64) (data []byte, err error) {
 	return data, nil
 }
 
-// RemoveAll is os.RemoveAll, which waits for a pipe above the path: then there is nothing to remove.
+// RemoveAll is os.RemoveAll, which waits for a pipe above the path: then there is nothing to remove. It also removes
+// folders that lack permissions.
 func RemoveAll(path string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return nil
 	}
-	return os.RemoveAll(path)
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(RemoveAllIn(root, filepath.Base(path)), root.Close())
+}
+
+// RemoveAllIn is [RemoveAll] below root.
+func RemoveAllIn(root *os.Root, name string) error {
+	err := root.RemoveAll(name)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	if err := root.Chmod(name, 0o700); err != nil {
+		return err
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	entries, err := f.ReadDir(-1)
+	err = errors.Join(err, f.Close())
+	for _, e := range entries {
+		if e.IsDir() {
+			err = errors.Join(err, RemoveAllIn(root, filepath.Join(name, e.Name())))
+		}
+	}
+	return errors.Join(err, root.RemoveAll(name))
 }
 
 // WriteFile replaces whatever has the name by a regular file, which appears whole. It is not synced. The temporary

@@ -407,7 +407,7 @@ func (w *Folder) Discard() error {
 	w.of.mu.Lock()
 	delete(w.of.caches, w.Dir)
 	w.of.mu.Unlock()
-	return RemoveAll(w.Dir)
+	return regular.RemoveAll(w.Dir)
 }
 
 // Remove removes the folder, then its record, by which it is found, and the folder of the source with the last one.
@@ -427,22 +427,4 @@ func (w *Folder) Remove() error {
 		return nil // another run has a folder there
 	}
 	return err
-}
-
-// RemoveAll removes a folder, even if an agent removed its own permissions.
-func RemoveAll(dir string) error {
-	err := regular.RemoveAll(dir)
-	if !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	opened := filepath.WalkDir(dir, func(path string, e fs.DirEntry, _ error) error {
-		if e != nil && e.IsDir() {
-			return os.Chmod(path, 0o700)
-		}
-		return nil
-	})
-	if err := regular.RemoveAll(dir); err != nil {
-		return errors.Join(err, opened)
-	}
-	return nil
 }
