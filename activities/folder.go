@@ -191,7 +191,7 @@ func (a *Activities) leaveFolder(ctx context.Context, st *runningCall) (saved tr
 	if err != nil {
 		return saved, "", err
 	}
-	rules.Limits = workspace.Limits(st.limits.Tree)
+	rules.Limits = st.limits.Tree
 	saved, err = w.Save(ctx, st.l.Store, rules)
 	if wrong := (*tree.FolderError)(nil); errors.As(err, &wrong) {
 		return saved, wrong.Error(), nil

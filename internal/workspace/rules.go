@@ -27,17 +27,12 @@ func RulesOf(plan *pipeline.Plan) tree.Rules {
 	return tree.Rules{Ignore: w.Ignore, IncludeSecrets: w.Secrets == "keep", SkipOutside: true, Portable: true}
 }
 
-// Limits converts the limits of a definition.
-func Limits(l pipeline.TreeLimits) tree.Limits {
-	return tree.Limits{Size: int64(l.Size), Files: l.Files}
-}
-
 // FirstRules are the rules of the first tree of a run. It may not exceed the limits of the trees that passes leave. Names
 // in the source are as they are.
 func FirstRules(plan *pipeline.Plan) tree.Rules {
 	rules := RulesOf(plan)
 	rules.Portable = false
-	rules.Limits = Limits(plan.TreeLimits())
+	rules.Limits = plan.TreeLimits()
 	return rules
 }
 

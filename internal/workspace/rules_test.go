@@ -48,13 +48,12 @@ func TestRulesOfPlan(t *testing.T) {
 		workspace.RulesOf(&pipeline.Plan{Workspace: &w}))
 	w.Secrets = "skip"
 	require.False(t, workspace.RulesOf(&pipeline.Plan{Workspace: &w}).IncludeSecrets)
-	require.Equal(t, tree.Limits{Size: 7, Files: 3}, workspace.Limits(pipeline.TreeLimits{Size: 7, Files: 3}))
 	plan := &pipeline.Plan{Workspace: &w, Roles: []pipeline.Role{{Name: "coder", Gives: pipeline.GivesChanges}},
 		Stages: []pipeline.PlanStage{{Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{{Role: "coder",
 			Limits: &pipeline.Limits{Tree: pipeline.TreeLimits{Size: 7, Files: 3}}}}}}}}}
 	first := workspace.FirstRules(plan)
 	require.Equal(t, []string{"*.o"}, first.Ignore)
-	require.Equal(t, tree.Limits{Size: 7, Files: 3}, first.Limits)
+	require.Equal(t, pipeline.TreeLimits{Size: 7, Files: 3}, first.Limits)
 }
 
 // TestWorkspaceNow has the newest tree and commit of the run.

@@ -9,18 +9,12 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 )
 
-// Limits bound what is saved. Zero means no limit.
-type Limits struct {
-	Size  int64 // apparent size of all files: sparse ones count whole
-	Files int   // files, symlinks and folders
-}
-
 // countedTimes is how often the limit of files is counted before counting stops.
 const countedTimes = 2
 
 // LimitError means that a folder has more than a tree may have. Nothing of it was stored.
 type LimitError struct {
-	Limits  Limits
+	Limits  pipeline.TreeLimits
 	Size    int64
 	Files   int
 	Partial bool    // counting stopped: there is more
@@ -37,12 +31,12 @@ func (e *LimitError) Error() string {
 	}
 	return fmt.Sprintf("the files are %s%s in %d entries, more than limits.tree allows (%s in %d); the largest: %s; "+
 		"remove them, exclude them with workspace.ignore, or raise the limit", least, pipeline.Bytes(e.Size), e.Files,
-		pipeline.Bytes(e.Limits.Size), e.Limits.Files, strings.Join(names, ", "))
+		e.Limits.Size, e.Limits.Files, strings.Join(names, ", "))
 }
 
 // meter measures a folder while it is listed.
 type meter struct {
-	limits  Limits
+	limits  pipeline.TreeLimits
 	size    int64
 	files   int
 	largest []Entry
@@ -63,7 +57,7 @@ func (m *meter) add(path string, info fs.FileInfo) {
 
 // exceeded reports whether a limit is exceeded.
 func (m *meter) exceeded() bool {
-	return m.limits.Files > 0 && m.files > m.limits.Files || m.limits.Size > 0 && m.size > m.limits.Size
+	return m.limits.Files > 0 && m.files > m.limits.Files || m.limits.Size > 0 && m.size > int64(m.limits.Size)
 }
 
 // left returns how many further entries are counted before it takes too long; negative: all.

@@ -11,10 +11,11 @@ import (
 
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/pipeline"
 )
 
 func TestTreesAreLimited(t *testing.T) {
-	limits := tree.Limits{Size: 2e9, Files: 10}
+	limits := pipeline.TreeLimits{Size: 2e9, Files: 10}
 	for _, row := range []struct {
 		name    string
 		fill    func(t *testing.T, dir string)

@@ -7,19 +7,21 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/pipeline"
 )
 
 // Rules define what does not belong to a tree, in addition to .git. The zero value excludes what looks like a
 // secret, and rejects symlinks that point outside.
 type Rules struct {
-	Ignore         []string // .gitignore patterns relative to the root; the last match counts
-	Paths          []string // files that are also excluded, unless Ignore includes them
-	Git            *Ignores // also excluded, unless Ignore includes it or it is tracked
-	Tracked        []string // files that are neither secrets nor ignored by git, whatever their names
-	IncludeSecrets bool     // include what looks like a secret
-	SkipOutside    bool     // skip and report symlinks that point outside instead of failing
-	Portable       bool     // also exclude untracked names that other systems refuse: control characters, twins but for case
-	Limits         Limits   // of what is saved
+	Ignore         []string            // .gitignore patterns relative to the root; the last match counts
+	Paths          []string            // files that are also excluded, unless Ignore includes them
+	Git            *Ignores            // also excluded, unless Ignore includes it or it is tracked
+	Tracked        []string            // files that are neither secrets nor ignored by git, whatever their names
+	IncludeSecrets bool                // include what looks like a secret
+	SkipOutside    bool                // skip and report symlinks that point outside instead of failing
+	Portable       bool                // also exclude untracked names that other systems refuse: control characters, twins but for case
+	Limits         pipeline.TreeLimits // of what is saved; zero: no limit
 }
 
 // Reason is why something was left out.
