@@ -36,7 +36,8 @@ func asRefused(err error) error {
 
 // CreateBranch creates a branch at commit. A branch that exists at that commit is not an error; at another it is a
 // [*BranchError].
-func (r *Repo) CreateBranch(ctx context.Context, name, commit string) error {
+func (r *Repo) CreateBranch(ctx context.Context, name, commit string) (err error) {
+	defer wrap(&err, "create branch %s in %s", name, r.root)
 	id, at, err := r.target(ctx, name, commit)
 	if err == nil && at != "" && at != id {
 		err = &BranchError{Branch: name, At: at}
@@ -44,10 +45,7 @@ func (r *Repo) CreateBranch(ctx context.Context, name, commit string) error {
 	if err == nil {
 		err = r.moveRef(ctx, name, id, at)
 	}
-	if err != nil {
-		return fmt.Errorf("create branch %s in %s: %w", name, r.root, err)
-	}
-	return nil
+	return err
 }
 
 // target resolves the commit of a branch: the wanted one, and the current one or "".
@@ -111,14 +109,8 @@ func (r *Repo) Checkouts(ctx context.Context, branch string) (folders []string, 
 
 // RemoveBranch removes a run's branch that is at this commit. A missing branch is not an error. One that is at another
 // commit or checked out is a [*BranchError].
-func (r *Repo) RemoveBranch(ctx context.Context, branch, at string) error {
-	if err := r.removeBranch(ctx, branch, at); err != nil {
-		return fmt.Errorf("remove branch %s of %s: %w", branch, r.root, err)
-	}
-	return nil
-}
-
-func (r *Repo) removeBranch(ctx context.Context, branch, at string) error {
+func (r *Repo) RemoveBranch(ctx context.Context, branch, at string) (err error) {
+	defer wrap(&err, "remove branch %s of %s", branch, r.root)
 	if !strings.HasPrefix(branch, BranchPrefix) {
 		return &RefusedError{Message: "not the branch of a run: its name must begin with " + BranchPrefix}
 	}

@@ -3,7 +3,6 @@ package git
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 )
@@ -23,13 +22,7 @@ type Delivered struct {
 // both. After a crash or an error that is neither of this kind nor a [*RefusedError] some are changed; the same call
 // completes it.
 func (r *Repo) Apply(ctx context.Context, d Delivered) (id string, err error) {
-	if id, err = r.apply(ctx, d); err != nil {
-		return "", fmt.Errorf("write the changes to %s: %w", r.root, err)
-	}
-	return id, nil
-}
-
-func (r *Repo) apply(ctx context.Context, d Delivered) (id string, err error) {
+	defer wrap(&err, "write the changes to %s", r.root)
 	head, _, err := r.Head(ctx)
 	if err != nil {
 		return "", err
@@ -111,13 +104,7 @@ func (r *Repo) versions(ctx context.Context, commit, start string, paths []strin
 // CommitOn commits files on a branch that no checkout has. Where the branch has a file neither as it was before nor as
 // it is to be, the error is a [*ConflictError].
 func (r *Repo) CommitOn(ctx context.Context, d Delivered) (id string, err error) {
-	if id, err = r.commitOn(ctx, d); err != nil {
-		return "", fmt.Errorf("commit the changes on branch %s of %s: %w", d.Branch, r.root, err)
-	}
-	return id, nil
-}
-
-func (r *Repo) commitOn(ctx context.Context, d Delivered) (string, error) {
+	defer wrap(&err, "commit the changes on branch %s of %s", d.Branch, r.root)
 	base, at, err := r.target(ctx, d.Branch, d.Base)
 	if err != nil {
 		return "", err
@@ -143,8 +130,7 @@ func (r *Repo) commitOn(ctx context.Context, d Delivered) (string, error) {
 	if err := r.checkOnly(ctx, parent, tree, d.Paths); err != nil || d.DryRun {
 		return "", err
 	}
-	id, err := r.commitObject(ctx, tree, parent, d.Message)
-	if err != nil {
+	if id, err = r.commitObject(ctx, tree, parent, d.Message); err != nil {
 		return "", err
 	}
 	return id, r.moveRef(ctx, d.Branch, id, at)

@@ -70,6 +70,13 @@ func (e *Error) Unwrap() error { return e.Err }
 // locked reports whether git found a lock of another git process.
 func (e *Error) locked() bool { return strings.Contains(e.Message, ".lock': File exists") }
 
+// wrap adds to an error what failed.
+func wrap(err *error, format string, args ...any) {
+	if *err != nil {
+		*err = fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), *err)
+	}
+}
+
 // withEnv adds variables to the environment.
 func (g git) withEnv(env ...string) git {
 	g.env = append(slices.Clip(g.env), env...)

@@ -41,13 +41,7 @@ func (e *BranchError) Error() string {
 // A repetition returns the commit that is there. A branch that was moved or is checked out is a [*BranchError]. A name
 // that git refuses is an error that contains it.
 func (r *Repo) Record(ctx context.Context, c Commit) (id string, err error) {
-	if id, err = r.record(ctx, c); err != nil {
-		return "", fmt.Errorf("commit on branch %s of %s: %w", c.Branch, r.root, err)
-	}
-	return id, nil
-}
-
-func (r *Repo) record(ctx context.Context, c Commit) (string, error) {
+	defer wrap(&err, "commit on branch %s of %s", c.Branch, r.root)
 	for _, f := range c.Files {
 		if !filepath.IsLocal(f.Path) || path.Clean(f.Path) != f.Path {
 			return "", fmt.Errorf("file %q: its path leads out of the tree", f.Path)
@@ -78,7 +72,7 @@ func (r *Repo) record(ctx context.Context, c Commit) (string, error) {
 	if err := r.checkNotOut(ctx, c.Branch, at); err != nil {
 		return "", err
 	}
-	id := parent
+	id = parent
 	if !same {
 		if id, err = r.commitObject(ctx, tree, parent, c.Message); err != nil {
 			return "", err

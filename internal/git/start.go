@@ -19,14 +19,8 @@ import (
 const ImportMessage = "uncommitted changes of the source"
 
 // CheckOut writes the files of a commit to a new folder, as a checkout has them, and nothing of git.
-func (r *Repo) CheckOut(ctx context.Context, commit, dir string) error {
-	if err := r.writeTo(ctx, commit, dir); err != nil {
-		return fmt.Errorf("check out commit %s of %s to %s: %w", commit, r.root, dir, err)
-	}
-	return nil
-}
-
-func (r *Repo) writeTo(ctx context.Context, commit, dir string) error {
+func (r *Repo) CheckOut(ctx context.Context, commit, dir string) (err error) {
+	defer wrap(&err, "check out commit %s of %s to %s", commit, r.root, dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -41,13 +35,7 @@ func (r *Repo) writeTo(ctx context.Context, commit, dir string) error {
 // Import returns a commit of the checked-out commit with everything that is not committed and not ignored. Without
 // such changes it is the checked-out commit. It writes only objects.
 func (r *Repo) Import(ctx context.Context) (commit string, err error) {
-	if commit, err = r.importChanges(ctx); err != nil {
-		return "", fmt.Errorf("read the uncommitted changes of %s: %w", r.root, err)
-	}
-	return commit, nil
-}
-
-func (r *Repo) importChanges(ctx context.Context) (string, error) {
+	defer wrap(&err, "read the uncommitted changes of %s", r.root)
 	head, _, err := r.Head(ctx)
 	if err != nil {
 		return "", err
@@ -77,13 +65,7 @@ func (r *Repo) commitChanges(ctx context.Context, head, message string) (string,
 // CommitAll commits everything that is not ignored on the checked-out branch. If there is nothing to commit, the
 // id is "". It refuses a detached HEAD, conflicts, and an unfinished merge or rebase.
 func (r *Repo) CommitAll(ctx context.Context, message string) (commit string, err error) {
-	if commit, err = r.commitAll(ctx, message); err != nil {
-		return "", fmt.Errorf("commit the changes in %s: %w", r.root, err)
-	}
-	return commit, nil
-}
-
-func (r *Repo) commitAll(ctx context.Context, message string) (string, error) {
+	defer wrap(&err, "commit the changes in %s", r.root)
 	head, branch, err := r.Head(ctx)
 	if err != nil {
 		return "", err
