@@ -28,6 +28,7 @@ type callFolder struct {
 	pictures []string   // that the call gets in the folder, and that are not part of the tree
 	keep     bool       // the agent's changes are its result
 	setup    []string   // commands
+	env      []string   // names of variables that they may read besides the usual ones
 	fresh    bool       // it is made for the call, and removed after it
 }
 
@@ -39,7 +40,7 @@ func folderOf(plan *pipeline.Plan, role pipeline.Role, in contract.PassInput) *c
 	c := &callFolder{of: *in.Tree, rules: workspace.RulesOf(plan), keep: role.Gives == pipeline.GivesChanges,
 		fresh: in.Slot == contract.FreshSlot}
 	if plan.Workspace != nil {
-		c.setup = plan.Workspace.Setup
+		c.setup, c.env = plan.Workspace.Setup, plan.Workspace.Env
 	}
 	return c
 }

@@ -145,7 +145,7 @@ func (a *Activities) setupCommand(ctx context.Context, st *runningCall, in contr
 		return exit, "", err
 	}
 	cmd := agent.Command{
-		Run: in.RunID, Argv: []string{pipeline.Shell, "-c", command}, Environment: environ.FromContext(ctx), Shell: true,
+		Run: in.RunID, Argv: []string{pipeline.Shell, "-c", command}, Env: st.folder.env, Environment: environ.FromContext(ctx), Shell: true,
 		Timeout: setupTimeout, Output: int64(st.limits.Output), Dir: w.Dir, Mark: dir,
 		Prompt: filepath.Join(dir, promptFile), Stdout: filepath.Join(dir, calls.StdoutFile),
 		Stderr: filepath.Join(dir, stderrFile),

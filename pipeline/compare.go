@@ -228,7 +228,7 @@ func (c *comparer) refused(at []string) string {
 	case "budget", "questions", "notify", "agent", "agents":
 		return ""
 	case "workspace":
-		if len(at) > 1 && at[1] == "setup" {
+		if len(at) > 1 && (at[1] == "setup" || at[1] == "env") {
 			return ""
 		}
 	case "roles":

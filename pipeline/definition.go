@@ -182,6 +182,7 @@ type Workspace struct {
 	Secrets string   `json:"secrets,omitempty"` // files that look like secrets: skip or keep
 	Protect Paths    `json:"protect,omitempty"` // that no role may change; see Role.Protect
 	Setup   Commands `json:"setup,omitempty"`   // of a new workspace, before its first call
+	Env     []string `json:"env,omitempty"`     // names of additional environment variables of Setup
 	Keep    bool     `json:"keep,omitempty"`    // the folder of the workspace stays when the run has ended
 }
 

@@ -70,9 +70,12 @@ func (p *Plan) Programs() []string {
 	return out
 }
 
-// CommandEnv lists the variables that commands of steps may read besides the usual ones.
+// CommandEnv lists the variables that commands of steps and of the setup may read besides the usual ones.
 func (p *Plan) CommandEnv() []string {
 	var names []string
+	if p.Workspace != nil {
+		names = append(names, p.Workspace.Env...)
+	}
 	for _, stage := range p.Stages {
 		for _, round := range stage.Rounds {
 			for _, step := range round.Steps {

@@ -372,7 +372,7 @@ func (e *engine) pauseAfterFailures(ctx workflow.Context) error {
 func (p *pass) passRef() run.Pass {
 	s, r, s0 := p.step, p.e.round, p.e.j.state
 	return run.Pass{
-		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: len(r.Steps), Set: r.Set, Round: p.at.Round,
+		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: max(len(r.Steps), s.InRound), Set: r.Set, Round: p.at.Round,
 		Member: p.member, Fresh: s.Fresh, Lane: s0.LaneKey(), Item: p.e.itemName(),
 		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: p.e.inLane(s.LogTitle),
 		Description: p.e.inLane(s.DescriptionOf(p.member, p.at.Round)),
