@@ -73,3 +73,15 @@ func (s State) FreshText() string {
 	}
 	return "not checked in a fresh folder"
 }
+
+// freshStage is the name of the last stage of a plan that delivers; no definition has it.
+const freshStage = "fresh"
+
+// Stages counts the stages of a definition.
+func Stages(all []StageRef) int {
+	n := len(all)
+	if n > 0 && all[n-1].Name == freshStage {
+		n--
+	}
+	return n
+}

@@ -119,13 +119,15 @@ func (s State) position() string {
 	at := slices.IndexFunc(s.Stages, func(r StageRef) bool { return r.Name == s.Phase })
 	switch {
 	case s.Status == Done && s.Rounds > 0:
-		return Plural(len(s.Stages), "stage") + ", " + Plural(s.Rounds, "round") + s.LaneTotals.text()
+		return Plural(Stages(s.Stages), "stage") + ", " + Plural(s.Rounds, "round") + s.LaneTotals.text()
 	case s.Status == Done:
-		return Plural(len(s.Stages), "stage") + s.LaneTotals.text()
+		return Plural(Stages(s.Stages), "stage") + s.LaneTotals.text()
+	case at >= Stages(s.Stages):
+		return "check in a fresh folder"
 	case at < 0:
-		return fmt.Sprintf("stage 0 of %d", len(s.Stages))
+		return fmt.Sprintf("stage 0 of %d", Stages(s.Stages))
 	}
-	text := fmt.Sprintf("stage %d of %d (%s)", at+1, len(s.Stages), s.Phase)
+	text := fmt.Sprintf("stage %d of %d (%s)", at+1, Stages(s.Stages), s.Phase)
 	if most := s.Stages[at].Rounds; most > 0 {
 		text += ", " + s.RoundWords("round", most)
 	}

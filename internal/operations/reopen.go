@@ -442,7 +442,7 @@ func (o Operator) prepared(ctx context.Context, in workflows.Input) (out workflo
 // sizeOf counts what a run has to do, in its words.
 func sizeOf(s run.RunStart) string {
 	if s.Wording == run.WordingStages {
-		return run.Plural(len(s.Stages), "stage")
+		return run.Plural(run.Stages(s.Stages), "stage")
 	}
 	if s.TotalPasses == 1 {
 		return "1 pass"
