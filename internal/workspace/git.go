@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"context"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
@@ -15,14 +17,14 @@ import (
 
 // RemakeGit makes the repository of a workspace anew: nothing that an agent wrote there runs, and git commands there
 // are harmless. Its objects are those of the mirror of the source, whose folder it returns; empty: it has none, or this
-// host lacks the source.
+// host lacks the source, and the repository is removed.
 func RemakeGit(ctx context.Context, state string, of run.Workspace, dir string) (objects string, err error) {
-	if of.Kind != run.WorkspaceGit {
-		return "", nil
+	var source *git.Repo
+	if of.Kind == run.WorkspaceGit {
+		source, err = git.Open(ctx, of.Source)
 	}
-	source, err := git.Open(ctx, of.Source)
-	if git.Missing(err) {
-		return "", nil
+	if source == nil && (err == nil || git.Missing(err)) {
+		return "", regular.RemoveAll(filepath.Join(dir, ".git"))
 	}
 	if err != nil {
 		return "", err
