@@ -50,4 +50,4 @@ git --no-pager log --oneline -3 "$branch"
 git --no-pager diff --shortstat "HEAD..$branch"
 "$starter" check "$home/run"
 echo
-echo "Everything is in $home: see run/workspace and run/events.jsonl."
+echo "Everything is in $home: see run/delivery.patch and run/events.jsonl."

@@ -48,4 +48,4 @@ git --no-pager diff --stat "HEAD..$branch"
 git worktree add -q "$home/look" "$branch"
 (cd "$home/look" && sh test.sh)
 echo
-echo "Everything is in $home: see run/workspace, run/_orchestrator/logs/orchestrator.log, run/delivery.patch."
+echo "Everything is in $home: see run/delivery.patch, run/events.jsonl and run/_orchestrator/logs/orchestrator.log."
