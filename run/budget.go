@@ -111,12 +111,12 @@ func (s *State) liveUntil(ts string) int64 {
 	if s.Status != Running && s.Status != Replaying || s.TS == "" {
 		return 0
 	}
-	from, ok1 := milliseconds(s.TS)
-	to, ok2 := milliseconds(ts)
-	if !ok1 || !ok2 {
+	from, err1 := time.Parse(TimeFormat, s.TS)
+	to, err2 := time.Parse(TimeFormat, ts)
+	if err1 != nil || err2 != nil {
 		return 0
 	}
-	return max(0, to-from)
+	return max(0, to.Sub(from).Milliseconds())
 }
 
 // Names of budgets.

@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 )
 
@@ -19,32 +18,6 @@ const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 // Time writes t in TimeFormat.
 func Time(t time.Time) string { return t.UTC().Format(TimeFormat) }
-
-// milliseconds returns a time in TimeFormat as milliseconds since 1970; false for other formats. It accepts what
-// time.Parse accepts, and costs a fifth.
-func milliseconds(ts string) (int64, bool) {
-	if len(ts) != len(TimeFormat) {
-		return 0, false
-	}
-	valid := ts[4] == '-' && ts[7] == '-' && ts[10] == 'T' && ts[13] == ':' && ts[16] == ':' && ts[19] == '.' &&
-		ts[23] == 'Z'
-	number := func(from, to int) int {
-		n := 0
-		for _, c := range []byte(ts[from:to]) {
-			valid = valid && '0' <= c && c <= '9'
-			n = 10*n + int(c-'0')
-		}
-		return n
-	}
-	month, day, hour, minute, second := number(5, 7), number(8, 10), number(11, 13), number(14, 16), number(17, 19)
-	milli := number(20, 23)
-	t := time.Date(number(0, 4), time.Month(month), day, hour, minute, second, milli*int(time.Millisecond), time.UTC)
-	if valid && int(t.Month()) == month && t.Day() == day && hour < 24 && minute < 60 && second < 60 {
-		return t.UnixMilli(), true
-	}
-	t, err := time.Parse(TimeFormat, ts)
-	return t.UnixMilli(), err == nil
-}
 
 // Event is one line of events.jsonl.
 type Event struct {
@@ -55,7 +28,7 @@ type Event struct {
 	Lane    string          `json:"lane,omitempty"`
 	Payload json.RawMessage `json:"payload"`
 
-	decoded any // a pointer to the payload's type, where a Reader has decoded it
+	decoded any // a pointer to the payload's type, where a Reader or [Event.Decoded] has decoded it
 }
 
 // At returns the event with another number: in a run directory the place of a line counts.
@@ -64,24 +37,20 @@ func (e Event) At(seq int64) Event {
 	return e
 }
 
-// Clone returns the event with a copy of its payload.
-func (e Event) Clone() Event {
-	e.Payload, e.decoded = slices.Clone(e.Payload), nil
+// Decoded returns the event with its payload decoded, once for all who will ask for it.
+func (e Event) Decoded() Event {
+	if row := kinds[e.Kind]; row != nil && e.decoded == nil && len(e.Payload) > 0 {
+		e.decoded = row.decodes()
+		decodeInto(e.Payload, e.decoded)
+	}
 	return e
 }
 
-// Decoded returns the event with its payload decoded, once for all who will ask for it.
-func (e Event) Decoded() Event {
-	row := kinds[e.Kind]
-	if row == nil || e.decoded != nil || len(e.Payload) == 0 {
-		return e
+// decodeInto decodes what fits of a payload; the rest stays zero.
+func decodeInto(payload []byte, to any) {
+	if err := json.Unmarshal(payload, to); err != nil {
+		return // encoding/json has filled in every field that fits
 	}
-	to := row.decodes()
-	if v := reflect.ValueOf(to).Elem(); decoderOf(v.Type()).usual {
-		decodeInto(e.Payload, v)
-		e.decoded = to
-	}
-	return e
 }
 
 // Line encodes e as one line without its line feed. HTML characters are kept as they are; U+2028 and U+2029 are
@@ -113,27 +82,18 @@ func (e Event) Decode(v any) {
 		}
 	}
 	to.SetZero()
-	if len(e.Payload) > 0 {
-		decodeInto(e.Payload, to)
-	}
+	decodeInto(e.Payload, v)
 }
 
-// PayloadOf returns the payload of an event as one of its types, as [Event.Decode] does. It allocates nothing for a
-// payload that a reader has decoded.
+// PayloadOf returns the payload of an event as one of its types, as [Event.Decode] does.
 func PayloadOf[T any](e Event) T { return decoded[T](&e) }
 
 // decoded returns the payload as one of its types.
-func decoded[T any](e *Event) T {
+func decoded[T any](e *Event) (p T) {
 	if d, ok := e.decoded.(*T); ok {
 		return *d
 	}
-	return decode[T](e.Payload) // a separate function, because its result is on the heap
-}
-
-func decode[T any](payload []byte) (p T) {
-	if len(payload) > 0 {
-		decodeInto(payload, reflect.ValueOf(&p).Elem())
-	}
+	decodeInto(e.Payload, &p)
 	return p
 }
 

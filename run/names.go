@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"strings"
 )
 
@@ -28,27 +27,8 @@ func (e *NameError) Error() string {
 // LocalName reports whether a name can be that of a file or folder below another: it does not lead out of it, and has
 // no control characters.
 func LocalName(name string) bool {
-	if usual(name) {
-		return true
-	}
 	clean := path.Clean(name)
 	return fs.ValidPath(clean) && clean != "." && !strings.ContainsFunc(name, control)
-}
-
-// usual reports quickly that a name is local; other names can be local too.
-func usual[T string | []byte](name T) bool {
-	word := false // the last byte is that of a word
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c == '-', c == '_':
-			word = true
-		case word && (c == '.' || c == '/'):
-			word = false
-		default:
-			return false
-		}
-	}
-	return word
 }
 
 // SingleName reports whether a name can be that of a file or folder directly in another.
@@ -58,19 +38,13 @@ func control(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 }
 
 // checkNames checks the names in an event that become paths in a run directory.
 func (e *Event) checkNames() error {
-	if e.usualPass() {
-		return nil
-	}
 	switch e.Kind {
 	case KindPassStart:
-		p := passOf[PassStart](e, func(p *PassStart) *Pass { return &p.Pass })
-		return p.checkNames()
+		return decoded[PassStart](e).Pass.checkNames()
 	case KindPassAttempt:
-		p := passOf[PassAttempt](e, func(p *PassAttempt) *Pass { return &p.Pass })
-		return p.checkNames()
+		return decoded[PassAttempt](e).Pass.checkNames()
 	case KindPassEnd:
-		p := passOf[PassEnd](e, func(p *PassEnd) *Pass { return &p.Pass })
-		return p.checkNames()
+		return decoded[PassEnd](e).Pass.checkNames()
 	case KindRunStart:
 		return decoded[RunStart](e).checkNames()
 	case KindRunResumed:
@@ -87,58 +61,7 @@ func (e *Event) checkNames() error {
 	return nil
 }
 
-// passOf returns the pass in a payload, without a copy of one that is decoded already.
-func passOf[P any](e *Event, in func(*P) *Pass) *Pass {
-	if p, ok := e.decoded.(*P); ok {
-		return in(p)
-	}
-	p := decoded[P](e)
-	return in(&p)
-}
-
-// usualPass reports quickly that the names of an event's pass are valid, without decoding its payload; other names can
-// be valid too.
-func (e *Event) usualPass() bool {
-	switch e.Kind {
-	case KindPassStart, KindPassAttempt, KindPassEnd:
-		return e.decoded == nil && usualMembers(e.Payload)
-	}
-	return false
-}
-
-// usualMembers finds the members that [Pass.checkNames] checks without decoding the others.
-func usualMembers(payload []byte) bool {
-	i := skipSpace(payload, 0)
-	if i >= len(payload) || payload[i] != '{' {
-		return false
-	}
-	for more := true; more; {
-		s := scanMember(payload, i+1, 1)
-		if s.end < 0 || !usualMember(payload[s.key:s.keyEnd], payload[s.value:s.end]) {
-			return false
-		}
-		if i = skipSpace(payload, s.end); i >= len(payload) {
-			return false
-		}
-		more = payload[i] == ','
-	}
-	return true
-}
-
-// usualMember is false for every key that encoding/json may take for one of those names.
-func usualMember(key, value []byte) bool {
-	switch string(key) {
-	case "dir", "step":
-		name, ok := plain(value)
-		return ok && usual(name)
-	case "member", "role":
-		name, ok := plain(value)
-		return ok && usual(name) && !slices.Contains(name, '/')
-	}
-	return !foldable(key)
-}
-
-func (p *Pass) checkNames() error {
+func (p Pass) checkNames() error {
 	if err := local("dir", p.Dir); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -275,12 +276,9 @@ func TestPartsOfPayloads(t *testing.T) {
 	e := Event{Seq: 1, Kind: KindPhaseStart, Payload: []byte(`{"phase_key":"a"}`)}.Decoded()
 	require.NotNil(t, e.decoded)
 	require.Same(t, e.decoded, e.Decoded().decoded)
-	clone := e.Clone()
-	require.Nil(t, clone.decoded)
 	e.Payload[14] = 'b'
-	require.Equal(t, "a", PayloadOf[PhaseStart](clone).Key)
 	require.Equal(t, "a", PayloadOf[PhaseStart](e).Key, "it was decoded once")
-	require.Equal(t, PassStart{}, PayloadOf[PassStart](clone))
+	require.Equal(t, PassStart{}, PayloadOf[PassStart](e))
 	require.Nil(t, Event{Kind: "unknown", Payload: []byte("{}")}.Decoded().decoded)
 	require.Nil(t, Event{Kind: KindPhaseStart}.Decoded().decoded)
 	require.Nil(t, Event{Kind: KindRunReverted, Payload: []byte("[")}.At(3).Phase)
@@ -306,4 +304,38 @@ func pick(s State, fields ...string) (out State) {
 		to.FieldByName(name).Set(from.FieldByName(name))
 	}
 	return out
+}
+
+// number fills a value so that no two of its fields are equal, as far as their types allow it.
+func number(v reflect.Value, n *int, depth int) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if depth < 8 {
+			v.Set(reflect.New(v.Type().Elem()))
+			number(v.Elem(), n, depth+1)
+		}
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte(fmt.Sprint(*n)))
+		} else if depth < 8 {
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			number(v.Index(0), n, depth+1)
+			number(v.Index(1), n, depth+1)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				number(v.Field(i), n, depth+1)
+			}
+		}
+	case reflect.String:
+		v.SetString(fmt.Sprint("text ", *n))
+	case reflect.Bool:
+		v.SetBool(*n%2 == 0)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) + 0.5)
+	}
+	*n++
 }

@@ -41,7 +41,7 @@ func (d Dir) Events() (events []run.Event, damaged int, err error) {
 		case line.Err != nil:
 			damaged++
 		default:
-			events = append(events, line.Event.Clone())
+			events = append(events, line.Event)
 		}
 	}
 	return events, damaged, nil
@@ -63,7 +63,7 @@ func (d Dir) Recent(bytes int64) ([]run.Event, error) {
 		case err != nil:
 			return nil, err
 		case line.Err == nil && (from == 0 || line.Number > 1): // the first one began before from
-			events = append(events, line.Event.Clone())
+			events = append(events, line.Event)
 		}
 	}
 	return events, nil
