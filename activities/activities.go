@@ -17,7 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"go.temporal.io/sdk/activity"
@@ -33,7 +32,7 @@ import (
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/costs"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/process"
@@ -206,10 +205,10 @@ func New(cfg Config) (*Activities, error) {
 func (a *Activities) stateDir() string { return cmp.Or(a.cfg.StateDir, filepath.Dir(a.cfg.Scratch)) }
 
 // diskOf returns the disk of run directories and stores.
-func diskOf(cfg Config) durable.Disk {
-	d := durable.Disk{Reads: cfg.OnRead, Folders: &durable.Folders{}}
+func diskOf(cfg Config) disk.Disk {
+	d := disk.Disk{Reads: cfg.OnRead, Folders: &disk.Folders{}}
 	if cfg.OnStep != nil {
-		d.Hook = func(s durable.Step) error {
+		d.Hook = func(s disk.Step) error {
 			return cfg.OnStep(Step{Op: string(s.Op), Path: s.Path, Data: s.Data})
 		}
 	}
@@ -300,7 +299,7 @@ func redactingInterceptor[In, Out any](a *Activities,
 		case errors.Is(err, store.ErrMissing), errors.Is(err, store.ErrDamaged):
 			err = badInput("%v; run \"starter resume %s\" to restore what the run directory still has", err,
 				shell.Quote(runIDOf(ctx, in)))
-		case errors.Is(err, layout.ErrDamaged):
+		case errors.Is(err, disk.ErrDamaged):
 			err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDamaged, err)
 		}
 		a.redactResult(&out)

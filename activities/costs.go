@@ -14,7 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/costs"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
@@ -22,7 +22,7 @@ import (
 )
 
 // newCosts returns the ledger of this host; nil: it has no state directory.
-func (a *Activities) newCosts(disk durable.Disk) *costs.Ledger {
+func (a *Activities) newCosts(disk disk.Disk) *costs.Ledger {
 	if a.cfg.StateDir == "" {
 		return nil
 	}

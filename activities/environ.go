@@ -16,8 +16,8 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -109,8 +109,8 @@ func (a *Activities) LearnAllSecrets() error {
 // one by now. A truncated file belongs to an agent that never started.
 func (a *Activities) learnDeliverySecrets(dir string) error {
 	const limit = 8 << 20
-	raw, err := regular.ReadFile(filepath.Join(dir, supervisor.EnvironFile), limit)
-	var other *regular.KindError
+	raw, err := disk.ReadFile(filepath.Join(dir, supervisor.EnvironFile), limit)
+	var other *disk.KindError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &other) {
 		return nil
 	}

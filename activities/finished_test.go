@@ -17,7 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -81,7 +81,7 @@ func inShell(t *testing.T, dir, script string) {
 	require.NoError(t, err, string(out))
 }
 
-// TestUnusualArtifacts: internal/regular has more kinds of files.
+// TestUnusualArtifacts: internal/disk has more kinds of files.
 func TestUnusualArtifacts(t *testing.T) {
 	for name, row := range map[string]struct{ script, problem string }{
 		"unchanged":                     {"true", ""},
@@ -238,7 +238,7 @@ func TestFaultAfterExit(t *testing.T) {
 			}
 		}
 		worker.openStore = func(ctx context.Context, url string) (*store.Store, error) {
-			return store.OpenOn(ctx, durable.Disk{Hook: func(durable.Step) error {
+			return store.OpenOn(ctx, disk.Disk{Hook: func(disk.Step) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if n < 0 {

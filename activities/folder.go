@@ -13,8 +13,8 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
@@ -132,7 +132,7 @@ func (a *Activities) fillFolder(ctx context.Context, st *runningCall, w *workspa
 	if doubtful {
 		message = lostMessage(kept)
 	}
-	return regular.WriteFile(filepath.Join(st.dir, keptFile), []byte(message))
+	return disk.WriteFile(filepath.Join(st.dir, keptFile), []byte(message))
 }
 
 // keptFile in the directory of a delivery is a message about files of an operator that were in the way.

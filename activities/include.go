@@ -11,8 +11,8 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -58,7 +58,7 @@ func (a *Activities) learnIncluded(ctx context.Context, of run.Workspace) error 
 	root, names, err := included(ctx, of)
 	var values []string
 	for _, name := range names {
-		if raw, err := regular.ReadFile(filepath.Join(root, name), maxIncluded); err == nil {
+		if raw, err := disk.ReadFile(filepath.Join(root, name), maxIncluded); err == nil {
 			values = append(values, secretsIn(string(raw))...)
 		}
 	}
@@ -70,8 +70,8 @@ func (a *Activities) learnIncluded(ctx context.Context, of run.Workspace) error 
 
 // copyIncluded copies a regular file with its permissions.
 func copyIncluded(from, to, name string) error {
-	raw, err := regular.ReadFile(filepath.Join(from, name), 1<<30)
-	if wrong := (*regular.KindError)(nil); errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
+	raw, err := disk.ReadFile(filepath.Join(from, name), 1<<30)
+	if wrong := (*disk.KindError)(nil); errors.As(err, &wrong) || errors.Is(err, fs.ErrNotExist) {
 		return nil //nolint:nilerr // a link or a pipe is not copied
 	}
 	if err != nil {

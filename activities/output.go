@@ -18,8 +18,8 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/pass"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
@@ -82,7 +82,7 @@ func readOutputFile(root *os.Root, name string, limit int64) (data []byte, probl
 	if err == nil || errors.Is(err, fs.ErrNotExist) || tree.Passing(err) {
 		return data, problem, err
 	}
-	if other := (*regular.KindError)(nil); errors.As(err, &other) {
+	if other := (*disk.KindError)(nil); errors.As(err, &other) {
 		return nil, other.Error(), nil
 	}
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
@@ -92,7 +92,7 @@ func readOutputFile(root *os.Root, name string, limit int64) (data []byte, probl
 }
 
 func readBounded(root *os.Root, name string, limit int64) (data []byte, problem string, err error) {
-	f, err := regular.Open(root, name)
+	f, err := disk.OpenIn(root, name)
 	if err != nil {
 		return nil, "", err
 	}
@@ -122,7 +122,7 @@ func checkWorkDir(dir string) (problem string, err error) {
 	case err != nil:
 		return "", err
 	case !fi.IsDir():
-		return "the working directory is not a directory: it is " + regular.Kind(fi.Mode()), nil
+		return "the working directory is not a directory: it is " + disk.Kind(fi.Mode()), nil
 	}
 	return "", nil
 }

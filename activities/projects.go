@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -33,7 +33,7 @@ func (a *Activities) ReadProject(ctx context.Context, in contract.ReadProjectInp
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
-	case errors.Is(err, layout.ErrDamaged), err == nil && meta.RunID != in.Child:
+	case errors.Is(err, disk.ErrDamaged), err == nil && meta.RunID != in.Child:
 		out.Found = run.Malformed
 		return out, nil
 	case err != nil:

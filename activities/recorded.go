@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -208,7 +208,7 @@ func (a *Activities) FindCheckpoint(ctx context.Context, in contract.CheckpointI
 	c, err := blobs.Checkpoint(ctx, s, in.RunID, in.ID)
 	var none *projector.NoCheckpointError
 	var wrong *run.CheckpointError
-	if errors.As(err, &none) || errors.As(err, &wrong) || errors.Is(err, layout.ErrDamaged) {
+	if errors.As(err, &none) || errors.As(err, &wrong) || errors.Is(err, disk.ErrDamaged) {
 		return c, badInput("%v", err)
 	}
 	return c, err

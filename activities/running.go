@@ -16,9 +16,9 @@ import (
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -333,7 +333,7 @@ func writeIdentity(dir, name string, id process.Identity) error {
 	if err != nil {
 		return err
 	}
-	return regular.WriteFile(filepath.Join(dir, name), raw)
+	return disk.WriteFile(filepath.Join(dir, name), raw)
 }
 
 // handleSpawnFailure stores a failed start as the answer.

@@ -17,8 +17,8 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
@@ -80,7 +80,7 @@ func createScratch(delivery, work string) error {
 	if err := os.MkdirAll(call, 0o700); err != nil {
 		return err
 	}
-	if err := regular.RemoveAll(delivery); err != nil {
+	if err := disk.RemoveAll(delivery); err != nil {
 		return err
 	}
 	return errors.Join(os.Mkdir(delivery, 0o700), os.Mkdir(work, 0o700))
@@ -89,7 +89,7 @@ func createScratch(delivery, work string) error {
 // removeScratch removes the scratch directory of a delivery without an answer: it contains prompt and output with
 // secrets.
 func removeScratch(dir string) error {
-	return errors.Join(regular.RemoveAll(dir), removeEmpty(filepath.Dir(dir)))
+	return errors.Join(disk.RemoveAll(dir), removeEmpty(filepath.Dir(dir)))
 }
 
 // removeEmpty removes the folder of a call unless another delivery uses it.
@@ -104,7 +104,7 @@ func removeEmpty(call string) error {
 // removeExcept removes a scratch directory except for one directory below it; empty: none.
 func removeExcept(dir, keep string) error {
 	if keep == "" || !strings.HasPrefix(keep, dir+"/") {
-		return regular.RemoveAll(dir)
+		return disk.RemoveAll(dir)
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -116,7 +116,7 @@ func (a *Activities) runSetup(ctx context.Context, st *runningCall, in contract.
 	if err != nil {
 		return err
 	}
-	return regular.WriteFile(filepath.Join(st.dir, setupFile), raw)
+	return disk.WriteFile(filepath.Join(st.dir, setupFile), raw)
 }
 
 // setupFailed returns a [setupError] with the last lines, unless the call was cancelled.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -36,7 +36,7 @@ type AccessError struct {
 func (e *AccessError) Unwrap() error { return e.Err }
 
 func (e *AccessError) Error() string {
-	if other := (*folder.OwnerError)(nil); errors.As(e.Err, &other) {
+	if other := (*disk.OwnerError)(nil); errors.As(e.Err, &other) {
 		return other.Error()
 	}
 	why := e.Err
@@ -89,7 +89,7 @@ func (d Dir) Claim() (run.Claim, error) {
 		return c, d.unclaimed()
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return c, &AccessError{Dir: d.Root, Owner: folder.OtherOwner(d.Root), Err: err}
+		return c, &AccessError{Dir: d.Root, Owner: disk.OtherOwner(d.Root), Err: err}
 	}
 	if err != nil {
 		return c, err

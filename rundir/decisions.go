@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 )
 
@@ -56,7 +57,7 @@ func (d Dir) ReadAnswers() ([]Answer, error) {
 		}
 		var one Answer
 		err := d.ReadJSON(path.Join(layout.DecisionsDir, e.Name()), &one)
-		if err != nil && !layout.Missing(err) {
+		if err != nil && !disk.Missing(err) {
 			return nil, err
 		}
 		if err == nil {

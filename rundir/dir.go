@@ -11,8 +11,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 )
 
@@ -30,7 +29,7 @@ func At(root string) Dir { return Dir{Root: root} }
 // directory and uses slashes. Read files through the methods of Dir, which never leave the directory.
 func (d Dir) Path(name string) string { return d.folder().Path(name) }
 
-func (d Dir) folder() folder.Folder { return folder.Folder{Root: d.Root, Trust: d.Trust} }
+func (d Dir) folder() disk.Folder { return disk.Folder{Root: d.Root, Trust: d.Trust} }
 
 // Rel returns the name of a path in the directory; false if it is not below it.
 func (d Dir) Rel(path string) (name string, inside bool) { return d.folder().Rel(path) }
@@ -42,22 +41,22 @@ func (d Dir) OpenFile(name string) (*os.File, error) { return d.folder().OpenFil
 func (d Dir) ReadFile(name string) ([]byte, error) { return d.folder().ReadFile(name) }
 
 // ReadRaw returns the bytes of a file; nil if it is missing.
-func (d Dir) ReadRaw(name string) ([]byte, error) { return layout.ReadRaw(d.folder(), name) }
+func (d Dir) ReadRaw(name string) ([]byte, error) { return disk.ReadRaw(d.folder(), name) }
 
 // ReadJSON decodes a file. The error is layout.ErrDamaged if it cannot be parsed.
-func (d Dir) ReadJSON(name string, v any) error { return layout.ReadJSON(d.folder(), name, v) }
+func (d Dir) ReadJSON(name string, v any) error { return disk.ReadJSON(d.folder(), name, v) }
 
 // DigestOf returns the SHA-256 of a file; empty if it is missing.
-func (d Dir) DigestOf(name string) (string, error) { return layout.DigestOf(d.folder(), name) }
+func (d Dir) DigestOf(name string) (string, error) { return disk.DigestOf(d.folder(), name) }
 
 // Entries returns the names in a folder of the directory; none if it is missing.
-func (d Dir) Entries(name string) ([]string, error) { return layout.Entries(d.folder(), name) }
+func (d Dir) Entries(name string) ([]string, error) { return disk.Entries(d.folder(), name) }
 
 // Has reports whether a name leads to something in the directory.
 func (d Dir) Has(name string) bool { return d.folder().Has(name) }
 
 // Locked reports whether a process writes the directory.
-func (d Dir) Locked() (bool, error) { return durable.Held(d.folder(), layout.LockFile) }
+func (d Dir) Locked() (bool, error) { return disk.Held(d.folder(), layout.LockFile) }
 
 // Stat describes a file of the directory, or the target of a link to one.
 func (d Dir) Stat(name string) (fs.FileInfo, error) { return d.folder().Stat(name) }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -118,7 +119,7 @@ type DerivedMark struct {
 func (d Dir) Meta() (Meta, error) {
 	var m Meta
 	err := d.ReadJSON(layout.MetaFile, &m)
-	if errors.Is(err, layout.ErrDamaged) {
+	if errors.Is(err, disk.ErrDamaged) {
 		if raw, again := d.ReadRaw(layout.MetaFile); again == nil && layout.VersionOf(raw) > MetaVersion {
 			return m, d.newer(layout.MetaFile, layout.VersionOf(raw), MetaVersion)
 		}
@@ -187,12 +188,12 @@ func (d Dir) Parse(raw []byte) (PipelineState, error) {
 	err := json.Unmarshal(raw, &b)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s is %w: %v", d.Path(layout.StateFile), layout.ErrDamaged, err)
+		err = fmt.Errorf("%s is %w: %v", d.Path(layout.StateFile), disk.ErrDamaged, err)
 	case b.SchemaVersion != StateSchema:
 		err = fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d",
-			d.Path(layout.StateFile), layout.ErrDamaged, b.SchemaVersion, StateSchema)
+			d.Path(layout.StateFile), disk.ErrDamaged, b.SchemaVersion, StateSchema)
 	case !b.Valid():
-		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(layout.StateFile), layout.ErrDamaged)
+		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(layout.StateFile), disk.ErrDamaged)
 	}
 	return b, err
 }

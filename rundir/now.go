@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/pipeline"
@@ -31,7 +32,7 @@ func (d Dir) Now() (Now, error) {
 	meta, unread := d.Meta()
 	if unread == nil {
 		n.Meta = meta
-	} else if !layout.Missing(unread) {
+	} else if !disk.Missing(unread) {
 		return n, unread
 	}
 	ends, err := journal.LineEnds(d, layout.EventsFile, n.Meta.Events.Size)
@@ -104,7 +105,7 @@ func (d Dir) Plan() (pipeline.Plan, error) {
 // amendment.
 func (d Dir) InForce(name string) (string, error) {
 	m, err := d.Meta()
-	if layout.Missing(err) || m.State.Plan == nil {
+	if disk.Missing(err) || m.State.Plan == nil {
 		return name, nil // the directory is being made, or is to be rebuilt
 	}
 	return layout.InForce(m.State.Plan.Seq, name), err

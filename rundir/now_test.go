@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -95,7 +95,7 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 	damaged, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
 		layout.MetaFile: "{"}).Now()
 	require.NoError(t, err)
-	require.ErrorIs(t, damaged.Why, layout.ErrDamaged)
+	require.ErrorIs(t, damaged.Why, disk.ErrDamaged)
 	require.Equal(t, whole.State, damaged.State)
 	require.Equal(t, int64(3), damaged.Lag)
 }
@@ -103,7 +103,7 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 // TestFirstSaveIsNoDamage: the events of a run are written before its first meta.json, under the lock.
 func TestFirstSaveIsNoDamage(t *testing.T) {
 	d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: threeEvents(t)})
-	lock, err := durable.TryLock(d.Path(layout.LockFile), durable.Self("project", time.Now()))
+	lock, err := disk.TryLock(d.Path(layout.LockFile), disk.Self("project", time.Now()))
 	require.NoError(t, err)
 	now, err := d.Now()
 	require.NoError(t, err)
@@ -148,7 +148,7 @@ func TestNowOfAnotherStream(t *testing.T) {
 func TestDamageThatTheJournalRecords(t *testing.T) {
 	first := journalFile(t, [2]string{"run.start", `{"run_id":"r"}`}, [2]string{"phase.start", `{"phase_key":"a"}`})
 	lines := strings.Split(first, "\n")
-	digest := func(i int) string { return layout.Digest([]byte(lines[i])) }
+	digest := func(i int) string { return disk.Digest([]byte(lines[i])) }
 	damage := func(file string, line int64, expected, found string) run.JournalDamage {
 		return run.JournalDamage{File: file, Line: line, Expected: expected, Found: found}
 	}

@@ -8,7 +8,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 )
 
@@ -29,7 +29,7 @@ func (d Dir) Records(visit func(name string, r io.Reader) error) error {
 		if err != nil {
 			return err
 		}
-		defer folder.Close(f)
+		defer disk.Close(f)
 		return visit(d.Path(name), f)
 	})
 	if err != nil {

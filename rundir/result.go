@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -80,7 +81,7 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Result{}, d.refuse(claim, "its manifest %s is missing", layout.ResultFile)
-	case errors.Is(err, layout.ErrDamaged):
+	case errors.Is(err, disk.ErrDamaged):
 		return Result{}, d.refuse(claim, "%v", err)
 	case err != nil:
 		return Result{}, err
@@ -140,7 +141,7 @@ func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, l
 		return d.refuse(claim, "%v", err)
 	}
 	sealed, err := journal.Segments(ctx, blobs, meta.SegmentHead)
-	if layout.Lost(err) || errors.Is(err, layout.ErrDamaged) {
+	if disk.Lost(err) || errors.Is(err, disk.ErrDamaged) {
 		return d.refuse(claim, "the store does not confirm its journal: %v", err)
 	}
 	if err != nil {
@@ -161,7 +162,7 @@ func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, l
 // ResultBytes returns the bytes of the artifact of a completed run: from the directory if they match the digest,
 // otherwise from the store.
 func (d Dir) ResultBytes(ctx context.Context, blobs BlobReader, r Result) ([]byte, error) {
-	if raw, err := d.ReadFile(r.Name); err == nil && layout.Digest(raw) == r.Digest {
+	if raw, err := d.ReadFile(r.Name); err == nil && disk.Digest(raw) == r.Digest {
 		return raw, nil
 	}
 	raw, err := blobs.Get(ctx, r.Digest)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -28,7 +29,7 @@ func (b blobs) Get(_ context.Context, digest string) ([]byte, error) {
 }
 
 func (b blobs) put(raw []byte) string {
-	digest := layout.Digest(raw)
+	digest := disk.Digest(raw)
 	b[digest] = raw
 	return digest
 }
@@ -122,7 +123,7 @@ func TestInconsistentResultIsRefused(t *testing.T) {
 		"another manifest": {finish(t, 9, done), func(c completed) {
 			c.write(t, layout.ResultFile, `{"run_id":"r","sha256":"0123456789abcdef"}`)
 		}, "its manifest result.json differs from the journal (0123456789ab, and the journal has " +
-			layout.Digest([]byte("page\n"))[:12] + ")"},
+			disk.Digest([]byte("page\n"))[:12] + ")"},
 		"another run": {finish(t, 9, done), func(c completed) { c.write(t, layout.ClaimFile, `{"run_id":"th"}`) },
 			"its events are those of run r"},
 		"the end is not stored": {finish(t, 2, done), nil,

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/run"
@@ -51,7 +52,7 @@ func (d Dir) Artifact() (Artifact, error) {
 // Inputs lists the files that the run was given; none if the list is missing or unreadable.
 func (d Dir) Inputs() ([]InputFile, error) {
 	var given Inputs
-	if err := d.ReadJSON(layout.InputsFile, &given); err != nil && !layout.Missing(err) {
+	if err := d.ReadJSON(layout.InputsFile, &given); err != nil && !disk.Missing(err) {
 		return nil, err
 	}
 	return given.Files, nil
@@ -64,7 +65,7 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 	}
 	for _, f := range given {
 		if raw, err := d.ReadFile(path.Join(layout.InputsDir, f.Path)); err == nil &&
-			layout.Digest(pass.Stored(string(raw))) == want {
+			disk.Digest(pass.Stored(string(raw))) == want {
 			return pass.Stored(string(raw)), nil
 		}
 	}
@@ -77,11 +78,11 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 			continue
 		}
 		if raw, err := d.ReadFile(layout.BackupFile(p.Pass, a.File)); err == nil &&
-			layout.Digest(raw) == want {
+			disk.Digest(raw) == want {
 			return raw, nil
 		}
 	}
-	if layout.Digest(a.Now) == want {
+	if disk.Digest(a.Now) == want {
 		return a.Now, nil
 	}
 	return nil, fmt.Errorf("the artifact that the run began with (%s) is not in %s: %w", want, d.Root, fs.ErrNotExist)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -287,7 +288,7 @@ func TestFilesWithRecords(t *testing.T) {
 // TestSeedOfArtifact looks for the first content where it can be.
 func TestSeedOfArtifact(t *testing.T) {
 	seed, other := "seed\n", "other\n"
-	digest := layout.Digest([]byte(seed))
+	digest := disk.Digest([]byte(seed))
 	pass := run.Pass{Step: "001", Number: 1, Role: "w"}
 	events := func(start *run.ArtifactRef) string {
 		return stream(t, run.RunStart{RunID: "r", Artifact: start}, run.PassStart{Pass: run.Pass{Step: "000", Number: 9},
@@ -385,12 +386,12 @@ func TestStatesThatCanBeFolded(t *testing.T) {
 		if row.want == "" || s.PassRecords == nil || s.PACycleRecords == nil || s.Cost.ByPACycle == nil {
 			require.NoError(t, err, "%s: an empty list is written", name)
 		} else {
-			require.ErrorIs(t, err, layout.ErrDamaged, name)
+			require.ErrorIs(t, err, disk.ErrDamaged, name)
 			require.ErrorContains(t, err, row.want)
 		}
 	}
 	_, err := put(t, map[string]string{layout.StateFile: "{"}).State()
-	require.ErrorIs(t, err, layout.ErrDamaged)
+	require.ErrorIs(t, err, disk.ErrDamaged)
 	_, err = put(t, nil).State()
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

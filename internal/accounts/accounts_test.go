@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -33,7 +33,7 @@ func shutAt(t *testing.T, h Host, now, until time.Time) Shut {
 }
 
 func TestOneProbeAfterTheReset(t *testing.T) {
-	h := At(t.TempDir(), durable.Disk{})
+	h := At(t.TempDir(), disk.Disk{})
 	ask := func(c Caller, now time.Time) (waits, probe bool) {
 		t.Helper()
 		s, probe, err := h.Ask(t.Context(), claude.ID, c, now)
@@ -79,7 +79,7 @@ func TestOneProbeAfterTheReset(t *testing.T) {
 
 // TestFirstCallIsAfterTheReset: the provider may be a little late, and its text is cut to the minute.
 func TestFirstCallIsAfterTheReset(t *testing.T) {
-	h := At(t.TempDir(), durable.Disk{})
+	h := At(t.TempDir(), disk.Disk{})
 	s, err := h.Close(t.Context(), claude, Limit{Kind: "plan", Until: reset, After: 10 * time.Second, Wait: wait}, start)
 	require.NoError(t, err)
 	require.Equal(t, run.Time(reset.Add(10*time.Second)), s.Until)
@@ -90,14 +90,14 @@ func TestFirstCallIsAfterTheReset(t *testing.T) {
 
 func TestConcurrentCallsMakeOneProbe(t *testing.T) {
 	dir := t.TempDir()
-	s := shutAt(t, At(dir, durable.Disk{}), start, reset)
+	s := shutAt(t, At(dir, disk.Disk{}), start, reset)
 	var mu sync.Mutex
 	probes := 0
 	var group sync.WaitGroup
 	for i := range 10 {
 		group.Go(func() {
 			name := string(rune('a' + i))
-			_, probe, err := At(dir, durable.Disk{}).Ask(t.Context(), claude.ID, Caller{Run: name, Call: name, Number: s.Number},
+			_, probe, err := At(dir, disk.Disk{}).Ask(t.Context(), claude.ID, Caller{Run: name, Call: name, Number: s.Number},
 				reset)
 			mu.Lock()
 			defer mu.Unlock()
@@ -114,7 +114,7 @@ func TestConcurrentCallsMakeOneProbe(t *testing.T) {
 }
 
 func TestLimitsAreNumbered(t *testing.T) {
-	h := At(t.TempDir(), durable.Disk{})
+	h := At(t.TempDir(), disk.Disk{})
 	first := shutAt(t, h, start, reset)
 	require.Equal(t, run.Time(reset), first.Until)
 	same := shutAt(t, h, start.Add(time.Minute), reset.Add(time.Minute))
@@ -148,7 +148,7 @@ func TestLimitsAreNumbered(t *testing.T) {
 
 func TestDamagedAccountIsMovedAway(t *testing.T) {
 	dir := t.TempDir()
-	h := At(dir, durable.Disk{})
+	h := At(dir, disk.Disk{})
 	shutAt(t, h, start, reset)
 	require.NoError(t, os.WriteFile(h.path(claude.ID), []byte(`{"version":1,`), 0o600))
 	s, _, err := h.Ask(t.Context(), claude.ID, Caller{}, start)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -56,11 +56,11 @@ type Probe struct {
 // Host is the folder of the accounts of a host. It is safe for concurrent use, also by several processes.
 type Host struct {
 	Dir  string
-	Disk durable.Disk
+	Disk disk.Disk
 }
 
 // At returns the accounts of a host in its state directory.
-func At(stateDir string, disk durable.Disk) Host {
+func At(stateDir string, disk disk.Disk) Host {
 	return Host{Dir: filepath.Join(stateDir, folder), Disk: disk}
 }
 
@@ -246,7 +246,7 @@ func (h Host) locked(ctx context.Context, id string, do func(*Shut) (*Shut, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	lock, err := h.Disk.WaitLock(ctx, filepath.Join(h.Dir, "lock"), durable.Self("accounts", time.Now()))
+	lock, err := h.Disk.WaitLock(ctx, filepath.Join(h.Dir, "lock"), disk.Self("accounts", time.Now()))
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -170,7 +169,7 @@ const version = 1
 const folder = "allowed"
 
 func (c Confirmation) file(stateDir string) string {
-	return filepath.Join(stateDir, folder, fmt.Sprintf("%.16s-%.16s.json", layout.Digest([]byte(c.Repository)), c.Digest))
+	return filepath.Join(stateDir, folder, fmt.Sprintf("%.16s-%.16s.json", disk.Digest([]byte(c.Repository)), c.Digest))
 }
 
 // Confirm records a confirmation, and returns its file.
@@ -180,7 +179,7 @@ func (b Bounds) Confirm(c Confirmation) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	disk := durable.Disk{} // a worker may read at the same time
+	disk := disk.Disk{} // a worker may read at the same time
 	if err := disk.Mkdir(filepath.Dir(file), 0o700); err != nil {
 		return "", fmt.Errorf("record what was confirmed: %w", err)
 	}

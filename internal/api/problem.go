@@ -7,7 +7,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/codec"
 	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -98,7 +98,7 @@ func isInvalid(err error) bool {
 		is[*operations.PolicyError], is[*operations.RefusedError], is[*operations.RequestError],
 		is[*operations.RemoveError], is[*operations.SnapshotError],
 		is[*operations.SourceError], is[*operations.StoreError], is[*operations.UnknownRunError],
-		is[*folder.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],
+		is[*disk.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],
 		is[*projector.NoCheckpointError], is[*projector.TargetError],
 	}, func(matches func(error) bool) bool { return matches(err) })
 }

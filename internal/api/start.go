@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
@@ -100,7 +100,7 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 		}
 	}
 	if in.Directory == "" && in.Request != "" { // repeated, it finds the run
-		dir = fmt.Sprintf("%s-%.12s", def.Plan.Pipeline, layout.Digest([]byte(in.Request)))
+		dir = fmt.Sprintf("%s-%.12s", def.Plan.Pipeline, disk.Digest([]byte(in.Request)))
 	}
 	task := strings.TrimSpace(in.Task)
 	if def.Follow != nil && task == "" {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -22,7 +23,7 @@ func asked(t *testing.T, plan, output string) (rundir.Dir, run.Question) {
 	q := run.Question{Kind: run.QuestionHandoff, ID: "h", Phase: "work"}
 	for i, reply := range []string{output, plan} {
 		p := run.Pass{Step: []string{"tests", "plan"}[i], Round: 1, Role: "planner", Number: i + 1}
-		end := run.PassEnd{Pass: p, Reply: &run.Blob{Digest: layout.Digest([]byte(reply)), Size: int64(len(reply))}}
+		end := run.PassEnd{Pass: p, Reply: &run.Blob{Digest: disk.Digest([]byte(reply)), Size: int64(len(reply))}}
 		if i == 0 {
 			end.As, end.Value = "tests", "failed"
 			end.Validation.Checks = []run.Check{{Name: run.CheckExitCode, Detail: "exit code 2"}}

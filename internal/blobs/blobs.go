@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/store"
@@ -77,7 +77,7 @@ func (b Store) Manifest(ctx context.Context, digest string) ([]byte, error) {
 func (b Store) PutTree(ctx context.Context, manifest []byte) error {
 	t, err := tree.ReadManifest(manifest)
 	if err != nil {
-		return fmt.Errorf("%w: %v", layout.ErrDamaged, err)
+		return fmt.Errorf("%w: %v", disk.ErrDamaged, err)
 	}
 	return tree.Put(ctx, b.s, t)
 }
@@ -108,7 +108,7 @@ func Checkpoint(ctx context.Context, s *store.Store, runID, id string) (run.Chec
 	}
 	if t := c.State.Tree; t != nil {
 		if _, err := tree.Load(ctx, s, store.Digest(t.Digest)); err != nil {
-			return c, fmt.Errorf("checkpoint %s is %w: workspace integrity check failed: %v", c.ID, layout.ErrDamaged,
+			return c, fmt.Errorf("checkpoint %s is %w: workspace integrity check failed: %v", c.ID, disk.ErrDamaged,
 				err)
 		}
 	}

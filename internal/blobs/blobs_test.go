@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -68,7 +69,7 @@ func TestCheckpointIsVerified(t *testing.T) {
 		raw, err := json.Marshal(run.Checkpoint{Version: run.CheckpointVersion, RunID: "r", ID: id, Seq: 4,
 			State: run.State{Version: run.StateVersion, RunID: "r", Seq: 4, Status: run.Running, Artifact: &artifact}})
 		require.NoError(t, err)
-		name := fmt.Sprintf("checkpoints/r/%012d.%.16s.%s", 4, layout.Digest(raw), id)
+		name := fmt.Sprintf("checkpoints/r/%012d.%.16s.%s", 4, disk.Digest(raw), id)
 		require.NoError(t, blobs.Of(s).Name(t.Context(), name, raw))
 	}
 	store("cp-good", page)
@@ -78,7 +79,7 @@ func TestCheckpointIsVerified(t *testing.T) {
 	require.Equal(t, "cp-good", c.ID)
 	require.Equal(t, int64(4), c.Seq)
 	_, err = blobs.Checkpoint(t.Context(), s, "r", "cp-bad")
-	require.ErrorIs(t, err, layout.ErrDamaged)
+	require.ErrorIs(t, err, disk.ErrDamaged)
 	require.ErrorContains(t, err, "checkpoint cp-bad is damaged: artifact integrity check failed")
 	_, err = blobs.Checkpoint(t.Context(), s, "r", "cp-none")
 	require.Error(t, err)

@@ -12,8 +12,8 @@ import (
 	"syscall"
 
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -57,8 +57,8 @@ func reap(ctx context.Context, dir string) error {
 // ReadIdentity reads a process that a delivery has recorded; ok is false if there is none, or an incomplete one.
 func ReadIdentity(dir, name string) (id process.Identity, ok bool, err error) {
 	const limit = 64 << 10
-	raw, err := regular.ReadFile(filepath.Join(dir, name), limit)
-	var other *regular.KindError
+	raw, err := disk.ReadFile(filepath.Join(dir, name), limit)
+	var other *disk.KindError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &other) {
 		return id, false, nil
 	}

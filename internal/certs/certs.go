@@ -20,7 +20,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Role is what a certificate is for, and its common name.
@@ -58,13 +58,13 @@ func (d Dir) Ensure(ctx context.Context, now time.Time) (err error) {
 	if d.check(now) == nil {
 		return nil
 	}
-	if err := (durable.Disk{}).Mkdir(string(d), 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(string(d), 0o700); err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
 	if err := os.Chmod(string(d), 0o700); err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
-	lock, err := durable.WaitLock(ctx, filepath.Join(string(d), "lock"), durable.Self("making certificates", now))
+	lock, err := disk.WaitLock(ctx, filepath.Join(string(d), "lock"), disk.Self("making certificates", now))
 	if err != nil {
 		return fmt.Errorf("make certificates in %s: %w", d, err)
 	}

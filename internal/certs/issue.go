@@ -17,8 +17,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 const (
@@ -76,8 +75,8 @@ func readPEM(file, kind string) ([]byte, error) {
 	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("read %s: others can read it", file)
 	}
-	text, err := regular.ReadFile(file, maxFile)
-	if kind := (*regular.KindError)(nil); errors.As(err, &kind) {
+	text, err := disk.ReadFile(file, maxFile)
+	if kind := (*disk.KindError)(nil); errors.As(err, &kind) {
 		return nil, fmt.Errorf("read %s: it is %s", file, kind.Kind)
 	}
 	if err != nil {
@@ -92,7 +91,7 @@ func readPEM(file, kind string) ([]byte, error) {
 
 func writePEM(file, kind string, data []byte) error {
 	text := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: data})
-	return durable.Disk{}.WriteFile(file, text, 0o600)
+	return disk.Disk{}.WriteFile(file, text, 0o600)
 }
 
 // keyIn returns the key of a file, or makes one.

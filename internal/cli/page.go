@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -94,7 +94,7 @@ func (a *app) deliver(page []byte, name string, o pageOptions) error {
 	if err := replaceable(path, o.force, "a page of Passbook", report.Mark); err != nil {
 		return err
 	}
-	if err := (durable.Disk{}).WriteFile(path, page, 0o644); err != nil {
+	if err := (disk.Disk{}).WriteFile(path, page, 0o644); err != nil {
 		return err
 	}
 	fmt.Fprintf(a.out, "Report: %s (%d KB)\n", path, (len(page)+999)/1000)

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/passbook-run/passbook/examples"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -215,7 +216,7 @@ func filesCommand(ts *testscript.TestScript, _ bool, args []string) {
 	now, before := map[string]string{}, ts.Value("files").(map[string]string)
 	for name, text := range everything(ts.Check, ts.MkAbs(".")) {
 		if !onceOnly.MatchString(name) {
-			now[name] = layout.Digest([]byte(text))
+			now[name] = disk.Digest([]byte(text))
 		}
 	}
 	ts.Check(filepath.WalkDir(ts.MkAbs("."), func(path string, e fs.DirEntry, err error) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
@@ -91,7 +91,7 @@ func ofAnotherUser(file, stateDir string) string {
 		return ""
 	}
 	for at := file; len(at) >= len(stateDir); at = filepath.Dir(at) { // the first one that can be examined
-		if owner := folder.OtherOwner(at); owner != "" {
+		if owner := disk.OtherOwner(at); owner != "" {
 			return fmt.Sprintf(". It belongs to user %s: run the command as %s, or set PASSBOOK_STATE_DIR to a state "+
 				"directory of yours", owner, owner)
 		}

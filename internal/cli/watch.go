@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/run"
@@ -144,7 +144,7 @@ func (a *app) tail(ctx context.Context, d rundir.Dir, follow bool) error {
 	if err != nil || f == nil {
 		return err
 	}
-	defer folder.Close(f)
+	defer disk.Close(f)
 	calls := tailCalls{a: a, calls: live.Calls{File: a.outputFile, Hide: a.secrets.Text}}
 	return api.Poll(ctx, api.Refresh, func(now time.Time) (bool, error) {
 		m, err := d.Meta()

@@ -26,7 +26,7 @@ import (
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/login"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -176,7 +176,7 @@ func (d *desk) files() map[string]string {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		all[path] = layout.Digest(raw)
+		all[path] = disk.Digest(raw)
 		return err
 	}))
 	return all

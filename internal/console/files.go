@@ -12,7 +12,7 @@ import (
 	"strconv"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -161,7 +161,7 @@ func (s *Server) screenshot(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		data, err := d.ReadFile(shots[i].Name)
-		if err != nil || layout.Digest(data) != shots[i].Digest {
+		if err != nil || disk.Digest(data) != shots[i].Digest {
 			break
 		}
 		w.Header().Set("Content-Security-Policy", isolated)

@@ -19,7 +19,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // keptFor is the time for which the answer to a request with a key is kept.
@@ -66,11 +66,11 @@ func (s *Server) keepOnce(w http.ResponseWriter, r *http.Request, rt route, id s
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	folder := filepath.Join(s.host.Settings.StateDir, "console", "requests")
-	if err := (durable.Disk{}).Mkdir(folder, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(folder, 0o700); err != nil {
 		return err
 	}
 	file := filepath.Join(folder, id)
-	lock, err := durable.WaitLock(r.Context(), file+".lock", durable.Self("a request to the console", time.Now()))
+	lock, err := disk.WaitLock(r.Context(), file+".lock", disk.Self("a request to the console", time.Now()))
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func writeKept(file string, k kept) error {
 	if err != nil {
 		return err
 	}
-	return durable.Disk{}.WriteFile(file, raw, 0o600)
+	return disk.Disk{}.WriteFile(file, raw, 0o600)
 }
 
 // forget removes the answers that were kept long enough.

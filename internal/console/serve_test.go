@@ -24,7 +24,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // certificate makes a certificate for a host.
@@ -192,7 +192,7 @@ func TestLinkNeedsARunningConsole(t *testing.T) {
 	none()
 
 	killed := filepath.Join(state, "console", "running", "1-a") // its record stays, and the kernel frees its lock
-	record, err := json.Marshal(durable.Owner{PID: 1, What: "http://127.0.0.1:8400", Since: now})
+	record, err := json.Marshal(disk.Owner{PID: 1, What: "http://127.0.0.1:8400", Since: now})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(killed, record, 0o600))
 	none()

@@ -24,7 +24,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
 )
@@ -48,7 +48,7 @@ type Ledger struct {
 
 // Options are what a ledger needs.
 type Options struct {
-	Disk durable.Disk
+	Disk disk.Disk
 	Now  func() time.Time // nil: time.Now
 	Zone *time.Location   // of days; nil: local time
 	// this process, which reserves calls: it releases only what it was the last to reserve
@@ -75,7 +75,7 @@ func (l *Ledger) locked(ctx context.Context, do func() error) (err error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	lock, err := l.opt.Disk.WaitLock(ctx, filepath.Join(l.dir, "lock"), durable.Self("ledger of costs", l.opt.Now()))
+	lock, err := l.opt.Disk.WaitLock(ctx, filepath.Join(l.dir, "lock"), disk.Self("ledger of costs", l.opt.Now()))
 	if err != nil {
 		return fmt.Errorf("open the ledger of costs: %w", err)
 	}

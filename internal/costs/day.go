@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -249,7 +249,7 @@ func (l *Ledger) keepDamaged(name string) (string, error) {
 	}
 	for n := 1; ; n++ {
 		path := filepath.Join(l.dir, damaged, fmt.Sprintf("%s.%d%s", name, n, suffix))
-		won, err := l.opt.Disk.CreateNew(durable.File{Path: path, Data: data, Perm: 0o600, DirPerm: 0o700})
+		won, err := l.opt.Disk.CreateNew(disk.File{Path: path, Data: data, Perm: 0o600, DirPerm: 0o700})
 		if err != nil {
 			return "", fmt.Errorf("keep the damaged ledger of costs: %w", err)
 		}

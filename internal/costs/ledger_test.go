@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -254,8 +254,8 @@ func TestOneByteOfAnInterruptedWrite(t *testing.T) {
 func TestInterruptedFirstRowIsNoDamage(t *testing.T) {
 	h := newHost(t)
 	killed := errors.New("killed")
-	h.opt.Disk.Hook = func(s durable.Step) error {
-		if s.Op == durable.OpWrite && strings.Contains(s.Path, suffix) {
+	h.opt.Disk.Hook = func(s disk.Step) error {
+		if s.Op == disk.OpWrite && strings.Contains(s.Path, suffix) {
 			return killed
 		}
 		return nil
@@ -274,7 +274,7 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 	h := newHost(t)
 	require.Nil(t, h.reserve("r/1", Budget{}))
 	full := errors.New("disk full")
-	h.opt.Disk.Hook = func(s durable.Step) error {
+	h.opt.Disk.Hook = func(s disk.Step) error {
 		if strings.HasSuffix(s.Path, suffix) {
 			return full
 		}
@@ -296,8 +296,8 @@ func TestFailedWriteIsRepeated(t *testing.T) {
 func TestPowerFailureLosesNoCost(t *testing.T) {
 	h := newHost(t)
 	var synced int64 // size of the file that is on disk
-	h.opt.Disk.Hook = func(s durable.Step) error {
-		if s.Op == durable.OpSync && strings.Contains(s.Path, suffix) { // the first row in a temporary file
+	h.opt.Disk.Hook = func(s disk.Step) error {
+		if s.Op == disk.OpSync && strings.Contains(s.Path, suffix) { // the first row in a temporary file
 			info, err := os.Stat(s.Path)
 			require.NoError(t, err)
 			synced = info.Size()

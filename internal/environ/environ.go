@@ -20,7 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 const (
@@ -54,7 +54,7 @@ func Save(stateDir string, e Environment) (undo func() error, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("store the environment of run %s: %w", e.RunID, err)
 	}
-	if err := (durable.Disk{}).Mkdir(filepath.Dir(path), 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("store the environment of run %s: %w", e.RunID, err)
 	}
 	former, missing := os.ReadFile(path)
@@ -76,7 +76,7 @@ func Save(stateDir string, e Environment) (undo func() error, err error) {
 	}, nil
 }
 
-func write(path string, data []byte) error { return durable.Disk{}.WriteFile(path, data, 0o600) }
+func write(path string, data []byte) error { return disk.Disk{}.WriteFile(path, data, 0o600) }
 
 // Load reads the environment of a run. fs.ErrNotExist: there is none, or it has expired.
 func Load(stateDir, runID string) (Environment, error) {
@@ -95,7 +95,7 @@ func Load(stateDir, runID string) (Environment, error) {
 }
 
 func read(path string) (e Environment, err error) {
-	f, err := durable.Open(path)
+	f, err := disk.Open(path)
 	if err != nil {
 		return e, err
 	}
@@ -152,7 +152,7 @@ func Remove(stateDir, runID string) error {
 	if err != nil {
 		return err
 	}
-	if err := (durable.Disk{}).Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := (disk.Disk{}).Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the environment of run %s: %w", runID, err)
 	}
 	return nil
@@ -169,7 +169,7 @@ func Runs(stateDir string) ([]string, error) {
 	}
 	var out []string
 	for _, e := range entries {
-		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && !durable.IsTemp(e.Name()) {
+		if id, ok := strings.CutSuffix(e.Name(), suffix); ok && !disk.IsTemp(e.Name()) {
 			out = append(out, id)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 )
 
@@ -32,7 +32,7 @@ type Step func(dir string) error
 // Directories is how a program reads and writes state directories.
 type Directories struct {
 	steps []Step // steps[i] turns version i+1 into i+2
-	disk  durable.Disk
+	disk  disk.Disk
 }
 
 // State returns the format of state directories of this program.
@@ -96,7 +96,7 @@ func (f Directories) first(ctx context.Context, dir string, idle func() error) e
 }
 
 func (f Directories) upgrade(ctx context.Context, dir string, idle func() error) (err error) {
-	lock, err := f.disk.WaitLock(ctx, filepath.Join(dir, upgradeLock), durable.Self("upgrade", time.Now()))
+	lock, err := f.disk.WaitLock(ctx, filepath.Join(dir, upgradeLock), disk.Self("upgrade", time.Now()))
 	if err != nil {
 		return fmt.Errorf("upgrade state directory %s: %w", dir, err)
 	}
@@ -122,7 +122,7 @@ func (f Directories) upgrade(ctx context.Context, dir string, idle func() error)
 }
 
 func encode(version int) []byte {
-	raw, err := layout.Marshal(Mark{Version: version, Program: build.Version()})
+	raw, err := disk.Marshal(Mark{Version: version, Program: build.Version()})
 	if err != nil {
 		panic(err) // a number and a text
 	}

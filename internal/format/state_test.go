@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/format"
 	"github.com/passbook-run/passbook/internal/layout"
 )
@@ -26,7 +26,7 @@ func adds(text string) format.Step {
 		if err != nil || len(had) > 0 && string(had[len(had)-1:]) == text {
 			return err
 		}
-		return durable.Disk{}.WriteFile(path, append(had, text...), 0o600)
+		return disk.Disk{}.WriteFile(path, append(had, text...), 0o600)
 	}
 }
 
@@ -60,7 +60,7 @@ func versionOf(t *testing.T, dir string) int {
 
 func TestOpenRecordsTheVersionOfANewDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	two := format.Of(durable.Disk{}, adds("b"))
+	two := format.Of(disk.Disk{}, adds("b"))
 	require.NoError(t, two.Open(t.Context(), dir, idle))
 	require.Equal(t, 2, versionOf(t, dir), "there is nothing to upgrade")
 	require.NoFileExists(t, filepath.Join(dir, "value"))
@@ -82,7 +82,7 @@ func TestOpenUpgradesInPlace(t *testing.T) {
 		if marked {
 			require.NoError(t, format.State().Open(t.Context(), dir, idle))
 		}
-		require.NoError(t, format.Of(durable.Disk{}, adds("b"), adds("c")).Open(t.Context(), dir, idle))
+		require.NoError(t, format.Of(disk.Disk{}, adds("b"), adds("c")).Open(t.Context(), dir, idle))
 		require.Equal(t, 3, versionOf(t, dir))
 		require.Equal(t, "abc", contents(t, dir)["value"])
 	}
@@ -93,14 +93,14 @@ func TestUpgradeContinuesAfterACrash(t *testing.T) {
 	steps := []format.Step{adds("b"), adds("c")}
 	for k := 0; ; k++ {
 		dir, n := old(t), 0
-		disk := durable.Disk{Hook: func(durable.Step) error {
+		d := disk.Disk{Hook: func(disk.Step) error {
 			if n++; n > k {
 				return errStop
 			}
 			return nil
 		}}
-		err := format.Of(disk, steps...).Open(t.Context(), dir, idle)
-		require.NoError(t, format.Of(durable.Disk{}, steps...).Open(t.Context(), dir, idle), "after step %d", k)
+		err := format.Of(d, steps...).Open(t.Context(), dir, idle)
+		require.NoError(t, format.Of(disk.Disk{}, steps...).Open(t.Context(), dir, idle), "after step %d", k)
 		require.Equal(t, 3, versionOf(t, dir))
 		require.Equal(t, "abc", contents(t, dir)["value"], "after step %d", k)
 		if err == nil {
@@ -118,7 +118,7 @@ func TestConcurrentUpgradesAreOne(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, 8)
 	for i := range errs {
-		all.Go(func() { errs[i] = format.Of(durable.Disk{}, step).Open(t.Context(), dir, idle) })
+		all.Go(func() { errs[i] = format.Of(disk.Disk{}, step).Open(t.Context(), dir, idle) })
 	}
 	all.Wait()
 	require.NoError(t, errors.Join(errs...))
@@ -130,7 +130,7 @@ func TestDirectoryInUseIsNotUpgraded(t *testing.T) {
 	dir := old(t)
 	busy := func() error { return errors.New("worker 7 runs") }
 	require.NoError(t, format.State().Open(t.Context(), dir, busy), "no upgrade is needed")
-	two := format.Of(durable.Disk{}, adds("b"))
+	two := format.Of(disk.Disk{}, adds("b"))
 	err := two.Open(t.Context(), dir, busy)
 	require.EqualError(t, err, "upgrade state directory "+dir+" to version 2: worker 7 runs; nothing was changed")
 	require.Equal(t, 1, versionOf(t, dir))

@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/rundir"
@@ -56,7 +57,7 @@ func (x *examined) judgeState() error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		x.findIn(DerivedFileBehind, layout.StateFile, layout.StateFile+" is missing")
-	case errors.Is(err, layout.ErrDamaged):
+	case errors.Is(err, disk.ErrDamaged):
 		x.findIn(DerivedFileBehind, layout.StateFile, layout.StateFile+" cannot be read")
 	case err != nil:
 		return err
@@ -107,7 +108,7 @@ func (x *examined) judgeArtifact() error {
 // judgeCheckpoints compares the directory of each named checkpoint with its event and its manifest.
 func (x *examined) judgeCheckpoints() error {
 	book, err := x.dir.State()
-	if err != nil && !layout.Missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return err
 	}
 	for _, id := range slices.Sorted(maps.Keys(x.stream.checkpoints)) {
@@ -147,7 +148,7 @@ func wrongCheckpoint(d rundir.Dir, id string, k kept, ext string, records []rund
 	var m rundir.CheckpointRecord
 	dir := layout.CheckpointDir(id)
 	err := d.ReadJSON(path.Join(dir, "manifest.json"), &m)
-	if layout.Missing(err) {
+	if disk.Missing(err) {
 		return "manifest.json is missing or cannot be read", nil
 	}
 	if err != nil {

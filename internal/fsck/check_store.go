@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -128,8 +129,8 @@ func (x *examined) judgeMarks(ctx context.Context) error {
 	for _, m := range marks {
 		there[place{m.Seq, m.ID}] = true
 		raw, err := names.ReadName(ctx, m.Name)
-		if err == nil && layout.Digest(raw)[:16] != m.Sum {
-			err = layout.ErrDamaged
+		if err == nil && disk.Digest(raw)[:16] != m.Sum {
+			err = disk.ErrDamaged
 		}
 		if err := x.lostInStore(err, "checkpoint "+m.Name); err != nil {
 			return err

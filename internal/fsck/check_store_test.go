@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -109,7 +110,7 @@ func TestCheckReadsTheTreeOfATurn(t *testing.T) {
 	r := checkWith(t, d, fsck.CheckOptions{ReadTree: readTree})
 	require.Len(t, r.Issues, 1)
 	require.Equal(t, fsck.SnapshotDamaged, r.Issues[0].Code)
-	require.Equal(t, name+" was changed: "+layout.ErrDamaged.Error(), r.Issues[0].Message)
+	require.Equal(t, name+" was changed: "+disk.ErrDamaged.Error(), r.Issues[0].Message)
 	repair(t, d, blobs)
 	require.Equal(t, healthy[name], look(t, d)[name])
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -23,7 +23,7 @@ func TestCheckDuringProjectionFindsNothing(t *testing.T) {
 	d := claimed(t)
 	checks, locked := 0, false
 	reader := d
-	d.Disk = durable.Disk{Hook: func(step durable.Step) error {
+	d.Disk = disk.Disk{Hook: func(step disk.Step) error {
 		if !locked { // the folder is made before the lock is acquired
 			var err error
 			locked, err = d.Locked()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -182,14 +183,14 @@ func (x *examined) final(c Continuation) error {
 		return x.damaged(ChainMismatch,
 			fmt.Sprintf("%s records that the run was done at event %d, but the events do not", layout.ResultFile,
 				r.Seq))
-	} else if err != nil && !layout.Missing(err) {
+	} else if err != nil && !disk.Missing(err) {
 		return err
 	}
 	if x.meta.good() {
 		return nil
 	}
 	book, err := x.dir.State()
-	if err != nil && !layout.Missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return err
 	}
 	if err == nil && book.LastSeq > c.Tail.Seq {

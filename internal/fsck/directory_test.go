@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -29,9 +29,9 @@ var (
 )
 
 // stopAt fails every step of a disk from the kth on.
-func stopAt(k int) durable.Disk {
+func stopAt(k int) disk.Disk {
 	n := -1
-	return durable.Disk{Hook: func(durable.Step) error {
+	return disk.Disk{Hook: func(disk.Step) error {
 		if n++; n >= k {
 			return errStop
 		}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/stretchr/testify/require"
@@ -78,7 +78,7 @@ func (f fakeBlobs) PutTree(ctx context.Context, manifest []byte) error {
 		Entries []string `json:"entries"`
 	}
 	if json.Unmarshal(manifest, &m) != nil || len(m.Entries) != 1 {
-		return layout.ErrDamaged
+		return disk.ErrDamaged
 	}
 	_, err := f.Put(ctx, []byte(m.Entries[0]))
 	return err

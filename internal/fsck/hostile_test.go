@@ -21,10 +21,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -132,7 +132,7 @@ var attacks = []struct {
 		})
 	}},
 	{"random bytes", func(h hostileDir, name string) {
-		raw, err := regular.ReadFile(h.Path(name), 1<<20)
+		raw, err := disk.ReadFile(h.Path(name), 1<<20)
 		if err != nil || len(raw) == 0 {
 			return
 		}

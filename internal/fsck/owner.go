@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -61,7 +62,7 @@ func TakeOver(ctx context.Context, d projector.Dir, o rundir.Owner, tail run.Tai
 			Why: fmt.Sprintf("it ends at event %d (chain %.8s), not at event %d (chain %.8s)", now.Seq, now.Chain,
 				tail.Seq, tail.Chain)}
 	}
-	raw, err := layout.Marshal(o)
+	raw, err := disk.Marshal(o)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -29,23 +29,23 @@ func newPower(steps int) *power {
 }
 
 // before is called before each step.
-func (p *power) before(s durable.Step) error {
+func (p *power) before(s disk.Step) error {
 	if p.left == 0 {
 		return errStop
 	}
 	p.left--
 	switch s.Op {
-	case durable.OpCreate, durable.OpMkdir, durable.OpLink, durable.OpRename:
+	case disk.OpCreate, disk.OpMkdir, disk.OpLink, disk.OpRename:
 		raw, err := os.ReadFile(s.Path)
 		_, known := p.names[s.Path]
 		switch _, gone := os.Lstat(s.Path); {
 		case gone != nil:
 			p.names[s.Path] = nil
-		case err == nil && !known && s.Op == durable.OpRename:
+		case err == nil && !known && s.Op == disk.OpRename:
 			old := string(raw)
 			p.names[s.Path] = &old
 		}
-		if s.Op == durable.OpRename || s.Op == durable.OpLink {
+		if s.Op == disk.OpRename || s.Op == disk.OpLink {
 			for temp, size := range maps.All(p.sizes) {
 				moved := temp == strings.Replace(s.Path, "~1/", "/", 1) // evidence that a revert supersedes
 				if moved || strings.HasPrefix(temp, s.Path+".tmp.") {
@@ -54,7 +54,7 @@ func (p *power) before(s durable.Step) error {
 				}
 			}
 		}
-	case durable.OpWrite:
+	case disk.OpWrite:
 		if _, known := p.sizes[s.Path]; !known {
 			info, err := os.Stat(s.Path)
 			if err != nil {
@@ -62,11 +62,11 @@ func (p *power) before(s durable.Step) error {
 			}
 			p.sizes[s.Path] = info.Size()
 		}
-	case durable.OpSync:
+	case disk.OpSync:
 		delete(p.sizes, s.Path)
-	case durable.OpSyncFolder:
+	case disk.OpSyncFolder:
 		maps.DeleteFunc(p.names, func(name string, _ *string) bool { return filepath.Dir(name) == s.Path })
-	case durable.OpSyncSystem:
+	case disk.OpSyncSystem:
 		clear(p.sizes)
 		clear(p.names)
 	}
@@ -147,7 +147,7 @@ func TestPowerFailure(t *testing.T) {
 			for k, done := 0, false; !done; k += 59 {
 				p := newPower(k)
 				d := claimed(t)
-				d.Disk, d.Boot = durable.Disk{Hook: p.before}, func() string { return "first boot" }
+				d.Disk, d.Boot = disk.Disk{Hook: p.before}, func() string { return "first boot" }
 				at, err := 0, error(nil)
 				for ; at < len(batches) && err == nil; at++ {
 					_, err = d.Project(context.Background(), s.blobs, batches[at])
@@ -158,10 +158,10 @@ func TestPowerFailure(t *testing.T) {
 				for _, name := range p.fail(t, kept) {
 					taken[name]++
 				}
-				d.Disk, d.Boot = durable.Disk{}, func() string { return "second boot" }
+				d.Disk, d.Boot = disk.Disk{}, func() string { return "second boot" }
 				project(t, d, s, batches[at-1:]...)
 				got := look(t, d)
-				maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(filepath.Base(name)) })
+				maps.DeleteFunc(got, func(name, _ string) bool { return disk.IsTemp(filepath.Base(name)) })
 				same(t, want, got, fmt.Sprintf("power failure before step %d", k))
 			}
 			for _, name := range row.names {

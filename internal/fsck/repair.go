@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/object"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -116,12 +116,12 @@ func (x *examined) live() error {
 }
 
 // lockRepair takes the directory's lock, or fails at once.
-func lockRepair(d projector.Dir, o RepairOptions) (*durable.Lock, error) {
+func lockRepair(d projector.Dir, o RepairOptions) (*disk.Lock, error) {
 	if err := d.Known(); err != nil {
 		return nil, err
 	}
-	lock, err := d.Inside().TryLock(d.Path(layout.LockFile), durable.Self("repair-state", o.Now))
-	var held *durable.ErrHeld
+	lock, err := d.Inside().TryLock(d.Path(layout.LockFile), disk.Self("repair-state", o.Now))
+	var held *disk.ErrHeld
 	if errors.As(err, &held) {
 		return nil, &LiveError{Dir: d.Root, Why: held.Owner.String() + " is writing"}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 )
@@ -102,10 +103,10 @@ func TestRepairNeedsTheContents(t *testing.T) {
 		repaired  bool
 	}{
 		"lost, and a checkpoint has it":             {"done", "artifact.html", os.ErrNotExist, true},
-		"damaged, and a checkpoint has it":          {"done", "artifact.html", layout.ErrDamaged, true},
+		"damaged, and a checkpoint has it":          {"done", "artifact.html", disk.ErrDamaged, true},
 		"lost, and the artifact has it":             {"done", cpPA2 + "/artifact.html", os.ErrNotExist, true},
 		"the reply is lost":                         {"done", replyFile, os.ErrNotExist, false},
-		"the reply is damaged":                      {"done", replyFile, layout.ErrDamaged, false},
+		"the reply is damaged":                      {"done", replyFile, disk.ErrDamaged, false},
 		"a note of a checkpoint is lost":            {"done", cpS1 + "/conviction-layer.md", os.ErrNotExist, false},
 		"the store fails, and a checkpoint has it":  {"done", "artifact.html", failure, false},
 		"the tree of a turn is lost":                {"with turns", layout.SnapshotManifest(1), nil, false},

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 )
@@ -30,7 +30,7 @@ func (x *examined) findLost(ctx context.Context, blobs projector.Blobs) error {
 			case f.Blob:
 				_, err = from.Get(ctx, f.Digests[0])
 			}
-			if layout.Lost(err) || errors.Is(err, layout.ErrDamaged) {
+			if disk.Lost(err) || errors.Is(err, disk.ErrDamaged) {
 				x.lost = append(x.lost, name)
 			} else if err != nil {
 				return err
@@ -80,14 +80,14 @@ type spareBlobs struct {
 // Get returns the bytes of a blob.
 func (b *spareBlobs) Get(ctx context.Context, want string) ([]byte, error) {
 	raw, err := b.Blobs.Get(ctx, want)
-	if err == nil || !layout.Lost(err) && !errors.Is(err, layout.ErrDamaged) {
+	if err == nil || !disk.Lost(err) && !errors.Is(err, disk.ErrDamaged) {
 		return raw, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.x.shadow.Files)) {
 		if !slices.Contains(b.x.shadow.Files[name].Digests, want) {
 			continue
 		}
-		if raw, rerr := b.x.dir.ReadFile(name); rerr == nil && layout.Digest(raw) == want {
+		if raw, rerr := b.x.dir.ReadFile(name); rerr == nil && disk.Digest(raw) == want {
 			return raw, nil
 		}
 	}

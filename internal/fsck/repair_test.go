@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -36,9 +36,9 @@ func TestUnknownKeySurvivesRepair(t *testing.T) {
 }
 
 // lock holds the lock of a writer.
-func lock(t *testing.T, d projector.Dir, name, holder string) *durable.Lock {
+func lock(t *testing.T, d projector.Dir, name, holder string) *disk.Lock {
 	t.Helper()
-	l, err := durable.TryLock(d.Path(name), durable.Self(holder, noon))
+	l, err := disk.TryLock(d.Path(name), disk.Self(holder, noon))
 	require.NoError(t, err)
 	return l
 }

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/object"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -79,7 +79,7 @@ func (x *examined) apply(ctx context.Context, o RepairOptions, p repairPlan) (Re
 	for _, b := range backups {
 		audit.Backups = append(audit.Backups, b.at)
 	}
-	raw, err := layout.Marshal(audit)
+	raw, err := disk.Marshal(audit)
 	if err != nil {
 		return res, err
 	}
@@ -158,7 +158,7 @@ func (x *examined) backUp(folder string, p repairPlan) ([]backup, error) {
 		names = append(names, layout.EventsFile)
 	}
 	var copies []backup
-	var files []durable.File
+	var files []disk.File
 	keep := func(name, to string) error {
 		raw, err := x.dir.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -168,8 +168,8 @@ func (x *examined) backUp(folder string, p repairPlan) ([]backup, error) {
 			return err
 		}
 		copies = append(copies, backup{of: name, at: to})
-		files = append(files, durable.File{Path: x.dir.Path(to), Data: raw, Perm: layout.FilePerm,
-			DirPerm: layout.DirPerm, Verify: &durable.Verify{}})
+		files = append(files, disk.File{Path: x.dir.Path(to), Data: raw, Perm: layout.FilePerm,
+			DirPerm: layout.DirPerm, Verify: &disk.Verify{}})
 		return nil
 	}
 	for _, name := range names {

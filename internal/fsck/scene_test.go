@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -141,7 +142,7 @@ func readTree(raw []byte) error {
 	}
 	if len(m.Entries) != 1 || digestOf(m.Entries[0]) != m.Tree ||
 		fmt.Sprintf("{\"version\":1,\n\"tree\":\"%s\",\n\"entries\":[\n%q\n]}\n", m.Tree, m.Entries[0]) != string(raw) {
-		return layout.ErrDamaged
+		return disk.ErrDamaged
 	}
 	return nil
 }

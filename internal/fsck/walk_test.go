@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -78,8 +78,8 @@ func TestStoppedProjections(t *testing.T) {
 					row.check(t, d)
 				}
 				was := lastSeq()
-				d.Disk = durable.Disk{Hook: func(step durable.Step) error {
-					if step.Op == durable.OpSyncFolder {
+				d.Disk = disk.Disk{Hook: func(step disk.Step) error {
+					if step.Op == disk.OpSyncFolder {
 						require.GreaterOrEqual(t, lastSeq(), was, "stopped before step %d", k)
 					}
 					return nil
@@ -185,7 +185,7 @@ func TestRepairOfStoppedProjections(t *testing.T) {
 					d.Disk = stopAt(k)
 					_, err := d.Project(context.Background(), s.blobs, b)
 					over = err == nil
-					d.Disk = durable.Disk{}
+					d.Disk = disk.Disk{}
 					if name == "without a revert" && i > 0 {
 						for _, c := range codesOf(check(t, d)) {
 							require.Contains(t, lags, c, when)
@@ -241,7 +241,7 @@ func TestStoppedRepair(t *testing.T) {
 				if now := look(t, d); now[layout.MetaFile] != old {
 					require.Equal(t, old, now["run_state_repairs/20260103T120000.000Z/meta.json"], "step %d", k)
 				}
-				d.Disk = durable.Disk{}
+				d.Disk = disk.Disk{}
 				_, err = d.Meta()
 				require.NoError(t, err)
 				repair(t, d, blobs)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // withLock runs do while it holds the lock at path. Git's own locks end in .lock.
 func withLock(ctx context.Context, path string, do func() error) error {
-	l, err := durable.WaitLock(ctx, path, durable.Self("passbook", time.Now()))
+	l, err := disk.WaitLock(ctx, path, disk.Self("passbook", time.Now()))
 	if err != nil {
 		return err
 	}

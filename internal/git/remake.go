@@ -11,7 +11,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Head is the state of a repository that [Mirror.Remake] makes.
@@ -197,7 +197,7 @@ func removeOthers(in *os.Root, folder string, step func(string) error, keep func
 		if err := step("remove " + name); err != nil {
 			return err
 		}
-		if err := regular.RemoveAllIn(in, name); err != nil {
+		if err := disk.RemoveAllIn(in, name); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -30,7 +31,7 @@ func NumberedBehind(lines []string, seq int64) []string {
 
 // Unreadable reports whether a segment is lost or damaged, so that a retry cannot read it.
 func Unreadable(err error) bool {
-	return layout.Lost(err) || errors.Is(err, layout.ErrDamaged)
+	return disk.Lost(err) || errors.Is(err, disk.ErrDamaged)
 }
 
 // SegmentDamage describes the damage that a reader of segments found.
@@ -75,5 +76,5 @@ func LineDigest(lines []string, i int) string {
 	if i >= len(lines) {
 		return run.Missing
 	}
-	return layout.Digest([]byte(lines[i]))
+	return disk.Digest([]byte(lines[i]))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -172,7 +173,7 @@ func TestEventsInForce(t *testing.T) {
 }
 
 func TestDamagedLines(t *testing.T) {
-	digest := func(s string) string { return layout.Digest([]byte(s)) }
+	digest := func(s string) string { return disk.Digest([]byte(s)) }
 	tail := run.Tail{Seq: 2, Chain: run.Chain("").Over([]string{"a", "b"})}
 	require.True(t, journal.Ends([]string{"a", "b"}, tail))
 	require.True(t, journal.Ends([]string{"a", "b", "c"}, tail))
@@ -228,7 +229,7 @@ func (s store) put(t *testing.T, change func(n int, one *journal.Segment), parts
 		change(n, &one)
 		raw, err := json.Marshal(one)
 		require.NoError(t, err)
-		previous = layout.Digest(raw)
+		previous = disk.Digest(raw)
 		s[previous] = raw
 		heads = append(heads, previous)
 	}
@@ -294,7 +295,7 @@ func TestInconsistentSegments(t *testing.T) {
 		heads := s.put(t, row.change, []string{"a", "b"}, []string{"c"}, []string{"d", "e"})
 		_, err := journal.Segments(t.Context(), s, heads[2])
 		require.ErrorContains(t, err, row.want, name)
-		require.Equal(t, row.damaged, errors.Is(err, layout.ErrDamaged), name)
+		require.Equal(t, row.damaged, errors.Is(err, disk.ErrDamaged), name)
 		require.Equal(t, row.damaged, journal.Unreadable(err), name)
 		var of *journal.SegmentError
 		if row.at < 0 {
@@ -330,7 +331,7 @@ func TestInconsistentSegments(t *testing.T) {
 	var of *journal.SegmentError
 	require.ErrorAs(t, err, &of)
 	require.Equal(t, heads[1], of.Digest)
-	require.ErrorIs(t, err, layout.ErrDamaged)
+	require.ErrorIs(t, err, disk.ErrDamaged)
 	_, err = journal.Segments(t.Context(), refusingStore{}, "h")
 	require.ErrorIs(t, err, errRefused)
 	require.False(t, journal.Unreadable(err))

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -77,24 +77,24 @@ func Segments(ctx context.Context, blobs Getter, head string) ([]string, error) 
 		}
 		var s Segment
 		if err := json.Unmarshal(raw, &s); err != nil {
-			return nil, &SegmentError{head, fmt.Errorf("it is %w: %v", layout.ErrDamaged, err)}
+			return nil, &SegmentError{head, fmt.Errorf("it is %w: %v", disk.ErrDamaged, err)}
 		}
 		if s.Version != SegmentVersion {
 			return nil, fmt.Errorf("segment %s has version %d; this program reads version %d", head, s.Version,
 				SegmentVersion)
 		}
 		if s.Prev.Over(s.Lines) != s.Chain {
-			return nil, &SegmentError{head, fmt.Errorf("it is %w: its lines do not give its chain", layout.ErrDamaged)}
+			return nil, &SegmentError{head, fmt.Errorf("it is %w: its lines do not give its chain", disk.ErrDamaged)}
 		}
 		if behind != nil && (behind.Prev != s.Chain || behind.First != s.Last+1 || behind.RunID != s.RunID) {
 			return nil, &SegmentError{head, fmt.Errorf("it is %w: it does not end where the next one begins",
-				layout.ErrDamaged)}
+				disk.ErrDamaged)}
 		}
 		parts, behind = append(parts, s.Lines), &s
 		head = s.Previous
 	}
 	if behind != nil && (behind.First != 1 || behind.Prev != "") {
-		return nil, fmt.Errorf("the first segment is %w: it begins at event %d", layout.ErrDamaged, behind.First)
+		return nil, fmt.Errorf("the first segment is %w: it begins at event %d", disk.ErrDamaged, behind.First)
 	}
 	slices.Reverse(parts)
 	return slices.Concat(parts...), nil

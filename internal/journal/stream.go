@@ -11,7 +11,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -80,7 +80,7 @@ func (f *File) Close() {
 	if f.file == nil {
 		return
 	}
-	folder.Close(f.file)
+	disk.Close(f.file)
 }
 
 // LineEnds reports whether the stream has that many bytes and a line ends with them.
@@ -95,7 +95,7 @@ func LineEnds(d Files, name string, size int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer folder.Close(f)
+	defer disk.Close(f)
 	last := make([]byte, 1)
 	if _, err := f.ReadAt(last, size-1); errors.Is(err, io.EOF) {
 		return false, nil

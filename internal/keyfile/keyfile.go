@@ -15,8 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Size is the number of bytes of a key.
@@ -44,8 +43,8 @@ func (f File) Load() ([]byte, error) {
 	if mode := fi.Mode().Perm(); fi.Mode().IsRegular() && mode&0o077 != 0 {
 		return nil, fmt.Errorf("%s can be read by other users (mode %04o): %s", f.Path, mode, f.Replace)
 	}
-	text, err := regular.ReadFile(f.Path, maxFile)
-	if kind := (*regular.KindError)(nil); errors.As(err, &kind) {
+	text, err := disk.ReadFile(f.Path, maxFile)
+	if kind := (*disk.KindError)(nil); errors.As(err, &kind) {
 		return nil, fmt.Errorf("%s is %s: %s", f.Path, kind.Kind, f.Replace)
 	}
 	if err != nil {
@@ -62,10 +61,10 @@ func (f File) create() error {
 	if err != nil {
 		return err
 	}
-	if err := (durable.Disk{}).Mkdir(filepath.Dir(f.Path), 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(filepath.Dir(f.Path), 0o700); err != nil {
 		return err
 	}
-	_, err = durable.Disk{}.CreateExclusive(f.Path, []byte(text+"\n"), 0o600)
+	_, err = disk.Disk{}.CreateExclusive(f.Path, []byte(text+"\n"), 0o600)
 	return err
 }
 

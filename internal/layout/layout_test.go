@@ -1,16 +1,11 @@
 package layout_test
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/folder"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -76,50 +71,4 @@ func TestNamesOfEvidence(t *testing.T) {
 	long := layout.DecisionFile(fmt.Sprintf("%0200d", 1))
 	require.Len(t, long, len("phase_handoff_decisions/")+80+len("_0123456789.json"))
 	require.NotEqual(t, layout.DecisionFile("a:b"), layout.DecisionFile("a_b"))
-}
-
-func TestFilesOfFolder(t *testing.T) {
-	f := folder.Folder{Root: t.TempDir()}
-	require.NoError(t, os.WriteFile(filepath.Join(f.Root, "a.json"), []byte(`{"n":3}`), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(f.Root, "bad.json"), []byte(`{`), 0o600))
-	var v struct{ N int }
-	require.NoError(t, layout.ReadJSON(f, "a.json", &v))
-	require.Equal(t, 3, v.N)
-	err := layout.ReadJSON(f, "bad.json", &v)
-	require.ErrorIs(t, err, layout.ErrDamaged)
-	require.ErrorContains(t, err, f.Path("bad.json")+" is damaged: ")
-	require.True(t, layout.Missing(err))
-	require.False(t, layout.Lost(err))
-	err = layout.ReadJSON(f, "none", &v)
-	require.True(t, layout.Missing(err) && layout.Lost(err))
-	require.True(t, layout.Lost(fmt.Errorf("x: %w", fs.ErrInvalid)))
-	require.False(t, layout.Missing(errors.New("x")))
-	raw, err := layout.ReadRaw(f, "none")
-	require.NoError(t, err)
-	require.Nil(t, raw)
-	digest, err := layout.DigestOf(f, "a.json")
-	require.NoError(t, err)
-	require.Equal(t, layout.Digest([]byte(`{"n":3}`)), digest)
-	digest, err = layout.DigestOf(f, "none")
-	require.NoError(t, err)
-	require.Empty(t, digest)
-	names, err := layout.Entries(f, ".")
-	require.NoError(t, err)
-	require.Equal(t, []string{"a.json", "bad.json"}, names)
-	names, err = layout.Entries(f, "none")
-	require.NoError(t, err)
-	require.Empty(t, names)
-	for _, read := range []func() error{
-		func() error { _, err := layout.ReadRaw(f, "."); return err },
-		func() error { _, err := layout.DigestOf(f, "."); return err },
-		func() error { _, err := layout.Entries(f, "a.json"); return err },
-	} {
-		require.Error(t, read())
-	}
-	text, err := layout.Marshal(map[string]string{"a": "<b>"})
-	require.NoError(t, err)
-	require.Equal(t, "{\n  \"a\": \"<b>\"\n}\n", string(text))
-	_, err = layout.Marshal(func() {})
-	require.Error(t, err)
-	require.Equal(t, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", layout.Digest([]byte("abc")))
 }

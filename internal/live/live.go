@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -67,7 +67,7 @@ func NewReader(file, reply string) *Reader {
 
 // Read reads what was printed since the last call. It does not wait, and refuses files that are not regular.
 func (r *Reader) Read() (v View, err error) {
-	f, err := regular.OpenFile(r.file)
+	f, err := disk.OpenFile(r.file)
 	if err != nil {
 		return View{}, err
 	}

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 const (
@@ -165,7 +165,7 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 	if err != nil {
 		return err
 	}
-	return durable.Disk{}.Rename(path+".new", path)
+	return disk.Disk{}.Rename(path+".new", path)
 }
 
 // goCommand returns the output of a go command in the server's source. It ignores a workspace of the user.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 )
 
@@ -31,7 +31,7 @@ const capabilitiesFile = "capabilities.json"
 // AnnounceCapabilities records what a worker found on its host.
 func AnnounceCapabilities(stateDir string, c Capabilities) error {
 	dir := filepath.Join(stateDir, workerDir)
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return err
 	}
 	return save(filepath.Join(dir, capabilitiesFile), c)

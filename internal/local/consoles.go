@@ -11,20 +11,20 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // consolesFolder has a lock for each running console. Its owner's record has the URL.
 func consolesFolder(stateDir string) string { return filepath.Join(stateDir, "console", "running") }
 
 // MarkConsole records a running console until the lock is removed or the process ends.
-func MarkConsole(ctx context.Context, stateDir, base string, now time.Time) (*durable.Lock, error) {
+func MarkConsole(ctx context.Context, stateDir, base string, now time.Time) (*disk.Lock, error) {
 	folder := consolesFolder(stateDir)
-	if err := (durable.Disk{}).Mkdir(folder, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("record the console: %w", err)
 	}
 	name := fmt.Sprintf("%d-%s", os.Getpid(), strconv.FormatInt(now.UnixNano(), 36))
-	l, err := durable.WaitLock(ctx, filepath.Join(folder, name), durable.Self(base, now))
+	l, err := disk.WaitLock(ctx, filepath.Join(folder, name), disk.Self(base, now))
 	if err != nil {
 		return nil, fmt.Errorf("record the console: %w", err)
 	}
@@ -39,10 +39,10 @@ func Consoles(stateDir string) (urls []string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("find the running console: %w", err)
 	}
-	var owners []durable.Owner
+	var owners []disk.Owner
 	for _, e := range entries {
-		l, err := durable.TryLock(filepath.Join(folder, e.Name()), durable.Owner{})
-		var held *durable.ErrHeld
+		l, err := disk.TryLock(filepath.Join(folder, e.Name()), disk.Owner{})
+		var held *disk.ErrHeld
 		switch {
 		case errors.As(err, &held):
 			if held.Owner.What != "" {
@@ -56,7 +56,7 @@ func Consoles(stateDir string) (urls []string, err error) {
 			return nil, fmt.Errorf("find the running console: %w", err)
 		}
 	}
-	slices.SortStableFunc(owners, func(a, b durable.Owner) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(owners, func(a, b disk.Owner) int { return a.Since.Compare(b.Since) })
 	for _, o := range owners {
 		urls = append(urls, o.What)
 	}

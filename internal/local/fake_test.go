@@ -32,7 +32,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/passbook-run/passbook/internal/certs"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/testenv"
@@ -230,8 +230,8 @@ func fakeWorker() error {
 		return err
 	}
 	if os.Getenv(faultEnv) == "crashes" { // after its starter has seen that it polls
-		_, err := durable.WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"),
-			durable.Owner{})
+		_, err := disk.WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"),
+			disk.Owner{})
 		return errors.Join(err, errors.New("out of memory"))
 	}
 	<-stop

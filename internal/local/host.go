@@ -12,7 +12,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 var hostID = regexp.MustCompile(`^[0-9a-f]{16}$`)
@@ -32,7 +32,7 @@ func HostID(stateDir string) (string, error) {
 	if _, err := rand.Read(fresh); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
-	if _, err := (durable.Disk{}).CreateExclusive(path, []byte(hex.EncodeToString(fresh)+"\n"), 0o600); err != nil {
+	if _, err := (disk.Disk{}).CreateExclusive(path, []byte(hex.EncodeToString(fresh)+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
 	return readHostID(path)

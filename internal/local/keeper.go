@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 )
 
@@ -70,12 +70,12 @@ func Keep(ctx context.Context, o KeepOptions) (err error) {
 		return err
 	}
 	dir := filepath.Join(o.StateDir, keeperDir)
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("keep the background processes: %w", err)
 	}
-	lock, err := durable.TryLock(filepath.Join(dir, lockFile),
-		durable.Self("keeping the background processes", time.Now()))
-	if held := (*durable.ErrHeld)(nil); errors.As(err, &held) {
+	lock, err := disk.TryLock(filepath.Join(dir, lockFile),
+		disk.Self("keeping the background processes", time.Now()))
+	if held := (*disk.ErrHeld)(nil); errors.As(err, &held) {
 		return nil
 	}
 	if err != nil {
@@ -292,7 +292,7 @@ const keeperGrace = 10 * time.Second
 
 func (o *KeeperOptions) start(ctx context.Context) (Keeper, error) {
 	dir := filepath.Join(o.StateDir, keeperDir)
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return Keeper{}, fmt.Errorf("start the keeper: %w", err)
 	}
 	d, err := launch(launchSpec{exec: o.Exec, args: o.Args, env: o.Env, dir: o.StateDir,

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/agent"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
@@ -81,7 +81,7 @@ func unmarked(env []string) []string {
 
 // output returns what it has written so far.
 func (d *daemon) output() ([]byte, error) {
-	f, err := durable.Open(d.log)
+	f, err := disk.Open(d.log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Attach registers that this process needs the background processes. Until release or its end, [Alone] returns false.
@@ -68,7 +68,7 @@ func NoTerminalAttached(stateDir string) (bool, error) {
 }
 
 func openLease(stateDir string) (*os.File, error) {
-	if err := (durable.Disk{}).Mkdir(stateDir, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(stateDir, 0o700); err != nil {
 		return nil, err
 	}
 	return os.OpenFile(filepath.Join(stateDir, leaseFile), os.O_RDWR|os.O_CREATE, 0o600)

@@ -31,7 +31,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Names in the state directory.
@@ -111,16 +111,16 @@ func Stop(ctx context.Context, stateDir string, grace time.Duration) (Status, er
 }
 
 // hold creates the folder and acquires its lock. It reports once that it waits.
-func hold(ctx context.Context, dir, what string, progress func(string)) (*durable.Lock, error) {
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+func hold(ctx context.Context, dir, what string, progress func(string)) (*disk.Lock, error) {
+	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	path := filepath.Join(dir, lockFile)
-	owner := durable.Self(what, time.Now())
-	lock, err := durable.TryLock(path, owner)
-	if held := (*durable.ErrHeld)(nil); errors.As(err, &held) {
+	owner := disk.Self(what, time.Now())
+	lock, err := disk.TryLock(path, owner)
+	if held := (*disk.ErrHeld)(nil); errors.As(err, &held) {
 		progress(fmt.Sprintf("waiting for %s", held.Owner))
-		return durable.WaitLock(ctx, path, owner)
+		return disk.WaitLock(ctx, path, owner)
 	}
 	return lock, err
 }
@@ -146,7 +146,7 @@ func save(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("write record %s: %w", path, err)
 	}
-	return durable.Disk{}.WriteFile(path, append(data, '\n'), 0o600)
+	return disk.Disk{}.WriteFile(path, append(data, '\n'), 0o600)
 }
 
 func orSilent(progress func(string)) func(string) {

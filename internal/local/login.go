@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/keyfile"
 )
 
@@ -40,7 +40,7 @@ func (s Server) LoginLink(page string) (string, error) {
 // NewLink makes a one-time link in a folder: a file that only the owner writes, named by the SHA-256 of the secret, with
 // the time of expiry. It removes links that can no longer be opened.
 func NewLink(dir string, now time.Time, life time.Duration) (secret string, err error) {
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return "", err
 	}
 	if err := forgetExpired(dir, now); err != nil {
@@ -49,7 +49,7 @@ func NewLink(dir string, now time.Time, life time.Duration) (secret string, err 
 	secret = rand.Text()
 	sum := sha256.Sum256([]byte(secret))
 	until := now.Add(life).UTC().Format(time.RFC3339) + "\n"
-	return secret, durable.Disk{}.WriteFile(filepath.Join(dir, hex.EncodeToString(sum[:])), []byte(until), 0o600)
+	return secret, disk.Disk{}.WriteFile(filepath.Join(dir, hex.EncodeToString(sum[:])), []byte(until), 0o600)
 }
 
 // forgetExpired removes links that can no longer be opened.
@@ -61,7 +61,7 @@ func forgetExpired(dir string, now time.Time) error {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		text, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) || durable.IsTemp(e.Name()) {
+		if errors.Is(err, fs.ErrNotExist) || disk.IsTemp(e.Name()) {
 			continue
 		}
 		until, parseErr := time.Parse(time.RFC3339, strings.TrimSpace(string(text)))

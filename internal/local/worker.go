@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 )
 
@@ -56,7 +56,7 @@ func AnnounceReady(stateDir, key string, now time.Time) error {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
 	dir := filepath.Join(stateDir, workerDir)
-	if err := (durable.Disk{}).Mkdir(dir, 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
 	w := Worker{Process: self, Key: key, Started: now.UTC().Truncate(time.Millisecond), Path: os.Getenv("PATH")}
@@ -87,7 +87,7 @@ func announced(dir string) (map[string]Worker, error) {
 	}
 	out := map[string]Worker{}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), readyPrefix) || durable.IsTemp(e.Name()) {
+		if !strings.HasPrefix(e.Name(), readyPrefix) || disk.IsTemp(e.Name()) {
 			continue
 		}
 		var w Worker

@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Object is a JSON object that keeps the order of its keys and the bytes of its values, so that an edit changes only
@@ -52,7 +52,7 @@ func ParseObject(raw []byte) (*Object, error) {
 
 // ObjectOf returns the JSON object of a value.
 func ObjectOf(v any) (*Object, error) {
-	raw, err := layout.Marshal(v)
+	raw, err := disk.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +101,7 @@ func (o *Object) Bytes() ([]byte, error) {
 		if i > 0 {
 			flat.WriteByte(',')
 		}
-		name, err := layout.Marshal(k)
+		name, err := disk.Marshal(k)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func value(raw json.RawMessage) any {
 }
 
 func Quote(s string) json.RawMessage {
-	raw, err := layout.Marshal(s)
+	raw, err := disk.Marshal(s)
 	if err != nil {
 		return nil // a string can be encoded
 	}
@@ -187,5 +187,5 @@ func (o *Object) Sum() (string, error) {
 	bare := Object{Keys: slices.Clone(o.Keys), Values: maps.Clone(o.Values)}
 	bare.Drop("digest")
 	raw, err := bare.Bytes()
-	return layout.Digest(raw), err
+	return disk.Digest(raw), err
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/object"
 )
 
@@ -82,18 +82,18 @@ func TestValuesOfJSON(t *testing.T) {
 // TestSealedObject: the digest is that of the object without it, and changes with every other key.
 func TestSealedObject(t *testing.T) {
 	bare := []byte("{\n  \"a\": 1\n}\n")
-	raw := object.Sealed(bare, layout.Digest(bare))
-	require.Equal(t, "{\n  \"a\": 1,\n  \"digest\": \""+layout.Digest(bare)+"\"\n}\n", string(raw))
+	raw := object.Sealed(bare, disk.Digest(bare))
+	require.Equal(t, "{\n  \"a\": 1,\n  \"digest\": \""+disk.Digest(bare)+"\"\n}\n", string(raw))
 	require.Equal(t, "{\n  \"a\": 1\n}\n", string(bare))
 	o, err := object.ParseObject(raw)
 	require.NoError(t, err)
 	sum, err := o.Sum()
 	require.NoError(t, err)
-	require.Equal(t, layout.Digest(bare), sum)
+	require.Equal(t, disk.Digest(bare), sum)
 	require.Equal(t, []string{"a", "digest"}, o.Keys, "it is unchanged")
 	o.Set("a", json.RawMessage(`2`))
 	require.NoError(t, o.Seal())
-	require.Equal(t, layout.Digest([]byte("{\n  \"a\": 2\n}\n")), o.Text("digest"))
+	require.Equal(t, disk.Digest([]byte("{\n  \"a\": 2\n}\n")), o.Text("digest"))
 	o.Drop("digest")
 	require.NoError(t, o.Seal())
 	require.Equal(t, []string{"a"}, o.Keys, "an object without a digest gets none")

@@ -11,8 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/allow"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
@@ -54,7 +53,7 @@ func (d Definition) Requests(s config.Settings) (allow.Confirmation, error) {
 		if err != nil {
 			return c, err
 		}
-		read[name] = layout.Digest(data)
+		read[name] = disk.Digest(data)
 	}
 	for _, r := range c.Requests { // programs of the repository
 		for _, word := range r.Argv {
@@ -64,15 +63,15 @@ func (d Definition) Requests(s config.Settings) (allow.Confirmation, error) {
 			if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
 				continue
 			}
-			data, err := regular.ReadFile(word, maxProgram)
+			data, err := disk.ReadFile(word, maxProgram)
 			if err != nil {
 				return c, fmt.Errorf("read the program of %s: %w", r.What, err)
 			}
-			read[word] = layout.Digest(data)
+			read[word] = disk.Digest(data)
 		}
 	}
 	all, err := json.Marshal([]any{string(d.Source), d.Plan.ConfigHash, read})
-	c.Digest = layout.Digest(all)
+	c.Digest = disk.Digest(all)
 	return c, err
 }
 

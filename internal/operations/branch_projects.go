@@ -9,8 +9,8 @@ import (
 	"sort"
 
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
@@ -267,7 +267,7 @@ func newestUntil(ctx context.Context, names projector.Names, runID, until string
 				switch {
 				case lerr == nil:
 					return c.State.Checkpoint.TS > until
-				case !errors.Is(lerr, layout.ErrDamaged):
+				case !errors.Is(lerr, disk.ErrDamaged):
 					err = lerr
 					return false
 				}

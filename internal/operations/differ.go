@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -217,7 +218,7 @@ type givenTo struct {
 
 func (g givenTo) read(ctx context.Context, name, digest string) ([]byte, error) {
 	raw, err := g.dir.ReadFile(layout.InForce(g.seq, name))
-	if err == nil && layout.Digest(raw) == digest {
+	if err == nil && disk.Digest(raw) == digest {
 		return raw, nil
 	}
 	s, err := g.o.openStore(ctx, g.claim)

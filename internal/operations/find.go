@@ -11,17 +11,17 @@ import (
 
 	"github.com/passbook-run/passbook/internal/projector"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // Index records the directory of a run, so that operators can name the run by its id.
 func Index(stateDir, runID, dir string) error {
-	return index(durable.Disk{}, stateDir, runID, dir)
+	return index(disk.Disk{}, stateDir, runID, dir)
 }
 
-func index(disk durable.Disk, stateDir, runID, dir string) error {
+func index(disk disk.Disk, stateDir, runID, dir string) error {
 	path, line := indexEntry(stateDir, runID), []byte(dir+"\n")
 	if have, err := os.ReadFile(path); err == nil && bytes.Equal(have, line) {
 		return nil // nothing is written: the disk may be full
@@ -133,7 +133,7 @@ func fullID(stateDir, what string) (string, error) {
 	}
 	var found []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), what) && !durable.IsTemp(e.Name()) {
+		if strings.HasPrefix(e.Name(), what) && !disk.IsTemp(e.Name()) {
 			found = append(found, e.Name())
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
@@ -130,7 +130,7 @@ func TestFindOn(t *testing.T) {
 		dir := filepath.Join(root, "app", id)
 		begun(t, dir, id, status)
 		on := rundir.Workspace{Source: must(filepath.EvalSymlinks(app))(t)}
-		meta := must(layout.Marshal(rundir.Meta{Workspace: &on}))(t)
+		meta := must(disk.Marshal(rundir.Meta{Workspace: &on}))(t)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, layout.MetaFile), meta, 0o600))
 		return dir
 	}
@@ -253,9 +253,9 @@ func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 		require.NoError(t, os.Chown(dir.Path(name), 54321, 54321))
 	}
 	_, err := Find(t.TempDir(), dir.Root, false)
-	var other *folder.OwnerError
+	var other *disk.OwnerError
 	require.ErrorAs(t, err, &other)
-	require.Equal(t, &folder.OwnerError{Path: dir.Root, Root: dir.Root, Owner: "54321"}, other)
+	require.Equal(t, &disk.OwnerError{Path: dir.Root, Root: dir.Root, Owner: "54321"}, other)
 
 	d := must(Find(t.TempDir(), dir.Root, true))(t)
 	require.Equal(t, "theirs", must(d.Claim())(t).RunID)

@@ -15,7 +15,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -161,7 +161,7 @@ func indexed(stateDir string) (map[string]string, error) {
 	}
 	out := map[string]string{}
 	for _, e := range entries {
-		if durable.IsTemp(e.Name()) {
+		if disk.IsTemp(e.Name()) {
 			continue
 		}
 		raw, err := os.ReadFile(filepath.Join(folder, e.Name()))

@@ -19,7 +19,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -242,7 +242,7 @@ func TestPromoteCanBeRepeatedAfterEveryStep(t *testing.T) {
 					write(t, out, old)
 				}
 				n := 0
-				d.Disk = durable.Disk{Hook: func(durable.Step) error {
+				d.Disk = disk.Disk{Hook: func(disk.Step) error {
 					if n++; k >= 0 && n > k {
 						return errors.New("stopped")
 					}
@@ -267,7 +267,7 @@ func TestPromoteCanBeRepeatedAfterEveryStep(t *testing.T) {
 				if edited { // before the next promotion
 					write(t, out, map[string]string{"sub/b.txt": "edited"})
 				}
-				d.Disk = durable.Disk{}
+				d.Disk = disk.Disk{}
 				must(Promote(t.Context(), d, Promotion{To: out, Force: force, Now: at(2)}))(t)
 				require.Equal(t, want, filesIn(t, out))
 				require.Len(t, promotionLines(t, d), 1)

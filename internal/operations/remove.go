@@ -10,7 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/projector"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -202,7 +202,7 @@ func (p Removable) removeParts(ctx context.Context) error {
 }
 
 // heldRuns are the locks of the runs that are being removed.
-type heldRuns struct{ turns, dirs []*durable.Lock }
+type heldRuns struct{ turns, dirs []*disk.Lock }
 
 // hold waits until no start uses any of the directories, and acquires their locks.
 func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err error) {
@@ -221,7 +221,7 @@ func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err
 			continue
 		}
 		lock, err := projector.LockForRemoval(projector.At(dir).Dir)
-		if writer := (*durable.ErrHeld)(nil); errors.As(err, &writer) {
+		if writer := (*disk.ErrHeld)(nil); errors.As(err, &writer) {
 			return held, &RefusedError{Verb: removeVerb,
 				Why: fmt.Sprintf("%s is being written by %s; nothing was removed. Wait for it to end", dir,
 					writer.Owner), FailedPrecondition: true}

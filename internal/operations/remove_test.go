@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -124,7 +124,7 @@ func TestRemoveRefuses(t *testing.T) {
 	})
 	t.Run("another process writes there", func(t *testing.T) {
 		m := newRemoval(t, run.Done)
-		lock := must(durable.TryLock(m.dir.Path(layout.LockFile), durable.Self("rebuild", time.Now())))(t)
+		lock := must(disk.TryLock(m.dir.Path(layout.LockFile), disk.Self("rebuild", time.Now())))(t)
 		err := m.remove(Removal{})
 		require.ErrorContains(t, err, "is being written by rebuild")
 		require.Len(t, m.f.executions, 3)

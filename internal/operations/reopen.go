@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -215,7 +216,7 @@ func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string,
 	}
 	lines, err = src.Lines(ctx, blobs.Of(s))
 	if errors.As(err, new(*journal.HistoryGapError)) || errors.Is(err, fs.ErrNotExist) ||
-		errors.Is(err, layout.ErrDamaged) {
+		errors.Is(err, disk.ErrDamaged) {
 		return nil, "", nil
 	}
 	return lines, src.Head, err

@@ -19,7 +19,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
@@ -89,7 +89,7 @@ func (o Operator) Start(ctx context.Context, def Definition, dir projector.Dir) 
 }
 
 // turn waits until no other start of this host uses a directory. It writes nothing there.
-func (o Operator) turn(ctx context.Context, dir projector.Dir) (*durable.Lock, error) {
+func (o Operator) turn(ctx context.Context, dir projector.Dir) (*disk.Lock, error) {
 	path, err := resolved(dir.Root)
 	if err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (o Operator) turn(ctx context.Context, dir projector.Dir) (*durable.Lock, e
 		return nil, err
 	}
 	name := string(store.DigestOf([]byte(path)))[:16] + ".lock"
-	return durable.WaitLock(ctx, filepath.Join(folder, name), durable.Self("start on "+path, time.Now()))
+	return disk.WaitLock(ctx, filepath.Join(folder, name), disk.Self("start on "+path, time.Now()))
 }
 
 func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {

@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -37,7 +37,7 @@ func TestStartsInOneDirectoryRunOneAfterAnother(t *testing.T) {
 	turn := must(o.turn(t.Context(), projector.At(filepath.Join(base, "run"))))(t)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	var held *durable.ErrHeld
+	var held *disk.ErrHeld
 	for _, path := range []string{"run", "other/../run"} {
 		_, err := o.Start(over, Definition{}, projector.At(filepath.Join(base, path)))
 		require.ErrorAs(t, err, &held, path)

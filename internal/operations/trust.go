@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -41,10 +41,10 @@ func WithStores(ctx context.Context, s Stores) context.Context {
 
 // OpenStore opens a store that a run directory names, if the context allows it.
 func OpenStore(ctx context.Context, url string) (*store.Store, error) {
-	return openStoreOn(ctx, durable.Disk{}, url)
+	return openStoreOn(ctx, disk.Disk{}, url)
 }
 
-func openStoreOn(ctx context.Context, disk durable.Disk, url string) (*store.Store, error) {
+func openStoreOn(ctx context.Context, disk disk.Disk, url string) (*store.Store, error) {
 	if s, set := ctx.Value(storesKey{}).(Stores); set && !s.Allow(url) {
 		return nil, &StoreError{URL: url}
 	}

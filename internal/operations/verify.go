@@ -13,10 +13,10 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/allow"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
@@ -204,7 +204,7 @@ func (v *verification) run(ctx context.Context, g *Gate) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, regular.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, disk.RemoveAll(scratch)) }()
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return err
 	}

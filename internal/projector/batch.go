@@ -6,7 +6,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -36,7 +36,7 @@ type wholeFile struct {
 	tree   string // listed by load
 	load   func() ([]byte, error)
 	data   []byte
-	verify *durable.Verify
+	verify *disk.Verify
 
 	evidence bool // of a pass or a checkpoint: no operator edits it
 }
@@ -80,8 +80,8 @@ func (w *batchWriter) flush() error {
 }
 
 // read returns the bytes of some files.
-func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
-	out := make([]durable.File, 0, len(files))
+func (w *batchWriter) read(files []wholeFile) ([]disk.File, error) {
+	out := make([]disk.File, 0, len(files))
 	for _, f := range files {
 		data, err := f.data, error(nil)
 		switch {
@@ -96,14 +96,14 @@ func (w *batchWriter) read(files []wholeFile) ([]durable.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", w.dir.Path(f.name), err)
 		}
-		out = append(out, durable.File{Path: w.dir.Path(f.name), Data: data, Perm: layout.FilePerm, DirPerm: layout.DirPerm,
+		out = append(out, disk.File{Path: w.dir.Path(f.name), Data: data, Perm: layout.FilePerm, DirPerm: layout.DirPerm,
 			Verify: f.verify, Unsynced: w.defers && f.evidence})
 	}
 	return out, nil
 }
 
 // write replaces the files, and removes leftovers of attempts that a crash interrupted.
-func (w *batchWriter) write(files []durable.File) error {
+func (w *batchWriter) write(files []disk.File) error {
 	paths := make([]string, len(files))
 	for i, f := range files {
 		paths[i] = f.Path

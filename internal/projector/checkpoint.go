@@ -3,6 +3,7 @@ package projector
 import (
 	"path"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -29,7 +30,7 @@ func (p *Projector) checkpoint(w *batchWriter, e run.Event, before run.State) er
 			return err
 		}
 	}
-	manifest, err := layout.Marshal(rec)
+	manifest, err := disk.Marshal(rec)
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,7 @@ func (p *Projector) name(e run.Event, before run.State) (rundir.CheckpointRecord
 	rec := rundir.CheckpointRecord{
 		ID: c.ID, CreatedAt: e.TS, AtPassNumber: c.AtPass, AtPACycle: c.AtRound,
 		CheckpointDir: layout.CheckpointDir(c.ID),
-		StateHash:     layout.Digest(snapshot), CostAtCheckpoint: c.USD, QualitySnapshot: p.quality(before),
+		StateHash:     disk.Digest(snapshot), CostAtCheckpoint: c.USD, QualitySnapshot: p.quality(before),
 	}
 	if before.Artifact != nil {
 		rec.ArtifactHash = before.Artifact.Digest

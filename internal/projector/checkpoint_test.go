@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -29,8 +29,8 @@ func TestFolderOfCheckpoint(t *testing.T) {
 	var got rundir.CheckpointRecord
 	require.NoError(t, json.Unmarshal([]byte(files["manifest.json"]), &got))
 	want := rundir.CheckpointRecord{ID: "cp-S1", CreatedAt: "2026-01-02T03:04:09.000Z", AtPassNumber: 1,
-		CheckpointDir: layout.CheckpointDir("cp-S1"), ArtifactHash: layout.Digest([]byte("page 1")),
-		StateHash: layout.Digest([]byte(before[layout.StateFile])), CostAtCheckpoint: 1,
+		CheckpointDir: layout.CheckpointDir("cp-S1"), ArtifactHash: disk.Digest([]byte("page 1")),
+		StateHash: disk.Digest([]byte(before[layout.StateFile])), CostAtCheckpoint: 1,
 		QualitySnapshot: rundir.QualitySnapshot{ConvictionEntries: 1}}
 	require.Equal(t, want, got)
 	for last := int64(9); last <= 10; last++ {
@@ -89,8 +89,8 @@ func TestStateBeforeCheckpoint(t *testing.T) {
 
 // statesOf projects the events up to last, and returns the last event of each state.json that was written.
 func (w *writer) statesOf(d Dir, last int64) (seqs []int64) {
-	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)) {
+	d.Disk = disk.Disk{Hook: func(s disk.Step) error {
+		if s.Op == disk.OpWrite && strings.HasPrefix(path.Base(s.Path), path.Base(layout.StateFile)) {
 			var state rundir.PipelineState
 			require.NoError(w.t, json.Unmarshal(s.Data, &state))
 			seqs = append(seqs, state.LastSeq)
@@ -137,7 +137,7 @@ func TestFilesOfBatch(t *testing.T) {
 	w = &batchWriter{dir: d, evidenceOnly: true}
 	w.add(wholeFile{name: "page.html"})
 	w.add(wholeFile{name: "evidence.txt", evidence: true})
-	w.add(wholeFile{name: "state.json", verify: durable.VerifyState()})
+	w.add(wholeFile{name: "state.json", verify: disk.VerifyState()})
 	require.Equal(t, map[string]string{"evidence.txt": "", "state.json": ""}, queued(w))
 	for _, deferred := range []bool{true, false} {
 		w.defers = deferred
@@ -153,7 +153,7 @@ func TestFilesOfBatch(t *testing.T) {
 	require.NoError(t, many.flush())
 	require.Len(t, contents(t, many.dir), 130)
 	failing := At(t.TempDir())
-	failing.Disk = durable.Disk{Hook: func(durable.Step) error { return os.ErrPermission }}
+	failing.Disk = disk.Disk{Hook: func(disk.Step) error { return os.ErrPermission }}
 	w = &batchWriter{dir: failing}
 	w.add(wholeFile{name: "a.txt"})
 	require.ErrorIs(t, w.flush(), os.ErrPermission)
@@ -169,7 +169,7 @@ func names(files map[string]string) (all []string) {
 
 // TestDigestsOfFixedFiles: meta.json keeps the digest of run.json, and that of owner.json of its epoch.
 func TestDigestsOfFixedFiles(t *testing.T) {
-	digest := func(text string) string { return layout.Digest([]byte(text)) }
+	digest := func(text string) string { return disk.Digest([]byte(text)) }
 	for name, row := range map[string]struct {
 		had            map[string]string
 		epoch, vouched int

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -24,7 +24,7 @@ func (d Dir) take(c run.Claim) error {
 	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return err
 	}
-	raw, err := layout.Marshal(c)
+	raw, err := disk.Marshal(c)
 	if err != nil {
 		return err
 	}
@@ -50,5 +50,5 @@ func RemoveClaim(d rundir.Dir, c run.Claim) error {
 	if holder, err := d.Claim(); err != nil || holder.RunID != c.RunID {
 		return nil //nolint:nilerr // the run has no claim here
 	}
-	return durable.Disk{}.In(d.Root).Remove(d.Path(layout.ClaimFile))
+	return disk.Disk{}.In(d.Root).Remove(d.Path(layout.ClaimFile))
 }

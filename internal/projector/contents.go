@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -222,5 +222,5 @@ func (o ownNames) has(d rundir.Dir, name string, e fs.DirEntry) bool {
 		raw, err := d.ReadFile(name)
 		return err == nil && bytes.Equal(raw, []byte(layout.HiddenFromGit))
 	}
-	return slices.Contains(o.files, name) || durable.IsTemp(base)
+	return slices.Contains(o.files, name) || disk.IsTemp(base)
 }

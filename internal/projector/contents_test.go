@@ -15,7 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -196,7 +196,7 @@ func TestInterruptedArchives(t *testing.T) {
 	want := contents(t, d)
 	for k := 0; ; k++ {
 		d, n := w.projected(10), -1
-		d.Disk = durable.Disk{Hook: func(durable.Step) error {
+		d.Disk = disk.Disk{Hook: func(disk.Step) error {
 			if n++; n >= k {
 				return os.ErrPermission
 			}
@@ -208,14 +208,14 @@ func TestInterruptedArchives(t *testing.T) {
 			break
 		}
 		require.ErrorIs(t, err, os.ErrPermission)
-		d.Disk = durable.Disk{}
+		d.Disk = disk.Disk{}
 		again, err := d.Archive(t.Context())
 		if errors.Is(err, rundir.ErrNoRun) { // the claim was moved, which is the last step
 			again, err = to, nil
 		}
 		require.NoError(t, err)
 		got := contents(t, d)
-		maps.DeleteFunc(got, func(name, _ string) bool { return durable.IsTemp(path.Base(name)) })
+		maps.DeleteFunc(got, func(name, _ string) bool { return disk.IsTemp(path.Base(name)) })
 		require.Equal(t, to, again, "step %d", k)
 		require.Equal(t, want, got, "step %d", k)
 	}
@@ -252,11 +252,11 @@ func TestRemovedRuns(t *testing.T) {
 	require.NoError(t, err)
 	before := contents(t, d)
 	err = d.Remove()
-	require.ErrorAs(t, err, new(*durable.ErrHeld))
+	require.ErrorAs(t, err, new(*disk.ErrHeld))
 	require.Equal(t, before, contents(t, d))
 	require.NoError(t, held.Unlock())
-	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpRemove {
+	d.Disk = disk.Disk{Hook: func(s disk.Step) error {
+		if s.Op == disk.OpRemove {
 			require.Equal(t, map[string]string{"run.json": before["run.json"]}, contents(t, d))
 			return os.ErrPermission
 		}
@@ -266,7 +266,7 @@ func TestRemovedRuns(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrPermission)
 	require.ErrorContains(t, err, "remove run directory "+d.Root+": ")
 	require.NoDirExists(t, d.Path(layout.Orchestrator))
-	d.Disk = durable.Disk{}
+	d.Disk = disk.Disk{}
 	require.NoError(t, d.Remove())
 	require.NoDirExists(t, d.Root)
 
@@ -313,8 +313,8 @@ func TestClaims(t *testing.T) {
 	require.NoFileExists(t, d.Path(layout.ClaimFile))
 	require.NoError(t, RemoveClaim(d.Dir, c))
 	fails := At(t.TempDir() + "/run")
-	fails.Disk = durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpWrite {
+	fails.Disk = disk.Disk{Hook: func(s disk.Step) error {
+		if s.Op == disk.OpWrite {
 			return os.ErrPermission
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
@@ -69,7 +70,7 @@ func (p *Projector) replaceLines(lines []string) (kept string, err error) {
 	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return "", err
 	}
-	kept = path.Join(layout.TornDir, "events-damaged-"+layout.Digest(old)[:8]+".jsonl")
+	kept = path.Join(layout.TornDir, "events-damaged-"+disk.Digest(old)[:8]+".jsonl")
 	if err := p.Dir.Inside().WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
 		return "", err
 	}

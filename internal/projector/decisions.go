@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
@@ -21,7 +22,7 @@ func (p *Projector) decision(w *batchWriter, e run.Event) error {
 		DecidedBy string `json:"decided_by"`
 	}
 	e.Decode(&a)
-	raw, err := layout.Marshal(rundir.Decision{
+	raw, err := disk.Marshal(rundir.Decision{
 		RunID: p.meta.RunID, HandoffID: d.ID, Phase: d.Phase, Action: d.Action, Feedback: d.Feedback, Note: d.Note,
 		DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy,
 	})
@@ -45,7 +46,7 @@ func FileOf(d rundir.Dir, want string) (string, error) {
 	}
 	for _, name := range []string{state.CurrentArtifactPath, layout.DeliveryPatch} {
 		raw, err := d.ReadFile(name)
-		if name != "" && err == nil && layout.Digest(raw) == want {
+		if name != "" && err == nil && disk.Digest(raw) == want {
 			return name, nil
 		}
 	}

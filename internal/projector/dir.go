@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -13,9 +13,9 @@ import (
 // Dir is a run directory for writing.
 type Dir struct {
 	rundir.Dir
-	Disk durable.Disk // the zero value is the real disk
+	Disk disk.Disk // the zero value is the real disk
 
-	Boot func() string // of this machine; nil: durable.Boot
+	Boot func() string // of this machine; nil: disk.Boot
 
 	Memory *Memory // of the projections of this process; nil: every one reads what it needs
 
@@ -23,14 +23,14 @@ type Dir struct {
 }
 
 // Inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
-func (d Dir) Inside() durable.Disk { return d.Disk.In(d.Root) }
+func (d Dir) Inside() disk.Disk { return d.Disk.In(d.Root) }
 
 // At returns the run directory at a path, for writing.
 func At(root string) Dir { return Dir{Dir: rundir.At(root)} }
 
 // Lock takes the directory's lock, and waits for its current holder. A directory that a newer release has written is a
 // layout.NewerError.
-func Lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error) {
+func Lock(ctx context.Context, d rundir.Dir, what string) (*disk.Lock, error) {
 	if err := d.Known(); err != nil {
 		return nil, err
 	}
@@ -38,11 +38,11 @@ func Lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error)
 }
 
 // lock is Lock for a caller that opens the directory, which checks the rest.
-func lock(ctx context.Context, d rundir.Dir, what string) (*durable.Lock, error) {
+func lock(ctx context.Context, d rundir.Dir, what string) (*disk.Lock, error) {
 	if err := d.KnownClaim(); err != nil {
 		return nil, err
 	}
-	l, err := durable.Disk{}.In(d.Root).WaitLock(ctx, d.Path(layout.LockFile), durable.Self(what, time.Now()))
+	l, err := disk.Disk{}.In(d.Root).WaitLock(ctx, d.Path(layout.LockFile), disk.Self(what, time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("lock %s: %w", d.Root, err)
 	}
@@ -78,7 +78,7 @@ func Strange(d rundir.Dir, m rundir.Meta) error {
 	if first, err := d.First(); err != nil || first.RunID != claim.RunID {
 		return nil //nolint:nilerr // then run.json may be the one of another run
 	}
-	return fmt.Errorf("%s is %w: it is of run %s", d.Path(layout.MetaFile), layout.ErrDamaged, m.RunID)
+	return fmt.Errorf("%s is %w: it is of run %s", d.Path(layout.MetaFile), disk.ErrDamaged, m.RunID)
 }
 
 // unfolded is meta.json before any event: it keeps the keys that do not follow from events.

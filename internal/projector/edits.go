@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -38,12 +38,12 @@ func (p *Projector) keepEdit(w *batchWriter) error {
 	if err != nil {
 		return err
 	}
-	digest, next := layout.Digest(found), w.files[i].digest
+	digest, next := disk.Digest(found), w.files[i].digest
 	if digest == next || p.wrote(digest, w.first) {
 		return nil
 	}
 	kept := layout.KeptEdit(digest, name)
-	if err := p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(kept), Data: found, Perm: layout.FilePerm,
+	if err := p.Dir.Inside().WriteAll([]disk.File{{Path: p.Dir.Path(kept), Data: found, Perm: layout.FilePerm,
 		DirPerm: layout.DirPerm}}); err != nil {
 		return err
 	}

@@ -6,11 +6,11 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// encoder encodes the records, with the result of [layout.Marshal]. It keeps the encoded records of passes and
+// encoder encodes the records, with the result of [disk.Marshal]. It keeps the encoded records of passes and
 // checkpoints and uses those that have not changed: without it, a long run would encode all its passes again for each
 // checkpoint. Records are replaced, never changed behind their pointers and slices.
 type encoder struct {
@@ -48,7 +48,7 @@ func (c *encoder) marshal(s *rundir.PipelineState) ([]byte, error) {
 	if len(checkpoints) > 0 {
 		rest.Checkpoints = []rundir.CheckpointRecord{}
 	}
-	raw, err := layout.Marshal(rest)
+	raw, err := disk.Marshal(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -144,9 +144,9 @@ func (c *encoder) encodeCheckpoints(records []rundir.CheckpointRecord) ([][]byte
 	return texts, nil
 }
 
-// encodeItem encodes a value as [layout.Marshal] does for an item of a list of the document.
+// encodeItem encodes a value as [disk.Marshal] does for an item of a list of the document.
 func encodeItem(v any) ([]byte, error) {
-	text, err := layout.MarshalAt("    ", v)
+	text, err := disk.MarshalAt("    ", v)
 	return bytes.TrimSuffix(text, []byte("\n")), err
 }
 

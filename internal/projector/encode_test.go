@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -70,7 +70,7 @@ func TestEncoder(t *testing.T) {
 		{"other members", func() { s.RunID, s.ErrorHistory = "another", []rundir.ErrorRecord{{}} }},
 	} {
 		change.do()
-		want, err := layout.Marshal(s)
+		want, err := disk.Marshal(s)
 		require.NoError(t, err)
 		got, err := c.marshal(&s)
 		require.NoError(t, err)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"path"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
@@ -17,11 +17,11 @@ import (
 // evidence queues the files that follow from one event. before is the small state before the event.
 func (p *Projector) evidence(w *batchWriter, e run.Event, before run.State) error {
 	if c := records.CrossCheckpoint(&p.meta.State); c != nil {
-		raw, err := layout.Marshal(c)
+		raw, err := disk.Marshal(c)
 		if err != nil {
 			return err
 		}
-		w.add(wholeFile{name: layout.CrossFile, data: raw, verify: durable.VerifyState()})
+		w.add(wholeFile{name: layout.CrossFile, data: raw, verify: disk.VerifyState()})
 	}
 	if _, answers := e.Kind.Answers(); answers {
 		return p.decision(w, e)

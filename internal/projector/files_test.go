@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -88,7 +89,7 @@ func TestPromotionsAreRecordedOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, p.Target)
 	}
-	torn, err := d.ReadFile(layout.TornDir + "/promotions-after-1-" + layout.Digest([]byte("{"))[:8] + ".txt")
+	torn, err := d.ReadFile(layout.TornDir + "/promotions-after-1-" + disk.Digest([]byte("{"))[:8] + ".txt")
 	require.NoError(t, err)
 	require.Equal(t, "{", string(torn))
 	stop := errors.New("stop")
@@ -132,7 +133,7 @@ func TestOwnerOfFiles(t *testing.T) {
 		}
 		return Strange(w.dir(files), rundir.Meta{RunID: "meta"})
 	}
-	require.ErrorIs(t, strange("journal", map[string]string{}), layout.ErrDamaged)
+	require.ErrorIs(t, strange("journal", map[string]string{}), disk.ErrDamaged)
 	require.ErrorContains(t, strange("journal", map[string]string{}), "it is of run meta")
 	require.NoError(t, strange("meta", map[string]string{}))
 	require.NoError(t, strange("other", map[string]string{}), "the claim may be the one of another run")
@@ -171,8 +172,8 @@ func (b blobStore) Get(_ context.Context, digest string) ([]byte, error) {
 }
 
 func (b blobStore) Put(_ context.Context, data []byte) (string, error) {
-	b[layout.Digest(data)] = data
-	return layout.Digest(data), nil
+	b[disk.Digest(data)] = data
+	return disk.Digest(data), nil
 }
 func (b blobStore) Name(context.Context, string, []byte) error { return nil }
 func (b blobStore) Manifest(ctx context.Context, tree string) ([]byte, error) {

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
@@ -25,7 +25,7 @@ func (p *Projector) growAll(l *records.Logbook, defers bool) error {
 		return err
 	}
 	var files []string
-	var all []durable.Addition
+	var all []disk.Addition
 	for _, file := range records.Growing() {
 		mark := p.mark(file)
 		if len(l.Added[file]) == 0 && mark.Seq > 0 {
@@ -38,7 +38,7 @@ func (p *Projector) growAll(l *records.Logbook, defers bool) error {
 			}
 		}
 		files, all = append(files, file), append(all,
-			durable.Addition{Path: p.Dir.Path(file), Offset: mark.Size, Data: l.Added[file], Perm: layout.FilePerm,
+			disk.Addition{Path: p.Dir.Path(file), Offset: mark.Size, Data: l.Added[file], Perm: layout.FilePerm,
 				Unsynced: defers})
 	}
 	if err := p.appendAll(all); err != nil {
@@ -72,7 +72,7 @@ func (p *Projector) moveLog(file string, whole []byte) error {
 		return err
 	}
 	ext := path.Ext(file)
-	name := strings.TrimSuffix(path.Base(file), ext) + "-damaged-" + layout.Digest(have)[:8] + ext
+	name := strings.TrimSuffix(path.Base(file), ext) + "-damaged-" + disk.Digest(have)[:8] + ext
 	return p.Dir.Inside().Rename(p.Dir.Path(file), p.Dir.Path(path.Join(layout.TornDir, name)))
 }
 
@@ -85,13 +85,13 @@ func (p *Projector) makeLogs() error {
 }
 
 // appendAll appends to all files concurrently; if one of them has unexpected contents, one after the other.
-func (p *Projector) appendAll(all []durable.Addition) error {
+func (p *Projector) appendAll(all []disk.Addition) error {
 	_, err := p.Dir.Inside().AppendAll(all)
 	if err == nil || !unexpected(err) {
 		return err
 	}
 	for _, a := range all {
-		_, err := p.Dir.Inside().AppendAll([]durable.Addition{a})
+		_, err := p.Dir.Inside().AppendAll([]disk.Addition{a})
 		if unexpected(err) {
 			err = p.grow(a)
 		}
@@ -104,7 +104,7 @@ func (p *Projector) appendAll(all []durable.Addition) error {
 
 // unexpected reports whether a growing file has unexpected contents.
 func unexpected(err error) bool {
-	var differs *durable.ErrDiffers
+	var differs *disk.ErrDiffers
 	return errors.As(err, &differs)
 }
 
@@ -140,7 +140,7 @@ func (p *Projector) setMark(m rundir.DerivedMark) {
 // grow makes a file contain data after an offset. Other contents there do not belong to the run, or were damaged before
 // meta.json committed them. They are moved to a separate file first, so that each row appears exactly once and
 // complete.
-func (p *Projector) grow(a durable.Addition) error {
+func (p *Projector) grow(a disk.Addition) error {
 	name, _ := p.Dir.Rel(a.Path)
 	have, err := p.Dir.ReadFile(name)
 	if err != nil {
@@ -151,11 +151,11 @@ func (p *Projector) grow(a durable.Addition) error {
 	}
 	ext := path.Ext(a.Path)
 	moved := fmt.Sprintf("%s-after-%d-%s%s", strings.TrimSuffix(filepath.Base(a.Path), ext), a.Offset,
-		layout.Digest(have[min(a.Offset, int64(len(have))):])[:8], ext)
+		disk.Digest(have[min(a.Offset, int64(len(have))):])[:8], ext)
 	if err := p.Dir.Inside().CutTail(a.Path, a.Offset, p.Dir.Path(path.Join(layout.TornDir, moved))); err != nil {
 		return err
 	}
-	_, err = p.Dir.Inside().AppendAll([]durable.Addition{a})
+	_, err = p.Dir.Inside().AppendAll([]disk.Addition{a})
 	return err
 }
 

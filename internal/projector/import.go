@@ -9,6 +9,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -69,7 +70,7 @@ func missingNeeds(ctx context.Context, blobs Blobs, start run.RunStart, s run.St
 	var out []need
 	for _, n := range needs(start, s) {
 		raw, err := blobs.Get(ctx, n.digest)
-		if layout.Lost(err) {
+		if disk.Lost(err) {
 			out = append(out, n)
 			continue
 		}
@@ -81,7 +82,7 @@ func missingNeeds(ctx context.Context, blobs Blobs, start run.RunStart, s run.St
 			return nil, err
 		}
 		for _, m := range more {
-			if _, err := blobs.Get(ctx, m.digest); layout.Lost(err) {
+			if _, err := blobs.Get(ctx, m.digest); disk.Lost(err) {
 				out = append(out, m)
 			} else if err != nil {
 				return nil, err
@@ -89,7 +90,7 @@ func missingNeeds(ctx context.Context, blobs Blobs, start run.RunStart, s run.St
 		}
 	}
 	if s.Tree != nil {
-		if _, err := blobs.Manifest(ctx, s.Tree.Digest); layout.Lost(err) {
+		if _, err := blobs.Manifest(ctx, s.Tree.Digest); disk.Lost(err) {
 			out = append(out, need{"the list of the workspace's files", s.Tree.Digest})
 		} else if err != nil {
 			return nil, err
@@ -181,7 +182,7 @@ func importAll(ctx context.Context, d rundir.Dir, blobs Blobs) (files int, err e
 // skipped; the blobs it lacks are then reported.
 func importOne(ctx context.Context, blobs Blobs, name string, data []byte) error {
 	if path.Base(name) == "manifest.json" && path.Dir(path.Dir(name)) == layout.SnapshotsDir {
-		if err := blobs.PutTree(ctx, data); !errors.Is(err, layout.ErrDamaged) {
+		if err := blobs.PutTree(ctx, data); !errors.Is(err, disk.ErrDamaged) {
 			return err
 		}
 		return nil

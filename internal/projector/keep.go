@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"syscall"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/regular"
 )
 
 // KeepFile copies a file of an operator that is in the way into the directory, and returns its new name relative to it:
@@ -59,7 +59,7 @@ func contentOf(folder, name string) (content []byte, err error) {
 		return []byte(to), err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &regular.KindError{Name: name, Kind: regular.Kind(info.Mode())}
+		return nil, &disk.KindError{Name: name, Kind: disk.Kind(info.Mode())}
 	}
 	if perm := info.Mode().Perm(); perm&0o400 == 0 {
 		if err := root.Chmod(name, perm|0o400); err != nil {

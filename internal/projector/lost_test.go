@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -18,7 +19,7 @@ import (
 // TestLostDirectories: a directory with files of a run and without an event that starts one is lost, and the error
 // names the newest undamaged artifact.
 func TestLostDirectories(t *testing.T) {
-	page, older := layout.Digest([]byte("page")), layout.Digest([]byte("older"))
+	page, older := disk.Digest([]byte("page")), disk.Digest([]byte("older"))
 	record := func(at, digest string) string {
 		return fmt.Sprintf(`{"createdAt":%q,"artifactHash":%q,"stateHash":"x"}`, at, digest)
 	}
@@ -142,7 +143,7 @@ func TestImportedDirectories(t *testing.T) {
 	files, err := Import(t.Context(), d.Dir, store, start, meta.State)
 	require.NoError(t, err)
 	for name, text := range contents(t, d) {
-		_, there := store.blobStore[layout.Digest([]byte(text))]
+		_, there := store.blobStore[disk.Digest([]byte(text))]
 		in := path.Dir(name)
 		skipped := in == layout.LogsDir || in == layout.TornDir || path.Base(in) == "run-x" || name == layout.SpendFile ||
 			name == layout.SnapshotManifest(2)
@@ -158,10 +159,10 @@ func TestImportedDirectories(t *testing.T) {
 	require.Zero(t, again, "nothing is missing")
 	require.NoError(t, os.Remove(d.Path("page.html")))
 	require.NoError(t, os.RemoveAll(d.Path(layout.CheckpointsDir)))
-	delete(store.blobStore, layout.Digest([]byte("page 1")))
+	delete(store.blobStore, disk.Digest([]byte("page 1")))
 	files, err = Import(t.Context(), d.Dir, store, start, meta.State)
 	require.Equal(t, &MissingError{Dir: d.Root, Blobs: []string{"the artifact (" +
-		layout.Digest([]byte("page 1"))[:12] + ")"}}, err)
+		disk.Digest([]byte("page 1"))[:12] + ")"}}, err)
 	require.Greater(t, files, 10)
 	_, err = Import(t.Context(), d.Dir, deniedStore{}, start, meta.State)
 	require.ErrorIs(t, err, fs.ErrPermission)
@@ -183,7 +184,7 @@ type treeStore struct {
 func (s treeStore) PutTree(_ context.Context, manifest []byte) error {
 	switch string(manifest) {
 	case "damaged":
-		return layout.ErrDamaged
+		return disk.ErrDamaged
 	case "denied":
 		return fs.ErrPermission
 	}

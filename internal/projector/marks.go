@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -28,7 +28,7 @@ var plainID = regexp.MustCompile(`^[a-zA-Z0-9._~-]{1,100}$`)
 // checkpointName is the name of a checkpoint in the store: seq, digest of its bytes, ID. A journal that diverged may
 // have two with the same seq.
 func checkpointName(c run.Checkpoint, raw []byte) string {
-	return fmt.Sprintf("%s%012d.%.16s.%s", checkpointFolder(c.RunID), c.Seq, layout.Digest(raw), MarkID(c.ID))
+	return fmt.Sprintf("%s%012d.%.16s.%s", checkpointFolder(c.RunID), c.Seq, disk.Digest(raw), MarkID(c.ID))
 }
 
 // MarkID is a checkpoint's ID as part of a name.
@@ -36,7 +36,7 @@ func MarkID(id string) string {
 	if plainID.MatchString(id) {
 		return id
 	}
-	return "id-" + layout.Digest([]byte(id))[:16]
+	return "id-" + disk.Digest([]byte(id))[:16]
 }
 
 // markHead adds the checkpoint of the i-th unseen event, unless the event after it belongs to the same step.
@@ -155,10 +155,10 @@ func (m Mark) Load(ctx context.Context, names Names, runID, id string) (run.Chec
 	if err != nil {
 		return run.Checkpoint{}, fmt.Errorf("checkpoint %s of run %s: %w", id, runID, err)
 	}
-	if layout.Digest(raw)[:16] != m.Sum {
+	if disk.Digest(raw)[:16] != m.Sum {
 		return run.Checkpoint{},
 			fmt.Errorf("checkpoint %s of run %s (%s in the store) is %w: its bytes are not those that were stored", id,
-				runID, m.Name, layout.ErrDamaged)
+				runID, m.Name, disk.ErrDamaged)
 	}
 	return run.ReadCheckpoint(raw, runID, id)
 }
@@ -234,8 +234,8 @@ func boundary(id string) (at func(run.State) bool, ok bool) {
 // are checked elsewhere.
 func VerifyStored(ctx context.Context, blobs Blobs, c run.Checkpoint) error {
 	for _, n := range needs(run.RunStart{}, c.State) {
-		if _, err := blobs.Get(ctx, n.digest); layout.Lost(err) {
-			return fmt.Errorf("checkpoint %s is %w: %s integrity check failed: %v", c.ID, layout.ErrDamaged,
+		if _, err := blobs.Get(ctx, n.digest); disk.Lost(err) {
+			return fmt.Errorf("checkpoint %s is %w: %s integrity check failed: %v", c.ID, disk.ErrDamaged,
 				strings.TrimPrefix(n.what, "the "), err)
 		} else if err != nil {
 			return err

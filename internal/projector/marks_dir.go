@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -98,7 +99,7 @@ func RestoreCheckpoint(ctx context.Context, names Replacer, journal Names, runID
 	c, err = FindCheckpoint(ctx, names, runID, id)
 	var none *NoCheckpointError
 	var wrong *run.CheckpointError
-	damaged := errors.As(err, &wrong) || errors.Is(err, layout.ErrDamaged)
+	damaged := errors.As(err, &wrong) || errors.Is(err, disk.ErrDamaged)
 	if journal == nil || !damaged && !errors.As(err, &none) {
 		return c, "", err
 	}
@@ -138,7 +139,7 @@ func VerifyCheckpoint(d rundir.Dir, id string) error {
 			"manifest (%.12s)", id, d.Path(dir), rec.ArtifactHash)
 	}
 	raw, err := d.ReadFile(dir + "/" + layout.StateSnapshot)
-	if err != nil || layout.Digest(raw) != rec.StateHash {
+	if err != nil || disk.Digest(raw) != rec.StateHash {
 		return fmt.Errorf("checkpoint %s: state integrity check failed: %s is not the one of its manifest (%.12s)", id,
 			d.Path(dir+"/state-snapshot.json"), rec.StateHash)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -90,7 +90,7 @@ func TestRestoredCheckpoints(t *testing.T) {
 	raw, err := json.Marshal(want)
 	require.NoError(t, err)
 	name := checkpointName(want, raw)
-	require.Equal(t, "checkpoints/r/000000000009."+layout.Digest(raw)[:16]+".cp-S1", name)
+	require.Equal(t, "checkpoints/r/000000000009."+disk.Digest(raw)[:16]+".cp-S1", name)
 	const again = " the store and was rebuilt from the journal"
 	for what, row := range map[string]struct {
 		text, warning string
@@ -121,7 +121,7 @@ func TestRestoredCheckpoints(t *testing.T) {
 	require.Equal(t, []string{"cp-S1"}, none.Known, "the error of the journal, which has more names")
 	s.names[name] = []byte("torn")
 	_, _, err = RestoreCheckpoint(t.Context(), s, newNamedStore(w), "r", "cp-S1")
-	require.ErrorIs(t, err, layout.ErrDamaged)
+	require.ErrorIs(t, err, disk.ErrDamaged)
 	require.ErrorAs(t, err, &none)
 	_, _, err = RestoreCheckpoint(t.Context(), brokenNames{s}, journal, "r", "cp-S1")
 	require.EqualError(t, err, "store checkpoint cp-S1 again: file already exists")
@@ -191,13 +191,13 @@ func TestVerifiedContentOfCheckpoints(t *testing.T) {
 	require.NoError(t, VerifyStored(t.Context(), store, c))
 	c.State.Notes = []run.Notes{{File: "log.md", Whole: run.Blob{Digest: "gone"}}}
 	err := VerifyStored(t.Context(), store, c)
-	require.ErrorIs(t, err, layout.ErrDamaged)
+	require.ErrorIs(t, err, disk.ErrDamaged)
 	require.EqualError(t, err, "checkpoint cp-S1 is damaged: notes log.md integrity check failed: file does not exist")
 	c.State = run.State{Artifact: blob("gone")}
 	require.ErrorContains(t, VerifyStored(t.Context(), store, c), "damaged: artifact integrity check failed: ")
 	err = VerifyStored(t.Context(), deniedStore{store}, c)
 	require.ErrorIs(t, err, fs.ErrPermission)
-	require.NotErrorIs(t, err, layout.ErrDamaged)
+	require.NotErrorIs(t, err, disk.ErrDamaged)
 }
 
 // deniedStore is a store that this process may not read.

@@ -3,7 +3,7 @@ package projector
 import (
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/object"
 	"github.com/passbook-run/passbook/internal/records"
@@ -112,7 +112,7 @@ func (p *Projector) queueRecords(w *batchWriter) error {
 		return err
 	}
 	p.meta.Records, p.wroteState = rundir.MarkOf(raw), raw
-	w.add(wholeFile{name: layout.StateFile, data: raw, verify: durable.VerifyState()})
+	w.add(wholeFile{name: layout.StateFile, data: raw, verify: disk.VerifyState()})
 	return nil
 }
 
@@ -123,11 +123,11 @@ func (p *Projector) writeMeta() error {
 	}
 	p.meta.Digest = ""
 	p.meta.Derive()
-	raw, err := layout.Marshal(p.meta.Meta)
+	raw, err := disk.Marshal(p.meta.Meta)
 	if err != nil {
 		return err
 	}
-	p.meta.Digest = layout.Digest(raw)
+	p.meta.Digest = disk.Digest(raw)
 	p.wroteMeta = object.Sealed(raw, p.meta.Digest)
 	return p.Replace(layout.MetaFile, p.wroteMeta)
 }
@@ -162,6 +162,6 @@ func (p *Projector) Replace(name string, raw []byte) error {
 	if err := p.Dir.Inside().CleanTempsOf(p.Dir.Path(name)); err != nil {
 		return err
 	}
-	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(name), Data: raw, Perm: layout.FilePerm,
-		Verify: durable.VerifyState()}})
+	return p.Dir.Inside().WriteAll([]disk.File{{Path: p.Dir.Path(name), Data: raw, Perm: layout.FilePerm,
+		Verify: disk.VerifyState()}})
 }

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"sync"
 
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -62,7 +62,7 @@ func (m *Memory) takeState(root string, raw []byte) (state *encodable) {
 func (m *Memory) lightState(root string, mark rundir.StateMark) (state []byte) {
 	m.with(root, func(r *remembered) {
 		if r.state != nil && r.mark != nil && *r.mark == mark {
-			if text, err := layout.Marshal(light(r.state.PipelineState)); err == nil {
+			if text, err := disk.Marshal(light(r.state.PipelineState)); err == nil {
 				state = text
 			}
 		}

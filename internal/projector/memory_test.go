@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -110,7 +110,7 @@ func TestMemoryAfterAFailedWrite(t *testing.T) {
 		d, count := claimed(t), 0
 		d.Memory = new(Memory)
 		w.project(d, w.last()-3)
-		d.Disk = durable.Disk{Hook: func(durable.Step) error {
+		d.Disk = disk.Disk{Hook: func(disk.Step) error {
 			if count++; count == fail {
 				return full
 			}
@@ -121,7 +121,7 @@ func TestMemoryAfterAFailedWrite(t *testing.T) {
 		if more = count >= fail; fail > 0 && more {
 			require.ErrorIs(t, err, full)
 		}
-		d.Disk = durable.Disk{}
+		d.Disk = disk.Disk{}
 		p, err := d.Project(t.Context(), w.store, w.batch(tail.Seq+1, w.last()))
 		require.NoError(t, err)
 		require.Equal(t, run.ProjectionWritten, p.Outcome)

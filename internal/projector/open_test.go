@@ -9,13 +9,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // short is the first part of a digest, as in the names of files that were moved.
-func short(text string) string { return layout.Digest([]byte(text))[:8] }
+func short(text string) string { return disk.Digest([]byte(text))[:8] }
 
 // TestDamagedFilesAreMadeAgain: the next batch makes damaged files again, names them, and keeps what was in the way.
 func TestDamagedFilesAreMadeAgain(t *testing.T) {
@@ -298,7 +299,7 @@ func TestLogsWithOtherContents(t *testing.T) {
 // TestLostBlobs: a batch whose files the store lacks is an error, and nothing is committed.
 func TestLostBlobs(t *testing.T) {
 	w := working(t)
-	delete(w.store, layout.Digest([]byte("page 1")))
+	delete(w.store, disk.Digest([]byte("page 1")))
 	for _, first := range []int64{1, 7} {
 		d := claimed(t)
 		if first > 1 {
@@ -332,5 +333,5 @@ func TestDigestsOfRebuiltDirectories(t *testing.T) {
 	require.NoError(t, err)
 	meta, err := d.Meta()
 	require.NoError(t, err)
-	require.Equal(t, map[string]string{layout.ClaimFile: layout.Digest([]byte(claim))}, meta.Digests)
+	require.Equal(t, map[string]string{layout.ClaimFile: disk.Digest([]byte(claim))}, meta.Digests)
 }

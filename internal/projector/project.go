@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -183,7 +184,7 @@ func (p *Projector) tidyTail(next []string) error {
 	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s/events-after-%d-%s.txt", layout.TornDir, p.last, layout.Digest(p.torn)[:8])
+	name := fmt.Sprintf("%s/events-after-%d-%s.txt", layout.TornDir, p.last, disk.Digest(p.torn)[:8])
 	p.torn = nil
 	return p.Dir.Inside().CutTail(p.Dir.Path(layout.EventsFile), p.size, p.Dir.Path(name))
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
@@ -158,7 +158,7 @@ func (w *writer) consistent(d Dir, last int64) {
 		require.Equal(t, meta.Behind.Seq, meta.Behind.State.Seq)
 		require.Equal(t, int64(len(strings.Join(w.lines[:meta.Behind.Seq], "\n"))+1), meta.Behind.Size)
 	}
-	require.Equal(t, layout.Digest([]byte(read(layout.ClaimFile))), meta.Digests[layout.ClaimFile])
+	require.Equal(t, disk.Digest([]byte(read(layout.ClaimFile))), meta.Digests[layout.ClaimFile])
 	require.NoError(t, d.Walk(".", func(name string, e fs.DirEntry, err error) error {
 		info, ierr := e.Info()
 		require.NoError(t, errors.Join(err, ierr))
@@ -169,7 +169,7 @@ func (w *writer) consistent(d Dir, last int64) {
 	}))
 	sealed, digest, found := strings.Cut(read(layout.MetaFile), ",\n  \"digest\": ")
 	require.True(t, found)
-	require.Equal(t, fmt.Sprintf("%q\n}\n", layout.Digest([]byte(sealed+"\n}\n"))), digest)
+	require.Equal(t, fmt.Sprintf("%q\n}\n", disk.Digest([]byte(sealed+"\n}\n"))), digest)
 }
 
 // contents are all files of a directory by name.
@@ -341,7 +341,7 @@ func TestTornLines(t *testing.T) {
 		write(t, d, layout.EventsFile, strings.Join(w.lines[:6], "\n")+"\n"+row.torn)
 		w.project(d, row.last)
 		got := contents(t, d)
-		moved := fmt.Sprintf("%s/events-after-6-%s.txt", layout.TornDir, layout.Digest([]byte(row.torn))[:8])
+		moved := fmt.Sprintf("%s/events-after-6-%s.txt", layout.TornDir, disk.Digest([]byte(row.torn))[:8])
 		text, there := got[moved]
 		require.Equal(t, row.kept, there, name)
 		if row.kept {
@@ -359,8 +359,8 @@ func TestTornLines(t *testing.T) {
 	d = w.projected(6)
 	w.project(d, 6)
 	require.NoDirExists(t, d.Path(layout.TornDir))
-	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpWrite && path.Base(s.Path) == layout.EventsFile {
+	d.Disk = disk.Disk{Hook: func(s disk.Step) error {
+		if s.Op == disk.OpWrite && path.Base(s.Path) == layout.EventsFile {
 			return fs.ErrPermission
 		}
 		return nil

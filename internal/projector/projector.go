@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
@@ -59,7 +59,7 @@ func (p *Projector) heal(format string, args ...any) {
 func (d Dir) Open(ctx context.Context, blobs Blobs) (*Projector, error) {
 	p := &Projector{Ctx: ctx, Dir: d, Blobs: blobs}
 	meta, err := d.meta()
-	if err != nil && !layout.Missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return nil, err
 	}
 	if err == nil {
@@ -70,7 +70,7 @@ func (d Dir) Open(ctx context.Context, blobs Blobs) (*Projector, error) {
 	}
 	if err == nil {
 		p.meta = records.Header{Meta: meta}
-	} else if errors.Is(err, layout.ErrDamaged) {
+	} else if errors.Is(err, disk.ErrDamaged) {
 		p.heal("%v", err)
 	}
 	p.last, p.chain, p.size, p.vouched = p.meta.Events.Seq, p.meta.Events.Chain, p.meta.Events.Size, p.meta.Epoch
@@ -125,10 +125,10 @@ func (p *Projector) readRecords(due bool) error {
 		if err := p.keepState(); err != nil {
 			return err
 		}
-		err = fmt.Errorf("%s is %w: its checksum is not the one in %s", p.Dir.Path(layout.StateFile), layout.ErrDamaged,
+		err = fmt.Errorf("%s is %w: its checksum is not the one in %s", p.Dir.Path(layout.StateFile), disk.ErrDamaged,
 			layout.MetaFile)
 	}
-	if err != nil && !layout.Missing(err) {
+	if err != nil && !disk.Missing(err) {
 		return err
 	}
 	if err == nil && state.LastSeq == stands && !p.shrunk() {
@@ -159,8 +159,8 @@ func (p *Projector) keepState() error {
 	if err != nil {
 		return err
 	}
-	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(layout.TornDir + "/state-damaged-" +
-		layout.Digest(raw)[:8] + ".json"), Data: raw, Perm: layout.FilePerm, DirPerm: layout.DirPerm}})
+	return p.Dir.Inside().WriteAll([]disk.File{{Path: p.Dir.Path(layout.TornDir + "/state-damaged-" +
+		disk.Digest(raw)[:8] + ".json"), Data: raw, Perm: layout.FilePerm, DirPerm: layout.DirPerm}})
 }
 
 // extend adds lines that are on disk.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -40,7 +41,7 @@ func (d Dir) recordPromotion(made run.DeliveryCompleted, now time.Time) error {
 			return err
 		}
 		moved := fmt.Sprintf("%s/promotions-after-%d-%s.txt", layout.TornDir, len(before.Lines),
-			layout.Digest(before.Torn)[:8])
+			disk.Digest(before.Torn)[:8])
 		if err := d.Inside().CutTail(d.Path(layout.PromotionsFile), before.Size, d.Path(moved)); err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -61,7 +61,7 @@ func TestRebuiltDirectory(t *testing.T) {
 	longer := &writer{t: t, store: w.store, lines: slices.Clone(w.lines), phase: "write"}
 	longer.settle(numbered(2, "report"), "")
 	line := func(seq int64, found string) run.JournalDamage {
-		return run.JournalDamage{File: layout.EventsFile, Line: seq, Expected: layout.Digest([]byte(w.lines[seq-1])),
+		return run.JournalDamage{File: layout.EventsFile, Line: seq, Expected: disk.Digest([]byte(w.lines[seq-1])),
 			Found: found, Repaired: true}
 	}
 	wrong := &writer{t: t, store: w.store, lines: slices.Clone(w.lines)}
@@ -80,15 +80,15 @@ func TestRebuiltDirectory(t *testing.T) {
 		"longer": {dir: func() Dir { return longer.projected(n + 1) }, tail: longer.tail(n + 1)},
 		"another line": {dir: func() Dir { d := w.projected(n); w.hurt(d, 3, n); return d }, refused: true,
 			damage: func(lines []string) []run.JournalDamage {
-				return []run.JournalDamage{line(3, layout.Digest([]byte(lines[2])))}
+				return []run.JournalDamage{line(3, disk.Digest([]byte(lines[2])))}
 			}},
 		"another line with its files": {dir: func() Dir { return wrong.projected(n) }, refused: true,
 			damage: func(lines []string) []run.JournalDamage {
-				return []run.JournalDamage{line(3, layout.Digest([]byte(lines[2])))}
+				return []run.JournalDamage{line(3, disk.Digest([]byte(lines[2])))}
 			}},
 		"fewer lines, another": {dir: func() Dir { d := w.projected(6); w.hurt(d, 3, 6); return d }, refused: true,
 			damage: func(lines []string) []run.JournalDamage {
-				return []run.JournalDamage{line(3, layout.Digest([]byte(lines[2])))}
+				return []run.JournalDamage{line(3, disk.Digest([]byte(lines[2])))}
 			}},
 	} {
 		src := Source{Claim: run.Claim{Version: run.ClaimVersion, RunID: "r", Pipeline: "p"}, Head: "",
@@ -259,7 +259,7 @@ func TestDerivedFilesOfAFinalRunCatchUp(t *testing.T) {
 		require.NoError(t, catchUp(d))
 		w.consistent(d, n)
 		require.Equal(t, want, contents(t, d))
-		d.Disk = durable.Disk{Hook: func(durable.Step) error { return fs.ErrPermission }}
+		d.Disk = disk.Disk{Hook: func(disk.Step) error { return fs.ErrPermission }}
 		require.NoError(t, check(d), "nothing is left to write")
 	}
 	for _, change := range []func(Dir){

@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // Remove removes the files of the run, and the directory if it is then empty. Links are removed and never followed.
-// While another process writes there, it removes nothing and returns durable.ErrHeld. After an interruption it can be
+// While another process writes there, it removes nothing and returns disk.ErrHeld. After an interruption it can be
 // called again; the claim is removed last.
 func (d Dir) Remove() error {
 	lock, err := LockForRemoval(d.Dir)
@@ -24,12 +24,12 @@ func (d Dir) Remove() error {
 	return errors.Join(d.RemoveLocked(), lock.Unlock())
 }
 
-// LockForRemoval takes the directory's lock, or fails at once with durable.ErrHeld.
-func LockForRemoval(d rundir.Dir) (*durable.Lock, error) {
+// LockForRemoval takes the directory's lock, or fails at once with disk.ErrHeld.
+func LockForRemoval(d rundir.Dir) (*disk.Lock, error) {
 	if err := d.Known(); err != nil {
 		return nil, fmt.Errorf("remove: %w", err)
 	}
-	lock, err := durable.Disk{}.In(d.Root).TryLock(d.Path(layout.LockFile), durable.Self("remove", time.Now()))
+	lock, err := disk.Disk{}.In(d.Root).TryLock(d.Path(layout.LockFile), disk.Self("remove", time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("remove run directory %s: %w", d.Root, err)
 	}

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -11,7 +12,7 @@ func (p *Projector) result(w *batchWriter) error {
 	if !any {
 		return nil
 	}
-	raw, err := layout.Marshal(r)
+	raw, err := disk.Marshal(r)
 	if err != nil {
 		return err
 	}

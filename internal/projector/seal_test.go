@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -65,8 +65,8 @@ func TestSegments(t *testing.T) {
 	require.Equal(t, two.Head, head())
 	before := contents(t, d)
 	steps := 0
-	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpRename || s.Op == durable.OpExchange {
+	d.Disk = disk.Disk{Hook: func(s disk.Step) error {
+		if s.Op == disk.OpRename || s.Op == disk.OpExchange {
 			steps++
 		}
 		return nil
@@ -113,8 +113,8 @@ func TestSegmentsOfDamagedJournal(t *testing.T) {
 	one, err := w.seal(d, "", 1, 4, nil)
 	require.NoError(t, err)
 	line := func(seq int64, lines []string) []run.JournalDamage {
-		return []run.JournalDamage{{File: layout.EventsFile, Line: seq, Expected: layout.Digest([]byte(w.lines[seq-1])),
-			Found: layout.Digest([]byte(lines[seq-1]))}}
+		return []run.JournalDamage{{File: layout.EventsFile, Line: seq, Expected: disk.Digest([]byte(w.lines[seq-1])),
+			Found: disk.Digest([]byte(lines[seq-1]))}}
 	}
 	of := func(lines []string) []run.JournalDamage {
 		return []run.JournalDamage{{File: layout.EventsFile, Expected: string(w.tail(9).Chain),
@@ -210,8 +210,8 @@ func TestVerifiedBatches(t *testing.T) {
 			Found: string(run.Chain("").Over(lines))}
 	}
 	third := func(w *writer, lines []string) run.JournalDamage {
-		return run.JournalDamage{File: layout.EventsFile, Line: 3, Expected: layout.Digest([]byte(w.lines[2])),
-			Found: layout.Digest([]byte(lines[2]))}
+		return run.JournalDamage{File: layout.EventsFile, Line: 3, Expected: disk.Digest([]byte(w.lines[2])),
+			Found: disk.Digest([]byte(lines[2]))}
 	}
 	gone := func(*writer, []string) run.JournalDamage {
 		return run.JournalDamage{File: run.SegmentFile + "gone", Expected: "gone", Found: run.Missing}

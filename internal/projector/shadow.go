@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -66,7 +67,7 @@ func (s *Shadow) list(f wholeFile) {
 		// digests
 		return
 	default:
-		now.Digests = []string{layout.Digest(f.data)}
+		now.Digests = []string{disk.Digest(f.data)}
 	}
 	if was, there := s.Files[name]; s.More && there {
 		now.Digests = append(now.Digests, was.Digests...)
@@ -119,7 +120,7 @@ func (b *shadowBlobs) Get(ctx context.Context, want string) ([]byte, error) {
 		return raw, nil
 	}
 	if b.store != nil {
-		if raw, err := b.store.Get(ctx, want); !layout.Lost(err) {
+		if raw, err := b.store.Get(ctx, want); !disk.Lost(err) {
 			return raw, err
 		}
 	}
@@ -146,7 +147,7 @@ func (b *shadowBlobs) read() error {
 		}
 		raw, err := b.dir.ReadFile(name)
 		if err == nil {
-			b.lists[layout.Digest(raw)] = raw
+			b.lists[disk.Digest(raw)] = raw
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
@@ -226,7 +227,7 @@ func (p *Projector) pictureFiles(l *fileList, e run.Event) error {
 		return nil
 	}
 	raw, err := p.Blobs.Get(p.Ctx, s.Manifest.Digest)
-	if layout.Lost(err) {
+	if disk.Lost(err) {
 		return nil // without a manifest there is nothing to overwrite
 	}
 	if err != nil {

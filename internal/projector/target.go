@@ -12,8 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/folder"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -142,7 +141,7 @@ func unclaimed(d rundir.Dir, unread error, runID string, besides []string) error
 // interrupted start, an archived run, and files of this run from before its claim was lost.
 func free(d rundir.Dir, t target, runID string, besides []string) error {
 	left := slices.DeleteFunc(slices.Clone(t.inside), func(name string) bool {
-		return name == layout.LockFile || slices.Contains(besides, name) || durable.IsTemp(name) &&
+		return name == layout.LockFile || slices.Contains(besides, name) || disk.IsTemp(name) &&
 			strings.HasPrefix(name, layout.ClaimFile+".")
 	})
 	if len(left) == 0 || archived(d) {
@@ -263,7 +262,7 @@ func afterDenied(err error) string {
 
 // ownerOf names the owner of a directory of another user.
 func ownerOf(path string) string {
-	name := folder.OtherOwner(path)
+	name := disk.OtherOwner(path)
 	if name == "" {
 		return ""
 	}

@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -30,7 +30,7 @@ func (d Dir) boot() string {
 	if d.Boot != nil {
 		return d.Boot()
 	}
-	return durable.Boot()
+	return disk.Boot()
 }
 
 // unsynced returns the boot during which files were written that may not be on disk; empty: there are none.
@@ -95,7 +95,7 @@ func (p *Projector) markUnsynced() error {
 
 func (p *Projector) setUnsynced(boot string) error {
 	p.unsynced = strings.TrimSpace(boot)
-	return p.Dir.Inside().WriteAll([]durable.File{{Path: p.Dir.Path(layout.UnsyncedFile), Data: []byte(boot),
+	return p.Dir.Inside().WriteAll([]disk.File{{Path: p.Dir.Path(layout.UnsyncedFile), Data: []byte(boot),
 		Perm: layout.FilePerm, DirPerm: layout.DirPerm}})
 }
 
@@ -123,7 +123,7 @@ func (p *Projector) keepMark(c run.Checkpoint, defers bool) error {
 	}
 	name := checkpointName(c, raw)
 	if store, ok := p.Blobs.(Replacer); ok && p.restarted {
-		if have, err := store.ReadName(p.Ctx, name); err == nil && layout.Digest(have) == layout.Digest(raw) {
+		if have, err := store.ReadName(p.Ctx, name); err == nil && disk.Digest(have) == disk.Digest(raw) {
 			return nil
 		}
 		return store.Replace(p.Ctx, name, raw)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
@@ -76,9 +76,9 @@ func (s namedStore) taken() []string {
 }
 
 // booted sets the boot of the machine, and notes the operations on files by name.
-func booted(d Dir, boot string, ops map[durable.Op][]string) Dir {
+func booted(d Dir, boot string, ops map[disk.Op][]string) Dir {
 	d.Boot = func() string { return boot }
-	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
+	d.Disk = disk.Disk{Hook: func(s disk.Step) error {
 		name, _, _ := strings.Cut(path.Base(s.Path), ".tmp.")
 		ops[s.Op] = append(ops[s.Op], name)
 		return nil
@@ -104,23 +104,23 @@ func TestUnsyncedFiles(t *testing.T) {
 		return string(raw)
 	}
 	evidence := []string{"prompt.md", "artifact-backup.html", "raw-output.txt", "cost.jsonl", "state-snapshot.json"}
-	d, ops := claimed(t), map[durable.Op][]string{}
+	d, ops := claimed(t), map[disk.Op][]string{}
 	project(booted(d, "one", ops), 1, 9)
 	require.Equal(t, "one\n", unsynced(d))
-	require.Less(t, slices.Index(ops[durable.OpWrite], path.Base(layout.UnsyncedFile)),
-		slices.Index(ops[durable.OpWrite], "prompt.md"), "the boot is named first")
+	require.Less(t, slices.Index(ops[disk.OpWrite], path.Base(layout.UnsyncedFile)),
+		slices.Index(ops[disk.OpWrite], "prompt.md"), "the boot is named first")
 	for _, name := range evidence[:4] {
-		require.Contains(t, ops[durable.OpWrite], name)
-		require.NotContains(t, ops[durable.OpSync], name)
+		require.Contains(t, ops[disk.OpWrite], name)
+		require.NotContains(t, ops[disk.OpSync], name)
 	}
 	for _, name := range []string{"page.html", "log.md", "events.jsonl", "state.json", "meta.json", "plan.json"} {
-		require.Contains(t, ops[durable.OpSync], name)
+		require.Contains(t, ops[disk.OpSync], name)
 	}
 	require.Equal(t, []string{"unsynced"}, store.taken())
 	clear(ops)
 	require.Empty(t, project(booted(d, "one", ops), 10, 10).Healed)
-	require.NotContains(t, ops[durable.OpWrite], path.Base(layout.UnsyncedFile), "it names this boot already")
-	require.NotContains(t, ops, durable.OpSyncSystem)
+	require.NotContains(t, ops[disk.OpWrite], path.Base(layout.UnsyncedFile), "it names this boot already")
+	require.NotContains(t, ops, disk.OpSyncSystem)
 	store.taken()
 
 	// the machine loses evidence, an operator edits a file, and the store loses the blob of another
@@ -129,7 +129,7 @@ func TestUnsyncedFiles(t *testing.T) {
 		require.NoError(t, os.Remove(d.Path(name)))
 	}
 	write(t, d, "page.html", "an edit")
-	delete(w.store, layout.Digest([]byte("reply of 001 at 5")))
+	delete(w.store, disk.Digest([]byte("reply of 001 at 5")))
 	lost := w.marks(store)[0]
 	delete(store.names, lost)
 	clear(ops)
@@ -139,9 +139,9 @@ func TestUnsyncedFiles(t *testing.T) {
 	require.Equal(t, "the machine was started again before all files were on disk: made again from events.jsonl",
 		strings.Join(p.Healed, ", "))
 	require.Equal(t, "two\n", unsynced(d))
-	require.Contains(t, ops[durable.OpSyncSystem], path.Base(d.Root))
+	require.Contains(t, ops[disk.OpSyncSystem], path.Base(d.Root))
 	for _, name := range evidence[:1] {
-		require.NotContains(t, ops[durable.OpSync], name)
+		require.NotContains(t, ops[disk.OpSync], name)
 	}
 	got := contents(t, d)
 	require.Equal(t, "prompt of 001", got[pass1+"/prompt.md"])
@@ -154,7 +154,7 @@ func TestUnsyncedFiles(t *testing.T) {
 	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
 	require.Empty(t, project(booted(d, "two", ops), next+1, next+1).Healed)
 	require.Empty(t, unsynced(d))
-	require.Contains(t, ops[durable.OpSyncSystem], path.Base(d.Root))
+	require.Contains(t, ops[disk.OpSyncSystem], path.Base(d.Root))
 	require.Equal(t, []string{"name", "sync"}, store.taken())
 	clear(ops)
 	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
@@ -170,7 +170,7 @@ func TestFilesOfOperatorsAfterRestart(t *testing.T) {
 		8: {layout.Orchestrator + "/log.md": "an edit", "page.html": "an edit"},
 		6: {layout.Orchestrator + "/log.md": "entry", "page.html": "page 1"},
 	} {
-		d := booted(claimed(t), "one", map[durable.Op][]string{})
+		d := booted(claimed(t), "one", map[disk.Op][]string{})
 		_, err := d.Project(t.Context(), w.store, w.batch(1, last))
 		require.NoError(t, err)
 		for name := range want {
@@ -178,14 +178,14 @@ func TestFilesOfOperatorsAfterRestart(t *testing.T) {
 		}
 		write(t, d, layout.EventsFile, strings.Join(w.lines[:9], "\n")+"\n")
 		w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
-		ops := map[durable.Op][]string{}
+		ops := map[disk.Op][]string{}
 		_, err = booted(d, "two", ops).Project(t.Context(), w.store, w.batch(10, w.last()))
 		require.NoError(t, err)
 		got := contents(t, d)
 		for name, text := range want {
 			require.Equal(t, text, got[name], "%s, from event %d", name, last)
 		}
-		require.Len(t, ops[durable.OpSyncSystem], 1, "there is nothing else to sync")
+		require.Len(t, ops[disk.OpSyncSystem], 1, "there is nothing else to sync")
 		w.lines = w.lines[:10]
 	}
 }
@@ -193,29 +193,29 @@ func TestFilesOfOperatorsAfterRestart(t *testing.T) {
 // TestSyncedFiles: without a boot ID every file is synced, and a batch opens and syncs only the logs that it adds to.
 func TestSyncedFiles(t *testing.T) {
 	w := working(t)
-	store, d, ops := newNamedStore(w), claimed(t), map[durable.Op][]string{}
+	store, d, ops := newNamedStore(w), claimed(t), map[disk.Op][]string{}
 	_, err := booted(claimed(t), "", ops).Project(t.Context(), store, w.batch(1, 9))
 	require.NoError(t, err)
-	require.Contains(t, ops[durable.OpSync], "prompt.md")
-	require.NotContains(t, ops, durable.OpSyncSystem)
+	require.Contains(t, ops[disk.OpSync], "prompt.md")
+	require.NotContains(t, ops, disk.OpSyncSystem)
 	require.Equal(t, []string{"name"}, store.taken())
 	clear(ops)
 	_, err = booted(d, "", ops).Project(t.Context(), w.store, w.batch(1, 1))
 	require.NoError(t, err)
 	require.NoFileExists(t, d.Path(layout.UnsyncedFile))
-	require.Contains(t, ops[durable.OpSync], "cost.jsonl", "it is created")
-	require.Contains(t, ops[durable.OpMkdir], "logs")
+	require.Contains(t, ops[disk.OpSync], "cost.jsonl", "it is created")
+	require.Contains(t, ops[disk.OpMkdir], "logs")
 	for last := int64(2); last <= 3; last++ {
 		clear(ops)
 		_, err := booted(d, "", ops).Project(t.Context(), w.store, w.batch(last, last))
 		require.NoError(t, err)
-		require.Contains(t, ops[durable.OpSync], "orchestrator.log")
-		require.NotContains(t, ops[durable.OpSync], "cost.jsonl")
-		require.NotContains(t, ops[durable.OpMkdir], "logs")
+		require.Contains(t, ops[disk.OpSync], "orchestrator.log")
+		require.NotContains(t, ops[disk.OpSync], "cost.jsonl")
+		require.NotContains(t, ops[disk.OpMkdir], "logs")
 	}
 	tries := 0
-	d.Disk = durable.Disk{Hook: func(s durable.Step) error {
-		if s.Op == durable.OpWrite && path.Base(s.Path) == "orchestrator.log" {
+	d.Disk = disk.Disk{Hook: func(s disk.Step) error {
+		if s.Op == disk.OpWrite && path.Base(s.Path) == "orchestrator.log" {
 			tries++
 			return os.ErrPermission
 		}
@@ -239,7 +239,7 @@ func (w *writer) marks(s namedStore) (names []string) {
 
 // TestUnsyncedRuns: only a run that works leaves files unsynced, on a machine with a boot ID.
 func TestUnsyncedRuns(t *testing.T) {
-	require.Equal(t, durable.Boot(), At(t.TempDir()).boot())
+	require.Equal(t, disk.Boot(), At(t.TempDir()).boot())
 	for status, want := range map[run.Status]bool{run.Running: true, run.Replaying: true, run.Paused: false,
 		run.Done: false} {
 		p := &Projector{boot: "one"}
@@ -281,11 +281,11 @@ func (failingNames) Name(context.Context, string, []byte) error {
 func TestFilesThatCannotBeMadeAgain(t *testing.T) {
 	w := working(t)
 	d := claimed(t)
-	_, err := booted(d, "one", map[durable.Op][]string{}).Project(t.Context(), w.store, w.batch(1, 9))
+	_, err := booted(d, "one", map[disk.Op][]string{}).Project(t.Context(), w.store, w.batch(1, 9))
 	require.NoError(t, err)
-	d = booted(d, "two", map[durable.Op][]string{})
-	d.Disk.Hook = func(s durable.Step) error {
-		if s.Op == durable.OpSyncSystem {
+	d = booted(d, "two", map[disk.Op][]string{})
+	d.Disk.Hook = func(s disk.Step) error {
+		if s.Op == disk.OpSyncSystem {
 			return os.ErrPermission
 		}
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -137,7 +138,7 @@ func TestCheckpointsOfJournal(t *testing.T) {
 		require.Equal(t, m.Seq, c.Seq)
 		m.Sum = "0123456789abcdef"
 		_, err = m.Load(t.Context(), names, "r", "x")
-		require.ErrorIs(t, err, layout.ErrDamaged)
+		require.ErrorIs(t, err, disk.ErrDamaged)
 		m.Name = "gone"
 		_, err = m.Load(t.Context(), names, "r", "x")
 		require.ErrorIs(t, err, fs.ErrNotExist)
@@ -145,7 +146,7 @@ func TestCheckpointsOfJournal(t *testing.T) {
 	first, err := FindCheckpoint(t.Context(), names, "r", "cp-1")
 	require.NoError(t, err)
 	require.Equal(t, run.Budget{CapUSD: 9}, first.Start.Budget)
-	require.Equal(t, "id-"+layout.Digest([]byte("a b"))[:16], MarkID("a b"))
+	require.Equal(t, "id-"+disk.Digest([]byte("a b"))[:16], MarkID("a b"))
 	require.Equal(t, "a.b_c-d~1", MarkID("a.b_c-d~1"))
 }
 
@@ -201,7 +202,7 @@ func TestFilesOfDigests(t *testing.T) {
 	state.CurrentArtifactPath, state.RunID = "page.html", "r"
 	raw, err := json.Marshal(state)
 	require.NoError(t, err)
-	digest := func(text string) string { return layout.Digest([]byte(text)) }
+	digest := func(text string) string { return disk.Digest([]byte(text)) }
 	d = w.dir(map[string]string{layout.StateFile: string(raw), "page.html": "page", layout.DeliveryPatch: "patch"})
 	for want, file := range map[string]string{digest("page"): "page.html", digest("patch"): layout.DeliveryPatch,
 		digest("other"): "", "reply": layout.ReplyFile(pass("audit/2", 0, 2)), "": ""} {
@@ -229,16 +230,16 @@ func TestFilesOfDigests(t *testing.T) {
 func TestIntegrityOfCheckpointDirectory(t *testing.T) {
 	dir := layout.CheckpointDir("cp-S1")
 	manifest := func(artifact, state string) string {
-		return fmt.Sprintf(`{"artifactHash":%q,"stateHash":%q}`, artifact, layout.Digest([]byte(state)))
+		return fmt.Sprintf(`{"artifactHash":%q,"stateHash":%q}`, artifact, disk.Digest([]byte(state)))
 	}
-	page := layout.Digest([]byte("page"))
+	page := disk.Digest([]byte("page"))
 	for want, files := range map[string]map[string]string{
 		"":  {dir + "/manifest.json": manifest("", "state"), dir + "/" + layout.StateSnapshot: "state"},
 		" ": {}, // a directory that the checkpoint has none in
 		"checkpoint cp-S1: manifest integrity check failed": {dir + "/manifest.json": "{"},
 		"the one of its manifest (" + page[:12] + ")": {dir + "/manifest.json": manifest(page, "state"),
 			dir + "/" + layout.StateSnapshot: "state", dir + "/artifact.html": "other"},
-		"state-snapshot.json is not the one of its manifest (" + layout.Digest([]byte("state"))[:12] + ")": {
+		"state-snapshot.json is not the one of its manifest (" + disk.Digest([]byte("state"))[:12] + ")": {
 			dir + "/manifest.json":           manifest("", "state"),
 			dir + "/" + layout.StateSnapshot: "other"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -199,7 +200,7 @@ func CatchUp(d rundir.Dir, b rundir.PipelineState, m rundir.Meta) (rundir.Pipeli
 		Fold(&b, e, fold.Current())
 	}
 	if seq < m.Events.Seq {
-		return b, fmt.Errorf("%s ends before event %d: %w", d.Path(layout.EventsFile), m.Events.Seq, layout.ErrDamaged)
+		return b, fmt.Errorf("%s ends before event %d: %w", d.Path(layout.EventsFile), m.Events.Seq, disk.ErrDamaged)
 	}
 	return b, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
@@ -58,12 +59,12 @@ func TestStateBehindTheEvents(t *testing.T) {
 	require.Equal(t, whole(t, j.state), got, "up to the last line")
 	m.Events.Seq++
 	_, err = records.CatchUp(d, whole(t, old), m)
-	require.ErrorIs(t, err, layout.ErrDamaged)
+	require.ErrorIs(t, err, disk.ErrDamaged)
 	require.NoError(t, os.Remove(d.Path(layout.EventsFile)))
 	require.NoError(t, os.Mkdir(d.Path(layout.EventsFile), 0o700))
 	_, err = records.CatchUp(d, whole(t, old), m)
 	require.ErrorIs(t, err, syscall.EISDIR)
-	require.NotErrorIs(t, err, layout.ErrDamaged, "it cannot be read")
+	require.NotErrorIs(t, err, disk.ErrDamaged, "it cannot be read")
 }
 
 // whole copies a state as it is on disk.

@@ -22,9 +22,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/sandbox"
 )
 
@@ -157,8 +156,8 @@ func (p Program) Keep(state, runID, id string) (name string, err error) {
 	if err != nil {
 		return "", err
 	}
-	file := durable.File{Path: filepath.Join(dir, id), Data: data, Perm: 0o600, DirPerm: 0o700}
-	if err := (durable.Disk{}).WriteAll([]durable.File{file}); err != nil {
+	file := disk.File{Path: filepath.Join(dir, id), Data: data, Perm: 0o600, DirPerm: 0o700}
+	if err := (disk.Disk{}).WriteAll([]disk.File{file}); err != nil {
 		return "", fmt.Errorf("keep session %s of %s: %w", id, p.Name, err)
 	}
 	return filepath.Join(runID, id), nil
@@ -178,7 +177,7 @@ func (p Program) read(root *os.Root, id string) ([]byte, error) {
 }
 
 func read(root *os.Root, name string) (data []byte, err error) {
-	f, err := regular.Open(root, name)
+	f, err := disk.OpenIn(root, name)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +200,7 @@ func (p Program) CopyKept(state, name, id, work string) (Copy, error) {
 		if !filepath.IsLocal(name) {
 			return nil, ErrID
 		}
-		data, err := regular.ReadFile(filepath.Join(state, folder, name), maxSize)
+		data, err := disk.ReadFile(filepath.Join(state, folder, name), maxSize)
 		if errors.Is(err, fs.ErrNotExist) {
 			err = ErrNone
 		}
@@ -351,7 +350,7 @@ func Remove(state, runID string) error {
 	if err != nil {
 		return err
 	}
-	if err := regular.RemoveAll(dir); err != nil {
+	if err := disk.RemoveAll(dir); err != nil {
 		return fmt.Errorf("remove the kept sessions of run %s: %w", runID, err)
 	}
 	return nil

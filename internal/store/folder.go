@@ -15,13 +15,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // folder is a store in a folder of this host with one file per blob or name.
 type folder struct {
 	root       string
-	disk       durable.Disk
+	disk       disk.Disk
 	sharded    atomic.Bool // the folders of blobs are on disk
 	knownBlobs digestSet   // blobs that are known to be on disk
 }
@@ -49,14 +49,14 @@ func (r *digestSet) add(d Digest) {
 	r.all[d] = true
 }
 
-func openFolder(u *url.URL, disk durable.Disk) (*folder, error) {
+func openFolder(u *url.URL, on disk.Disk) (*folder, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
 		return nil, errors.New("want an absolute path after file://, such as file:///var/lib/passbook/store")
 	}
-	if disk.Folders == nil {
-		disk.Folders = &durable.Folders{}
+	if on.Folders == nil {
+		on.Folders = &disk.Folders{}
 	}
-	f := &folder{root: filepath.Clean(u.Path), disk: disk}
+	f := &folder{root: filepath.Clean(u.Path), disk: on}
 	return f, f.disk.Mkdir(f.root, dirPerm)
 }
 
@@ -83,7 +83,7 @@ func (f *folder) ensureShards() error {
 // folderBatch is a batch whose names are synced at the end.
 type folderBatch struct {
 	*folder
-	names   *durable.Names
+	names   *disk.Names
 	mu      sync.Mutex
 	written []Digest
 }
@@ -169,7 +169,7 @@ func (f *folder) create(ctx context.Context, name string, data []byte, unsynced 
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return f.disk.CreateNew(durable.File{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm,
+	return f.disk.CreateNew(disk.File{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm,
 		Unsynced: unsynced})
 }
 
@@ -177,7 +177,7 @@ func (f *folder) replace(ctx context.Context, name string, data []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return f.disk.WriteAll([]durable.File{{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm}})
+	return f.disk.WriteAll([]disk.File{{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm}})
 }
 
 func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
@@ -236,7 +236,7 @@ func (f *folder) walk(ctx context.Context, prefix string, visit visitor) error {
 			return err
 		case e.IsDir():
 			return ctx.Err()
-		case !e.Type().IsRegular() || durable.IsTemp(e.Name()):
+		case !e.Type().IsRegular() || disk.IsTemp(e.Name()):
 			return nil
 		}
 		fi, err := e.Info()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 func openTestFolder(t *testing.T) (*Store, *folder) {
@@ -58,8 +58,8 @@ func TestDamageIsDetectedAndRepaired(t *testing.T) {
 func TestPutSyncs(t *testing.T) {
 	s, f := openTestFolder(t)
 	var steps []string
-	f.disk.Hook = func(st durable.Step) error {
-		if st.Op == durable.OpSync || st.Op == durable.OpSyncFolder || st.Op == durable.OpWrite {
+	f.disk.Hook = func(st disk.Step) error {
+		if st.Op == disk.OpSync || st.Op == disk.OpSyncFolder || st.Op == disk.OpWrite {
 			steps = append(steps, string(st.Op))
 		}
 		return nil
@@ -90,8 +90,8 @@ func TestBatchSyncsEachFolderOnce(t *testing.T) {
 	require.NoError(t, err)
 	f.knownBlobs = digestSet{} // as if another process had left it
 	var steps []string
-	f.disk.Hook = func(st durable.Step) error {
-		if st.Op == durable.OpSync || st.Op == durable.OpSyncFolder || st.Op == durable.OpWrite {
+	f.disk.Hook = func(st disk.Step) error {
+		if st.Op == disk.OpSync || st.Op == disk.OpSyncFolder || st.Op == disk.OpWrite {
 			steps = append(steps, string(st.Op))
 		}
 		return nil
@@ -127,7 +127,7 @@ func TestFaultAtEveryStepOfPut(t *testing.T) {
 	for k := 0; ; k++ {
 		s, f := openTestFolder(t)
 		n := 0
-		f.disk.Hook = func(durable.Step) error {
+		f.disk.Hook = func(disk.Step) error {
 			if n++; n > k {
 				return errStop
 			}
@@ -189,7 +189,7 @@ func TestCrashLeftoversAreNotListed(t *testing.T) {
 
 func TestHookSeesEveryStep(t *testing.T) {
 	var steps []string
-	disk := durable.Disk{Hook: func(s durable.Step) error {
+	disk := disk.Disk{Hook: func(s disk.Step) error {
 		steps = append(steps, strings.TrimSpace(fmt.Sprintf("%s %s", s.Op, s.Data)))
 		return nil
 	}}

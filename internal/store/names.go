@@ -5,7 +5,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // blobs is the prefix of blobs; other names are created by callers.
@@ -24,7 +24,7 @@ func checkName(name string) error {
 		switch {
 		case !segment.MatchString(s), s == ".", s == "..":
 			return fmt.Errorf("invalid name %q: use letters, digits and . _ ~ - with single slashes between", name)
-		case durable.IsTemp(s):
+		case disk.IsTemp(s):
 			return fmt.Errorf("invalid name %q: it has the suffix of a temporary file", name)
 		case len(s) > maxSegment:
 			return fmt.Errorf("invalid name %q: a part is longer than %d characters", name, maxSegment)

@@ -20,7 +20,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Sentinel errors.
@@ -84,11 +84,11 @@ type Store struct {
 // s3://bucket?region=eu-central-1. The folder of a file:// URL is created, readable by this user only. A bucket must
 // exist; a missing one is reported at the first use. There is nothing to close: buckets share their connections.
 func Open(ctx context.Context, rawURL string) (*Store, error) {
-	return OpenOn(ctx, durable.Disk{}, rawURL)
+	return OpenOn(ctx, disk.Disk{}, rawURL)
 }
 
 // OpenOn is [Open] with a disk for a file:// store, whose hook sees each step.
-func OpenOn(ctx context.Context, disk durable.Disk, rawURL string) (*Store, error) {
+func OpenOn(ctx context.Context, disk disk.Disk, rawURL string) (*Store, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil {
 		return nil, fmt.Errorf("open the store: %w", err)

@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 )
 
@@ -40,7 +40,7 @@ func Argv(state string) ([]string, error) {
 	}
 	err := os.MkdirAll(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = durable.Disk{}.WriteFile(path, carried, 0o700)
+		err = disk.Disk{}.WriteFile(path, carried, 0o700)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("write the supervisor of calls: %w", err)

@@ -25,9 +25,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/regular"
 )
 
 // Files in the directory of a delivery.
@@ -130,8 +129,8 @@ var ErrNoExit = errors.New("the supervisor of the call ended without a record of
 // [SpawnError] if the agent never started.
 func ReadExit(dir string) (Exit, error) {
 	path := filepath.Join(dir, ExitFile)
-	raw, err := regular.ReadFile(path, maxRecord)
-	var other *regular.KindError
+	raw, err := disk.ReadFile(path, maxRecord)
+	var other *disk.KindError
 	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.As(err, &other) {
 		return Exit{}, ErrNoExit
 	}
@@ -158,7 +157,7 @@ func ReadExit(dir string) (Exit, error) {
 func ReadRecord(dir string) (Record, bool, error) {
 	var r Record
 	err := read(filepath.Join(dir, RecordFile), &r)
-	var other *regular.KindError
+	var other *disk.KindError
 	if errors.Is(err, os.ErrNotExist) || errors.As(err, &other) {
 		return r, false, nil
 	}
@@ -169,7 +168,7 @@ func ReadRecord(dir string) (Record, bool, error) {
 const maxRecord = 8 << 20
 
 func read(path string, v any) error {
-	raw, err := regular.ReadFile(path, maxRecord)
+	raw, err := disk.ReadFile(path, maxRecord)
 	if err != nil {
 		return err
 	}
@@ -184,7 +183,7 @@ func writeRecord(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return durable.Disk{}.WriteFile(path, append(raw, '\n'), 0o600)
+	return disk.Disk{}.WriteFile(path, append(raw, '\n'), 0o600)
 }
 
 // writeUnsynced writes a record atomically without syncing it: after a power failure it is useless.
@@ -193,5 +192,5 @@ func writeUnsynced(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return regular.WriteFile(path, append(raw, '\n'))
+	return disk.WriteFile(path, append(raw, '\n'))
 }

@@ -13,7 +13,7 @@ const (
 )
 
 // UseMemory sets TMPDIR to memory if it has enough space and TMPDIR is unset. Tests kill processes and not
-// machines, so they do not need fsync. Tests of package durable use the disk.
+// machines, so they do not need fsync. Tests of package disk use the disk.
 func UseMemory() error {
 	var fs unix.Statfs_t
 	if os.Getenv("TMPDIR") != "" || unix.Statfs(memoryDir, &fs) != nil || fs.Bavail*uint64(fs.Bsize) < minMemory ||

@@ -14,9 +14,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
@@ -135,7 +134,7 @@ type Folder struct {
 	of  *Folders
 	was record
 
-	lock *durable.Lock
+	lock *disk.Lock
 }
 
 // record is what is known of a folder. It lies beside the folder, where no agent writes.
@@ -174,7 +173,7 @@ func (f *Folders) Lock(ctx context.Context, dir string) (*Folder, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("lock the workspace %s: %w", dir, err)
 	}
-	lock, err := durable.WaitLock(ctx, dir+".lock", durable.Self("passbook", time.Now()))
+	lock, err := disk.WaitLock(ctx, dir+".lock", disk.Self("passbook", time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace %s: %w", dir, err)
 	}
@@ -206,7 +205,7 @@ func (w *Folder) write() error {
 	if err != nil {
 		return err
 	}
-	return durable.Disk{}.WriteFile(w.Dir+".json", append(raw, '\n'), 0o600)
+	return disk.Disk{}.WriteFile(w.Dir+".json", append(raw, '\n'), 0o600)
 }
 
 // New reports whether the folder is to be made: it does not exist, or was never set up completely.
@@ -223,7 +222,7 @@ func (w *Folder) There() bool {
 // real refuses a link that has replaced the folder: nothing may be written where it leads.
 func (w *Folder) real() error {
 	if info, err := os.Lstat(w.Dir); err == nil && !info.IsDir() {
-		return fmt.Errorf("the workspace %s is %s: remove it", w.Dir, regular.Kind(info.Mode()))
+		return fmt.Errorf("the workspace %s is %s: remove it", w.Dir, disk.Kind(info.Mode()))
 	}
 	return nil
 }
@@ -407,7 +406,7 @@ func (w *Folder) Discard() error {
 	w.of.mu.Lock()
 	delete(w.of.caches, w.Dir)
 	w.of.mu.Unlock()
-	return regular.RemoveAll(w.Dir)
+	return disk.RemoveAll(w.Dir)
 }
 
 // Remove removes the folder, then its record, by which it is found, and the folder of the source with the last one.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -167,7 +167,7 @@ func TestFoldersAreLocked(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	_, err := p.folders.Lock(ctx, p.dir)
-	var held *durable.ErrHeld
+	var held *disk.ErrHeld
 	require.ErrorAs(t, err, &held)
 	require.NoError(t, w.Unlock())
 	require.NoError(t, p.lock().Unlock())

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/regular"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
@@ -24,7 +24,7 @@ func RemakeGit(ctx context.Context, state string, of run.Workspace, dir string) 
 		source, err = git.Open(ctx, of.Source)
 	}
 	if source == nil && (err == nil || git.Missing(err)) {
-		return "", regular.RemoveAll(filepath.Join(dir, ".git"))
+		return "", disk.RemoveAll(filepath.Join(dir, ".git"))
 	}
 	if err != nil {
 		return "", err

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/invariants"
@@ -103,7 +103,7 @@ func digests(dir string) (map[string]string, error) {
 			return fs.SkipDir
 		}
 		if err != nil || e.IsDir() || e.Name() == layout.LockFile ||
-			e.Name() == path.Base(layout.UnsyncedFile) || durable.IsTemp(e.Name()) {
+			e.Name() == path.Base(layout.UnsyncedFile) || disk.IsTemp(e.Name()) {
 			return err
 		}
 		if e.Type() == fs.ModeSymlink && e.Name() == layout.WorkspaceDir {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -187,7 +188,7 @@ func testGoingBack(t *testing.T, s *site) {
 	rewritten(t, layout.MetaFile, texts(fmt.Sprintf(`"seq": %d`, w.turn.Meta), fmt.Sprintf(`"seq": %d`, w.turn.Meta-1)))(c)
 	require.ErrorContains(t, w.look(), "the run goes back")
 	rewritten(t, layout.MetaFile, func(raw string) string { return raw[:len(raw)/2] })(c)
-	require.ErrorIs(t, w.look(), layout.ErrDamaged)
+	require.ErrorIs(t, w.look(), disk.ErrDamaged)
 	require.NoError(t, os.Remove(filepath.Join(c.dir, layout.StateFile)))
 	require.Error(t, w.look())
 }

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/records"
@@ -45,7 +45,7 @@ func (w *world) keep() {
 		files, err := filepath.Glob(filepath.Join(w.dir.Path(c.CheckpointDir), "*"))
 		w.check(err)
 		for _, f := range files {
-			if durable.IsTemp(f) || w.settled[f].seq == seq {
+			if disk.IsTemp(f) || w.settled[f].seq == seq {
 				continue
 			}
 			raw, err := os.ReadFile(f)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
 )
 
@@ -102,20 +102,20 @@ func (w *world) ending(t disturbance, r *rand.Rand) func() error {
 func (w *world) crash(k *ticket, r *rand.Rand) error {
 	w.note("crash of " + k.worker.name)
 	k.worker.crash()
-	if k.op == durable.OpWrite && k.bytes > 1 {
-		return durable.Torn{Bytes: r.IntN(k.bytes)}
+	if k.op == disk.OpWrite && k.bytes > 1 {
+		return disk.Torn{Bytes: r.IntN(k.bytes)}
 	}
 	return nil
 }
 
 // refused fails a step while the disk is full or the store is away.
 func (w *world) refused(k *ticket) error {
-	grows := slices.Contains([]durable.Op{durable.OpMkdir, durable.OpCreate, durable.OpWrite, durable.OpLink}, k.op)
+	grows := slices.Contains([]disk.Op{disk.OpMkdir, disk.OpCreate, disk.OpWrite, disk.OpLink}, k.op)
 	switch {
 	case w.full > 0 && k.worker != nil && grows:
 		w.full--
-		if k.op == durable.OpWrite && k.bytes > 1 {
-			return fmt.Errorf("%w: %w", durable.Torn{Bytes: k.bytes / 2}, syscall.ENOSPC)
+		if k.op == disk.OpWrite && k.bytes > 1 {
+			return fmt.Errorf("%w: %w", disk.Torn{Bytes: k.bytes / 2}, syscall.ENOSPC)
 		}
 		return syscall.ENOSPC
 	case w.away > 0 && strings.HasPrefix(k.path, w.storeFolder()):

@@ -16,14 +16,14 @@
 //   - The files of a working tree are stored at the same time, in any order, so their steps differ between executions.
 //   - The folder has always the same name: the journal contains it, and digests of that are names of files.
 //
-// Each activity waits for its turn when it begins, and before each step on the disk (internal/durable). A supervisor
+// Each activity waits for its turn when it begins, and before each step on the disk (internal/disk). A supervisor
 // with its agent waits before each of its steps. The scheduler chooses one of them when all others are blocked. Before
 // that a disturbance may happen: a worker crashes (in the middle of a write, too), a delivery is lost whose worker
 // continues, a supervisor is killed, a message arrives (signal or Update), the disk is full or the store away for some
 // writes, some reads of the store fail, or the workflow is terminated or reset. Continue-as-new,
 // epochs and resets are new environments on the same disk: a reset executes one of the executions of its epoch from
 // its input, and an interceptor reports that it comes from a reset. After a crash the next step ends its goroutine.
-// Only what internal/durable does not see, such as the removal of scratch directories, can happen before that.
+// Only what internal/disk does not see, such as the removal of scratch directories, can happen before that.
 //
 // After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events.
 // After a crash both state files must be readable and complete lines must be events. At the end the invariants of

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 )
 
@@ -26,7 +26,7 @@ func (w *world) plant(s activities.Step) {
 	switch {
 	case w.fault == metaLost && w.count[crash] > 0 && s.Path == w.dir.Path(layout.MetaFile):
 		w.meta, _ = os.ReadFile(s.Path)
-	case w.fault == metaLost && w.meta != nil && durable.Op(s.Op) == durable.OpSyncFolder &&
+	case w.fault == metaLost && w.meta != nil && disk.Op(s.Op) == disk.OpSyncFolder &&
 		s.Path == filepath.Clean(w.dir.Root):
 		w.check(os.WriteFile(w.dir.Path(layout.MetaFile), w.meta, 0o600))
 		w.meta = nil

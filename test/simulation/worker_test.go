@@ -19,7 +19,7 @@ import (
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -86,7 +86,7 @@ func (k *worker) step(s activities.Step) error {
 		return nil
 	}
 	o := k.w.park(&ticket{key: fmt.Sprintf("%s: %s %s", k.name, s.Op, k.w.name(s.Path)), worker: k,
-		op: durable.Op(s.Op), path: s.Path, bytes: len(s.Data)})
+		op: disk.Op(s.Op), path: s.Path, bytes: len(s.Data)})
 	if o.err == nil && k.dead {
 		runtime.Goexit()
 	}

@@ -15,7 +15,7 @@ import (
 
 	"go.temporal.io/sdk/testsuite"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
@@ -78,7 +78,7 @@ type ticket struct {
 	key    string
 	name   string  // without what differs between two executions of the same seed
 	worker *worker // of a step
-	op     durable.Op
+	op     disk.Op
 	path   string
 	bytes  int
 	turn   chan order

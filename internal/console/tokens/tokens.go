@@ -23,8 +23,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/durable"
-	"github.com/passbook-run/passbook/internal/regular"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/shell"
 )
 
@@ -79,8 +78,8 @@ func (f File) List() ([]Token, error) {
 	if mode := fi.Mode().Perm(); fi.Mode().IsRegular() && mode&0o077 != 0 {
 		return nil, &UnusableError{f.path, fmt.Sprintf("can be read or written by other users (mode %04o)", mode)}
 	}
-	raw, err := regular.ReadFile(f.path, maxFile)
-	if kind := (*regular.KindError)(nil); errors.As(err, &kind) {
+	raw, err := disk.ReadFile(f.path, maxFile)
+	if kind := (*disk.KindError)(nil); errors.As(err, &kind) {
 		return nil, &UnusableError{f.path, "is " + kind.Kind}
 	}
 	if err != nil {
@@ -153,10 +152,10 @@ func (f File) change(ctx context.Context, what string, edit func([]Token) ([]Tok
 			err = fmt.Errorf("%s: %w", what, err)
 		}
 	}()
-	if err := (durable.Disk{}).Mkdir(filepath.Dir(f.path), 0o700); err != nil {
+	if err := (disk.Disk{}).Mkdir(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}
-	lock, err := durable.WaitLock(ctx, f.path+".lock", durable.Self("a change of the console's tokens", time.Now()))
+	lock, err := disk.WaitLock(ctx, f.path+".lock", disk.Self("a change of the console's tokens", time.Now()))
 	if err != nil {
 		return err
 	}
@@ -172,7 +171,7 @@ func (f File) change(ctx context.Context, what string, edit func([]Token) ([]Tok
 	if err != nil {
 		return err
 	}
-	return durable.Disk{}.WriteFile(f.path, append(raw, '\n'), 0o600)
+	return disk.Disk{}.WriteFile(f.path, append(raw, '\n'), 0o600)
 }
 
 // Find returns the token that a client sent; false: there is none, or it was revoked. The time that it takes does not

@@ -10,15 +10,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
 )
 
 // openHooked is a store that calls the hook before each step, one at a time.
-func openHooked(t *testing.T, hook func(durable.Step)) *store.Store {
+func openHooked(t *testing.T, hook func(disk.Step)) *store.Store {
 	t.Helper()
 	var one sync.Mutex
-	s, err := store.OpenOn(t.Context(), durable.Disk{Hook: func(st durable.Step) error {
+	s, err := store.OpenOn(t.Context(), disk.Disk{Hook: func(st disk.Step) error {
 		one.Lock()
 		defer one.Unlock()
 		if hook != nil {
@@ -130,11 +130,11 @@ func TestRecentTimestampIsNotTrusted(t *testing.T) {
 
 func TestStoredContentIsNotWrittenAgain(t *testing.T) {
 	var writes, syncs int
-	s := openHooked(t, func(st durable.Step) {
+	s := openHooked(t, func(st disk.Step) {
 		switch st.Op {
-		case durable.OpWrite:
+		case disk.OpWrite:
 			writes++
-		case durable.OpSync:
+		case disk.OpSync:
 			syncs++
 		}
 	})
@@ -179,26 +179,26 @@ func TestFileChangesDuringRead(t *testing.T) {
 	rows := []struct {
 		name    string
 		changes int
-		before  durable.Op // when it changes: before it is copied, or after
+		before  disk.Op // when it changes: before it is copied, or after
 		want    error
 	}{
-		{"in place, after", 1, durable.OpSync, nil},
-		{"twice, before", 2, durable.OpCreate, nil},
-		{"on and on, before", 100, durable.OpCreate, store.ErrChanged},
-		{"twice, after", 2, durable.OpRename, nil},
-		{"on and on, after", 100, durable.OpRename, store.ErrChanged},
+		{"in place, after", 1, disk.OpSync, nil},
+		{"twice, before", 2, disk.OpCreate, nil},
+		{"on and on, before", 100, disk.OpCreate, store.ErrChanged},
+		{"twice, after", 2, disk.OpRename, nil},
+		{"on and on, after", 100, disk.OpRename, store.ErrChanged},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			dir, changed := t.TempDir(), 0
 			path := filepath.Join(dir, "log")
-			s := openHooked(t, func(st durable.Step) {
+			s := openHooked(t, func(st disk.Step) {
 				if st.Op != row.before || changed == row.changes {
 					return
 				}
 				changed++
 				info := must(os.Stat(path))(t)
-				if st.Op == durable.OpSync {
+				if st.Op == disk.OpSync {
 					write(t, path, "LOG")
 				} else {
 					write(t, path, strings.Repeat("log..", 30)[:info.Size()+1])
@@ -214,7 +214,7 @@ func TestFileChangesDuringRead(t *testing.T) {
 				return
 			}
 			want := "log.."[:3+row.changes]
-			if row.before == durable.OpSync {
+			if row.before == disk.OpSync {
 				want = "LOG"
 			}
 			got := must(s.Get(t.Context(), saved.Tree.Entries[0].Digest))(t)
@@ -237,8 +237,8 @@ func TestFilesRemovedDuringScan(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			dir := t.TempDir()
 			content := []byte("soon gone")
-			s := openHooked(t, func(st durable.Step) {
-				if st.Op == durable.OpCreate && strings.HasPrefix(filepath.Base(st.Path),
+			s := openHooked(t, func(st disk.Step) {
+				if st.Op == disk.OpCreate && strings.HasPrefix(filepath.Base(st.Path),
 					string(store.DigestOf(content))[2:]) {
 					require.NoError(t, os.RemoveAll(row.gone(dir, st.Path)))
 				}

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Env is the environment variable with the [Plan] of a process, as JSON.
@@ -67,21 +67,21 @@ type Counter struct {
 func NewCounter(p Plan) *Counter { return &Counter{plan: p} }
 
 // Disk is the file system with this counter as its hook.
-func (c *Counter) Disk() durable.Disk { return durable.Disk{Hook: c.Step} }
+func (c *Counter) Disk() disk.Disk { return disk.Disk{Hook: c.Step} }
 
 // Step is one point before a step, and another in the middle of a write.
-func (c *Counter) Step(s durable.Step) error {
+func (c *Counter) Step(s disk.Step) error {
 	if err := c.Reach(string(s.Op), s.Path, nil); err != nil {
 		return err
 	}
-	if s.Op != durable.OpWrite || len(s.Data) < 2 {
+	if s.Op != disk.OpWrite || len(s.Data) < 2 {
 		return nil
 	}
 	return c.Reach("middle of write", s.Path, func() error { return half(s) })
 }
 
 // half executes the first half of a write. The offset of the file is then where the step would continue.
-func half(s durable.Step) error {
+func half(s disk.Step) error {
 	f, err := os.OpenFile(s.Path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err

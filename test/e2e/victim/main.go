@@ -26,7 +26,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/durable"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
@@ -109,7 +109,7 @@ func (v victim) work(ctx context.Context, o hosting.Options) error {
 // adjust adds the counter to everything that writes.
 func (v victim) adjust(c *activities.Config) {
 	c.OnStep = func(s activities.Step) error {
-		return v.counter.Step(durable.Step{Op: durable.Op(s.Op), Path: s.Path, Data: s.Data})
+		return v.counter.Step(disk.Step{Op: disk.Op(s.Op), Path: s.Path, Data: s.Data})
 	}
 	c.OnPoint = v.reached
 }

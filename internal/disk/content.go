@@ -1,0 +1,90 @@
+package disk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+)
+
+// ErrDamaged marks a file that cannot be parsed.
+var ErrDamaged = errors.New("damaged")
+
+// ReadRaw returns the bytes of a file; nil if it is missing.
+func ReadRaw(f Folder, name string) ([]byte, error) {
+	raw, err := f.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return raw, err
+}
+
+// DigestOf returns the sha-256 of a file; empty if it is missing.
+func DigestOf(in Folder, name string) (string, error) {
+	f, err := in.OpenFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer Close(f)
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Entries returns the names in a folder; none if it is missing.
+func Entries(f Folder, name string) ([]string, error) {
+	all, err := f.ReadDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+func ReadJSON(f Folder, name string, v any) error {
+	raw, err := f.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		return fmt.Errorf("%s is %w: %v", f.Path(name), ErrDamaged, err)
+	}
+	return nil
+}
+
+func Digest(raw []byte) string {
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}
+
+// Marshal encodes JSON with indentation, unescaped HTML characters and one line feed at the end.
+func Marshal(v any) ([]byte, error) { return MarshalAt("", v) }
+
+// MarshalAt encodes a value as [Marshal] does inside a document, where its first line has that indentation.
+func MarshalAt(indent string, v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent(indent, "  ")
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return buf.Bytes(), nil
+}
+
+func Missing(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) }
+
+// Lost reports whether an error means that the store lacks a blob or has other bytes.
+func Lost(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrInvalid) }

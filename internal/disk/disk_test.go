@@ -1,0 +1,179 @@
+package disk_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/disk"
+)
+
+// TestAppend: what is at the offset already is not added again, and other bytes are an error.
+func TestAppend(t *testing.T) {
+	tests := []struct {
+		name   string
+		there  string
+		offset int64
+		data   string
+		after  string
+		err    error
+	}{
+		{"at the end", "one\n", 4, "two\n", "one\ntwo\n", nil},
+		{"all there already", "one\ntwo\n", 4, "two\n", "one\ntwo\n", nil},
+		{"a piece there", "one\ntw", 4, "two\n", "one\ntwo\n", nil},
+		{"more follows", "one\ntwo\nthree\n", 4, "two\n", "one\ntwo\nthree\n", nil},
+		{"nothing to add", "one\n", 4, "", "one\n", nil},
+		{"other bytes", "one\ntxo\n", 4, "two\n", "one\ntxo\n", &disk.ErrDiffers{At: 5}},
+		{"other piece", "one\nx", 4, "two\n", "one\nx", &disk.ErrDiffers{At: 4}},
+		{"too short", "on", 4, "two\n", "on", &disk.ErrShort{Size: 2, Offset: 4}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "log")
+			require.NoError(t, os.WriteFile(path, []byte(tt.there), 0o600))
+			size, err := disk.Disk{}.Append(path, tt.offset, []byte(tt.data), 0o600)
+			differs, short := (*disk.ErrDiffers)(nil), (*disk.ErrShort)(nil)
+			switch {
+			case errors.As(err, &differs):
+				require.Equal(t, path, differs.Path)
+				require.Equal(t, tt.err, &disk.ErrDiffers{At: differs.At})
+			case errors.As(err, &short):
+				require.Equal(t, path, short.Path)
+				require.Equal(t, tt.err, &disk.ErrShort{Size: short.Size, Offset: short.Offset})
+			default:
+				require.NoError(t, err)
+				require.NoError(t, tt.err)
+				require.EqualValues(t, len(tt.after), size)
+			}
+			require.Equal(t, map[string]string{"log": tt.after}, look(t, dir))
+		})
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	_, err := disk.Disk{}.Append(path, 4, []byte("two\n"), 0o600)
+	require.ErrorAs(t, err, new(*disk.ErrShort))
+	require.NoFileExists(t, path)
+}
+
+func TestCreateExclusiveHasOneWinner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "claim")
+	var won atomic.Int32
+	var winner atomic.Value
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			data := fmt.Sprintf("claim of %d", i)
+			created, err := disk.Disk{}.CreateExclusive(path, []byte(data), 0o600)
+			if err != nil {
+				t.Error(err)
+			}
+			if created {
+				won.Add(1)
+				winner.Store(data)
+			}
+			if got, err := os.ReadFile(path); err != nil || len(got) < len("claim of 0") {
+				t.Errorf("caller %d sees %q, %v", i, got, err)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 1, won.Load())
+	require.Equal(t, map[string]string{"claim": winner.Load().(string)}, look(t, filepath.Dir(path)))
+}
+
+func TestCleanTempsOfRemovesOnlyTemporaryFilesOfItsPaths(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"state.json", "state.json.tmp.1", "a.tmp.k3jx9q0abc", "notes.tmp", "x.tmp.d/y",
+		"state.json.tmp.", "sub/state.json.tmp.2"} {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+	}
+	require.NoError(t, disk.Disk{}.CleanTempsOf(filepath.Join(dir, "state.json"), filepath.Join(dir, "notes.tmp"),
+		filepath.Join(dir, "x"), filepath.Join(dir, "missing", "file")))
+	require.Equal(t, map[string]string{"state.json": "", "a.tmp.k3jx9q0abc": "", "notes.tmp": "", "x.tmp.d/": "",
+		"x.tmp.d/y": "", "state.json.tmp.": "", "sub/": "", "sub/state.json.tmp.2": ""}, look(t, dir))
+}
+
+func TestMkdirOverAFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	require.ErrorIs(t, disk.Disk{}.Mkdir(path, 0o700), syscall.ENOTDIR)
+	require.ErrorIs(t, disk.Disk{}.Mkdir(filepath.Join(path, "below"), 0o700), syscall.ENOTDIR)
+}
+
+func TestCutTailNeverOverwrites(t *testing.T) {
+	dir := t.TempDir()
+	log, aside := filepath.Join(dir, "log"), filepath.Join(dir, "aside")
+	require.NoError(t, os.WriteFile(log, []byte("one\ntw"), 0o600))
+	require.NoError(t, os.WriteFile(aside, []byte("other"), 0o600))
+	require.ErrorIs(t, disk.Disk{}.CutTail(log, 4, aside), fs.ErrExist)
+	require.Equal(t, map[string]string{"log": "one\ntw", "aside": "other"}, look(t, dir))
+
+	require.NoError(t, disk.Disk{}.CutTail(log, 6, aside), "nothing to cut")
+	require.Error(t, disk.Disk{}.CutTail(log, 7, aside))
+}
+
+// TestNamesOfFoldersAreSyncedOnce: a disk that remembers folders syncs the name of each once, and again if another
+// folder is at its path.
+func TestNamesOfFoldersAreSyncedOnce(t *testing.T) {
+	root := t.TempDir()
+	in := func(name string) string { return filepath.Join(root, name) }
+	var synced []string
+	d := disk.Disk{Folders: &disk.Folders{}, Hook: func(s disk.Step) error {
+		if s.Op == disk.OpSyncFolder {
+			rel, err := filepath.Rel(root, s.Path)
+			require.NoError(t, err)
+			synced = append(synced, rel)
+		}
+		return nil
+	}}
+	write := func(name string) []string {
+		synced = nil
+		require.NoError(t, d.WriteAll([]disk.File{{Path: in(name), Perm: 0o600, DirPerm: 0o700}}))
+		return synced
+	}
+	make := func(name string) []string {
+		synced = nil
+		require.NoError(t, d.Mkdir(in(name), 0o700))
+		return synced
+	}
+	require.Equal(t, []string{"a/b", "..", ".", "a"}, write("a/b/file"))
+	require.Equal(t, []string{"a/b"}, write("a/b/other"))
+	require.Equal(t, []string{"a/c", "a"}, write("a/c/file"))
+	require.Empty(t, make("a/c"))
+	require.Equal(t, []string{"a/c"}, make("a/c/d"))
+	require.NoError(t, os.Rename(in("a/c"), in("a/kept")))
+	require.NoError(t, os.Mkdir(in("a/c"), 0o700))
+	require.Equal(t, []string{"a"}, make("a/c"))
+	synced = nil
+	won, err := d.CreateNew(disk.File{Path: in("a/b/e/claim"), Perm: 0o600, DirPerm: 0o700})
+	require.NoError(t, err)
+	require.True(t, won)
+	require.Equal(t, []string{"a/b/e", "a/b"}, synced)
+}
+
+// TestSettleTree syncs every file, and every folder for its names; links lead nowhere.
+func TestSettleTree(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "x", "empty"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x", "f"), []byte("1"), 0o400))
+	require.NoError(t, os.Symlink("/nowhere", filepath.Join(dir, "link")))
+	var steps []string
+	d := disk.Disk{Hook: func(s disk.Step) error {
+		rel, err := filepath.Rel(dir, s.Path)
+		steps = append(steps, string(s.Op)+" "+rel)
+		return err
+	}}
+	require.NoError(t, d.SettleTree(dir))
+	require.Equal(t, []string{"sync folder .", "sync folder x", "sync folder x/empty", "sync x/f"}, steps)
+	require.ErrorIs(t, disk.Disk{Hook: faultAt(3, "fail")}.SettleTree(dir), errInjected)
+}
