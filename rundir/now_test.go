@@ -103,7 +103,7 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 // TestFirstSaveIsNoDamage: the events of a run are written before its first meta.json, under the lock.
 func TestFirstSaveIsNoDamage(t *testing.T) {
 	d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: threeEvents(t)})
-	lock, err := disk.TryLock(d.Path(layout.LockFile), disk.Self("project", time.Now()))
+	lock, err := (disk.Disk{}).TryLock(d.Path(layout.LockFile), disk.Self("project", time.Now()))
 	require.NoError(t, err)
 	now, err := d.Now()
 	require.NoError(t, err)

@@ -64,7 +64,7 @@ func (d Dir) Ensure(ctx context.Context, now time.Time) (err error) {
 	if err := os.Chmod(string(d), 0o700); err != nil {
 		return fmt.Errorf("make certificates: %w", err)
 	}
-	lock, err := disk.WaitLock(ctx, filepath.Join(string(d), "lock"), disk.Self("making certificates", now))
+	lock, err := (disk.Disk{}).WaitLock(ctx, filepath.Join(string(d), "lock"), disk.Self("making certificates", now))
 	if err != nil {
 		return fmt.Errorf("make certificates in %s: %w", d, err)
 	}

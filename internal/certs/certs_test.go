@@ -166,7 +166,7 @@ func TestAuthorityKeyOfAnotherUserIsRefused(t *testing.T) {
 	}
 	d := made(t)
 	require.NoError(t, os.Chown(filepath.Join(string(d), "ca.key"), 12345, 12345))
-	require.ErrorContains(t, d.Ensure(t.Context(), time.Now()), "ca.key: it is a file of another user (uid 12345)")
+	require.ErrorContains(t, d.Ensure(t.Context(), time.Now()), "ca.key: it is a file of the user 12345")
 }
 
 func TestConcurrentCallsMakeOneAuthority(t *testing.T) {

@@ -70,7 +70,7 @@ func (s *Server) keepOnce(w http.ResponseWriter, r *http.Request, rt route, id s
 		return err
 	}
 	file := filepath.Join(folder, id)
-	lock, err := disk.WaitLock(r.Context(), file+".lock", disk.Self("a request to the console", time.Now()))
+	lock, err := (disk.Disk{}).WaitLock(r.Context(), file+".lock", disk.Self("a request to the console", time.Now()))
 	if err != nil {
 		return err
 	}

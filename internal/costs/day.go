@@ -185,11 +185,9 @@ func (l *Ledger) add(d *day, rows ...row) error {
 		}
 		data = append(data, line...)
 	}
-	write := l.opt.Disk.AppendUnsynced
-	if slices.ContainsFunc(rows, func(r row) bool { return r.Kind == kindReserved }) {
-		write = l.opt.Disk.Append
-	}
-	size, err := write(l.path(d.name), d.size, data, 0o600)
+	reserved := slices.ContainsFunc(rows, func(r row) bool { return r.Kind == kindReserved })
+	sizes, err := l.opt.Disk.AppendAll([]disk.Addition{{Path: l.path(d.name), Offset: d.size, Data: data, Perm: 0o600,
+		Unsynced: !reserved}})
 	if err != nil {
 		delete(l.days, d.name) // read it again
 		return fmt.Errorf("write the ledger of costs: %w", err)
@@ -197,7 +195,7 @@ func (l *Ledger) add(d *day, rows ...row) error {
 	for _, r := range rows {
 		d.apply(r)
 	}
-	d.size = size
+	d.size = sizes[0]
 	if info, err := os.Stat(l.path(d.name)); err == nil {
 		d.info = info
 	}

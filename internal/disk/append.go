@@ -7,53 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// ErrShort reports that a file ends before the offset of an append. Nothing was written.
-type ErrShort struct {
-	Path         string
-	Size, Offset int64
-}
-
-func (e *ErrShort) Error() string {
-	return fmt.Sprintf("append to %s at %d: it ends at %d, so what comes before is missing", e.Path, e.Offset, e.Size)
-}
-
-// ErrDiffers reports that a file contains other data at the offset of an append. At is the offset in the file of the
-// first byte that differs. Nothing was written.
-type ErrDiffers struct {
-	Path string
-	At   int64
-}
-
-func (e *ErrDiffers) Error() string {
-	return fmt.Sprintf("append to %s: it already contains other data at %d", e.Path, e.At)
-}
-
-// Append appends data at offset, in one write. If an interrupted attempt has left the beginning of data, it is kept
-// and the rest is added; other bytes are an error. If all of data exists, nothing is written, whatever follows it. On
-// return data and the name of the file are on disk; size is the length of the file.
-//
-// A file that is missing is created when offset is 0. The errors [ErrShort] and
-// [ErrDiffers] leave it as it was; after any other error it may hold the
-// beginning of data, which the same call completes.
-func (d Disk) Append(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
-	sizes, err := d.AppendAll([]Addition{{Path: path, Offset: offset, Data: data, Perm: perm}})
-	if err != nil {
-		return 0, err
-	}
-	return sizes[0], nil
-}
-
-// AppendUnsynced does what [Disk.Append] does, except for syncing: after a power failure data may be missing. It is for
-// data that its reader finds elsewhere then.
-func (d Disk) AppendUnsynced(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
-	sizes, err := d.AppendAll([]Addition{{Path: path, Offset: offset, Data: data, Perm: perm, Unsynced: true}})
-	if err != nil {
-		return 0, err
-	}
-	return sizes[0], nil
-}
+// ErrDiffers reports that a file contains other data at the offset of an append. Nothing was written.
+var ErrDiffers = errors.New("it already contains other data")
 
 // Addition is the data that a file must contain at an offset.
 type Addition struct {
@@ -65,99 +24,104 @@ type Addition struct {
 	Unsynced bool // as in [File]
 }
 
-// AppendAll does what [Disk.Append] does for several files, and syncs them at the same time unless they may stay
-// unsynced. After an error some of them may contain their addition.
-func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
-	files := make([]*os.File, 0, len(all))
-	defer func() {
-		for _, f := range files {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	var created []File
-	var synced []*os.File
-	for _, a := range all {
-		f, err := d.openGrowing(a.Path, a.Offset, a.Perm)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, f)
-		size, err := d.complete(f, a.Offset, a.Data)
-		if err != nil {
-			return nil, err
-		}
-		sizes = append(sizes, size)
-		if a.Unsynced {
-			continue
-		}
-		synced = append(synced, f)
-		if a.Offset == 0 {
-			created = append(created, File{Path: a.Path})
-		}
-	}
-	for i, err := range d.syncAll(synced) {
-		if err != nil {
-			return nil, fmt.Errorf("append to %s: %w", synced[i].Name(), err)
-		}
-	}
-	return sizes, d.syncNames(created, nil)
-}
-
-func (d Disk) openGrowing(path string, offset int64, perm fs.FileMode) (*os.File, error) {
-	flag := os.O_RDWR | os.O_APPEND
-	if offset == 0 {
-		flag |= os.O_CREATE
-	}
-	f, err := d.open(path, flag, perm)
-	if errors.Is(err, fs.ErrNotExist) && offset > 0 {
-		return nil, &ErrShort{Path: path, Offset: offset}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("append to %s: %w", path, err)
-	}
-	return f, nil
-}
-
-// complete writes the missing part of data. Its callers sync the file even if nothing is missing, because an earlier
-// writer may have died before the sync.
-func (d Disk) complete(f *os.File, offset int64, data []byte) (int64, error) {
-	tail, size, err := readTail(f, offset, len(data))
+// Append appends data at offset, in one write. If an interrupted attempt has left the beginning of data, it is kept
+// and the rest is added; other bytes are an error. If all of data exists, nothing is written, whatever follows it. On
+// return data and the name of the file are on disk; size is the length of the file.
+//
+// A file that is missing is created when offset is 0. One that ends before the offset, and [ErrDiffers], leave it as it
+// was; after any other error it may hold the beginning of data, which the same call completes.
+func (d Disk) Append(path string, offset int64, data []byte, perm fs.FileMode) (size int64, err error) {
+	sizes, err := d.AppendAll([]Addition{{Path: path, Offset: offset, Data: data, Perm: perm}})
 	if err != nil {
 		return 0, err
 	}
-	if !bytes.HasPrefix(data, tail) {
-		return 0, &ErrDiffers{Path: f.Name(), At: offset + int64(common(data, tail))}
-	}
-	rest := data[len(tail):]
-	if len(rest) > 0 {
-		if _, err := d.write(f, rest); err != nil {
-			return 0, fmt.Errorf("append to %s: %w", f.Name(), err)
-		}
-	}
-	return size + int64(len(rest)), nil
+	return sizes[0], nil
 }
 
-// readTail returns at most limit bytes from offset on, and the size of the file.
-func readTail(f *os.File, offset int64, limit int) ([]byte, int64, error) {
+// AppendAll does what [Disk.Append] does for several files, and syncs them at the same time unless they may stay
+// unsynced. After an error some of them may contain their addition.
+func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
+	err = d.named(func(n *Names) (err error) {
+		synced := flushes()
+		defer func() { err = errors.Join(err, synced.Wait()) }()
+		for _, a := range all {
+			size, err := d.append(a, synced)
+			if err != nil {
+				return explain(err, "append to", a.Path)
+			}
+			sizes = append(sizes, size)
+			if !a.Unsynced && a.Offset == 0 {
+				n.add(a.Path, false, true)
+			}
+		}
+		return nil
+	})
+	return sizes, err
+}
+
+// append writes the missing part of an addition, and returns the size of the file. The file is synced even if nothing is
+// missing: an earlier writer may have died before the sync.
+func (d Disk) append(a Addition, synced *errgroup.Group) (size int64, err error) {
+	flag := os.O_RDWR | os.O_APPEND
+	if a.Offset == 0 {
+		flag |= os.O_CREATE
+	}
+	f, err := d.open(a.Path, flag, a.Perm)
+	if errors.Is(err, fs.ErrNotExist) && a.Offset > 0 {
+		return 0, errors.New("it is missing")
+	}
+	if err != nil {
+		return 0, err
+	}
+	tail, err := readTail(f, a.Offset)
+	have := min(len(tail), len(a.Data))
+	switch {
+	case err != nil:
+	case !bytes.Equal(tail[:have], a.Data[:have]):
+		err = ErrDiffers
+	case have < len(a.Data):
+		err = d.write(f, a.Data[have:])
+	}
+	return a.Offset + int64(max(len(tail), len(a.Data))), d.flush(synced, f, a.Unsynced, err)
+}
+
+// readTail returns what a file has from offset on.
+func readTail(f *os.File, offset int64) ([]byte, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, 0, fmt.Errorf("append to %s: %w", f.Name(), err)
+		return nil, err
 	}
 	if info.Size() < offset {
-		return nil, 0, &ErrShort{Path: f.Name(), Size: info.Size(), Offset: offset}
+		return nil, fmt.Errorf("it ends at %d, so what comes before %d is missing", info.Size(), offset)
 	}
-	tail := make([]byte, min(info.Size()-offset, int64(limit)))
-	if _, err := f.ReadAt(tail, offset); err != nil && !errors.Is(err, io.EOF) {
-		return nil, 0, fmt.Errorf("append to %s: read what is there: %w", f.Name(), err)
-	}
-	return tail, info.Size(), nil
+	return io.ReadAll(io.NewSectionReader(f, offset, info.Size()-offset))
 }
 
-// common counts the leading bytes that a and b have in common.
-func common(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+// CutTail moves the content of a file from offset on into the file at to. On return that file is on disk with those
+// bytes and the first one ends at offset. After an error or a crash the tail is still at the end of the first file,
+// complete in the other, or both; a repeated call finishes the work. If the other contains other data, the error is
+// [ErrDiffers] and nothing is truncated. A file that ends at offset stays unchanged.
+func (d Disk) CutTail(path string, offset int64, to string) error {
+	f, err := d.open(path, os.O_RDWR, 0)
+	if err == nil {
+		err = errors.Join(d.cutTail(f, offset, to), f.Close())
 	}
-	return n
+	return explain(err, "cut the end of", path)
+}
+
+func (d Disk) cutTail(f *os.File, offset int64, to string) error {
+	tail, err := readTail(f, offset)
+	if err != nil || len(tail) == 0 {
+		return err
+	}
+	if _, err := d.Append(to, 0, tail, 0o600); err != nil {
+		return err
+	}
+	if err := d.step(Step{Op: OpTruncate, Path: f.Name()}); err != nil {
+		return err
+	}
+	if err := f.Truncate(offset); err != nil {
+		return err
+	}
+	return d.sync(OpSync, []string{f.Name()}, nil)
 }

@@ -14,43 +14,39 @@ import (
 // ErrDamaged marks a file that cannot be parsed.
 var ErrDamaged = errors.New("damaged")
 
+// present ignores that a file is missing.
+func present(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // ReadRaw returns the bytes of a file; nil if it is missing.
 func ReadRaw(f Folder, name string) ([]byte, error) {
 	raw, err := f.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return raw, err
+	return raw, present(err)
 }
 
 // DigestOf returns the sha-256 of a file; empty if it is missing.
 func DigestOf(in Folder, name string) (string, error) {
 	f, err := in.OpenFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
 	if err != nil {
-		return "", err
+		return "", present(err)
 	}
 	defer Close(f)
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", fmt.Errorf("read %s: %w", f.Name(), err)
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	_, err = io.Copy(h, f)
+	return hex.EncodeToString(h.Sum(nil)), explain(err, "read", f.Name())
 }
 
 // Entries returns the names in a folder; none if it is missing.
-func Entries(f Folder, name string) ([]string, error) {
+func Entries(f Folder, name string) (names []string, err error) {
 	all, err := f.ReadDir(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var names []string
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
-	return names, err
+	return names, present(err)
 }
 
 func ReadJSON(f Folder, name string, v any) error {

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -78,15 +79,8 @@ func operations() []operation {
 			do: func(d disk.Disk, dir string) error {
 				names := d.Names()
 				for _, name := range []string{"a", "c"} {
-					p, err := d.Create(filepath.Join(dir, name), 0o600)
-					if err != nil {
-						return err
-					}
-					defer p.Discard()
-					if _, err := p.Write([]byte("new")); err != nil {
-						return err
-					}
-					if err := names.Commit(p); err != nil {
+					if err := names.WriteAll([]disk.File{{Path: filepath.Join(dir, name), Perm: 0o600,
+						Fill: func(w io.Writer) error { _, err := w.Write([]byte("new")); return err }}}); err != nil {
 						return err
 					}
 				}
@@ -138,7 +132,8 @@ func operations() []operation {
 			name:    "append without syncing",
 			prepare: map[string]string{"log": "one\n"},
 			do: func(d disk.Disk, dir string) error {
-				_, err := d.AppendUnsynced(filepath.Join(dir, "log"), 4, []byte("two\n"), 0o600)
+				_, err := d.AppendAll([]disk.Addition{{Path: filepath.Join(dir, "log"), Offset: 4, Data: []byte("two\n"),
+					Perm: 0o600, Unsynced: true}})
 				return err
 			},
 			ok:   grown,
@@ -222,7 +217,13 @@ func operations() []operation {
 		{
 			name: "make many folders",
 			do: func(d disk.Disk, dir string) error {
-				return d.MkdirEach(filepath.Join(dir, "many"), []string{"a", "b"}, 0o700)
+				names := d.Names()
+				for _, name := range []string{"many/a", "many/b"} {
+					if err := names.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+						return err
+					}
+				}
+				return names.Sync()
 			},
 			ok:   func(map[string]string) bool { return true },
 			done: map[string]string{"many/": "", "many/a/": "", "many/b/": ""},
@@ -271,7 +272,7 @@ func TestSteps(t *testing.T) {
 		"replace a file":         {"create T", "write T", "sync T", "rename a", "sync folder ."},
 		"replace a checked file": {"create T", "write T", "read back T", "sync T", "rename a", "sync folder ."},
 		"write many files": {
-			"create T", "write T", "create T", "write T", "create T", "write T", "sync T", "sync T", "sync T",
+			"create T", "write T", "sync T", "create T", "write T", "sync T", "create T", "write T", "sync T",
 			"rename a", "rename b", "rename c", "sync folder .",
 		},
 		"files whose names are synced together": {
@@ -279,38 +280,36 @@ func TestSteps(t *testing.T) {
 			"sync folder .",
 		},
 		"write into new folders": {
-			"mkdir x", "mkdir x/y", "mkdir x/z", "create T", "write T", "create T", "write T", "create T", "write T",
-			"sync T", "sync T", "sync T",
-			"rename x/y/b", "rename a", "rename x/z/c", "sync folder x/y", "sync folder .", "sync folder x/z",
-			"sync folder ..", "sync folder x",
+			"mkdir x", "mkdir x/y", "mkdir x/z",
+			"create T", "write T", "sync T", "create T", "write T", "sync T", "create T", "write T", "sync T",
+			"rename x/y/b", "rename a", "rename x/z/c", "sync folder ..", "sync folder .", "sync folder x",
+			"sync folder x/y", "sync folder x/z",
 		},
 		"append to many files": {
-			"create log", "write log", "create new", "write new", "create more", "write more", "sync log", "sync new",
+			"create log", "write log", "sync log", "create new", "write new", "sync new", "create more", "write more",
 			"sync more", "sync folder .",
 		},
 		"append":                   {"create log", "write log", "sync log"},
-		"rename to another folder": {"rename b/f", "sync folder b", "sync folder a"},
+		"rename to another folder": {"rename b/f", "sync folder a", "sync folder b"},
 		"append without syncing":   {"create log", "write log"},
 		"write without syncing, then sync": {
 			"mkdir x", "create T", "write T", "create T", "write T", "rename a", "rename x/b", "sync file system .",
 		},
 		"make many folders": {
-			"sync folder ..", "mkdir many", "sync folder .", "mkdir many/...", "sync folder many",
+			"mkdir many", "mkdir many/a", "mkdir many/b", "sync folder ..", "sync folder .", "sync folder many",
 		},
 		"create exclusively": {"create T", "write T", "sync T", "link claim", "remove T", "sync folder ."},
 		"create in a new folder": {
-			"mkdir x", "create T", "write T", "sync T", "link x/claim", "remove T", "sync folder x", "sync folder ..",
-			"sync folder .",
+			"mkdir x", "create T", "write T", "sync T", "link x/claim", "remove T", "sync folder ..", "sync folder .",
+			"sync folder x",
 		},
 		"cut a tail": {
-			"create T", "write T", "sync T", "link log.torn", "remove T", "sync folder .",
-			"create log", "truncate log", "sync log",
+			"create log", "create log.torn", "write log.torn", "sync log.torn", "sync folder .", "truncate log", "sync log",
 		},
 		"settle":               {"sync a", "sync folder ."},
-		"exchange two folders": {"exchange site", "sync folder s", "sync folder ."},
+		"exchange two folders": {"exchange site", "sync folder .", "sync folder s"},
 		"make folders": {
-			"sync folder ..", "mkdir x", "sync folder .", "mkdir x/y", "sync folder x", "mkdir x/y/z",
-			"sync folder x/y",
+			"mkdir x", "mkdir x/y", "mkdir x/y/z", "sync folder ..", "sync folder .", "sync folder x", "sync folder x/y",
 		},
 	}
 	for _, op := range operations() {

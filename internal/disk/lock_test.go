@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 
 // hold acquires the lock, prints a line, and holds it until the process is killed.
 func hold(path string) {
-	if _, err := disk.TryLock(path, disk.Self("the other process", time.Now())); err != nil {
+	if _, err := (disk.Disk{}).TryLock(path, disk.Self("the other process", time.Now())); err != nil {
 		panic(err)
 	}
 	_, _ = os.Stdout.WriteString("held\n")
@@ -50,11 +50,11 @@ func TestLockRecordsItsHolder(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	requireHeld(t, path, false)
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	l, err := disk.TryLock(path, disk.Self("project r-1", now))
+	l, err := (disk.Disk{}).TryLock(path, disk.Self("project r-1", now))
 	require.NoError(t, err)
 	requireHeld(t, path, true)
 
-	_, err = disk.TryLock(path, disk.Self("second", now))
+	_, err = (disk.Disk{}).TryLock(path, disk.Self("second", now))
 	held := (*disk.ErrHeld)(nil)
 	require.ErrorAs(t, err, &held)
 	require.Equal(t, disk.Self("project r-1", now), held.Owner)
@@ -64,7 +64,7 @@ func TestLockRecordsItsHolder(t *testing.T) {
 	require.NoError(t, l.Unlock())
 	require.Zero(t, recorded(t, path))
 	requireHeld(t, path, false)
-	l, err = disk.TryLock(path, disk.Self("third", now))
+	l, err = (disk.Disk{}).TryLock(path, disk.Self("third", now))
 	require.NoError(t, err)
 	require.NoError(t, l.Unlock())
 }
@@ -72,7 +72,7 @@ func TestLockRecordsItsHolder(t *testing.T) {
 func TestDeadProcessHoldsNoLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	other := startHolder(t, path)
-	_, err := disk.TryLock(path, disk.Self("me", time.Now()))
+	_, err := (disk.Disk{}).TryLock(path, disk.Self("me", time.Now()))
 	held := (*disk.ErrHeld)(nil)
 	require.ErrorAs(t, err, &held)
 	require.Equal(t, other.Process.Pid, held.Owner.PID)
@@ -81,7 +81,7 @@ func TestDeadProcessHoldsNoLock(t *testing.T) {
 	_ = other.Wait()
 	require.Equal(t, "the other process", recorded(t, path).What,
 		"the record stays until the next process acquires the lock")
-	l, err := disk.TryLock(path, disk.Self("me", time.Now()))
+	l, err := (disk.Disk{}).TryLock(path, disk.Self("me", time.Now()))
 	require.NoError(t, err)
 	require.Equal(t, "me", recorded(t, path).What)
 	require.NoError(t, l.Unlock())
@@ -112,14 +112,14 @@ func TestLockDoesNotDependOnItsRecord(t *testing.T) {
 			require.NoError(t, err)
 			path := filepath.Join(t.TempDir(), "free")
 			require.NoError(t, os.WriteFile(path, raw, 0o600))
-			l, err := disk.TryLock(path, me)
+			l, err := (disk.Disk{}).TryLock(path, me)
 			require.NoError(t, err)
 			require.NoError(t, l.Unlock())
 
 			path = filepath.Join(t.TempDir(), "held")
 			startHolder(t, path)
 			require.NoError(t, os.WriteFile(path, raw, 0o600))
-			_, err = disk.TryLock(path, me)
+			_, err = (disk.Disk{}).TryLock(path, me)
 			held := (*disk.ErrHeld)(nil)
 			require.ErrorAs(t, err, &held)
 			requireHeld(t, path, true)
@@ -145,19 +145,19 @@ func startHolder(t *testing.T, path string) *exec.Cmd {
 
 func TestWaitLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := disk.TryLock(path, disk.Self("first", time.Now()))
+	first, err := (disk.Disk{}).TryLock(path, disk.Self("first", time.Now()))
 	require.NoError(t, err)
 
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	_, err = disk.WaitLock(short, path, disk.Self("second", time.Now()))
+	_, err = (disk.Disk{}).WaitLock(short, path, disk.Self("second", time.Now()))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	held := (*disk.ErrHeld)(nil)
 	require.ErrorAs(t, err, &held)
 
 	got := make(chan error, 1)
 	go func() {
-		l, err := disk.WaitLock(t.Context(), path, disk.Self("second", time.Now()))
+		l, err := (disk.Disk{}).WaitLock(t.Context(), path, disk.Self("second", time.Now()))
 		if err == nil {
 			err = l.Unlock()
 		}
@@ -170,7 +170,7 @@ func TestWaitLock(t *testing.T) {
 // TestRemovedLockIsFree: a waiter that has opened the file of a removed lock does not hold that, but takes a new one.
 func TestRemovedLockIsFree(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	first, err := disk.TryLock(path, disk.Self("first", time.Now()))
+	first, err := (disk.Disk{}).TryLock(path, disk.Self("first", time.Now()))
 	require.NoError(t, err)
 	require.NoError(t, first.Remove())
 	require.NoFileExists(t, path)
@@ -180,7 +180,7 @@ func TestRemovedLockIsFree(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 200 {
-				l, err := disk.TryLock(path, disk.Self("one of many", time.Now()))
+				l, err := (disk.Disk{}).TryLock(path, disk.Self("one of many", time.Now()))
 				if err != nil {
 					continue
 				}

@@ -1,81 +1,81 @@
 package disk
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 )
 
 // Rename renames a file or a folder within one file system. On return the new name is on disk and the old one is
 // removed from it. The content must be on disk already.
 func (d Disk) Rename(from, to string) error {
-	if err := d.rename(from, to); err != nil {
-		return fmt.Errorf("rename %s to %s: %w", from, to, err)
-	}
-	err := d.syncFolder(filepath.Dir(to))
-	if filepath.Dir(from) != filepath.Dir(to) {
-		err = errors.Join(err, d.syncFolder(filepath.Dir(from)))
-	}
-	if err != nil {
-		return fmt.Errorf("rename %s to %s: %w", from, to, err)
+	return explain(d.both(from, to, func() error { return d.rename(from, to) }), "rename", from)
+}
+
+// both makes two names durable that are changed.
+func (d Disk) both(a, b string, change func() error) error {
+	return d.named(func(n *Names) error {
+		n.add(a, false, true)
+		n.add(b, false, true)
+		return change()
+	})
+}
+
+// Exchange swaps the names of two files or folders of one file system, whose contents must be on disk. On return both
+// names are on disk. If the system swaps names atomically, neither is ever missing. Otherwise three renames through
+// spare, a free name, do it, and a crash leaves the former content of b there.
+func (d Disk) Exchange(a, b, spare string) error {
+	return explain(d.both(a, b, func() error {
+		err := d.step(Step{Op: OpExchange, Path: b})
+		if err == nil {
+			err = exchange(a, b)
+		}
+		if errors.Is(err, errors.ErrUnsupported) {
+			err = d.byWayOf(a, b, spare)
+		}
+		return err
+	}), "exchange", b)
+}
+
+func (d Disk) byWayOf(a, b, spare string) error {
+	for _, step := range [][2]string{{b, spare}, {a, b}, {spare, a}} {
+		if err := d.rename(step[0], step[1]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// Remove removes a file. After a power failure it may exist again.
-func (d Disk) Remove(path string) error { return d.remove(path) }
+// SettleAll makes the folder at dir and everything in it durable. It skips what this user cannot read.
+func (d Disk) SettleAll(dir string) error { return explain(d.settleAll(dir), "make durable", dir) }
 
-// CutTail moves the content of a file from offset on into the file at to. On return that file is on disk with those
-// bytes and the first one ends at offset. After an error or a crash the tail is still at the end of the first file,
-// complete in the other, or both; a repeated call finishes the work. If the other contains other data, the error is of
-// kind fs.ErrExist and nothing is truncated. A file that ends at offset stays unchanged.
-func (d Disk) CutTail(path string, offset int64, to string) error {
-	if err := d.cutTail(path, offset, to); err != nil {
-		return fmt.Errorf("move the end of %s from %d on to %s: %w", path, offset, to, err)
+func (d Disk) settleAll(dir string) error {
+	entries, err := d.entries(dir)
+	if err != nil {
+		return err
 	}
-	return nil
+	var files []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch {
+		case e.IsDir():
+			err = errors.Join(err, d.settleAll(path))
+		case e.Type().IsRegular():
+			files = append(files, path)
+		}
+	}
+	readable := map[string]bool{}
+	return errors.Join(err, d.sync(OpSync, files, readable), d.sync(OpSyncFolder, []string{dir}, readable))
 }
 
-func (d Disk) cutTail(path string, offset int64, to string) error {
-	all, err := d.readFile(path)
-	if err != nil {
-		return err
-	}
-	if int64(len(all)) < offset {
-		return &ErrShort{Path: path, Size: int64(len(all)), Offset: offset}
-	}
-	if int64(len(all)) == offset {
-		return nil
-	}
-	if err := d.keepTail(to, all[offset:]); err != nil {
-		return err
-	}
-	f, err := d.open(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	err = d.truncate(f, offset)
+// SyncFileSystem makes everything durable that was written to the file system of a folder, by anyone. It is one call
+// for any number of files. Where the system cannot do this, the folder and everything in it are synced.
+func (d Disk) SyncFileSystem(folder string) error {
+	err := d.step(Step{Op: OpSyncSystem, Path: folder})
 	if err == nil {
-		err = d.sync(f)
+		err = d.look(folder, syncSystem)
 	}
-	return errors.Join(err, f.Close())
-}
-
-// keepTail creates the file, or finds it with the same content.
-func (d Disk) keepTail(path string, tail []byte) error {
-	created, err := d.CreateExclusive(path, tail, 0o600)
-	if err != nil || created {
-		return err
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = d.settleAll(folder)
 	}
-	there, err := d.readFile(path)
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(there, tail) {
-		return fmt.Errorf("other data exists: %w", fs.ErrExist)
-	}
-	return nil
+	return explain(err, "make what was written durable in", folder)
 }

@@ -3,65 +3,152 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+	"syscall"
 )
 
-// Names collects complete files on disk whose names may not survive a power failure until [Names.Sync], which syncs
-// the folder of any number of files once. It is safe for concurrent use.
+// Names collects names of files and folders that may not survive a power failure until [Names.Sync], which syncs the
+// folder of any number of names once. What its disk writes, makes and settles is collected, in place of synced.
 type Names struct {
-	disk    Disk
+	Disk
 	mu      sync.Mutex
-	folders map[string]bool
+	folders map[string]bool // to be synced; false: only if this user can read it
+	made    map[string]bool // folders whose names are in these
 }
 
 // Names returns an empty collection.
-func (d Disk) Names() *Names { return &Names{disk: d, folders: map[string]bool{}} }
-
-// Commit does what [Pending.Commit] does, except for syncing the name.
-func (n *Names) Commit(p *Pending) error {
-	if err := p.settle(); err != nil {
-		return err
-	}
-	if err := p.replace(); err != nil {
-		return err
-	}
-	n.add(p.path)
-	return nil
+func (d Disk) Names() *Names {
+	n := &Names{folders: map[string]bool{}, made: map[string]bool{}}
+	n.Disk, n.Disk.names = d, n
+	return n
 }
 
-// Settle does what [Disk.Settle] does, except for syncing the name.
-func (n *Names) Settle(path string) error {
-	f, err := n.disk.openFile(path, os.O_RDONLY, 0)
-	if err == nil {
-		err = errors.Join(n.disk.sync(f), f.Close())
+// named calls do with the collection that the disk belongs to, or with a new one that it syncs at the end.
+func (d Disk) named(do func(*Names) error) error {
+	if d.names != nil {
+		return do(d.names)
 	}
-	if err != nil {
-		return fmt.Errorf("make %s durable: %w", path, err)
+	n := d.Names()
+	if err := do(n); err != nil {
+		return err
 	}
-	n.add(path)
-	return nil
+	return n.Sync()
 }
 
-func (n *Names) add(path string) {
+// add collects a name.
+func (n *Names) add(path string, folder, must bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.folders[filepath.Dir(path)] = true
+	dir := filepath.Dir(path)
+	n.folders[dir] = n.folders[dir] || must
+	if folder {
+		n.made[path] = true
+	}
 }
 
-// Sync makes the names durable. After an error a repeated call syncs the rest.
+// Settle makes an existing file and its name durable, because its writer may have died before the sync.
+func (d Disk) Settle(path string) error {
+	return d.named(func(n *Names) error {
+		n.add(path, false, true)
+		return explain(d.sync(OpSync, []string{path}, nil), "make durable", path)
+	})
+}
+
+// Mkdir creates the folder at path and the missing folders above it. On return every created folder, and the existing
+// one above them, is on disk under its name: unless this user cannot read what it is in, and so creates no folders
+// there. An existing folder keeps its mode.
+func (d Disk) Mkdir(path string, perm fs.FileMode) error {
+	return d.named(func(n *Names) error {
+		return explain(n.mkdir(filepath.Clean(path), perm), "make folder", path)
+	})
+}
+
+func (n *Names) mkdir(path string, perm fs.FileMode) error {
+	found, missing, err := n.missing(path)
+	if err != nil {
+		return err
+	}
+	if !n.onDisk(found) { // its creator may have died before the sync
+		n.add(found, true, false)
+	}
+	for _, folder := range missing {
+		err := n.change(OpMkdir, folder, func(in files, name string) error { return in.Mkdir(name, perm) })
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		n.add(folder, true, true)
+	}
+	return nil
+}
+
+// missing returns the existing folder at path or above it, and the missing ones below it, topmost first.
+func (d Disk) missing(path string) (found string, missing []string, err error) {
+	for {
+		info, err := d.stat(path)
+		if err == nil && !info.IsDir() {
+			err = &fs.PathError{Op: "mkdir", Path: path, Err: syscall.ENOTDIR}
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			slices.Reverse(missing)
+			return path, missing, err
+		}
+		missing = append(missing, path)
+		path = filepath.Dir(path)
+	}
+}
+
+// Sync makes the names durable. After an error a repeated call syncs them again.
 func (n *Names) Sync() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for _, folder := range slices.Sorted(maps.Keys(n.folders)) {
-		if err := n.disk.syncFolder(folder); err != nil {
-			return fmt.Errorf("the files in %s are written, but their names may not survive a power failure: %w",
-				folder, err)
-		}
-		delete(n.folders, folder)
+	if err := n.sync(OpSyncFolder, slices.Sorted(maps.Keys(n.folders)), n.folders); err != nil {
+		return fmt.Errorf("files are written, but their names may not survive a power failure: %w", err)
 	}
+	for folder := range n.made {
+		n.remember(folder)
+	}
+	clear(n.folders)
+	clear(n.made)
 	return nil
+}
+
+// Folders remembers folders whose names are on disk, so that they are not synced again. It is safe for concurrent use.
+type Folders struct {
+	mu  sync.Mutex
+	all map[string]fs.FileInfo
+}
+
+const maxFolders = 8192
+
+// onDisk reports whether the name of an existing folder is known to be on disk.
+func (d Disk) onDisk(folder string) bool {
+	if d.Folders == nil {
+		return false
+	}
+	now, err := d.stat(folder)
+	d.Folders.mu.Lock()
+	defer d.Folders.mu.Unlock()
+	return err == nil && os.SameFile(d.Folders.all[folder], now)
+}
+
+// remember records that the name of a folder is on disk.
+func (d Disk) remember(folder string) {
+	if d.Folders == nil {
+		return
+	}
+	now, err := d.stat(folder)
+	if err != nil {
+		return
+	}
+	d.Folders.mu.Lock()
+	defer d.Folders.mu.Unlock()
+	if d.Folders.all == nil || len(d.Folders.all) >= maxFolders {
+		d.Folders.all = map[string]fs.FileInfo{}
+	}
+	d.Folders.all[folder] = now
 }

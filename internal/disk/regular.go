@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,7 @@ import (
 	"syscall"
 )
 
-// KindError means that a name is not a regular file of this user.
+// KindError means that a name is not what may be opened, such as a regular file of this user.
 type KindError struct {
 	Name string
 	Kind string // "a named pipe"
@@ -18,41 +19,57 @@ type KindError struct {
 
 func (e *KindError) Error() string { return e.Name + " is " + e.Kind }
 
-// OpenIn opens a regular file below root for reading. A symlink is followed within root only. The error is a
-// [KindError], fs.ErrNotExist or another error of the host.
-func OpenIn(root *os.Root, name string) (*os.File, error) {
-	// a device may act when it is opened
-	if info, err := root.Stat(name); err != nil {
-		return nil, err
-	} else if err := check(name, info); err != nil {
+var kinds = map[fs.FileMode]string{0: "a file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symlink",
+	fs.ModeNamedPipe: "a named pipe", fs.ModeSocket: "a socket"}
+
+// Kind describes the type of a file.
+func Kind(mode fs.FileMode) string { return cmp.Or(kinds[mode.Type()], "a device") }
+
+// OpenIn opens a regular file of this user below root for reading. A symlink is followed within root only. The error is
+// a [KindError], fs.ErrNotExist or another error of the host.
+func OpenIn(root *os.Root, name string) (*os.File, error) { return openMine(root, name, os.O_RDONLY) }
+
+// OpenFile opens a regular file of this user for reading. A symlink is an error.
+func OpenFile(path string) (*os.File, error) { return openMine(host{}, path, syscall.O_NOFOLLOW) }
+
+func openMine(in files, name string, flag int) (*os.File, error) {
+	if err := irregular(in, name, flag); err != nil { // a device may act when it is opened
 		return nil, err
 	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	return accept(name, f, err)
+	return openRegular(in, name, flag, 0, func(fi fs.FileInfo) error {
+		if owner := otherOwner(fi); owner != "" {
+			return &KindError{name, "a file of the user " + owner}
+		}
+		return nil
+	})
 }
 
-// OpenFile opens a regular file for reading. A symlink is an error.
-func OpenFile(path string) (*os.File, error) {
-	if info, err := os.Lstat(path); err != nil {
-		return nil, err
-	} else if err := check(filepath.Base(path), info); err != nil {
-		return nil, err
+func irregular(in files, name string, flag int) error {
+	stat := in.Stat
+	if flag&syscall.O_NOFOLLOW != 0 {
+		stat = in.Lstat
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
-	return accept(filepath.Base(path), f, err)
+	if fi, err := stat(name); err == nil && !fi.Mode().IsRegular() {
+		return &KindError{name, Kind(fi.Mode())}
+	}
+	return nil
 }
 
-// accept checks what was opened: it may have been replaced since it was inspected.
-func accept(name string, f *os.File, err error) (*os.File, error) {
-	if errors.Is(err, syscall.ENXIO) {
-		return nil, &KindError{name, "a named pipe or socket"}
-	}
+// openRegular opens a regular file that is accepted.
+func openRegular(in files, name string, flag int, perm fs.FileMode, accept func(fs.FileInfo) error) (*os.File, error) {
+	f, err := in.OpenFile(name, flag|syscall.O_NONBLOCK|syscall.O_NOCTTY, perm)
 	if err != nil {
-		return nil, err
+		return nil, cmp.Or(irregular(in, name, flag), err)
 	}
-	info, err := f.Stat()
+	if flag&os.O_EXCL != 0 {
+		return f, nil // it is new
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = &KindError{name, Kind(fi.Mode())}
+	}
 	if err == nil {
-		err = check(name, info)
+		err = accept(fi)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -60,48 +77,42 @@ func accept(name string, f *os.File, err error) (*os.File, error) {
 	return f, nil
 }
 
-func check(name string, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return &KindError{name, Kind(info.Mode())}
-	}
-	if st, ok := info.Sys().(*syscall.Stat_t); ok && int(st.Uid) != os.Geteuid() {
-		return &KindError{name, fmt.Sprintf("a file of another user (uid %d)", st.Uid)}
-	}
-	return nil
-}
-
-// Kind describes the type of a file.
-func Kind(mode fs.FileMode) string {
-	switch {
-	case mode.IsRegular():
-		return "a file"
-	case mode.IsDir():
-		return "a directory"
-	case mode&fs.ModeSymlink != 0:
-		return "a symlink"
-	case mode&fs.ModeNamedPipe != 0:
-		return "a named pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	default:
-		return "a device"
-	}
-}
-
-// ReadFile reads a regular file of at most limit bytes.
-func ReadFile(path string, limit int64) (data []byte, err error) {
+// ReadFile reads a regular file of at most limit bytes, as [OpenFile] opens it.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := OpenFile(path)
 	if err != nil {
 		return nil, err
 	}
-	data, err = io.ReadAll(io.LimitReader(f, limit+1))
-	if err = errors.Join(err, f.Close()); err != nil {
+	return readAll(f, limit)
+}
+
+// readAll reads and closes a file. What is appended meanwhile is left out.
+func readAll(f *os.File, limit int64) ([]byte, error) {
+	defer Close(f)
+	fi, err := f.Stat()
+	if err != nil {
 		return nil, err
 	}
-	if int64(len(data)) > limit {
-		return nil, &KindError{filepath.Base(path), fmt.Sprintf("larger than %d bytes", limit)}
+	if fi.Size() > limit {
+		return nil, tooLarge(f.Name(), limit)
 	}
-	return data, nil
+	raw := make([]byte, fi.Size())
+	n, err := io.ReadFull(f, raw)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // another process truncated it
+	}
+	return raw[:n], err
+}
+
+func tooLarge(name string, limit int64) error {
+	return &KindError{name, fmt.Sprintf("larger than %d bytes", limit)}
+}
+
+// Close closes a file that was open for reading only. It returns no error, because nothing was written.
+func Close(f *os.File) {
+	if err := f.Close(); err != nil {
+		return
+	}
 }
 
 // RemoveAll is os.RemoveAll, which waits for a pipe above the path: then there is nothing to remove. It also removes
@@ -123,42 +134,21 @@ func RemoveAllIn(root *os.Root, name string) error {
 	if !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	if err := root.Chmod(name, 0o700); err != nil {
-		return err
-	}
-	f, err := root.Open(name)
-	if err != nil {
-		return err
-	}
-	entries, err := f.ReadDir(-1)
-	err = errors.Join(err, f.Close())
-	for _, e := range entries {
-		if e.IsDir() {
-			err = errors.Join(err, RemoveAllIn(root, filepath.Join(name, e.Name())))
+	err = fs.WalkDir(root.FS(), name, func(at string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			err = root.Chmod(at, 0o700)
 		}
-	}
+		return err
+	})
 	return errors.Join(err, root.RemoveAll(name))
 }
 
-// WriteFile replaces whatever has the name by a regular file, which appears whole. It is not synced. The temporary
-// name is path with the suffix .new.
+// WriteFile replaces whatever has the name by a regular file, which appears whole. It is not synced.
 func WriteFile(path string, data []byte) error {
-	temp := path + ".new"
-	if err := RemoveAll(temp); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if info, err := os.Lstat(path); err == nil && info.IsDir() {
-		if err := os.RemoveAll(path); err != nil {
+	if fi, err := os.Lstat(path); err == nil && fi.IsDir() {
+		if err := RemoveAll(path); err != nil {
 			return err
 		}
 	}
-	return os.Rename(temp, path)
+	return Disk{}.WriteAll([]File{{Path: path, Data: data, Perm: 0o600, Unsynced: true}})
 }

@@ -18,9 +18,15 @@ func Boot() string {
 	return strings.TrimSpace(string(id))
 }
 
-func syncSystem(f *os.File) error {
-	err := unix.Syncfs(int(f.Fd()))
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+func syncSystem(f *os.File) error { return supported(unix.Syncfs(int(f.Fd()))) }
+
+// exchange swaps two names atomically. The error is errors.ErrUnsupported if the file system cannot.
+func exchange(a, b string) error {
+	return supported(unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE))
+}
+
+func supported(err error) error {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return errors.ErrUnsupported
 	}
 	return err

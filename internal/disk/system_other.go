@@ -12,3 +12,5 @@ import (
 func Boot() string { return "" }
 
 func syncSystem(*os.File) error { return errors.ErrUnsupported }
+
+func exchange(_, _ string) error { return errors.ErrUnsupported }

@@ -33,7 +33,7 @@ func TestUnsyncedFilesWaitForNoDisk(t *testing.T) {
 	made, err := d.CreateNew(file("x/c", true))
 	require.NoError(t, err)
 	require.True(t, made)
-	_, err = d.AppendUnsynced(filepath.Join(dir, "log"), 0, []byte("x"), 0o600)
+	_, err = d.AppendAll([]disk.Addition{{Path: filepath.Join(dir, "log"), Data: []byte("x"), Perm: 0o600, Unsynced: true}})
 	require.NoError(t, err)
 	require.Empty(t, synced)
 	require.NoError(t, d.SyncFileSystem(dir))
@@ -42,4 +42,8 @@ func TestUnsyncedFilesWaitForNoDisk(t *testing.T) {
 	require.NoError(t, d.WriteAll([]disk.File{file("x/d", false)}))
 	require.ElementsMatch(t, []string{"sync x/d", "sync folder x", "sync folder ."}, synced,
 		"the name of a folder that was made for unsynced files is not taken for durable")
+	synced = nil
+	require.NoError(t, d.WriteAll([]disk.File{file("u/v/a", true), file("u/v/b", false)}))
+	require.ElementsMatch(t, []string{"sync u/v/b", "sync folder u/v", "sync folder u", "sync folder ."}, synced,
+		"folders that both kinds of files need are durable")
 }

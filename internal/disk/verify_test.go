@@ -44,9 +44,7 @@ func TestVerifyRefusesDamagedContent(t *testing.T) {
 			err := disk.Disk{Hook: tt.hook}.WriteAll([]disk.File{{Path: path, Data: []byte(tt.data), Perm: 0o600,
 				Verify: tt.verify}})
 			require.ErrorContains(t, err, tt.want)
-			refused := (*disk.VerifyError)(nil)
-			require.ErrorAs(t, err, &refused)
-			require.Equal(t, path, refused.Path)
+			require.ErrorContains(t, err, path)
 			require.Equal(t, map[string]string{"state.json": `{"v":1}`}, look(t, dir))
 		})
 	}

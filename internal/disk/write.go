@@ -1,18 +1,21 @@
 package disk
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 )
 
 // File is a complete file to write.
 type File struct {
 	Path    string
 	Data    []byte
+	Fill    func(io.Writer) error // in place of Data: writes the content
 	Perm    fs.FileMode
 	DirPerm fs.FileMode // mode of missing folders; 0: they must exist
 	Verify  *Verify     // nil: not read back
@@ -21,6 +24,15 @@ type File struct {
 	// elsewhere then. [Disk.SyncFileSystem] makes it durable.
 	Unsynced bool
 }
+
+// Verify has a file read back and compared before it is renamed. An error then leaves the old file in place.
+type Verify struct{ state bool }
+
+// VerifyState verifies the file from which a run continues: it must be JSON, and a refusal contains [StateRefusal].
+func VerifyState() *Verify { return &Verify{state: true} }
+
+// StateRefusal is the required message of a failed write of the state file (requirement 002 §3.3).
+const StateRefusal = "State file verification failed after write. State NOT updated."
 
 // WriteFile creates or replaces the file at path, whose folder must exist. On return data is on disk under that name.
 // After an error the path has either the old or the new content, complete.
@@ -33,115 +45,22 @@ func (d Disk) WriteFile(path string, data []byte, perm fs.FileMode) error {
 // and no temporary one. A later crash leaves the first files new and the others old, so write a file that commits the
 // others last, in a separate call. A created folder is on disk under its name, as after [Disk.Mkdir].
 func (d Disk) WriteAll(files []File) error {
-	pending := make([]*Pending, 0, len(files))
-	defer func() {
-		for _, p := range pending {
-			p.Discard()
-		}
-	}()
-	unnamed, err := d.makeFolders(files)
-	if err != nil {
-		return err
-	}
-	for _, f := range files {
-		p, err := d.stage(f)
+	return d.named(func(n *Names) error {
+		temps, err := n.stage(files)
 		if err != nil {
-			return err
+			return refuse(files, err)
 		}
-		pending = append(pending, p)
-	}
-	for i, err := range d.settleAll(files, pending) {
-		if err != nil {
-			return files[i].Verify.refuse(files[i].Path, fmt.Errorf("write %s: %w", files[i].Path, err))
+		for i, f := range files {
+			if err := d.rename(temps[i], f.Path); err != nil {
+				d.drop(temps[i:])
+				return refuse(files[i:], explain(err, "write", f.Path))
+			}
+			if !f.Unsynced {
+				n.add(f.Path, false, true)
+			}
 		}
-	}
-	for i, p := range pending {
-		if err := p.replace(); err != nil {
-			return files[i].Verify.refuse(p.path, err)
-		}
-	}
-	return d.syncNames(files, unnamed)
-}
-
-// makeFolders creates the missing folders of files, and returns the folders whose names are to be synced.
-func (d Disk) makeFolders(files []File) (unnamed []string, err error) {
-	seen := map[string]bool{}
-	for _, f := range files {
-		folder := filepath.Dir(f.Path)
-		if f.DirPerm == 0 || seen[folder] {
-			continue
-		}
-		seen[folder] = true
-		made, err := d.makeFolder(folder, f.DirPerm)
-		if err != nil {
-			return nil, fmt.Errorf("make folder %s: %w", folder, err)
-		}
-		if slices.ContainsFunc(files, func(o File) bool { return !o.Unsynced && filepath.Dir(o.Path) == folder }) {
-			unnamed = append(unnamed, made...)
-		}
-	}
-	return unnamed, nil
-}
-
-// settleAll closes temporary files, and makes them durable unless they may stay unsynced.
-func (d Disk) settleAll(files []File, pending []*Pending) []error {
-	errs := make([]error, len(pending))
-	var open []*os.File
-	var at []int
-	for i, p := range pending {
-		if !files[i].Unsynced {
-			open, at = append(open, p.file), append(at, i)
-		}
-	}
-	for i, err := range d.syncAll(open) {
-		errs[at[i]] = err
-	}
-	for i, p := range pending {
-		errs[i] = errors.Join(errs[i], p.file.Close())
-	}
-	return errs
-}
-
-// stage writes a temporary file and checks it.
-func (d Disk) stage(f File) (*Pending, error) {
-	p, err := d.Create(f.Path, f.Perm)
-	if err != nil {
-		return nil, f.Verify.refuse(f.Path, err)
-	}
-	if _, err = p.Write(f.Data); err == nil {
-		err = f.Verify.check(p, f.Data)
-	}
-	if err != nil {
-		p.Discard()
-		return nil, f.Verify.refuse(f.Path, err)
-	}
-	return p, nil
-}
-
-// syncNames syncs the folders of files, and those of unnamed folders. A folder that this user cannot read is skipped:
-// this user creates no folders there.
-func (d Disk) syncNames(files []File, unnamed []string) error {
-	var folders []string
-	for _, f := range files {
-		if dir := filepath.Dir(f.Path); !f.Unsynced && !slices.Contains(folders, dir) {
-			folders = append(folders, dir)
-		}
-	}
-	own := len(folders)
-	for _, folder := range unnamed {
-		if above := filepath.Dir(folder); !slices.Contains(folders, above) {
-			folders = append(folders, above)
-		}
-	}
-	for i, err := range d.syncFolders(folders) {
-		if err != nil && (i < own || !errors.Is(err, fs.ErrPermission)) {
-			return fmt.Errorf("the files in %s are written, but their names may not survive a power failure: %w",
-				folders[i],
-				err)
-		}
-	}
-	d.remember(unnamed...)
-	return nil
+		return nil
+	})
 }
 
 // CreateExclusive creates the file at path if nothing exists there. Of any number of callers in any number of
@@ -152,29 +71,111 @@ func (d Disk) CreateExclusive(path string, data []byte, perm fs.FileMode) (creat
 
 // CreateNew does what [Disk.CreateExclusive] does, and creates missing folders as [Disk.WriteAll] does.
 func (d Disk) CreateNew(f File) (created bool, err error) {
-	unnamed, err := d.makeFolders([]File{f})
-	if err != nil {
-		return false, err
-	}
-	p, err := d.stage(f)
-	if err != nil {
-		return false, err
-	}
-	if created, err = p.link(!f.Unsynced); err != nil {
-		return false, err
-	}
-	// The other callers may act on the name too, so it must be durable for them.
-	return created, d.syncNames([]File{f}, unnamed)
+	err = d.named(func(n *Names) error {
+		temps, err := n.stage([]File{f})
+		if err != nil {
+			return err
+		}
+		err = d.link(temps[0], f.Path)
+		d.drop(temps)
+		if created = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
+			return explain(err, "create", f.Path)
+		}
+		if !f.Unsynced { // the other callers may act on the name too, so it must be durable for them
+			n.add(f.Path, false, true)
+		}
+		return nil
+	})
+	return created, err
 }
 
-// Settle makes an existing file and its name durable, because its writer may have died before the sync.
-func (d Disk) Settle(path string) error {
-	err := d.syncFile(path)
-	if err == nil {
-		err = d.syncFolder(filepath.Dir(path))
+// refuse explains an error that left files in place.
+func refuse(files []File, err error) error {
+	for _, f := range files {
+		switch {
+		case f.Verify == nil:
+		case f.Verify.state:
+			return fmt.Errorf("%s (%s: %w)", StateRefusal, f.Path, err)
+		default:
+			return fmt.Errorf("verify %s before it is replaced: %w", f.Path, err)
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("make %s durable: %w", path, err)
+	return err
+}
+
+// stage writes temporary files that are complete on disk, in folders whose names it collects.
+func (n *Names) stage(files []File) (temps []string, err error) {
+	defer func() {
+		if err != nil {
+			n.drop(temps)
+		}
+	}()
+	unsynced := n.Names() // never synced, and so used last
+	for _, names := range []*Names{n, unsynced} {
+		last := ""
+		for _, f := range files {
+			dir := filepath.Dir(f.Path)
+			if f.DirPerm == 0 || f.Unsynced != (names == unsynced) || dir == last {
+				continue
+			}
+			if err := names.Mkdir(dir, f.DirPerm); err != nil {
+				return nil, err
+			}
+			last = dir
+		}
+	}
+	all := flushes()
+	for _, f := range files {
+		name := tempName(f.Path)
+		file, err := n.open(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, f.Perm)
+		if err == nil {
+			temps = append(temps, name)
+			err = n.flush(all, file, f.Unsynced, n.fill(file, f))
+		}
+		if err != nil {
+			return temps, errors.Join(explain(err, "write", f.Path), all.Wait())
+		}
+	}
+	return temps, all.Wait()
+}
+
+// fill writes the content of a file, and reads it back if it is to be verified.
+func (d Disk) fill(to *os.File, f File) error {
+	if f.Fill != nil {
+		return f.Fill(writer{d, to})
+	}
+	if err := d.write(to, f.Data); err != nil || f.Verify == nil {
+		return err
+	}
+	if err := d.step(Step{Op: OpReadBack, Path: to.Name()}); err != nil {
+		return err
+	}
+	back := make([]byte, len(f.Data)+1)
+	n, err := to.ReadAt(back, 0)
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return fmt.Errorf("read it back: %w", err)
+	case !bytes.Equal(back[:n], f.Data):
+		return fmt.Errorf("the content differs from the %d bytes that were written: check the disk", len(f.Data))
+	case f.Verify.state && !json.Valid(back[:n]):
+		return errors.New("it is not JSON")
 	}
 	return nil
+}
+
+// writer writes with the steps of a disk.
+type writer struct {
+	disk Disk
+	file *os.File
+}
+
+func (w writer) Write(data []byte) (int, error) { return len(data), w.disk.write(w.file, data) }
+
+// drop removes temporary files. [Disk.CleanTempsOf] removes one that stays; no reader uses it.
+func (d Disk) drop(temps []string) {
+	for _, name := range temps {
+		if err := d.Remove(name); err != nil {
+			continue
+		}
+	}
 }

@@ -95,11 +95,11 @@ func Load(stateDir, runID string) (Environment, error) {
 }
 
 func read(path string) (e Environment, err error) {
-	f, err := disk.Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return e, err
 	}
-	defer f.Close()
+	defer disk.Close(f)
 	info, err := f.Stat()
 	if err != nil {
 		return e, err

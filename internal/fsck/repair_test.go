@@ -38,7 +38,7 @@ func TestUnknownKeySurvivesRepair(t *testing.T) {
 // lock holds the lock of a writer.
 func lock(t *testing.T, d projector.Dir, name, holder string) *disk.Lock {
 	t.Helper()
-	l, err := disk.TryLock(d.Path(name), disk.Self(holder, noon))
+	l, err := (disk.Disk{}).TryLock(d.Path(name), disk.Self(holder, noon))
 	require.NoError(t, err)
 	return l
 }

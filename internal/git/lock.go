@@ -10,7 +10,7 @@ import (
 
 // withLock runs do while it holds the lock at path. Git's own locks end in .lock.
 func withLock(ctx context.Context, path string, do func() error) error {
-	l, err := disk.WaitLock(ctx, path, disk.Self("passbook", time.Now()))
+	l, err := (disk.Disk{}).WaitLock(ctx, path, disk.Self("passbook", time.Now()))
 	if err != nil {
 		return err
 	}

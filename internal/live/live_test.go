@@ -127,7 +127,7 @@ func TestReaderDoesNotWaitForPipe(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "stdout")
 	require.NoError(t, syscall.Mkfifo(file, 0o600))
 	_, err := live.NewReader(file, adapter.Text).Read()
-	require.EqualError(t, err, "stdout is a named pipe")
+	require.EqualError(t, err, file+" is a named pipe")
 }
 
 // TestCallsAreReadOnceEach reads two calls, of which one starts another delivery and the other ends.

@@ -24,7 +24,7 @@ func MarkConsole(ctx context.Context, stateDir, base string, now time.Time) (*di
 		return nil, fmt.Errorf("record the console: %w", err)
 	}
 	name := fmt.Sprintf("%d-%s", os.Getpid(), strconv.FormatInt(now.UnixNano(), 36))
-	l, err := disk.WaitLock(ctx, filepath.Join(folder, name), disk.Self(base, now))
+	l, err := (disk.Disk{}).WaitLock(ctx, filepath.Join(folder, name), disk.Self(base, now))
 	if err != nil {
 		return nil, fmt.Errorf("record the console: %w", err)
 	}
@@ -41,7 +41,7 @@ func Consoles(stateDir string) (urls []string, err error) {
 	}
 	var owners []disk.Owner
 	for _, e := range entries {
-		l, err := disk.TryLock(filepath.Join(folder, e.Name()), disk.Owner{})
+		l, err := (disk.Disk{}).TryLock(filepath.Join(folder, e.Name()), disk.Owner{})
 		var held *disk.ErrHeld
 		switch {
 		case errors.As(err, &held):

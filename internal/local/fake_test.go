@@ -230,7 +230,7 @@ func fakeWorker() error {
 		return err
 	}
 	if os.Getenv(faultEnv) == "crashes" { // after its starter has seen that it polls
-		_, err := disk.WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"),
+		_, err := (disk.Disk{}).WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"),
 			disk.Owner{})
 		return errors.Join(err, errors.New("out of memory"))
 	}

@@ -73,7 +73,7 @@ func Keep(ctx context.Context, o KeepOptions) (err error) {
 	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("keep the background processes: %w", err)
 	}
-	lock, err := disk.TryLock(filepath.Join(dir, lockFile),
+	lock, err := (disk.Disk{}).TryLock(filepath.Join(dir, lockFile),
 		disk.Self("keeping the background processes", time.Now()))
 	if held := (*disk.ErrHeld)(nil); errors.As(err, &held) {
 		return nil

@@ -81,11 +81,11 @@ func unmarked(env []string) []string {
 
 // output returns what it has written so far.
 func (d *daemon) output() ([]byte, error) {
-	f, err := disk.Open(d.log)
+	f, err := os.Open(d.log)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer disk.Close(f)
 	const most = 1 << 20
 	return io.ReadAll(io.NewSectionReader(f, d.offset, most))
 }

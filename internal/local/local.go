@@ -117,10 +117,10 @@ func hold(ctx context.Context, dir, what string, progress func(string)) (*disk.L
 	}
 	path := filepath.Join(dir, lockFile)
 	owner := disk.Self(what, time.Now())
-	lock, err := disk.TryLock(path, owner)
+	lock, err := (disk.Disk{}).TryLock(path, owner)
 	if held := (*disk.ErrHeld)(nil); errors.As(err, &held) {
 		progress(fmt.Sprintf("waiting for %s", held.Owner))
-		return disk.WaitLock(ctx, path, owner)
+		return (disk.Disk{}).WaitLock(ctx, path, owner)
 	}
 	return lock, err
 }

@@ -64,7 +64,7 @@ func (c *copying) look(want tree.Tree) (free bool, err error) {
 		return false, err
 	case same:
 		c.made.Again = true
-		return false, c.dir.Disk.SettleTree(c.path)
+		return false, c.dir.Disk.SettleAll(c.path)
 	case !c.force:
 		return false, orForce(projector.Vacant(c.path),
 			"with --force the result of run "+c.result.RunID+" replaces what is there, which is kept beside it")
@@ -112,7 +112,7 @@ func (st staging) lay(ctx context.Context, c *copying, want tree.Tree) error {
 	if _, err := tree.Checkout(ctx, c.store, store.Digest(c.result.Digest), st.laid, tree.Rules{}); err != nil {
 		return err
 	}
-	if err := c.dir.Disk.SettleTree(st.laid); err != nil {
+	if err := c.dir.Disk.SettleAll(st.laid); err != nil {
 		return err
 	}
 	return c.dir.Disk.WriteFile(st.whole, nil, 0o644)

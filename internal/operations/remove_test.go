@@ -124,7 +124,7 @@ func TestRemoveRefuses(t *testing.T) {
 	})
 	t.Run("another process writes there", func(t *testing.T) {
 		m := newRemoval(t, run.Done)
-		lock := must(disk.TryLock(m.dir.Path(layout.LockFile), disk.Self("rebuild", time.Now())))(t)
+		lock := must((disk.Disk{}).TryLock(m.dir.Path(layout.LockFile), disk.Self("rebuild", time.Now())))(t)
 		err := m.remove(Removal{})
 		require.ErrorContains(t, err, "is being written by rebuild")
 		require.Len(t, m.f.executions, 3)

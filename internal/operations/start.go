@@ -99,7 +99,7 @@ func (o Operator) turn(ctx context.Context, dir projector.Dir) (*disk.Lock, erro
 		return nil, err
 	}
 	name := string(store.DigestOf([]byte(path)))[:16] + ".lock"
-	return disk.WaitLock(ctx, filepath.Join(folder, name), disk.Self("start on "+path, time.Now()))
+	return (disk.Disk{}).WaitLock(ctx, filepath.Join(folder, name), disk.Self("start on "+path, time.Now()))
 }
 
 func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {

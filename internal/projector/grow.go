@@ -104,8 +104,7 @@ func (p *Projector) appendAll(all []disk.Addition) error {
 
 // unexpected reports whether a growing file has unexpected contents.
 func unexpected(err error) bool {
-	var differs *disk.ErrDiffers
-	return errors.As(err, &differs)
+	return errors.Is(err, disk.ErrDiffers)
 }
 
 // linkSpend links the cost log under the name of requirement 004. The link is relative, so that the directory can be

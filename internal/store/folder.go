@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,8 +21,7 @@ import (
 type folder struct {
 	root       string
 	disk       disk.Disk
-	sharded    atomic.Bool // the folders of blobs are on disk
-	knownBlobs digestSet   // blobs that are known to be on disk
+	knownBlobs digestSet // blobs that are known to be on disk
 }
 
 // digestSet is a bounded set of digests.
@@ -64,22 +62,6 @@ const dirPerm fs.FileMode = 0o700 // of all folders
 
 func (f *folder) where(name string) string { return filepath.Join(f.root, filepath.FromSlash(name)) }
 
-// ensureShards creates all folders of blobs: to create each with its first blob costs a sync each.
-func (f *folder) ensureShards() error {
-	if f.sharded.Load() {
-		return nil
-	}
-	shards := make([]string, 256)
-	for i := range shards {
-		shards[i] = fmt.Sprintf("%02x", i)
-	}
-	if err := f.disk.MkdirEach(f.where(blobs), shards, dirPerm); err != nil {
-		return err
-	}
-	f.sharded.Store(true)
-	return nil
-}
-
 // folderBatch is a batch whose names are synced at the end.
 type folderBatch struct {
 	*folder
@@ -114,10 +96,10 @@ func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := f.ensureShards(); err != nil {
+	path := f.where(d.name())
+	if err := f.names.Mkdir(filepath.Dir(path), dirPerm); err != nil {
 		return err
 	}
-	path := f.where(d.name())
 	if hasDigest(path, d) {
 		if err := touch(path); err != nil {
 			return err
@@ -131,15 +113,9 @@ func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 		}
 		return err
 	}
-	p, err := f.disk.Create(path, 0o600)
+	err := f.names.WriteAll([]disk.File{{Path: path, Perm: 0o600,
+		Fill: func(w io.Writer) error { return copySource(w, from, d) }}})
 	if err != nil {
-		return err
-	}
-	defer p.Discard()
-	if err := copySource(p, from, d); err != nil {
-		return err
-	}
-	if err := f.names.Commit(p); err != nil {
 		return err
 	}
 	f.markWritten(d)
@@ -184,7 +160,7 @@ func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := f.disk.BeforeRead(f.where(name)); err != nil {
+	if err := f.beforeRead(f.where(name)); err != nil {
 		return nil, err
 	}
 	file, err := os.Open(f.where(name))
@@ -203,6 +179,16 @@ func (f *folder) open(ctx context.Context, name string) (io.ReadCloser, error) {
 		return nil, ErrMissing // a prefix of other names
 	}
 	return nil, errors.Join(err, closed, fmt.Errorf("%s is not a regular file", file.Name()))
+}
+
+func (f *folder) beforeRead(path string) error {
+	if f.disk.Reads == nil {
+		return nil
+	}
+	if err := f.disk.Reads(path); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	return nil
 }
 
 func (f *folder) sync() error { return f.disk.SyncFileSystem(f.root) }
@@ -225,7 +211,7 @@ func (f *folder) has(ctx context.Context, name string) (bool, error) {
 
 func (f *folder) walk(ctx context.Context, prefix string, visit visitor) error {
 	start := f.where(prefix[:strings.LastIndexByte(prefix, '/')+1])
-	if err := f.disk.BeforeRead(start); err != nil {
+	if err := f.beforeRead(start); err != nil {
 		return err
 	}
 	return filepath.WalkDir(start, func(path string, e fs.DirEntry, err error) error {

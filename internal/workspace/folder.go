@@ -173,7 +173,7 @@ func (f *Folders) Lock(ctx context.Context, dir string) (*Folder, error) {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o700); err != nil {
 		return nil, fmt.Errorf("lock the workspace %s: %w", dir, err)
 	}
-	lock, err := disk.WaitLock(ctx, dir+".lock", disk.Self("passbook", time.Now()))
+	lock, err := (disk.Disk{}).WaitLock(ctx, dir+".lock", disk.Self("passbook", time.Now()))
 	if err != nil {
 		return nil, fmt.Errorf("lock the workspace %s: %w", dir, err)
 	}

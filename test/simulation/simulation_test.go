@@ -101,7 +101,7 @@ func folder(t *testing.T, seed uint64) (root string, leave func()) {
 	}
 	const folders = 64
 	root = filepath.Join(memory, fmt.Sprintf("passbook-simulation-%d-%02d", os.Getuid(), seed%folders))
-	lock, err := disk.WaitLock(t.Context(), root+".lock", disk.Self("simulation", time.Now()))
+	lock, err := (disk.Disk{}).WaitLock(t.Context(), root+".lock", disk.Self("simulation", time.Now()))
 	require.NoError(t, err)
 	require.NoError(t, os.RemoveAll(root))
 	require.NoError(t, os.Mkdir(root, 0o700))

@@ -155,7 +155,7 @@ func (f File) change(ctx context.Context, what string, edit func([]Token) ([]Tok
 	if err := (disk.Disk{}).Mkdir(filepath.Dir(f.path), 0o700); err != nil {
 		return err
 	}
-	lock, err := disk.WaitLock(ctx, f.path+".lock", disk.Self("a change of the console's tokens", time.Now()))
+	lock, err := (disk.Disk{}).WaitLock(ctx, f.path+".lock", disk.Self("a change of the console's tokens", time.Now()))
 	if err != nil {
 		return err
 	}
