@@ -1,6 +1,7 @@
 # Passbook's commands; `make` alone lists them. What a target needs and does not find, it installs or builds, and says so.
 
 export GOFLAGS := $(shell . scripts/goflags && echo "$$GOFLAGS")
+export CGO_ENABLED := $(or $(CGO_ENABLED),0)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench bench-peers lint check release-dry release-try clean

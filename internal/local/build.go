@@ -158,9 +158,10 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 	progress(BuildNotice)
 	// The flags are those of scripts/goflags, so that the build cache has compiled most packages. The stamp of the version
 	// control is omitted: git refuses a checkout of another user.
-	workspace, err := goCommand(ctx, source, "off", "run", "-buildvcs=false", "-trimpath", "./reduce")
+	flags := []string{"-buildvcs=false", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=-w"}
+	workspace, err := goCommand(ctx, source, "off", "run", append(flags, "./reduce")...)
 	if err == nil {
-		_, err = goCommand(ctx, source, workspace, "build", "-buildvcs=false", "-trimpath", "-o", path+".new", ".")
+		_, err = goCommand(ctx, source, workspace, "build", append(flags, "-o", path+".new", ".")...)
 	}
 	if err != nil {
 		return err
@@ -169,18 +170,18 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 }
 
 // goCommand returns the output of a go command in the server's source. It ignores a workspace of the user.
-func goCommand(ctx context.Context, source, workspace string, args ...string) (string, error) {
+func goCommand(ctx context.Context, source, workspace, verb string, args ...string) (string, error) {
 	var out, messages bytes.Buffer
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{verb}, args...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = source, &out, &messages
-	cmd.Env = append(os.Environ(), "GOWORK="+workspace)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK="+workspace)
 	err := cmd.Run()
 	switch {
 	case errors.Is(err, exec.ErrNotFound):
 		return "", errors.New("build the Temporal server: Go is not installed; install it, set a server binary, or set " +
 			"TEMPORAL_ADDRESS to a running server")
 	case err != nil:
-		return "", fmt.Errorf("build the Temporal server in %s: go %s: %w\n%s", source, args[0], err,
+		return "", fmt.Errorf("build the Temporal server in %s: go %s: %w\n%s", source, verb, err,
 			strings.TrimSpace(messages.String()))
 	}
 	return strings.TrimSpace(out.String()), nil
