@@ -1,6 +1,7 @@
 // Command reduce prepares the source of a Temporal server without the parts that Passbook never uses: archives in the
-// clouds of Amazon and Google, and workers that the server starts there or in Kubernetes. They are 40 % of the packages
-// that the server imports, and half of the program.
+// clouds of Amazon and Google, workers that the server starts there or in Kubernetes, databases other than SQLite,
+// clusters of servers that find each other, and mocks for tests. They are half of the packages that the server imports,
+// and more than half of the program.
 //
 // It copies the modules of [parts] from the module cache, exchanges the named packages, and prints the path of a
 // go.work with which the go command uses the copies:
@@ -27,7 +28,7 @@ import (
 
 const server, scaler = "go.temporal.io/server", "go.temporal.io/auto-scaled-workers"
 
-// part is a package. The Go files that match without are removed, and text is added.
+// part is a package. The Go files that match without are removed, and text is added unless it is empty.
 type part struct {
 	module, pkg string
 	without     []string
@@ -39,7 +40,16 @@ var parts = []part{
 	{server, "common/archiver/gcloud", []string{"*.go"}, fmt.Sprintf(archive, "gcloud", "gs", "GstorageArchiver")},
 	{server, "common/persistence/visibility/store/elasticsearch/client", []string{"aws.go"}, elasticsearch},
 	{scaler, "wci/workflow/compute_provider", []string{"aws*.go", "gcp*.go", "k8s.go"}, computeProvider},
+	{server, "common/persistence/sql/sqlplugin/mysql", []string{"*.go"}, mysql},
+	{server, "common/persistence/sql/sqlplugin/postgresql", []string{"*.go"}, postgresql},
+	{server, "common/persistence/cassandra", []string{"*.go"}, cassandra},
+	{server, "common/membership/ringpop", []string{"*.go"}, ringpop},
+	{server, "service/history/shard", []string{"context_testutil.go"}, ""},
+	{server, "service/history/workflow", []string{"test_util.go"}, ""},
 }
+
+// mocks are files in all packages of the server.
+const mocks = "*_mock.go"
 
 // archive has the names that the server uses of an archive.
 const archive = `package %s
@@ -94,6 +104,51 @@ func (NoopGCPImpersonationChainProvider) ResolveChain(context.Context, ResolveCh
 }
 `
 
+const mysql = `package mysql
+
+const PluginName = "mysql8"
+`
+
+const postgresql = `package postgresql
+
+const (
+	PluginName    = "postgres12"
+	PluginNamePGX = "postgres12_pgx"
+)
+`
+
+const cassandra = `package cassandra
+
+import (
+	"go.temporal.io/server/common/config"
+	"go.temporal.io/server/common/log"
+	"go.temporal.io/server/common/metrics"
+	"go.temporal.io/server/common/persistence"
+	"go.temporal.io/server/common/persistence/serialization"
+	"go.temporal.io/server/common/resolver"
+)
+
+func VerifyCompatibleVersion(config.Persistence, resolver.ServiceResolver, log.Logger) error { return nil }
+
+func NewFactory(
+	config.Cassandra, resolver.ServiceResolver, string, log.Logger, metrics.Handler, serialization.Serializer,
+) persistence.DataStoreFactory {
+	panic("open Cassandra: this server was built without it")
+}
+`
+
+// ringpop is the membership of a server without static hosts.
+const ringpop = `package ringpop
+
+import (
+	"errors"
+
+	"go.uber.org/fx"
+)
+
+var MembershipModule = fx.Error(errors.New("join a cluster: this server was built without it"))
+`
+
 func main() {
 	cache, err := os.UserCacheDir()
 	var work string
@@ -120,7 +175,7 @@ func reduce(dir, cache string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("go mod download: %w\n%s", err, out)
 	}
-	from, key := map[string]string{}, fmt.Sprint(parts)
+	from, key := map[string]string{}, fmt.Sprint(parts, mocks)
 	for d := json.NewDecoder(bytes.NewReader(out)); d.More(); {
 		var m struct{ Path, Version, Dir string }
 		if err := d.Decode(&m); err != nil {
@@ -163,6 +218,7 @@ func create(from map[string]string, copies string) error {
 	for module, dir := range from {
 		err = errors.Join(err, os.CopyFS(filepath.Join(work, module), os.DirFS(dir)))
 	}
+	err = errors.Join(err, removeAll(filepath.Join(work, server), mocks))
 	for _, p := range parts {
 		err = errors.Join(err, exchange(p, filepath.Join(work, p.module, p.pkg)))
 	}
@@ -173,6 +229,20 @@ func create(from map[string]string, copies string) error {
 		err = nil
 	}
 	return errors.Join(err, os.RemoveAll(work))
+}
+
+// removeAll removes the files below dir that match a pattern.
+func removeAll(dir, pattern string) error {
+	return filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		match, err := filepath.Match(pattern, e.Name())
+		if match {
+			err = os.Remove(path)
+		}
+		return err
+	})
 }
 
 // exchange changes the package in the folder pkg. Each pattern must match: a new version may have other files.
@@ -188,6 +258,9 @@ func exchange(p part, pkg string) error {
 		if err != nil {
 			return err
 		}
+	}
+	if p.text == "" {
+		return nil
 	}
 	return os.WriteFile(filepath.Join(pkg, "reduced.go"), []byte(p.text), 0o600)
 }
