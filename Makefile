@@ -13,20 +13,23 @@ demo: ## run the whole example pipeline here and now, offline and free; the run 
 	@scripts/setup
 	@bin/starter demo
 
-demo-review: build server ## plan, implement and review a small repository, offline and free; everything stays in runs/demo-review-<time>
+demo-review: ## plan, implement and review a small repository, offline and free; everything stays in runs/demo-review-<time>
+	@scripts/setup --no-browser
 	@sh examples/review/demo.sh "runs/demo-review-$$(date +%Y%m%d-%H%M%S)"
 
-demo-projects: build server ## change a library and two services together, offline and free; everything stays in runs/demo-projects-<time>
+demo-projects: ## change a library and two services together, offline and free; everything stays in runs/demo-projects-<time>
+	@scripts/setup --no-browser
 	@sh examples/projects/demo.sh "runs/demo-projects-$$(date +%Y%m%d-%H%M%S)"
 
-demo-migrate: build server ## migrate 200 files in lanes, offline and free; everything stays in runs/demo-migrate-<time>
+demo-migrate: ## migrate 200 files in lanes, offline and free; everything stays in runs/demo-migrate-<time>
+	@scripts/setup --no-browser
 	@sh examples/migrate/demo.sh "runs/demo-migrate-$$(date +%Y%m%d-%H%M%S)"
 
-demo-turns: build ## build a small program in eight turns, offline and free; the run stays in runs/
-	@bin/starter server build
+demo-turns: ## build a small program in eight turns, offline and free; the run stays in runs/
+	@scripts/setup --no-browser
 	@bin/starter run --config examples/turns/pipeline.yaml --output-dir "runs/demo-turns-$$(date +%Y%m%d-%H%M%S)"
 
-build: ## build starter, worker and passbook-call into bin/
+build: ## build passbook into bin/, with links starter and worker
 	@echo "Building bin/starter and bin/worker (the first time, two minutes of downloading and compiling)"
 	@scripts/programs bin
 
