@@ -11,14 +11,17 @@ import (
 // version of a release, such as v0.1.0: set by the linker (-X). Empty in other builds.
 var version string
 
-// Version returns the version of this release, the module version of another build, or "devel" if that has none.
+// Devel is the version of a build that is neither a release nor of a module version.
+const Devel = "devel"
+
+// Version returns the version of this release, the module version of another build, or [Devel].
 func Version() string {
 	if version != "" {
 		return version
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
-		return "devel"
+		return Devel
 	}
 	return info.Main.Version
 }

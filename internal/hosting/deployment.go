@@ -23,7 +23,7 @@ func (o Options) version() (worker.WorkerDeploymentVersion, error) {
 	if v.BuildID == "" {
 		v.BuildID = build.Version()
 	}
-	if v.BuildID == "devel" {
+	if v.BuildID == build.Devel {
 		return v, errNoVersion
 	}
 	return v, nil

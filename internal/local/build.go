@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -14,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/disk"
 )
 
@@ -60,8 +63,8 @@ func Version(ctx context.Context, path string) (string, error) {
 }
 
 // target returns the source folder and the path of the program that is built from it. A release has the program beside
-// the starter. Outside of a checkout there is no source; then the program is the last one that was built on this
-// machine.
+// the starter. Outside of a checkout the program is the last one that was built on this machine. Without one, a program
+// that the go command installed has the source in the module of its version, which source then names.
 func (o *Options) target() (source, path string, err error) {
 	if exe, err := os.Executable(); err == nil {
 		if path := serverBeside(exe); path != "" {
@@ -72,6 +75,9 @@ func (o *Options) target() (source, path string, err error) {
 	if errors.Is(err, errNoSource) {
 		if last := o.lastBuilt(); last != "" {
 			return "", last, nil
+		}
+		if version := build.Version(); version != build.Devel {
+			source, err = module+"/"+sourcePath+"@"+version, nil
 		}
 	}
 	if err != nil {
@@ -158,6 +164,12 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 	progress(BuildNotice)
 	// The flags are those of scripts/goflags, so that the build cache has compiled most packages. The stamp of the version
 	// control is omitted: git refuses a checkout of another user.
+	if isVersion(source) {
+		var err error
+		if source, err = download(ctx, source); err != nil {
+			return err
+		}
+	}
 	flags := []string{"-buildvcs=false", "-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=-w"}
 	workspace, err := goCommand(ctx, source, "off", "run", append(flags, "./reduce")...)
 	if err == nil {
@@ -167,6 +179,19 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 		return err
 	}
 	return disk.Disk{}.Rename(path+".new", path)
+}
+
+// download returns the folder of a module in the module cache.
+func download(ctx context.Context, version string) (string, error) {
+	out, err := goCommand(ctx, os.TempDir(), "off", "mod", "download", "-json", version)
+	if err != nil {
+		return "", err
+	}
+	var m struct{ Dir string }
+	if err := json.Unmarshal([]byte(out), &m); err != nil {
+		return "", fmt.Errorf("download %s: %w", version, err)
+	}
+	return m.Dir, nil
 }
 
 // goCommand returns the output of a go command in the server's source. It ignores a workspace of the user.
@@ -244,9 +269,14 @@ func isCheckout(dir string) bool {
 	return false
 }
 
-// sourceKey identifies everything that goes into the program: the sources, and with go.sum their imports.
+// sourceKey identifies everything that goes into the program: the version of a module, or the sources, and with go.sum
+// their imports.
 func sourceKey(source string) (string, error) {
 	h := sha256.New()
+	if isVersion(source) {
+		_, err := io.WriteString(h, source)
+		return hex.EncodeToString(h.Sum(nil))[:16], err
+	}
 	err := filepath.WalkDir(source, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !isInput(e.Name()) {
 			return err
@@ -261,6 +291,9 @@ func sourceKey(source string) (string, error) {
 	})
 	return hex.EncodeToString(h.Sum(nil))[:16], err
 }
+
+// isVersion reports whether the source is that of a module version, and not a folder.
+func isVersion(source string) bool { return strings.HasPrefix(source, module+"/"+sourcePath+"@") }
 
 func isInput(name string) bool {
 	return name == "go.mod" || name == "go.sum" || strings.HasSuffix(name, ".go") &&
