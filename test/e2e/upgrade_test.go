@@ -24,19 +24,14 @@ var releases = map[string]func() (string, error){
 	later:  sync.OnceValues(func() (string, error) { return released(later) }),
 }
 
-// released builds the starter of a release and returns its folder, which has all programs of an installation.
+// released builds a release, with the supervisor that it carries, and returns its folder.
 func released(version string) (string, error) {
 	dir := filepath.Join(programs, version)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-buildvcs=false", "-trimpath", "-ldflags",
-		"-X github.com/passbook-run/passbook/internal/build.version="+version, "-o", dir, "./starter")
+	cmd := exec.Command("scripts/programs", dir)
 	cmd.Dir, cmd.Stderr = project, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return "", err
-	}
-	return dir, nil
+	cmd.Env = append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -buildvcs=false -trimpath "+
+		"-ldflags=-X=github.com/passbook-run/passbook/internal/build.version="+version)
+	return dir, cmd.Run()
 }
 
 // install makes a release that of the environment.
