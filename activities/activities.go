@@ -174,13 +174,13 @@ func New(cfg Config) (*Activities, error) {
 	if cfg.Concurrency == (config.Concurrency{}) {
 		cfg.Concurrency = config.ThisHost(cfg.Scratch).Concurrency()
 	}
-	disk, memory := diskOf(cfg), new(projector.Memory)
+	disk, folds := diskOf(cfg), new(projector.Folds)
 	a := &Activities{
 		cfg: cfg, machine: process.Simulated(cfg.Machine), worker: self, prices: price.With(cfg.Prices),
 		browser: browser.Options{Exec: cfg.Browser},
 		history: history.Reader{Client: cfg.Client, Converter: cfg.Converter},
 		open: func(root string) projector.Dir {
-			return projector.Dir{Dir: rundir.At(root), Disk: disk, Memory: memory}
+			return projector.Dir{Dir: rundir.At(root), Disk: disk, Folds: folds}
 		},
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
 		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -40,8 +39,8 @@ func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.
 		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster,
 		Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
 	}
-	err = fsck.TakeOver(ctx, d, owner, in.Tail)
-	var stale *fsck.StaleError
+	err = projector.TakeOver(ctx, d, owner, in.Tail)
+	var stale *projector.StaleError
 	if errors.As(err, &stale) && stale.Done {
 		if err := d.CatchUp(ctx, blobs.Of(s)); err != nil {
 			return contract.OpenResult{}, err
@@ -59,9 +58,9 @@ func (a *Activities) keepAlive(ctx context.Context) (stop func()) {
 // nonRetryable marks errors that a retry cannot fix.
 func nonRetryable(err error) error {
 	var c *rundir.ClaimedError
-	var stale *fsck.StaleError
+	var stale *projector.StaleError
 	var other *projector.OtherEventsError
-	var damaged *fsck.DamagedError
+	var damaged *projector.DamagedError
 	switch {
 	case errors.As(err, &c):
 		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrClaimed, err)

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -123,7 +122,7 @@ func TestProjectReportsDamagedFile(t *testing.T) {
 			d := projector.At(in.Dir)
 			require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "run-1", Pipeline: "small",
 				CreatedAt: "2026-01-02T03:04:05.000Z"}))
-			require.NoError(t, fsck.TakeOver(t.Context(), d, rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
+			require.NoError(t, projector.TakeOver(t.Context(), d, rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
 			h.projected(in)
 			path := d.Path(file)
 			whole := read(t, path)

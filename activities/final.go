@@ -17,7 +17,7 @@ import (
 // checkEnd reports whether the directory's run was finished by another journal. The outcome is final or empty.
 func checkEnd(ctx context.Context, d projector.Dir, s blobs.Store,
 	in contract.ProjectInput) (contract.ProjectResult, error) {
-	end, err := projector.ReadEnd(ctx, d.Dir, s)
+	end, err := projector.ReadEnd(d.Dir)
 	if err == nil && end == nil {
 		tail, err := d.Tail()
 		return contract.ProjectResult{Tail: tail}, err
@@ -42,11 +42,7 @@ func requireUnfinished[I interface{ GetTarget() contract.Target }, O any](a *Act
 	return func(ctx context.Context, in I) (O, error) {
 		var none O
 		at := in.GetTarget()
-		s, err := a.store(ctx, at.Store)
-		if err != nil {
-			return none, err
-		}
-		end, err := projector.ReadEnd(ctx, a.open(at.Dir).Dir, blobs.Of(s))
+		end, err := projector.ReadEnd(a.open(at.Dir).Dir)
 		if err != nil {
 			return none, err
 		}

@@ -23,7 +23,7 @@ const nameAdvice = "cannot be a name; use letters, digits, dots, dashes and unde
 var taken = []string{
 	"run.json", "run.lock", "events.jsonl", "meta.json", "traces.jsonl", "provenance.jsonl", "spend.jsonl", "state.json",
 	"pipeline.yaml", "plan.json", "delivery.patch", "result.json", "promotions.jsonl", "_orchestrator", "workspace",
-	"snapshots", "phase_handoff_decisions", "run_state_repairs", "cross_checkpoint.json", "owner.json",
+	"snapshots", "phase_handoff_decisions", "cross_checkpoint.json", "owner.json",
 }
 
 // formats are the kinds of values that the schema names and only Go can check. If the schema has a message, that

@@ -162,4 +162,8 @@ func seed(f *testing.F) {
 		`{"seq":-9223372036854775808,"kind":"phase.start","phase":"\u0000"}`} {
 		f.Add([]byte(odd))
 	}
+	for i, payload := range oddPayloads() {
+		kinds := run.Kinds()
+		f.Add([]byte(`{"seq":2,"kind":"` + string(kinds[i%len(kinds)]) + `","payload":` + payload + `}`))
+	}
 }

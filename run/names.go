@@ -11,7 +11,7 @@ import (
 var Reserved = []string{
 	"run.json", "run.lock", "events.jsonl", "meta.json", "traces.jsonl", "provenance.jsonl", "spend.jsonl", "state.json",
 	"pipeline.yaml", "plan.json", "delivery.patch", "result.json", "promotions.jsonl", "_orchestrator", "workspace",
-	"snapshots", "phase_handoff_decisions", "run_state_repairs",
+	"snapshots", "phase_handoff_decisions",
 }
 
 // NameError reports a name in an event that is not one of a file in a run directory.

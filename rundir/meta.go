@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
@@ -60,19 +59,11 @@ type Meta struct {
 	PhaseHandoff *PhaseHandoff `json:"phase_handoff,omitempty"`
 	run.Markers                // they explain the status; a key is present only if it applies
 
-	Events      EventsMark    `json:"events"`
-	SegmentHead string        `json:"segment_head"`
-	Derived     []DerivedMark `json:"derived"`
-	State       run.State     `json:"state"`
-	History     run.History   `json:"history"`
-	Summary     Summary       `json:"summary"`
-	Records     *StateMark    `json:"records"`          // state.json as it was written last
-	Behind      *Behind       `json:"behind,omitempty"` // only in a run of many passes: how far state.json is behind
-
-	// sha-256 of the files that no event describes: run.json and owner.json
-	Digests map[string]string `json:"digests,omitempty"`
-	Digest  string            `json:"digest,omitempty"` // sha-256 of this file without this key, which is the last
-
+	Events      EventsMark  `json:"events"`
+	SegmentHead string      `json:"segment_head"` // the newest segment in the store; it follows from no event
+	State       run.State   `json:"state"`
+	History     run.History `json:"history"`
+	Summary     Summary     `json:"summary"`
 }
 
 // Workspace is the tree that a run works on.
@@ -102,16 +93,6 @@ type EventsMark struct {
 	Seq   int64     `json:"seq"`
 	Chain run.Chain `json:"chain"`
 	Size  int64     `json:"size"` // bytes
-}
-
-// DerivedMark records how far a log is written.
-type DerivedMark struct {
-	File string `json:"file"`
-	Size int64  `json:"size"`
-	Seq  int64  `json:"seq"`
-	// over its lines up to Size, as over those of events.jsonl; empty: nothing is written, or an earlier release wrote
-	// it
-	Chain run.Chain `json:"chain,omitempty"`
 }
 
 // Meta reads meta.json. The error is fs.ErrNotExist if the file is missing and damaged if it cannot be parsed; both are
@@ -174,7 +155,7 @@ func (d Dir) newer(file string, version, known int) error {
 	return &layout.NewerError{Op: "use run directory", Object: d.Root, File: file, Version: version, Known: known}
 }
 
-// State reads state.json. In long runs it can be older than the events: see LastSeq and [Meta].Behind.
+// State reads state.json. In long runs it can be older than the events: see LastSeq.
 func (d Dir) State() (PipelineState, error) {
 	raw, err := d.ReadFile(layout.StateFile)
 	if err != nil {
@@ -220,24 +201,6 @@ type Summary struct {
 	LastCheckpoint  *string      `json:"lastCheckpoint"`
 	Recovered       int          `json:"recovered"` // errors
 	Unrecovered     int          `json:"unrecovered"`
-}
-
-// Behind records that state.json is older than meta.json, with everything needed to continue without reading it.
-type Behind struct {
-	Seq     int64         `json:"seq"`   // last event in state.json
-	Size    int64         `json:"size"`  // of events.jsonl up to there
-	State   run.State     `json:"state"` // the small state there
-	Records PipelineState `json:"book"`  // the records as of meta.json, without the lists that grow
-}
-
-// StateMark identifies the bytes of state.json, so that a change by another program is found.
-type StateMark struct {
-	Size   int64  `json:"size"`
-	CRC32C uint32 `json:"crc32c"` // detects edits and torn writes, not forgeries
-}
-
-func MarkOf(raw []byte) *StateMark {
-	return &StateMark{Size: int64(len(raw)), CRC32C: crc32.Checksum(raw, crc32.MakeTable(crc32.Castagnoli))}
 }
 
 // PhaseHandoff is the key phase_handoff of meta.json: the open hand-off, or the undecided one of a failed run

@@ -35,9 +35,6 @@ type Host struct {
 	Clock    func() run.Clock // when and where times are shown
 	Form     *Form            // of what messages advise; nil: commands of the starter
 
-	// By returns who sends a request; nil: the user of this program.
-	By func(context.Context) string
-
 	// Flag names an input in messages, as a user writes it; nil: its key in JSON.
 	Flag func(key string) string
 

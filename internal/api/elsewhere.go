@@ -5,7 +5,6 @@ import (
 	"errors"
 	"regexp"
 
-	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -29,14 +28,6 @@ func (h Host) findByID(id string) (projector.Dir, error) {
 		gone.IDs = h.IDs
 	}
 	return d, err
-}
-
-// by is who sends a request.
-func (h Host) by(ctx context.Context) string {
-	if h.By == nil {
-		return connect.User()
-	}
-	return h.By(ctx)
 }
 
 // notHere lists what only the directory of a run records.

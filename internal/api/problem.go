@@ -8,7 +8,6 @@ import (
 	"github.com/passbook-run/passbook/internal/codec"
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -73,7 +72,7 @@ func CodeOf(err error) Code {
 		return CodeNotFound
 	case isInvalid(err):
 		return CodeInvalid
-	case is[*rundir.ResultError](err), is[*fsck.DamagedError](err):
+	case is[*rundir.ResultError](err), is[*projector.DamagedError](err):
 		return CodeDamaged
 	case is[*connect.Error](err):
 		return CodeUnavailable
@@ -87,7 +86,7 @@ func notInStatus(err error) bool {
 	if errors.As(err, &refused) && (refused.Closed || refused.FailedPrecondition) {
 		return true
 	}
-	return is[*run.ConflictError](err) || is[*operations.LiveError](err) || is[*fsck.LiveError](err)
+	return is[*run.ConflictError](err) || is[*operations.LiveError](err) || is[*projector.LiveError](err)
 }
 
 // isInvalid reports whether the request was wrong, or its input was refused.

@@ -212,10 +212,5 @@ func (h Host) closed(ctx context.Context, d projector.Dir, def operations.Defini
 	if err := o.Unchanged(ctx, def, d, claim, meta.State); err != nil {
 		return nil, err
 	}
-	o.By = h.by(ctx)
-	s := operations.Started{RunID: claim.RunID, Dir: d, Status: run.Status(meta.Status)}
-	for _, w := range o.RecordStart(ctx, d, meta.State, meta.Events.Seq) {
-		s.Warnings = append(s.Warnings, h.Secrets.Text(w))
-	}
-	return &s, nil
+	return &operations.Started{RunID: claim.RunID, Dir: d, Status: run.Status(meta.Status)}, nil
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -67,6 +66,6 @@ func read(d rundir.Dir) (rundir.PipelineState, rundir.Meta, error) {
 	case err != nil:
 		return rundir.PipelineState{}, meta, fmt.Errorf("%w; the next event of the run rebuilds it", err)
 	}
-	book, err := records.State(d)
+	book, err := projector.Records(d)
 	return book, meta, err
 }

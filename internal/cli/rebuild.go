@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -18,8 +16,8 @@ func (a *app) rebuild() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rebuild RUN-ID --output-dir DIR", Short: "Rebuild a lost run directory from Temporal and the store",
 		Long: `Rebuild a lost run directory from Temporal's history and the store: events.jsonl byte for byte, and all
-derived files. An existing events.jsonl must be a prefix of the history; nothing is cut. Damaged derived files are
-rebuilt after a copy under run_state_repairs/.`,
+derived files. An existing events.jsonl must be a prefix of the history; nothing is cut. Every other file is
+made again where it differs, and what was there is kept in _orchestrator/torn.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || dir == "" {
 				return asUsage(errors.New("name the run and the directory: starter rebuild RUN-ID --output-dir DIR"))
@@ -40,10 +38,7 @@ rebuilt after a copy under run_state_repairs/.`,
 				return err
 			}
 			defer s.Close()
-			var tail run.Tail
-			if tail, err = s.Rebuild(cmd.Context(), args[0], abs); err == nil {
-				err = s.RewriteDerived(cmd.Context(), projector.At(abs))
-			}
+			tail, err := s.Rebuild(cmd.Context(), args[0], abs)
 			if err != nil {
 				return err
 			}

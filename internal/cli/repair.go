@@ -2,15 +2,11 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -22,28 +18,26 @@ func (a *app) repairState() *cobra.Command {
 	var apply bool
 	cmd := &cobra.Command{
 		Use: "repair-state [RUN]", Short: "Repair derived files of a run directory",
-		Long: `Show what brings a run directory back in line with its events, and with --apply repair it. Replaced files are
-copied to run_state_repairs/, with an audit file. Only findings of check that have one correct repair are repaired.
-Damaged lines of events.jsonl are restored from the store. A run that is paused or waits is repaired; one that works is
-refused.`,
+		Long: `Show which files of a run directory differ from its events, and with --apply make them again. What is replaced is
+kept in _orchestrator/torn. Damaged lines of events.jsonl are restored from the store. An artifact that was edited stays.
+A run that is paused or waits is repaired; one that works is refused.`,
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.Flags().BoolVar(&apply, "apply", false, "write the repair; without it nothing is changed")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		stored := &runStore{dir: d}
 		effective := a.alive(ctx, d)
-		res, err := fsck.Repair(ctx, projector.Dir{Dir: d}, fsck.RepairOptions{
-			Apply: apply, EffectiveStatus: effective, Blobs: stored, Now: time.Now(), By: connect.User(),
-			ReadTree: blobs.ReadTree,
+		res, err := projector.Repair(ctx, projector.Dir{Dir: d}, projector.RepairOptions{
+			Apply: apply, EffectiveStatus: effective, Blobs: stored, ReadTree: blobs.ReadTree,
 		})
 		if err != nil {
 			return err
 		}
-		left, err := fsck.Check(ctx, d, fsck.CheckOptions{EffectiveStatus: effective, ReadTree: blobs.ReadTree})
+		left, err := projector.Check(ctx, d, projector.CheckOptions{EffectiveStatus: effective, ReadTree: blobs.ReadTree})
 		if err != nil {
 			return err
 		}
-		err = show(a, *asJSON, res, func(res fsck.RepairResult) { a.printRepair(d, res, left) })
+		err = show(a, *asJSON, res, func(res projector.RepairResult) { a.printRepair(d, res, left) })
 		if err != nil {
 			return err
 		}
@@ -51,16 +45,19 @@ refused.`,
 	})
 }
 
-func (a *app) printRepair(d rundir.Dir, res fsck.RepairResult, left fsck.Report) {
+func (a *app) printRepair(d rundir.Dir, res projector.RepairResult, left projector.Report) {
 	for _, c := range res.Changes {
-		fmt.Fprintf(a.out, "%s: %s → %s (%s)\n", c.Field, brief(c.Before), brief(c.After), c.Code)
+		fmt.Fprintf(a.out, "%s (%s): %s\n", c.File, c.Code, c.Found)
 	}
 	if res.RepairHint != "" {
 		fmt.Fprintln(a.out, "Not repaired:", res.RepairHint+".")
 	}
 	switch {
 	case res.Applied:
-		fmt.Fprintf(a.out, "Repaired. Backup: %s; audit: %s\n", orNothing(res.BackupPath), res.AuditPath)
+		fmt.Fprintf(a.out, "Repaired. What differed was made again from the events: %d\n", len(res.Changes))
+		for _, name := range res.Kept {
+			fmt.Fprintln(a.out, "  what was replaced is kept in", name)
+		}
 	case len(res.Changes) > 0:
 		fmt.Fprintf(a.out, "Nothing was written. To repair: %s repair-state %s --apply\n", program(),
 			shell.Quote(d.Root))
@@ -70,26 +67,6 @@ func (a *app) printRepair(d rundir.Dir, res fsck.RepairResult, left fsck.Report)
 	if !left.OK && (res.Applied || len(res.Changes) == 0) {
 		fmt.Fprintf(a.out, "Findings are left: %s check %s\n", program(), shell.Quote(d.Root))
 	}
-}
-
-// brief returns a value, cut to fit into a line.
-func brief(v json.RawMessage) string {
-	const most = 60
-	text := []rune(string(v))
-	switch {
-	case len(text) == 0:
-		return "(missing)"
-	case len(text) > most:
-		return string(text[:most]) + "…"
-	}
-	return string(text)
-}
-
-func orNothing(path string) string {
-	if path == "" {
-		return "nothing"
-	}
-	return path
 }
 
 // runBlobs is the part of a store that a check or repair of a run directory uses.

@@ -93,10 +93,6 @@ func asClient(h api.Host) api.Host {
 	if h.Answers == nil {
 		h.Answers = &api.Answers{}
 	}
-	h.By = func(ctx context.Context) string {
-		id, _ := access.From(ctx)
-		return id.Name
-	}
 	h.Connect = func(ctx context.Context) (operations.Operator, func(), error) {
 		o, release, err := connect(ctx)
 		id, known := access.From(ctx)

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -23,7 +23,7 @@ func Read(d rundir.Dir) (Source, error) {
 		return Source{}, err
 	}
 	s := Source{State: now.State}
-	if s.Records, err = records.State(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if s.Records, err = projector.Records(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
 	if plan, err := d.Plan(); err == nil {

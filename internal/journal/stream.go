@@ -136,12 +136,6 @@ func HasEnded(lines []string) bool {
 	return false
 }
 
-// Without returns the events that are not among others.
-func Without(events, others []run.Event) []run.Event {
-	in := Seqs(others)
-	return slices.DeleteFunc(slices.Clone(events), func(e run.Event) bool { return in[e.Seq] })
-}
-
 // Seqs returns the numbers of events.
 func Seqs(events []run.Event) map[int64]bool {
 	in := map[int64]bool{}

@@ -198,16 +198,14 @@ const ArchivesDir = Orchestrator + "/archives"
 
 const DecisionsDir = "phase_handoff_decisions"
 
-const RepairsDir = "run_state_repairs"
-
 // StateSnapshot is the state in the folder of a checkpoint.
 const StateSnapshot = "state-snapshot.json"
 
 // OwnerFile records the execution that writes the directory since the run continued in a new epoch.
 const OwnerFile = Orchestrator + "/owner.json"
 
-// UnsyncedFile names the boot of the machine during which files were written that may not be on disk yet.
-const UnsyncedFile = Orchestrator + "/unsynced"
+// ExportFile names the boot of the machine during which files were written that may not be on disk yet.
+const ExportFile = Orchestrator + "/export.json"
 
 // HiddenFromGit is the .gitignore of a run directory that lies in a checkout.
 const HiddenFromGit = "*\n"

@@ -12,7 +12,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -71,7 +70,6 @@ func naming(h api.Host) api.Host {
 		o.By = name(ctx, o.By)
 		return o, release, err
 	}
-	h.By = func(ctx context.Context) string { return name(ctx, connect.User()) }
 	return h
 }
 

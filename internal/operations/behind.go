@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -63,17 +62,17 @@ func forcedResume(dir projector.Dir) string {
 // endBehind terminates the open workflow of a run that is behind its directory, if the next epoch may continue the
 // directory.
 func (o Operator) endBehind(ctx context.Context, dir projector.Dir, claim run.Claim, s run.State,
-	r Reopening) (fsck.Continuation, run.EffectiveStatus, error) {
+	r Reopening) (projector.Continuation, run.EffectiveStatus, error) {
 	effective := run.NewEffectiveStatus(s.Status, run.LiveClosed, r.Behind)
 	err := mayReopen(s, effective, r)
 	if err == nil && r.Force {
 		err = mayForce(o.Settings)
 	}
 	if err != nil {
-		return fsck.Continuation{}, effective, err
+		return projector.Continuation{}, effective, err
 	}
 	if err := o.Client.TerminateWorkflow(ctx, claim.RunID, "", r.Behind); err != nil {
-		return fsck.Continuation{}, effective, fmt.Errorf("terminate the workflow of run %s: %w", claim.RunID, err)
+		return projector.Continuation{}, effective, fmt.Errorf("terminate the workflow of run %s: %w", claim.RunID, err)
 	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
 	effective.Detail = r.Behind

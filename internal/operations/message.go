@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"go.temporal.io/api/serviceerror"
@@ -65,7 +64,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		if err != nil {
 			return workflows.Ack{}, err
 		}
-		c := fsck.Continuation{Now: now, Start: start}
+		c := projector.Continuation{Now: now, Start: start}
 		_, err = o.reevaluated(ctx, claim, dir, c, Reopening{Force: m.Force})
 		if errors.As(err, new(*PolicyError)) {
 			return workflows.Ack{}, err

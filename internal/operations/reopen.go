@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -105,7 +104,7 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 
 // reevaluated compares what the run was allowed at its start with today's settings (requirement 003 §6). If the
 // settings allow force, force overrules the differences, which are returned.
-func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir projector.Dir, c fsck.Continuation,
+func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir projector.Dir, c projector.Continuation,
 	r Reopening) (overruled []string, err error) {
 	if r.Force {
 		if err := mayForce(o.Settings); err != nil {
@@ -165,8 +164,8 @@ func conflict(s run.State, effective run.EffectiveStatus, format string, args ..
 // with Temporal's history, the store and the chain. It only reads. For a run with an open workflow, it returns the
 // content of the directory.
 func (o Operator) catchUp(ctx context.Context, dir projector.Dir,
-	claim run.Claim) (fsck.Continuation, run.EffectiveStatus, error) {
-	var c fsck.Continuation
+	claim run.Claim) (projector.Continuation, run.EffectiveStatus, error) {
+	var c projector.Continuation
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
 		return c, run.EffectiveStatus{}, err
 	}
@@ -187,12 +186,12 @@ func (o Operator) catchUp(ctx context.Context, dir projector.Dir,
 	if err != nil {
 		return c, effective, err
 	}
-	c, err = fsck.Continue(ctx, dir.Dir, blobs.Of(s), known)
+	c, err = projector.Continue(ctx, dir.Dir, blobs.Of(s), known)
 	var other *projector.OtherEventsError
 	switch {
 	case errors.As(err, &other):
 		return c, effective, fmt.Errorf("bring %s in line with Temporal's history: %w", dir.Root, err)
-	case errors.As(err, new(*fsck.DamagedError)):
+	case errors.As(err, new(*projector.DamagedError)):
 		return c, effective, cmp.Or(projector.Lost(dir.Dir, now.State), err)
 	case err != nil:
 		return c, effective, err
@@ -224,7 +223,7 @@ func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string,
 
 // lacksEnd reports whether a review approved the run and its workflow was ended before it wrote run.end. The next epoch
 // writes only that.
-func lacksEnd(c fsck.Continuation, effective run.EffectiveStatus) bool {
+func lacksEnd(c projector.Continuation, effective run.EffectiveStatus) bool {
 	closed := effective.Liveness == run.LiveClosed || effective.Liveness == run.LiveGone
 	return closed && c.State.Status == run.Done && c.State.Reason == run.ReasonReviewApproved && !c.Ended
 }
@@ -301,7 +300,7 @@ func insisted(s run.EffectiveStatus, r Reopening) run.EffectiveStatus {
 }
 
 // reopening returns the input of the new epoch's first execution, from the directory alone.
-func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Claim, now fsck.Continuation,
+func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Claim, now projector.Continuation,
 	effective run.EffectiveStatus, r Reopening) (workflows.Input, int, error) {
 	var in workflows.Input
 	start := now.Start

@@ -17,7 +17,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
@@ -129,17 +128,17 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 	for name, row := range map[string]struct {
 		end      run.Status
 		damage   func([]string) []string
-		unsealed bool      // meta.json names no segment
-		code     fsck.Code // of the damage that refuses it
-		final    bool      // refused because the run is done
+		unsealed bool           // meta.json names no segment
+		code     projector.Code // of the damage that refuses it
+		final    bool           // refused because the run is done
 	}{
 		"a whole directory":                     {end: run.Failed},
 		"a changed line that the store has":     {end: run.Failed, damage: edit},
 		"a cut line that the store has":         {end: run.Failed, damage: cut},
-		"a changed line that the store has not": {end: run.Failed, damage: edit, unsealed: true, code: fsck.ChainMismatch},
-		"a cut line that the store has not":     {end: run.Failed, damage: cut, unsealed: true, code: fsck.ChainMismatch},
+		"a changed line that the store has not": {end: run.Failed, damage: edit, unsealed: true, code: projector.JournalDamaged},
+		"a cut line that the store has not":     {end: run.Failed, damage: cut, unsealed: true, code: projector.JournalDamaged},
 		"done, and the last line is cut":        {end: run.Done, damage: cut, final: true},
-		"done, cut, and the store has it not":   {end: run.Done, damage: cut, unsealed: true, code: fsck.ChainMismatch},
+		"done, cut, and the store has it not":   {end: run.Done, damage: cut, unsealed: true, code: projector.JournalDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, d, f := closedRun(t, "", runEnded(row.end))
@@ -160,7 +159,7 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 					require.ErrorAs(t, err, &conflict)
 					require.Equal(t, run.Done, conflict.From)
 				} else {
-					var damaged *fsck.DamagedError
+					var damaged *projector.DamagedError
 					require.ErrorAs(t, err, &damaged)
 					require.Equal(t, row.code, damaged.Code)
 				}
@@ -224,8 +223,8 @@ func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
 	o, d, f := closedRun(t, "", runEnded(run.Failed))
 	acquire := func(owner rundir.Owner, tail run.Tail) {
 		t.Helper()
-		require.NoError(t, fsck.TakeOver(t.Context(), d, owner, tail))
-		r := must(fsck.Check(t.Context(), d.Dir, fsck.CheckOptions{}))(t)
+		require.NoError(t, projector.TakeOver(t.Context(), d, owner, tail))
+		r := must(projector.Check(t.Context(), d.Dir, projector.CheckOptions{}))(t)
 		require.True(t, r.OK, r.Issues)
 	}
 	acquire(rundir.Owner{Epoch: 2, RunID: "r1", Execution: "terminated"}, must(d.Now())(t).Tail)

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -121,9 +119,9 @@ func (o Operator) mayRevert(s run.State, effective run.EffectiveStatus, r Revert
 
 // openEpoch starts the first execution of a closed run's next epoch, after the journal in its directory is complete.
 // Of several concurrent calls one wins.
-func (o Operator) openEpoch(ctx context.Context, dir projector.Dir, claim run.Claim, c fsck.Continuation,
+func (o Operator) openEpoch(ctx context.Context, dir projector.Dir, claim run.Claim, c projector.Continuation,
 	effective run.EffectiveStatus, in workflows.Input, verb string) error {
-	if err := o.refill(ctx, dir, claim, c, effective); err != nil {
+	if err := o.refill(ctx, dir, claim, c); err != nil {
 		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
 	}
 	if err := Index(o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
@@ -148,7 +146,7 @@ func (o Operator) openEpoch(ctx context.Context, dir projector.Dir, claim run.Cl
 
 // checkpoint finds a checkpoint of a run and checks that all its data exists. A checkpoint that is missing or damaged
 // in the store is rebuilt from the journal, with a warning.
-func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.Claim, now fsck.Continuation,
+func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.Claim, now projector.Continuation,
 	id string) (c run.Checkpoint, warning string, err error) {
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
@@ -251,12 +249,10 @@ func (o Operator) cancelInterrupted(ctx context.Context, dir projector.Dir, clai
 }
 
 // refill writes the lines that the directory lacks or has otherwise.
-func (o Operator) refill(ctx context.Context, dir projector.Dir, claim run.Claim, c fsck.Continuation,
-	effective run.EffectiveStatus) error {
+func (o Operator) refill(ctx context.Context, dir projector.Dir, claim run.Claim, c projector.Continuation) error {
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
 		return err
 	}
-	return fsck.Refill(ctx, dir, c, fsck.RepairOptions{EffectiveStatus: effective, Blobs: blobs.Of(s),
-		Now: time.Now(), By: o.By})
+	return projector.Refill(ctx, dir, blobs.Of(s), c)
 }

@@ -244,7 +244,6 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		_, err := waitFor(ctx, dir, func(n rundir.Now) bool { return n.State.Status != run.Paused })
 		return st, err
 	case effective.Liveness == run.LiveOpen, effective.Recorded.Closed() && amends == nil:
-		st.Warnings = o.RecordStart(ctx, dir, now.State, now.Tail.Seq)
 		return st, nil
 	}
 	re, err := o.Reopen(ctx, dir, Reopening{Note: "run", Amend: amends})

@@ -405,6 +405,6 @@ func TestRebuiltDirectoryIsHiddenFromGit(t *testing.T) {
 		runEnded(run.Done))
 	moved := projector.At(filepath.Join(source, "run"))
 	require.NoError(t, os.Rename(d.Root, moved.Root))
-	require.NoError(t, Operator{Settings: config.Settings{Store: s.URL()}}.RewriteDerived(t.Context(), moved))
+	require.NoError(t, hideRebuilt(moved))
 	require.Equal(t, layout.HiddenFromGit, string(must(os.ReadFile(moved.Path(".gitignore")))(t)))
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -64,7 +63,7 @@ func archiveName(d rundir.Dir, claim run.Claim) (string, error) {
 		}
 	}
 	started := claim.CreatedAt
-	if b, err := records.State(d); err == nil && b.StartedAt != "" {
+	if b, err := Records(d); err == nil && b.StartedAt != "" {
 		started = b.StartedAt
 	}
 	return path.Join(layout.ArchivesDir, prefix+strings.NewReplacer(":", "-", ".", "-").Replace(started)), nil
@@ -72,7 +71,7 @@ func archiveName(d rundir.Dir, claim run.Claim) (string, error) {
 
 // copyArtifact leaves the artifact in place: a new run starts from the seed again.
 func (d Dir) copyArtifact(to string) error {
-	b, err := records.State(d.Dir)
+	b, err := Records(d.Dir)
 	if err != nil || b.CurrentArtifactPath == "" {
 		return nil //nolint:nilerr // nothing was written yet, or an interrupted archive has moved it
 	}
@@ -99,7 +98,7 @@ func toArchive(d rundir.Dir) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	return append(names, layout.WorkspaceDir, layout.SnapshotsDir, layout.DeliveryPatch, layout.RepairsDir,
+	return append(names, layout.WorkspaceDir, layout.SnapshotsDir, layout.DeliveryPatch,
 		layout.DecisionsDir, layout.EventsFile, layout.TracesFile, layout.ProvenanceFile, layout.ResultFile,
 		layout.PromotionsFile, layout.MetaFile, layout.ClaimFile), nil
 }

@@ -24,7 +24,7 @@ func (d Dir) take(c run.Claim) error {
 	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return err
 	}
-	raw, err := disk.Marshal(c)
+	raw, err := rundir.Seal(c)
 	if err != nil {
 		return err
 	}

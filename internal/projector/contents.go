@@ -163,8 +163,8 @@ func namesOf(d rundir.Dir) ownNames {
 	o := ownNames{
 		files: append([]string{layout.TracesFile, layout.ProvenanceFile, layout.ResultFile, layout.PromotionsFile, layout.ReportFile,
 			layout.DeliveryPatch, layout.DefinitionFile, layout.PlanFile, layout.InputsFile, layout.PolicyFile,
-			layout.StateFile, layout.OwnerFile, layout.UnsyncedFile}, last...),
-		folders: []string{layout.SnapshotsDir, layout.RepairsDir, layout.DecisionsDir,
+			layout.StateFile, layout.OwnerFile, layout.ExportFile}, last...),
+		folders: []string{layout.SnapshotsDir, layout.DecisionsDir,
 			layout.InputsDir, layout.PassesDir, layout.Orchestrator + "/steps", layout.CheckpointsDir, layout.TornDir,
 			layout.LogsDir, layout.EditsDir},
 	}

@@ -31,7 +31,7 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}})
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Redo: 3}})
 	const in = layout.Orchestrator + "/"
-	own := []string{"page.html", layout.ReportFile, in + "log.md", layout.ResultFile, layout.StateFile, layout.UnsyncedFile,
+	own := []string{"page.html", layout.ReportFile, in + "log.md", layout.ResultFile, layout.StateFile, layout.ExportFile,
 		layout.OwnerFile, layout.DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore",
 		layout.PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a",
 		in + "plain-redo-1/a", in + "plain-redo-1~1/a", in + "amended-2/plan.json", in + "steps/x", layout.TornDir + "/x",

@@ -1,6 +1,7 @@
 package projector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -10,26 +11,26 @@ import (
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // verify compares the lines on disk with their chain, and reads the segments up to head. It reports the differences and
 // changes nothing.
-func (p *Projector) verify(head string, truth journal.Truth) ([]run.JournalDamage, error) {
-	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
+func (w *exporter) verify(head string, truth journal.Truth) ([]run.JournalDamage, error) {
+	all, err := journal.ReadStream(w.dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
 	var found []run.JournalDamage
-	stored, err := journal.Segments(p.Ctx, p.Blobs, head)
+	stored, err := journal.Segments(w.ctx, w.blobs, head)
 	if journal.Unreadable(err) {
 		found = append(found, journal.SegmentDamage(head, err))
 	} else if err != nil {
 		return nil, err
 	}
-	if tail := p.tail(); int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
-		whole, err := p.Intact(tail, all.Lines, stored, truth)
+	if tail := w.tail; int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
+		whole, err := Intact(w.ctx, tail, all.Lines, stored, truth)
 		if err != nil {
 			return nil, err
 		}
@@ -40,7 +41,7 @@ func (p *Projector) verify(head string, truth journal.Truth) ([]run.JournalDamag
 
 // Intact returns the lines up to a tail as they were written: those on disk; or those of the segments, followed by the
 // later lines on disk; or those of truth. It returns nil if none of them has the tail's chain.
-func (p *Projector) Intact(tail run.Tail, disk, stored []string, truth journal.Truth) ([]string, error) {
+func Intact(ctx context.Context, tail run.Tail, disk, stored []string, truth journal.Truth) ([]string, error) {
 	for _, lines := range [][]string{disk, slices.Concat(stored, journal.NumberedBehind(disk, int64(len(stored))))} {
 		if journal.Ends(lines, tail) {
 			return lines[:tail.Seq], nil
@@ -49,7 +50,7 @@ func (p *Projector) Intact(tail run.Tail, disk, stored []string, truth journal.T
 	if truth == nil {
 		return nil, nil
 	}
-	lines, err := truth(p.Ctx)
+	lines, err := truth(ctx)
 	switch {
 	case errors.As(err, new(*journal.HistoryGapError)) || journal.Unreadable(err):
 		return nil, nil // neither store nor history has all lines
@@ -62,28 +63,22 @@ func (p *Projector) Intact(tail run.Tail, disk, stored []string, truth journal.T
 // replaceLines rewrites events.jsonl after a copy of the existing file, and reads the lines back as unseen: everything
 // derived from them is rebuilt. On return both are on disk; a crash leaves either the old or the new file complete.
 // kept is the path of the copy in the directory.
-func (p *Projector) replaceLines(lines []string) (kept string, err error) {
-	old, err := p.Dir.ReadRaw(layout.EventsFile)
+func (w *exporter) replaceLines(lines []string) (kept string, err error) {
+	old, err := w.dir.ReadRaw(layout.EventsFile)
 	if err != nil {
 		return "", err
 	}
-	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+	if err := w.dir.Inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return "", err
 	}
 	kept = path.Join(layout.TornDir, "events-damaged-"+disk.Digest(old)[:8]+".jsonl")
-	if err := p.Dir.Inside().WriteFile(p.Dir.Path(kept), old, layout.FilePerm); err != nil {
+	if err := w.dir.Inside().WriteFile(w.dir.Path(kept), old, layout.FilePerm); err != nil {
 		return "", err
 	}
-	if err := p.Dir.Inside().WriteFile(p.Dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
+	if err := w.dir.Inside().WriteFile(w.dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
 		layout.FilePerm); err != nil {
 		return "", fmt.Errorf("write %s as it was: %w", layout.EventsFile, err)
 	}
-	return kept, p.StartOver()
-}
-
-// StartOver discards the progress of everything derived.
-func (p *Projector) StartOver() error {
-	p.meta, p.last, p.chain, p.size, p.torn, p.unseen, p.chains = records.Header{Meta: unfolded(p.meta.Meta)}, 0, "", 0,
-		nil, nil, nil
-	return p.readUnseen()
+	w.whole, w.moves, w.spares = true, true, true
+	return kept, w.read(rundir.Meta{})
 }

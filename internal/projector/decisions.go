@@ -6,32 +6,9 @@ import (
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
-
-// decision queues the file of an accepted decision.
-func (p *Projector) decision(w *batchWriter, e run.Event) error {
-	d := p.meta.State.Decided
-	if p.meta.State.InvalidTransition != "" || d == nil {
-		return nil
-	}
-	var a struct { // for a hand-off or another question
-		DecidedAt string `json:"decided_at"`
-		DecidedBy string `json:"decided_by"`
-	}
-	e.Decode(&a)
-	raw, err := disk.Marshal(rundir.Decision{
-		RunID: p.meta.RunID, HandoffID: d.ID, Phase: d.Phase, Action: d.Action, Feedback: d.Feedback, Note: d.Note,
-		DecidedAt: a.DecidedAt, DecidedBy: a.DecidedBy,
-	})
-	if err != nil {
-		return err
-	}
-	w.add(wholeFile{name: layout.DecisionFile(d.ID), data: raw})
-	return nil
-}
 
 // FileOf returns the file with the newest reply, or else the artifact or the diff of that digest, relative to the
 // directory, or "".
@@ -40,7 +17,7 @@ func FileOf(d rundir.Dir, want string) (string, error) {
 	if err != nil || file != "" || want == "" {
 		return file, err
 	}
-	state, err := records.State(d)
+	state, err := Records(d)
 	if err != nil {
 		return "", err
 	}

@@ -17,9 +17,7 @@ type Dir struct {
 
 	Boot func() string // of this machine; nil: disk.Boot
 
-	Memory *Memory // of the projections of this process; nil: every one reads what it needs
-
-	FullRecords int // maximum number of records for which state.json is written after every batch; 0: 200
+	Folds *Folds // of the projections of this process; nil: every one folds the whole journal
 }
 
 // Inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
@@ -81,7 +79,10 @@ func Strange(d rundir.Dir, m rundir.Meta) error {
 	return fmt.Errorf("%s is %w: it is of run %s", d.Path(layout.MetaFile), disk.ErrDamaged, m.RunID)
 }
 
-// unfolded is meta.json before any event: it keeps the keys that do not follow from events.
-func unfolded(m rundir.Meta) rundir.Meta {
-	return rundir.Meta{SegmentHead: m.SegmentHead, Digests: m.Digests}
+// boot returns the id of this boot; empty: everything is synced at once.
+func (d Dir) boot() string {
+	if d.Boot != nil {
+		return d.Boot()
+	}
+	return disk.Boot()
 }

@@ -1,8 +1,8 @@
 package projector
 
 import (
+	"context"
 	"encoding/json"
-	"io/fs"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -29,14 +29,21 @@ func event(t *testing.T, seq int64, kind run.Kind, payload any) run.Event {
 	return run.Event{Seq: seq, TS: "2026-01-02T03:04:05.000Z", Kind: kind, Payload: raw}
 }
 
-// queued are the queued files by name, with the digest of a blob, or the tree of a manifest.
-func queued(w *batchWriter) map[string]string {
+// set are the files that a fold has set, by name, with their digests, trees or links.
+func set(f *Fold) map[string]string {
 	files := map[string]string{}
-	for _, f := range w.files {
-		files[f.name] = f.digest + f.tree
+	for name := range f.changed {
+		file := f.Files[name]
+		files[name] = file.Digest + file.Tree + file.Link
 	}
 	return files
 }
+
+// listed is a source with the lists of a store, and no journal.
+type listed struct{ blobStore }
+
+func (l listed) Lines(int64) ([]string, error)      { return nil, nil }
+func (l listed) List(digest string) ([]byte, error) { return l.Get(context.Background(), digest) }
 
 func blob(digest string) *run.Blob { return &run.Blob{Digest: digest} }
 
@@ -125,99 +132,90 @@ func TestFilesOfEvents(t *testing.T) {
 			want: map[string]string{layout.DeliveryPatch: "patch"}},
 		"a delivery without changes": {kind: run.KindDeliveryCompleted, payload: run.DeliveryCompleted{},
 			want: map[string]string{}},
-		"a revert": {kind: run.KindRunReverted, payload: run.RunReverted{}, before: run.State{Artifact: blob("new")},
-			after: run.State{Artifact: blob("then"), Notes: noted}, want: map[string]string{"page.html": "then",
-				layout.Orchestrator + "/log.md": "note", layout.Orchestrator + "/new.md": ""}},
 		"a pause": {kind: run.KindRunPaused, payload: run.RunPaused{}, after: run.State{Artifact: blob("page")},
 			want: map[string]string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, w := &Projector{Ctx: t.Context(), Blobs: store}, &batchWriter{}
-			p.meta.State, p.records.CurrentArtifactPath, p.records.Turns = row.after, "page.html", 4
-			p.records.FailedOutputs = map[string]int{records.FailedKey(numbered): 2}
-			require.NoError(t, p.evidence(w, event(t, 9, row.kind, row.payload), row.before))
-			require.Equal(t, row.want, queued(w))
+			f := newFold(listed{store})
+			f.Header.State, f.State.CurrentArtifactPath, f.State.Turns = row.after, "page.html", 4
+			f.State.FailedOutputs = map[string]int{records.FailedKey(numbered): 2}
+			require.NoError(t, f.derive(event(t, 9, row.kind, row.payload), row.before))
+			if row.kind == run.KindRunStart {
+				row.want[layout.SpendFile] = layout.CostLog
+			}
+			require.Equal(t, row.want, set(f))
 		})
 	}
 }
 
-// TestListsOfFilesThatAreLost: a list that the store lacks is an error with its digest, except where lost files stay as
-// they are.
+// TestListsOfFilesThatAreLost: the file with a lost list is expected nevertheless, and a list that is not one is
+// an error.
 func TestListsOfFilesThatAreLost(t *testing.T) {
 	store := blobStore{}
 	bad := store.keep(t, "{").Digest
 	for kind, row := range map[run.Kind]struct {
 		payload func(list string) any
 		damaged string
-		rest    map[string]string
+		lost    map[string]string
 	}{
 		run.KindRunStart: {func(list string) any { return run.RunStart{Inputs: list, Plan: "p"} },
-			"manifest of inputs " + bad + ": unexpected end",
-			map[string]string{layout.PlanFile: "p", layout.InputsFile: "gone"}},
+			"list of inputs: unexpected end",
+			map[string]string{layout.PlanFile: "p", layout.InputsFile: "gone", layout.SpendFile: layout.CostLog}},
 		run.KindScreenshots: {func(list string) any {
 			return run.Screenshots{Count: 1, Dir: "shots", Manifest: run.Blob{Digest: list}}
-		}, "manifest of pictures " + bad + ": unexpected end", map[string]string{}},
+		}, "list of pictures: unexpected end", map[string]string{layout.Orchestrator + "/shots/manifest.json": "gone"}},
 	} {
-		p, w := &Projector{Ctx: t.Context(), Blobs: store}, &batchWriter{}
-		require.ErrorIs(t, p.evidence(w, event(t, 1, kind, row.payload("gone")), run.State{}), fs.ErrNotExist)
-		require.ErrorContains(t, p.evidence(w, event(t, 1, kind, row.payload(bad)), run.State{}), row.damaged)
-		p.Spares, w.files, w.index = true, nil, nil
-		require.NoError(t, p.evidence(w, event(t, 1, kind, row.payload("gone")), run.State{}))
-		require.Equal(t, row.rest, queued(w))
-		require.ErrorContains(t, p.evidence(w, event(t, 1, kind, row.payload(bad)), run.State{}), row.damaged)
+		f := newFold(listed{store})
+		require.NoError(t, f.derive(event(t, 1, kind, row.payload("gone")), run.State{}))
+		require.Equal(t, row.lost, set(f))
+		require.ErrorContains(t, f.derive(event(t, 1, kind, row.payload(bad)), run.State{}), row.damaged)
 	}
 }
 
 // TestFilesOfStates: files that follow from the state after an event, and not from its payload.
 func TestFilesOfStates(t *testing.T) {
-	p, w := &Projector{}, &batchWriter{}
-	p.meta.State.Projects = []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "web"}, Outcome: run.ProjectDone}}
-	require.NoError(t, p.evidence(w, event(t, 3, run.KindRunPaused, run.RunPaused{}), run.State{}))
-	require.Len(t, w.files, 1)
-	require.Equal(t, layout.CrossFile, w.files[0].name)
-	require.NotNil(t, w.files[0].verify, "programs of others read it")
+	f := newFold(listed{})
+	f.Header.State.Projects = []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "web"}, Outcome: run.ProjectDone}}
+	pause := event(t, 3, run.KindRunPaused, run.RunPaused{})
+	require.NoError(t, f.derive(pause, run.State{}))
+	require.Equal(t, map[string]string{layout.CrossFile: ""}, set(f))
 	var cross rundir.CrossCheckpoint
-	require.NoError(t, json.Unmarshal(w.files[0].data, &cross))
+	require.NoError(t, json.Unmarshal(f.Files[layout.CrossFile].Text, &cross))
 	require.Equal(t, map[string]string{"web": string(run.ProjectDone)}, cross.SubStatus)
+	clear(f.changed)
+	require.NoError(t, f.derive(pause, run.State{}))
+	require.Empty(t, set(f), "it is the same")
 
-	p, w = &Projector{last: 7, chains: []run.Chain{"six", "seven"}}, &batchWriter{}
-	p.records.CurrentArtifactPath = "page.html"
+	f = newFold(listed{})
+	f.State.CurrentArtifactPath, f.Tail = "page.html", run.Tail{Seq: 7, Chain: "seven"}
 	end := event(t, 7, run.KindRunEnd, run.RunEnd{Status: run.Failed})
-	p.meta.State = run.State{RunID: "r", Status: run.Failed, Seq: 7, Artifact: blob("page")}
-	require.NoError(t, p.evidence(w, end, run.State{}))
-	require.Empty(t, w.files, "only a run that is done has a result")
-	p.meta.State.Status = run.Done
-	require.NoError(t, p.evidence(w, end, run.State{}))
-	require.Len(t, w.files, 1)
-	require.Equal(t, layout.ResultFile, w.files[0].name)
+	f.Header.State = run.State{RunID: "r", Status: run.Failed, Seq: 7, Artifact: blob("page")}
+	require.NoError(t, f.derive(end, run.State{}))
+	require.Empty(t, set(f), "only a run that is done has a result")
+	f.Header.State.Status = run.Done
+	require.NoError(t, f.derive(end, run.State{}))
 	var got rundir.Result
-	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
+	require.NoError(t, json.Unmarshal(f.Files[layout.ResultFile].Text, &got))
 	require.Equal(t, "page.html", got.Name)
 	require.Equal(t, run.Chain("seven"), got.Chain)
-	p.meta.State.Seq = 6
-	require.NoError(t, p.evidence(w, end, run.State{}))
-	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
-	require.Equal(t, run.Chain("six"), got.Chain, "the chain of an earlier event of the batch")
 }
 
 // TestFileOfDecision: an accepted decision has a file, and no other.
 func TestFileOfDecision(t *testing.T) {
-	p, w := &Projector{}, &batchWriter{}
-	p.meta.RunID = "r"
+	f := newFold(listed{})
+	f.Header.RunID = "r"
 	decided := event(t, 4, run.KindHandoffDecided, map[string]string{"decided_at": "2026-01-02T03:04:05.000Z",
 		"decided_by": "an operator"})
-	require.NoError(t, p.evidence(w, decided, run.State{}))
-	p.meta.State.Decided = &run.Decided{ID: "h-1", Phase: "write", Action: run.ActionRetryFeedback, Feedback: "shorter",
+	require.NoError(t, f.derive(decided, run.State{}))
+	f.Header.State.Decided = &run.Decided{ID: "h-1", Phase: "write", Action: run.ActionRetryFeedback, Feedback: "shorter",
 		Note: "mine"}
-	p.meta.State.InvalidTransition = "handoff.decided while running"
-	require.NoError(t, p.evidence(w, decided, run.State{}))
-	require.Empty(t, w.files)
-	p.meta.State.InvalidTransition = ""
-	require.NoError(t, p.evidence(w, decided, run.State{}))
-	require.Len(t, w.files, 1)
-	require.Equal(t, layout.DecisionFile("h-1"), w.files[0].name)
+	f.Header.State.InvalidTransition = "handoff.decided while running"
+	require.NoError(t, f.derive(decided, run.State{}))
+	require.Empty(t, set(f))
+	f.Header.State.InvalidTransition = ""
+	require.NoError(t, f.derive(decided, run.State{}))
 	var got rundir.Decision
-	require.NoError(t, json.Unmarshal(w.files[0].data, &got))
+	require.NoError(t, json.Unmarshal(f.Files[layout.DecisionFile("h-1")].Text, &got))
 	require.Equal(t, rundir.Decision{RunID: "r", HandoffID: "h-1", Phase: "write", Action: run.ActionRetryFeedback,
 		Feedback: "shorter", Note: "mine", DecidedAt: "2026-01-02T03:04:05.000Z", DecidedBy: "an operator"}, got)
 }

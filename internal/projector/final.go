@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -19,13 +20,32 @@ type End struct {
 }
 
 // ReadEnd returns the end of the directory's journal if it is final, and nil if the journal may continue or does not
-// exist. It reads without the lock, because an end never changes.
-func ReadEnd(ctx context.Context, d rundir.Dir, blobs Blobs) (*End, error) {
-	p, err := Dir{Dir: d}.Open(ctx, blobs)
+// exist. It reads without the lock, because an end never changes. If lines of events.jsonl are lost, the commit in
+// meta.json counts.
+func ReadEnd(d rundir.Dir) (*End, error) {
+	meta, err := d.Meta()
+	if err != nil && !disk.Missing(err) {
+		return nil, err
+	}
+	now, err := d.Now()
 	if err != nil {
 		return nil, err
 	}
-	return p.end()
+	end := &End{Tail: now.Tail, State: now.State, Head: meta.SegmentHead}
+	if meta.Status == string(run.Done) && now.Tail.Seq < meta.Events.Seq {
+		end.Tail, end.State = run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain}, meta.State
+	}
+	if end.State.Status != run.Done {
+		return nil, nil
+	}
+	if end.State.Reason != run.ReasonReviewApproved { // a run becomes done before it ends only for this reason
+		return end, nil
+	}
+	all, err := journal.ReadStream(d, layout.EventsFile, 0)
+	if err != nil || !journal.HasEnded(all.Lines) {
+		return nil, err
+	}
+	return end, nil
 }
 
 // CatchUp writes the derived files of a final journal whose last projection was ended before it wrote them.
@@ -35,20 +55,20 @@ func (d Dir) CatchUp(ctx context.Context, blobs Blobs) error {
 		return err
 	}
 	defer held.Unlock()
-	p, err := d.Open(ctx, blobs)
+	w, err := d.open(ctx, blobs)
 	if err != nil {
 		return err
 	}
-	return p.catchUp()
+	return w.finish()
 }
 
-// catchUp leaves a directory alone that has lost its meta.json, or lines that meta.json counts: repair-state repairs
-// those. [Dir.Open] reads both as if no event were committed.
-func (p *Projector) catchUp() error {
-	if len(p.unseen) == 0 || p.meta.Events.Seq == 0 {
+// finish leaves a directory alone that has lost its meta.json, or lines that meta.json counts: repair-state repairs
+// those.
+func (w *exporter) finish() error {
+	if len(w.unseen) == 0 || w.fold.Tail.Seq == 0 {
 		return nil
 	}
-	return p.Materialise()
+	return w.export()
 }
 
 // Holds reports whether the given lines end this journal. Later lines may only be refusals of messages that arrived
@@ -60,24 +80,4 @@ func (e *End) Holds(first int64, prev run.Chain, lines []string) bool {
 	}
 	return n > 0 || !slices.ContainsFunc(lines,
 		func(l string) bool { return journal.ParseAny(l).Kind != run.KindDecisionRefused })
-}
-
-// end returns the end of a final journal, or nil if it is not final. If lines of events.jsonl are lost, the commit in
-// meta.json counts.
-func (p *Projector) end() (*End, error) {
-	e := &End{Tail: p.tail(), State: p.state(), Head: p.meta.SegmentHead}
-	if was := p.beyond; was != nil && was.State.Status == run.Done {
-		e = &End{Tail: run.Tail{Seq: was.Events.Seq, Chain: was.Events.Chain}, State: was.State, Head: was.SegmentHead}
-	}
-	if e.State.Status != run.Done {
-		return nil, nil
-	}
-	if e.State.Reason != run.ReasonReviewApproved { // a run becomes done before it ends only for this reason
-		return e, nil
-	}
-	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
-	if err != nil || !journal.HasEnded(all.Lines) {
-		return nil, err
-	}
-	return e, nil
 }

@@ -195,38 +195,18 @@ func (s treeStore) PutTree(_ context.Context, manifest []byte) error {
 // TestTreesOfTurns: the number of a turn is that of its folder, which has the tree too if the definition asks for it.
 func TestTreesOfTurns(t *testing.T) {
 	end := event(t, 9, run.KindPassEnd, run.PassEnd{Pass: run.Pass{Gives: "changes"}, Tree: blob("after")})
-	for name, row := range map[string]struct {
-		p     Projector
-		w     batchWriter
-		full  string
-		trees map[string]string
-	}{
-		"manifests only":  {full: ""},
-		"trees":           {full: run.SnapshotsFull, trees: map[string]string{layout.SnapshotTree(5) + "/file": "after"}},
-		"a list of files": {p: Projector{shadow: &Shadow{}}, full: run.SnapshotsFull},
-		"after a restart": {w: batchWriter{evidenceOnly: true}, full: run.SnapshotsFull},
-		"spared": {w: batchWriter{spares: true}, full: run.SnapshotsFull,
-			trees: map[string]string{layout.SnapshotTree(5) + "/file": "after"}},
-	} {
-		p, w := row.p, row.w
-		p.Ctx, p.Dir, p.Blobs, p.records.Turns = t.Context(), At(t.TempDir()), laidStore{}, 4
-		p.meta.Workspace = &rundir.Workspace{Snapshots: row.full, Source: "full"}
-		require.NoError(t, p.snapshot(&w, end, run.State{Tree: blob("before")}), name)
-		got := contents(t, p.Dir)
-		require.Len(t, got, len(row.trees), name)
-		for file, text := range row.trees {
-			require.Equal(t, text, got[file], name)
-		}
-		if name != "after a restart" {
-			require.Equal(t, map[string]string{layout.SnapshotManifest(5): "after"}, queued(&w), name)
-			raw, err := w.files[0].load()
-			require.NoError(t, err)
-			require.Equal(t, "list of after", string(raw))
-		}
+	for full, want := range map[string]map[string]string{"": {layout.SnapshotManifest(5): "list of after"},
+		run.SnapshotsFull: {layout.SnapshotManifest(5): "list of after", layout.SnapshotTree(5) + "/file": "after"}} {
+		f, d := newFold(listed{}), At(t.TempDir())
+		f.Header.Workspace, f.State.Turns = &rundir.Workspace{Snapshots: full, Source: "full"}, 4
+		require.NoError(t, f.derive(end, run.State{Tree: blob("before")}))
+		w := &exporter{ctx: t.Context(), dir: d, blobs: laidStore{}, fold: f}
+		require.NoError(t, w.writeFiles())
+		require.Equal(t, want, contents(t, d))
 	}
-	p, w := &Projector{Ctx: t.Context(), Dir: At(t.TempDir())}, &batchWriter{}
-	require.NoError(t, p.snapshot(w, end, run.State{}), "a run without a tree")
-	require.Empty(t, w.files)
+	f := newFold(listed{})
+	require.NoError(t, f.derive(end, run.State{}), "a run without a tree")
+	require.Empty(t, f.Files)
 }
 
 // laidStore is a store of trees with one file.

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -39,30 +40,21 @@ func MarkID(id string) string {
 	return "id-" + disk.Digest([]byte(id))[:16]
 }
 
-// markHead adds the checkpoint of the i-th unseen event, unless the event after it belongs to the same step.
-func (p *Projector) markHead(list []run.Checkpoint, i int) []run.Checkpoint {
-	c, ok := run.NewCheckpoint(p.meta.State.Clone(), p.chains[i])
-	if i+1 < len(p.unseen) && p.unseen[i+1].Kind.PartOfPass() && c.ID == run.UnnamedID(c.Seq) {
-		return list // the checkpoint comes after the next event
+// checkpointAt is the checkpoint that a line has made, unless the next line belongs to the same step. s and chain are those
+// after the line.
+func checkpointAt(s run.State, chain run.Chain, line, next string) (run.Checkpoint, bool) {
+	if s.Checkpoint == nil || s.Checkpoint.Seq != s.Seq || s.RunID == "" {
+		return run.Checkpoint{}, false // before the first event there is none
 	}
-	if ok && c.RunID != "" { // before the first event there is no checkpoint
-		if e := p.unseen[i]; e.Kind == run.KindRunStart {
-			c.Start = &run.RunStart{}
-			e.Decode(c.Start)
-		}
-		list = append(list, c)
+	c, ok := run.NewCheckpoint(s.Clone(), chain)
+	if next != "" && c.ID == run.UnnamedID(c.Seq) && journal.ParseAny(next).Kind.PartOfPass() {
+		return c, false // the checkpoint comes after the next event
 	}
-	return list
-}
-
-// keepMarks stores checkpoints: one small object each, whatever the length of the run.
-func (p *Projector) keepMarks(list []run.Checkpoint, defers bool) error {
-	for _, c := range list {
-		if err := p.keepMark(c, defers); err != nil {
-			return fmt.Errorf("store checkpoint %s: %w", c.ID, err)
-		}
+	if e := journal.ParseAny(line); e.Kind == run.KindRunStart {
+		start := run.PayloadOf[run.RunStart](e)
+		c.Start = &start
 	}
-	return nil
+	return c, ok
 }
 
 // Mark is a listed checkpoint: its position in the journal, and its name.

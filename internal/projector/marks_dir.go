@@ -47,11 +47,15 @@ func CheckpointsOf(lines []string) (Names, error) {
 
 // EachCheckpoint folds the lines of a journal and visits every checkpoint.
 func EachCheckpoint(lines []string, visit func(run.Checkpoint) error) error {
-	p := &Projector{}
-	p.extend(lines)
-	for i, e := range p.unseen {
-		p.meta.State = run.Apply(p.meta.State, e)
-		for _, c := range p.markHead(nil, i) {
+	fold, chain := run.NewFold(run.State{}, run.History{}), run.Chain("")
+	for i, line := range lines {
+		fold.Apply(journal.ParseAny(line).At(int64(i) + 1))
+		chain = chain.Then(line)
+		next := ""
+		if i+1 < len(lines) {
+			next = lines[i+1]
+		}
+		if c, ok := checkpointAt(*fold.Current(), chain, line, next); ok {
 			if err := visit(c); err != nil {
 				return err
 			}

@@ -1,13 +1,11 @@
 package projector
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
-	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
@@ -51,11 +49,11 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 		return Projected{}, err
 	}
 	defer held.Unlock()
-	p, err := d.openForBatch(ctx, blobs)
+	w, err := d.open(ctx, blobs)
 	if err != nil {
 		return Projected{}, err
 	}
-	return p.project(b)
+	return w.project(b)
 }
 
 // makeRoot creates the directory. If there is a meta.json, the directory is on disk already, because its commit created
@@ -67,48 +65,58 @@ func (d Dir) makeRoot() error {
 	return d.Inside().Mkdir(d.Root, layout.DirPerm)
 }
 
-func (p *Projector) project(b Batch) (Projected, error) {
-	tail := p.tail()
+func (w *exporter) project(b Batch) (Projected, error) {
 	if b.First < 1 {
 		return Projected{}, fmt.Errorf("project events from %d on: the first event of a run is 1", b.First)
 	}
-	end, err := p.end()
+	end, err := ReadEnd(w.dir.Dir)
 	if err != nil {
 		return Projected{}, err
 	}
 	if end != nil && !end.Holds(b.First, b.Prev, b.Lines) {
-		return Projected{Outcome: run.ProjectionFinal, Tail: end.Tail, End: end}, p.catchUp()
+		return Projected{Outcome: run.ProjectionFinal, Tail: end.Tail, End: end}, w.finish()
 	}
-	owner, err := p.Dir.Owner()
+	owner, err := w.dir.Owner()
 	if err != nil {
 		return Projected{}, err
 	}
-	if b.Epoch < max(p.state().Epoch, owner.Epoch) {
-		return Projected{Outcome: run.ProjectionStale, Tail: tail}, nil
+	if b.Epoch < max(w.epoch(), owner.Epoch) {
+		return Projected{Outcome: run.ProjectionStale, Tail: w.tail}, nil
 	}
-	fresh, outcome, err := p.compare(b, tail)
+	fresh, outcome, err := w.missing(b)
 	if err != nil || outcome != run.ProjectionWritten {
-		return Projected{Outcome: outcome, Tail: tail}, err
+		return Projected{Outcome: outcome, Tail: w.tail}, err
 	}
-	if !b.Verified && b.First == tail.Seq+1 && verifies(b.Lines) {
-		found, err := p.verify(b.Head, b.Truth)
+	if !b.Verified && b.First == w.tail.Seq+1 && (w.broken || verifies(b.Lines)) {
+		found, err := w.verify(b.Head, b.Truth)
 		if err != nil || len(found) > 0 {
-			return Projected{Outcome: run.ProjectionDamaged, Tail: tail, Damage: found}, err
+			return Projected{Outcome: run.ProjectionDamaged, Tail: w.tail, Damage: found}, err
 		}
 	}
-	if err := p.Append(fresh); err != nil {
+	if err := w.append(fresh); err != nil {
 		return Projected{}, err
 	}
-	if b.Head != "" {
-		p.meta.SegmentHead = b.Head
-	}
-	if err := p.Materialise(); err != nil {
+	w.head = cmp.Or(b.Head, w.head)
+	if err := w.export(); err != nil {
 		return Projected{}, err
 	}
-	meta, state := p.meta.Meta, encodable{p.records, p.encoder}
-	p.Dir.Memory.keep(p.Dir.Root, remembered{p.wroteMeta, p.wroteState, &meta, &state, p.meta.Records})
-	return Projected{Outcome: run.ProjectionWritten, Tail: p.tail(), Healed: p.healed, Edits: p.edits,
-		Added: len(fresh), Pipeline: p.meta.State.Pipeline}, nil
+	w.dir.Folds.keep(w.dir.Root, w)
+	return Projected{Outcome: run.ProjectionWritten, Tail: w.tail, Healed: w.healed, Edits: w.edits,
+		Added: len(fresh), Pipeline: w.fold.Header.State.Pipeline}, nil
+}
+
+// epoch is that of the last event.
+func (w *exporter) epoch() int {
+	epoch := w.fold.Header.State.Epoch
+	for _, line := range w.unseen {
+		switch e := journal.ParseAny(line); e.Kind {
+		case run.KindRunStart:
+			epoch = run.PayloadOf[run.RunStart](e).Epoch
+		case run.KindRunResumed:
+			epoch = run.PayloadOf[run.RunResumed](e).Epoch
+		}
+	}
+	return epoch
 }
 
 // verifies reports whether the whole journal is compared with its chain before these lines are appended: at the end of
@@ -124,18 +132,18 @@ func verifies(lines []string) bool {
 	})
 }
 
-// compare returns the lines of the batch that are not on disk yet, or the reason why none may be written.
-func (p *Projector) compare(b Batch, tail run.Tail) ([]string, run.Projection, error) {
+// missing returns the lines of the batch that are not on disk yet, or the reason why none may be written.
+func (w *exporter) missing(b Batch) ([]string, run.Projection, error) {
 	switch {
-	case b.First > tail.Seq+1:
+	case b.First > w.tail.Seq+1:
 		return nil, run.ProjectionGap, nil
-	case b.First == tail.Seq+1:
-		if b.Prev != tail.Chain {
+	case b.First == w.tail.Seq+1:
+		if b.Prev != w.tail.Chain {
 			return nil, run.ProjectionDiverged, nil
 		}
 		return b.Lines, run.ProjectionWritten, nil
 	}
-	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
+	all, err := journal.ReadStream(w.dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, "", err
 	}
@@ -144,7 +152,7 @@ func (p *Projector) compare(b Batch, tail run.Tail) ([]string, run.Projection, e
 	}
 	before, onDisk := all.Lines[:b.First-1], all.Lines[b.First-1:]
 	// the same journal with a damaged earlier line ends in the same chain
-	if run.Chain("").Over(before) != b.Prev && b.Prev.Over(onDisk) != tail.Chain {
+	if run.Chain("").Over(before) != b.Prev && b.Prev.Over(onDisk) != w.tail.Chain {
 		return nil, run.ProjectionDiverged, nil
 	}
 	for i, line := range onDisk {
@@ -153,38 +161,4 @@ func (p *Projector) compare(b Batch, tail run.Tail) ([]string, run.Projection, e
 		}
 	}
 	return b.Lines[len(onDisk):], run.ProjectionWritten, nil
-}
-
-// Append writes the lines in one write. An unterminated piece at the end is completed if it is the beginning of the
-// next line; otherwise it is moved to a separate file.
-func (p *Projector) Append(lines []string) error {
-	if err := p.tidyTail(lines); err != nil {
-		return err
-	}
-	if len(lines) == 0 {
-		return nil
-	}
-	data := []byte(strings.Join(lines, "\n") + "\n")
-	size, err := p.Dir.Inside().Append(p.Dir.Path(layout.EventsFile), p.size, data, layout.FilePerm)
-	if err != nil {
-		return fmt.Errorf("append events %d to %d: %w", p.last+1, p.last+int64(len(lines)), err)
-	}
-	p.size, p.torn = size, nil
-	p.extend(lines)
-	return nil
-}
-
-func (p *Projector) tidyTail(next []string) error {
-	if len(p.torn) == 0 {
-		return nil
-	}
-	if len(next) > 0 && bytes.HasPrefix([]byte(strings.Join(next, "\n")+"\n"), p.torn) {
-		return nil
-	}
-	if err := p.Dir.Inside().Mkdir(p.Dir.Path(layout.TornDir), layout.DirPerm); err != nil {
-		return err
-	}
-	name := fmt.Sprintf("%s/events-after-%d-%s.txt", layout.TornDir, p.last, disk.Digest(p.torn)[:8])
-	p.torn = nil
-	return p.Dir.Inside().CutTail(p.Dir.Path(layout.EventsFile), p.size, p.Dir.Path(name))
 }

@@ -64,7 +64,7 @@ func (s Source) Lines(ctx context.Context, blobs Blobs) ([]string, error) {
 // not change a directory that is longer than the history or has other lines. It returns the end of the directory's
 // journal.
 func (d Dir) Rebuild(ctx context.Context, blobs Blobs, src Source) (run.Tail, error) {
-	r, err := d.rebuild(ctx, blobs, src, (*Projector).complete)
+	r, err := d.rebuild(ctx, blobs, src, (*exporter).complete)
 	return r.Tail, err
 }
 
@@ -77,11 +77,11 @@ type Restored struct {
 // Restore is [Dir.Rebuild] for the run's current execution, which knows every line: a directory that is not longer and
 // has other lines is damaged. It keeps a copy of events.jsonl and rewrites the file.
 func (d Dir) Restore(ctx context.Context, blobs Blobs, src Source) (Restored, error) {
-	return d.rebuild(ctx, blobs, src, (*Projector).fill)
+	return d.rebuild(ctx, blobs, src, (*exporter).fill)
 }
 
 func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
-	fill func(*Projector, []string) ([]run.JournalDamage, error)) (Restored, error) {
+	fill func(*exporter, []string) ([]run.JournalDamage, error)) (Restored, error) {
 	lines, err := src.Lines(ctx, blobs)
 	if err != nil {
 		return Restored{}, err
@@ -97,33 +97,34 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
 		return Restored{}, err
 	}
 	defer held.Unlock()
-	p, err := d.Open(ctx, blobs)
+	w, err := d.open(ctx, blobs)
 	if err != nil {
 		return Restored{}, err
 	}
-	damage, err := fill(p, lines)
+	damage, err := fill(w, lines)
 	if err != nil {
 		return Restored{}, err
 	}
 	if src.Head != "" {
-		p.meta.SegmentHead = src.Head
+		w.head = src.Head
 	}
-	return Restored{Tail: p.tail(), Damage: damage}, p.Materialise()
+	w.whole, w.moves = true, true
+	return Restored{Tail: w.tail, Damage: damage}, w.export()
 }
 
 // complete adds the missing lines at the end.
-func (p *Projector) complete(lines []string) ([]run.JournalDamage, error) {
-	missing, err := p.lacks(lines)
+func (w *exporter) complete(lines []string) ([]run.JournalDamage, error) {
+	missing, err := w.lacks(lines)
 	if err != nil {
 		return nil, err
 	}
-	return nil, p.Append(missing)
+	return nil, w.append(missing)
 }
 
 // fill is complete, and also replaces different lines. A directory without any line was lost as a whole, which is no
 // damage to a line.
-func (p *Projector) fill(lines []string) ([]run.JournalDamage, error) {
-	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
+func (w *exporter) fill(lines []string) ([]run.JournalDamage, error) {
+	all, err := journal.ReadStream(w.dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -135,23 +136,23 @@ func (p *Projector) fill(lines []string) ([]run.JournalDamage, error) {
 		}
 		return found
 	}
-	switch _, err := p.lacks(lines); {
+	switch _, err := w.lacks(lines); {
 	case errors.As(err, &other) && len(all.Lines) <= len(lines):
-		kept, err := p.replaceLines(lines)
+		kept, err := w.replaceLines(lines)
 		return damage(kept), err
 	case err != nil:
 		return nil, err
 	case len(all.Lines) == 0 || len(all.Lines) >= len(lines):
-		return p.complete(lines)
+		return w.complete(lines)
 	}
 	found := damage("")
-	_, err = p.complete(lines)
+	_, err = w.complete(lines)
 	return found, err
 }
 
 // lacks returns the lines that are not on disk; the lines on disk must be a prefix.
-func (p *Projector) lacks(lines []string) ([]string, error) {
-	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
+func (w *exporter) lacks(lines []string) ([]string, error) {
+	all, err := journal.ReadStream(w.dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +161,7 @@ func (p *Projector) lacks(lines []string) ([]string, error) {
 			return nil, nil
 		}
 		if lines[i] != line {
-			return nil, OtherEvents(p.Dir, int64(i+1))
+			return nil, OtherEvents(w.dir, int64(i+1))
 		}
 	}
 	return lines[len(all.Lines):], nil

@@ -212,7 +212,7 @@ func TestFinalJournals(t *testing.T) {
 	}
 
 	whole := w.projected(n)
-	got, err := ReadEnd(t.Context(), whole.Dir, w.store)
+	got, err := ReadEnd(whole.Dir)
 	require.NoError(t, err)
 	require.Equal(t, w.tail(n), got.Tail)
 	require.Equal(t, run.Done, got.State.Status)
@@ -228,12 +228,12 @@ func TestFinalJournals(t *testing.T) {
 
 	cut := w.projected(n)
 	write(t, cut, layout.EventsFile, strings.Join(w.lines[:n-1], "\n")+"\n")
-	got, err = ReadEnd(t.Context(), cut.Dir, w.store)
+	got, err = ReadEnd(cut.Dir)
 	require.NoError(t, err)
 	require.Equal(t, w.tail(n), got.Tail, "the end that meta.json has")
 	require.Equal(t, run.Done, got.State.Status)
 	running := w.projected(n - 1)
-	got, err = ReadEnd(t.Context(), running.Dir, w.store)
+	got, err = ReadEnd(running.Dir)
 	require.NoError(t, err)
 	require.Nil(t, got)
 }
@@ -271,46 +271,5 @@ func TestDerivedFilesOfAFinalRunCatchUp(t *testing.T) {
 		before := contents(t, d)
 		require.NoError(t, check(d))
 		require.Equal(t, before, contents(t, d), "repair-state repairs it")
-	}
-}
-
-// TestEndsOfStates: which states of a journal are final.
-func TestEndsOfStates(t *testing.T) {
-	w := working(t)
-	open := w.projected(w.last())
-	w.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
-	ended := w.projected(w.last())
-	tail := run.Tail{Seq: 7, Chain: "seven"}
-	for name, row := range map[string]struct {
-		d              Dir
-		status, beyond run.Status
-		reason         string
-		want           *End
-	}{
-		"running": {d: open, status: run.Running}, "failed": {d: open, status: run.Failed},
-		"halted":                  {d: ended, status: run.Halted},
-		"done":                    {d: open, status: run.Done, want: &End{Tail: tail, Head: "head"}},
-		"approved, and not ended": {d: open, status: run.Done, reason: run.ReasonReviewApproved},
-		"approved and ended": {d: ended, status: run.Done, reason: run.ReasonReviewApproved,
-			want: &End{Tail: tail, Head: "head"}},
-		"done in meta.json": {d: open, status: run.Running, beyond: run.Done,
-			want: &End{Tail: run.Tail{Seq: 9, Chain: "nine"}, Head: "newer"}},
-		"running in meta.json": {d: open, status: run.Running, beyond: run.Running},
-		"failed in meta.json":  {d: open, status: run.Done, beyond: run.Failed, want: &End{Tail: tail, Head: "head"}},
-	} {
-		p := &Projector{Dir: row.d, last: 7, chain: "seven"}
-		p.meta.State, p.meta.SegmentHead = run.State{Status: row.status, Reason: row.reason}, "head"
-		if row.beyond != "" {
-			p.beyond = &rundir.Meta{SegmentHead: "newer", Events: rundir.EventsMark{Seq: 9, Chain: "nine"},
-				State: run.State{Status: row.beyond}}
-		}
-		got, err := p.end()
-		require.NoError(t, err, name)
-		require.Equal(t, row.want == nil, got == nil, name)
-		if got != nil {
-			require.Equal(t, row.want.Tail, got.Tail, name)
-			require.Equal(t, row.want.Head, got.Head, name)
-			require.Equal(t, run.Done, got.State.Status, name)
-		}
 	}
 }

@@ -234,7 +234,7 @@ func TestVerifiedBatches(t *testing.T) {
 		"a line that the history has":     {hurt: true, truth: history, damage: third},
 		"a line, when the run resumes":    {hurt: true, damage: chain},
 		"a line, at the end of the run":   {kind: run.KindRunEnd, payload: ended, hurt: true, damage: chain},
-		"a line, at the end of a pass":    {kind: run.KindPassEnd, payload: passEnd, hurt: true},
+		"a line, at the end of a pass":    {kind: run.KindPassEnd, payload: passEnd, hurt: true, damage: chain},
 		"damage that the journal records": {hurt: true, verified: true},
 		"a history that cannot be read": {hurt: true, err: fs.ErrPermission,
 			truth: func(*writer) journal.Truth { return truth(nil, fs.ErrPermission) }},

@@ -44,11 +44,11 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 		return done, err
 	}
 	defer held.Unlock()
-	p, err := d.Open(ctx, blobs)
+	w, err := d.open(ctx, blobs)
 	if err != nil {
 		return done, err
 	}
-	seg, err := p.segment(s, &done)
+	seg, err := w.segment(s, &done)
 	if err != nil || seg == nil {
 		return done, err
 	}
@@ -61,16 +61,23 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 		return done, fmt.Errorf("store events %d to %d: %w", seg.First, seg.Last, err)
 	}
 	done.Head, done.Last = digest, seg.Last
-	if p.meta.SegmentHead == digest && len(p.unseen) == 0 && p.meta.Behind == nil {
+	if w.head == digest && len(w.unseen) == 0 {
 		return done, nil // already recorded
 	}
-	p.meta.SegmentHead = digest
-	return done, p.Materialise()
+	if w.head = digest; len(w.unseen) == 0 {
+		err = w.writeMeta()
+	} else {
+		err = w.export()
+	}
+	if err == nil {
+		d.Folds.keep(d.Root, w)
+	}
+	return done, err
 }
 
 // segment builds the segment; nil if its lines are lost. Damage is recorded in done.
-func (p *Projector) segment(s Sealing, done *Sealed) (*journal.Segment, error) {
-	all, err := journal.ReadStream(p.Dir, layout.EventsFile, 0)
+func (w *exporter) segment(s Sealing, done *Sealed) (*journal.Segment, error) {
+	all, err := journal.ReadStream(w.dir, layout.EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -78,17 +85,17 @@ func (p *Projector) segment(s Sealing, done *Sealed) (*journal.Segment, error) {
 		return nil, fmt.Errorf("store events from %d on: the first event of a run is 1", s.First)
 	}
 	if int64(len(all.Lines)) < s.Tail.Seq {
-		return nil, fmt.Errorf("%s ends at event %d, before %d: %w", p.Dir.Path(layout.EventsFile), len(all.Lines),
+		return nil, fmt.Errorf("%s ends at event %d, before %d: %w", w.dir.Path(layout.EventsFile), len(all.Lines),
 			s.Tail.Seq, journal.ErrShorter)
 	}
-	stored, err := journal.Segments(p.Ctx, p.Blobs, s.Head)
+	stored, err := journal.Segments(w.ctx, w.blobs, s.Head)
 	if journal.Unreadable(err) {
 		done.Damage = append(done.Damage, journal.SegmentDamage(s.Head, err))
 	} else if err != nil {
 		return nil, err
 	}
 	disk := all.Lines[:s.Tail.Seq]
-	lines, err := p.Intact(s.Tail, disk, stored, s.Truth)
+	lines, err := Intact(w.ctx, s.Tail, disk, stored, s.Truth)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -176,7 +175,7 @@ func leftBy(d rundir.Dir) string {
 	if o, err := d.Owner(); err == nil && o.RunID != "" {
 		return o.RunID
 	}
-	b, err := records.State(d)
+	b, err := Records(d)
 	if err != nil {
 		return ""
 	}

@@ -99,15 +99,17 @@ func TestUnsyncedFiles(t *testing.T) {
 		return p
 	}
 	unsynced := func(d Dir) string {
-		raw, err := d.ReadFile(layout.UnsyncedFile)
-		require.NoError(t, err)
-		return string(raw)
+		var mark exportMark
+		if err := d.ReadJSON(layout.ExportFile, &mark); !errors.Is(err, os.ErrNotExist) {
+			require.NoError(t, err)
+		}
+		return mark.Boot
 	}
 	evidence := []string{"prompt.md", "artifact-backup.html", "raw-output.txt", "cost.jsonl", "state-snapshot.json"}
 	d, ops := claimed(t), map[disk.Op][]string{}
 	project(booted(d, "one", ops), 1, 9)
-	require.Equal(t, "one\n", unsynced(d))
-	require.Less(t, slices.Index(ops[disk.OpWrite], path.Base(layout.UnsyncedFile)),
+	require.Equal(t, "one", unsynced(d))
+	require.Less(t, slices.Index(ops[disk.OpWrite], path.Base(layout.ExportFile)),
 		slices.Index(ops[disk.OpWrite], "prompt.md"), "the boot is named first")
 	for _, name := range evidence[:4] {
 		require.Contains(t, ops[disk.OpWrite], name)
@@ -119,7 +121,7 @@ func TestUnsyncedFiles(t *testing.T) {
 	require.Equal(t, []string{"unsynced"}, store.taken())
 	clear(ops)
 	require.Empty(t, project(booted(d, "one", ops), 10, 10).Healed)
-	require.NotContains(t, ops[disk.OpWrite], path.Base(layout.UnsyncedFile), "it names this boot already")
+	require.NotContains(t, ops[disk.OpWrite], path.Base(layout.ExportFile), "it names this boot already")
 	require.NotContains(t, ops, disk.OpSyncSystem)
 	store.taken()
 
@@ -138,7 +140,7 @@ func TestUnsyncedFiles(t *testing.T) {
 	p := project(booted(d, "two", ops), next, next)
 	require.Equal(t, "the machine was started again before all files were on disk: made again from events.jsonl",
 		strings.Join(p.Healed, ", "))
-	require.Equal(t, "two\n", unsynced(d))
+	require.Empty(t, unsynced(d))
 	require.Contains(t, ops[disk.OpSyncSystem], path.Base(d.Root))
 	for _, name := range evidence[:1] {
 		require.NotContains(t, ops[disk.OpSync], name)
@@ -148,18 +150,23 @@ func TestUnsyncedFiles(t *testing.T) {
 	require.Equal(t, "an edit", got["page.html"])
 	require.NotContains(t, got, pass1+"/raw-output.txt")
 	require.Contains(t, store.names, lost)
-	require.Equal(t, []string{"replace", "sync", "unsynced"}, store.taken())
+	require.Equal(t, []string{"replace", "sync"}, store.taken())
 
 	clear(ops)
-	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	w.begin(numbered(3, "report"), "page 1")
 	require.Empty(t, project(booted(d, "two", ops), next+1, next+1).Healed)
+	require.Equal(t, "two", unsynced(d))
+	require.NotContains(t, ops, disk.OpSyncSystem)
+	clear(ops)
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	require.Empty(t, project(booted(d, "two", ops), next+2, next+2).Healed)
 	require.Empty(t, unsynced(d))
 	require.Contains(t, ops[disk.OpSyncSystem], path.Base(d.Root))
-	require.Equal(t, []string{"name", "sync"}, store.taken())
+	require.Equal(t, []string{"unsynced", "sync"}, store.taken())
 	clear(ops)
 	w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
-	require.Empty(t, project(booted(d, "three", ops), next+2, next+2).Healed, "everything was on disk")
-	require.Equal(t, "three\n", unsynced(d))
+	require.Empty(t, project(booted(d, "three", ops), next+3, next+3).Healed, "everything was on disk")
+	require.Equal(t, "three", unsynced(d))
 }
 
 // TestFilesOfOperatorsAfterRestart: every batch syncs files that an operator edits, so that only those of events
@@ -202,7 +209,7 @@ func TestSyncedFiles(t *testing.T) {
 	clear(ops)
 	_, err = booted(d, "", ops).Project(t.Context(), w.store, w.batch(1, 1))
 	require.NoError(t, err)
-	require.NoFileExists(t, d.Path(layout.UnsyncedFile))
+	require.NoFileExists(t, d.Path(layout.ExportFile))
 	require.Contains(t, ops[disk.OpSync], "cost.jsonl", "it is created")
 	require.Contains(t, ops[disk.OpMkdir], "logs")
 	for last := int64(2); last <= 3; last++ {
@@ -237,19 +244,6 @@ func (w *writer) marks(s namedStore) (names []string) {
 	return names
 }
 
-// TestUnsyncedRuns: only a run that works leaves files unsynced, on a machine with a boot ID.
-func TestUnsyncedRuns(t *testing.T) {
-	require.Equal(t, disk.Boot(), At(t.TempDir()).boot())
-	for status, want := range map[run.Status]bool{run.Running: true, run.Replaying: true, run.Paused: false,
-		run.Done: false} {
-		p := &Projector{boot: "one"}
-		p.meta.State.Status = status
-		require.Equal(t, want, p.defers(), status)
-		p.boot = ""
-		require.False(t, p.defers(), status)
-	}
-}
-
 // TestCheckpointsAfterRestart: after another boot, a checkpoint that the store has with other bytes is replaced.
 func TestCheckpointsAfterRestart(t *testing.T) {
 	c := run.Checkpoint{RunID: "r", ID: "cp-S1", Seq: 3}
@@ -261,12 +255,12 @@ func TestCheckpointsAfterRestart(t *testing.T) {
 		if was != "" {
 			store.names[name] = []byte(was)
 		}
-		require.NoError(t, (&Projector{Ctx: t.Context(), Blobs: store, restarted: true}).keepMark(c, false))
+		require.NoError(t, (&exporter{ctx: t.Context(), blobs: store, whole: true}).keepCheckpoints([]run.Checkpoint{c}))
 		require.Equal(t, want, store.taken())
 		require.Equal(t, string(raw), string(store.names[name]))
 	}
 	broken := failingNames{newNamedStore(&writer{t: t})}
-	err = (&Projector{Ctx: t.Context(), Blobs: broken}).keepMarks([]run.Checkpoint{c}, false)
+	err = (&exporter{ctx: t.Context(), blobs: broken}).keepCheckpoints([]run.Checkpoint{c})
 	require.EqualError(t, err, "store checkpoint cp-S1: the store is full")
 }
 
@@ -292,8 +286,7 @@ func TestFilesThatCannotBeMadeAgain(t *testing.T) {
 	}
 	_, err = d.Project(t.Context(), w.store, w.batch(10, 9))
 	require.ErrorIs(t, err, os.ErrPermission)
-	require.ErrorContains(t, err, "make files again that the machine may have lost: ")
-	raw, err := d.ReadFile(layout.UnsyncedFile)
-	require.NoError(t, err)
-	require.Equal(t, "one\n", string(raw))
+	var mark exportMark
+	require.NoError(t, d.ReadJSON(layout.ExportFile, &mark))
+	require.Equal(t, "one", mark.Boot)
 }

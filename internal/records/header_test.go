@@ -40,7 +40,7 @@ func TestHeader(t *testing.T) {
 		PolicySnapshotID: "policy", Task: "page", RunKind: "pipeline", Project: "/project", Profile: "work", Epoch: 1,
 		Workspace: &rundir.Workspace{Kind: "git", Source: "/source", Base: "base", Branch: "branch", Commit: "base",
 			Start: "tree-0", Tree: "tree-0", Snapshots: "full"},
-		Parent: &run.Parent{RunID: "parent", Mode: "follow_up"}, Derived: []rundir.DerivedMark{},
+		Parent: &run.Parent{RunID: "parent", Mode: "follow_up"},
 	}
 	first := j.header()
 	require.Equal(t, want, first)
@@ -146,14 +146,6 @@ func TestResumeFromCheckpoint(t *testing.T) {
 	m := j.header()
 	require.Equal(t, pointer("cp-7"), m.ResumeFromCheckpointID)
 	require.Equal(t, start.Source, m.Source)
-}
-
-// TestStartAgain keeps the marks of the files that are there.
-func TestStartAgain(t *testing.T) {
-	j := newJournal(t)
-	j.head.Derived = []rundir.DerivedMark{{File: "traces.jsonl", Size: 5}}
-	j.add(run.KindRunStart, corpus())
-	require.Equal(t, []rundir.DerivedMark{{File: "traces.jsonl", Size: 5}}, j.head.Derived)
 }
 
 // TestReviewIsAHandoffOfTheHeader: a plan-only run that awaits its review keeps it, also interrupted (requirement 000).

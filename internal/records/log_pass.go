@@ -11,7 +11,7 @@ import (
 )
 
 // attempted is an attempt that did not settle its pass.
-func (l *Logbook) attempted(e entry) {
+func (l *logbook) attempted(e entry) {
 	var p run.PassAttempt
 	e.Decode(&p)
 	l.traceAttempt(e, p)
@@ -20,7 +20,7 @@ func (l *Logbook) attempted(e entry) {
 	}
 }
 
-func (l *Logbook) passEnded(e entry) {
+func (l *logbook) passEnded(e entry) {
 	var p run.PassEnd
 	e.Decode(&p)
 	l.trace(e, p)
@@ -32,7 +32,7 @@ func (l *Logbook) passEnded(e entry) {
 }
 
 // cost is one row of cost.jsonl: one per invocation.
-func (l *Logbook) cost(e entry, p run.Pass, c run.Spend) {
+func (l *logbook) cost(e entry, p run.Pass, c run.Spend) {
 	cycle := 0
 	if p.Number == 0 {
 		cycle = p.Round
@@ -46,7 +46,7 @@ func (l *Logbook) cost(e entry, p run.Pass, c run.Spend) {
 }
 
 // summary is one row of passes.jsonl.
-func (l *Logbook) summary(e entry, p run.PassEnd) {
+func (l *logbook) summary(e entry, p run.PassEnd) {
 	r := e.book.PassRecords[strconv.Itoa(p.Number)]
 	chars := 0
 	if p.Artifact != nil {
@@ -75,7 +75,7 @@ func (l *Logbook) summary(e entry, p run.PassEnd) {
 }
 
 // quality is what a pass reports about the quality of the work (requirement 002 §2.6).
-func (l *Logbook) quality(e entry, p run.PassEnd) {
+func (l *logbook) quality(e entry, p run.PassEnd) {
 	l.row(layout.QualityLog, struct {
 		TS       string   `json:"ts"`
 		Pass     int      `json:"pass"`
@@ -101,7 +101,7 @@ func (l *Logbook) quality(e entry, p run.PassEnd) {
 }
 
 // trace is one row of traces.jsonl: a call by reference.
-func (l *Logbook) trace(e entry, p run.PassEnd) {
+func (l *logbook) trace(e entry, p run.PassEnd) {
 	if p.Attempted {
 		return // its last call has a row already
 	}
@@ -121,7 +121,7 @@ func (l *Logbook) trace(e entry, p run.PassEnd) {
 }
 
 // traceTools are the rows of the tool calls in a call.
-func (l *Logbook) traceTools(call rundir.TraceRow, tools *run.ToolUses) {
+func (l *logbook) traceTools(call rundir.TraceRow, tools *run.ToolUses) {
 	if tools == nil {
 		return
 	}
@@ -132,7 +132,7 @@ func (l *Logbook) traceTools(call rundir.TraceRow, tools *run.ToolUses) {
 }
 
 // traceAttempt is the row of a call that was answered and could not be used.
-func (l *Logbook) traceAttempt(e entry, p run.PassAttempt) {
+func (l *logbook) traceAttempt(e entry, p run.PassAttempt) {
 	if p.Prompt == nil {
 		return
 	}

@@ -1,7 +1,6 @@
 package records_test
 
 import (
-	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -198,10 +197,10 @@ func TestProvenanceOfATree(t *testing.T) {
 		"hash_before":"d","hash_after":""}`)
 
 	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "fix", List: &run.Blob{Digest: "lost"}})
-	require.EqualError(t, j.logs.Err, "list of changed files lost: no such blob")
-	j.logs.Err, j.lists["torn"] = nil, "["
+	require.EqualError(t, j.err, "list of changed files lost: no such blob")
+	j.err, j.lists["torn"] = nil, "["
 	j.add(run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "fix", List: &run.Blob{Digest: "torn"}})
-	require.ErrorContains(t, j.logs.Err, "list of changed files torn: ")
+	require.ErrorContains(t, j.err, "list of changed files torn: ")
 }
 
 // TestArtifactWithoutASeed has no digest before it.
@@ -246,7 +245,7 @@ func TestPassesBeforeACrashAreSkipped(t *testing.T) {
 		j.add(run.KindPassEnd, run.PassEnd{Pass: builder(n), Outcome: run.CategoryOK})
 	}
 	j.begin(builder(3), "seed")
-	j.logs.Added[layout.DecisionsLog] = nil
+	j.logs[layout.DecisionsLog] = ""
 	j.add(run.KindPassAttempt, attempt(builder(3), run.CategoryLost, "its worker ended"))
 	j.logged(layout.DecisionsLog,
 		`{"ts":"2026-05-01T10:00:08.000Z","decision":"resume","reason":"its worker ended","passNumber":3,"seq":8}`,
@@ -274,39 +273,6 @@ func TestLinesForPeople(t *testing.T) {
 	j.add(run.KindScoreRecorded, run.ScoreRecorded{Name: "score", Score: pointer(2.0)})
 	j.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
 	require.Contains(t, j.text(), "Score threshold not met (2.0 of 3.5)\n")
-}
-
-// TestRowsWithInvalidJSON are an error of the log, which is then not written.
-func TestRowsWithInvalidJSON(t *testing.T) {
-	logs := records.NewLogbook(nil)
-	left := logs.StartsUpTo(9, []records.StartRow{{LogDecision: run.LogDecision{Threshold: pointer(math.NaN())}}})
-	require.Empty(t, left)
-	require.ErrorContains(t, logs.Err, layout.DecisionsLog+": json: unsupported value")
-	require.Empty(t, logs.Added)
-}
-
-// TestRowsOfStarts come before the rows of later events.
-func TestRowsOfStarts(t *testing.T) {
-	row := func(seq int64) records.StartRow {
-		return records.StartRow{TS: at(seq), LogDecision: run.LogDecision{Decision: run.FoundPaused, Reason: "r"}, Seq: seq}
-	}
-	const line = `{"ts":"2026-05-01T10:00:02.000Z","decision":"paused","reason":"r","seq":2}`
-	require.Equal(t, line, row(2).Line())
-	got, ok := records.ParseStart(line)
-	require.True(t, ok)
-	require.Equal(t, row(2), got)
-	for _, other := range []string{`{"ts":`, `{"ts":"x","decision":"resume","seq":2}`, " " + line,
-		`{"decision":"paused","seq":2}`} {
-		_, ok = records.ParseStart(other)
-		require.False(t, ok, other)
-	}
-	logs := records.NewLogbook(nil)
-	later := logs.StartsUpTo(2, []records.StartRow{row(1), row(2), row(3), row(4)})
-	require.Equal(t, []records.StartRow{row(3), row(4)}, later)
-	require.Equal(t, row(1).Line()+"\n"+row(2).Line()+"\n", string(logs.Added[layout.DecisionsLog]))
-	require.Empty(t, logs.StartsUpTo(4, later))
-	require.Equal(t, map[string][]byte{layout.DecisionsLog: []byte(row(1).Line() + "\n" + row(2).Line() + "\n" +
-		row(3).Line() + "\n" + row(4).Line() + "\n")}, logs.Added)
 }
 
 // TestGrowingFiles are written in this order: a reader of the costs of a pass finds its lines for people.

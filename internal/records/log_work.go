@@ -8,7 +8,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-func (l *Logbook) scored(e entry) {
+func (l *logbook) scored(e entry) {
 	var p run.ScoreRecorded
 	e.Decode(&p)
 	row := struct {
@@ -43,7 +43,7 @@ type changeRow struct {
 func (e entry) turn() int { return e.book.Turns }
 
 // artifact is one row of provenance.jsonl about the artifact.
-func (l *Logbook) artifact(e entry) {
+func (l *logbook) artifact(e entry) {
 	var p run.ArtifactUpdated
 	e.Decode(&p)
 	before := ""
@@ -55,7 +55,7 @@ func (l *Logbook) artifact(e entry) {
 }
 
 // tree is one row of provenance.jsonl for each file that a turn changed, deletions and renames too (requirement 004).
-func (l *Logbook) tree(e entry) {
+func (l *logbook) tree(e entry) {
 	var p run.WorkspaceUpdated
 	e.Decode(&p)
 	files := p.Files
@@ -65,7 +65,7 @@ func (l *Logbook) tree(e entry) {
 			err = json.Unmarshal(raw, &files)
 		}
 		if err != nil {
-			l.Err = fmt.Errorf("list of changed files %s: %w", p.List.Digest, err)
+			l.err = fmt.Errorf("list of changed files %s: %w", p.List.Digest, err)
 			return
 		}
 	}

@@ -111,9 +111,6 @@ func (m *Header) head(e run.Event) {
 	}
 	m.Versions = rundir.Versions{Capabilities: list(p.Agents), Bindings: p.Build, RegistryRef: p.Definition}
 	m.TraceID = TraceID(p.RunID)
-	if m.Derived == nil { // a run that starts again after a reset adds to the files that are there
-		m.Derived = []rundir.DerivedMark{}
-	}
 }
 
 // TraceID derives a 16-byte trace id from the run's id, so that every tool computes the same one.

@@ -2,12 +2,10 @@
 package records
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
-	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -181,39 +179,4 @@ func text(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// CatchUp makes the records current that state.json holds as of an earlier event. It reads the events since then: never
-// more than those after the last checkpoint.
-func CatchUp(d rundir.Dir, b rundir.PipelineState, m rundir.Meta) (rundir.PipelineState, error) {
-	fold, seq := run.NewFold(m.Behind.State, run.History{}), m.Behind.Seq
-	for line, err := range d.Lines(m.Behind.Size) {
-		if err != nil {
-			return b, err
-		}
-		if seq == m.Events.Seq {
-			return b, nil
-		}
-		seq++
-		e := line.Event.At(seq)
-		fold.Apply(e)
-		Fold(&b, e, fold.Current())
-	}
-	if seq < m.Events.Seq {
-		return b, fmt.Errorf("%s ends before event %d: %w", d.Path(layout.EventsFile), m.Events.Seq, disk.ErrDamaged)
-	}
-	return b, nil
-}
-
-// State reads the records as of meta.json: state.json, and what came since it was written.
-func State(d rundir.Dir) (rundir.PipelineState, error) {
-	b, err := d.State()
-	if err != nil {
-		return b, err
-	}
-	m, err := d.Meta()
-	if err != nil || m.Behind == nil || m.Behind.Seq != b.LastSeq {
-		return b, nil //nolint:nilerr // meta.json is of another moment, or is to be made again: state.json counts
-	}
-	return CatchUp(d, b, m)
 }

@@ -18,7 +18,7 @@ func numbers(s rundir.Summary) (all []int) {
 	return all
 }
 
-// TestSummary counts what an event added, and keeps the passes with the highest numbers.
+// TestSummary counts checkpoints and errors, and keeps the passes with the highest numbers.
 func TestSummary(t *testing.T) {
 	threshold := 3.5
 	j := newJournal(t)
@@ -43,35 +43,13 @@ func TestSummary(t *testing.T) {
 	require.Equal(t, 1, j.summary.Unrecovered)
 	require.Equal(t, 2, j.summary.Recovered)
 	for _, id := range []string{"cp-a", "cp-b", "cp-c"} {
-		had := records.Counted(&j.state)
 		j.state.Checkpoints = append(j.state.Checkpoints, rundir.CheckpointRecord{ID: id})
-		records.Summarize(&j.summary, run.Event{Kind: run.KindCheckpointCreated}, had, &j.state)
 	}
+	j.summary = records.Summarize(&j.state)
 	require.Equal(t, 3, j.summary.Checkpoints)
 	require.Equal(t, pointer("cp-a"), j.summary.FirstCheckpoint)
 	require.Equal(t, pointer("cp-c"), j.summary.LastCheckpoint)
 	j.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
 	require.Equal(t, "paused", j.summary.CurrentPhase)
 	require.Equal(t, pointer("user-requested"), j.summary.PhaseReason)
-}
-
-// TestSummaryAfterARevert is that of the records that are left.
-func TestSummaryAfterARevert(t *testing.T) {
-	j := newJournal(t)
-	j.start()
-	for n := 1; n <= 3; n++ {
-		j.add(run.KindPassEnd, ended(builder(n), int64(n)))
-	}
-	j.add(run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryUnknown})
-	j.state.Checkpoints = []rundir.CheckpointRecord{{ID: "cp-x"}, {ID: "cp-y"}}
-	state := j.head.State.Clone()
-	delete(j.state.PassRecords, "3")
-	j.state.Checkpoints = j.state.Checkpoints[:1]
-	j.add(run.KindRunReverted, run.RunReverted{To: 4, Cause: "revert", Checkpoint: "cp-x", State: &state})
-	require.Equal(t, []int{1, 2}, numbers(j.summary))
-	require.Equal(t, 1, j.summary.Checkpoints)
-	require.Equal(t, pointer("cp-x"), j.summary.FirstCheckpoint)
-	require.Equal(t, pointer("cp-x"), j.summary.LastCheckpoint)
-	require.Equal(t, 1, j.summary.Unrecovered)
-	require.Zero(t, j.summary.Recovered, "a revert is no error")
 }

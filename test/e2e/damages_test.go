@@ -7,9 +7,7 @@ import (
 	"os"
 	"slices"
 	"testing"
-	"time"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -144,12 +142,12 @@ func (l *subject) survives(name string) {
 	}
 	s, err := store.Open(t.Context(), l.o.Settings.Store)
 	require.NoError(t, err)
-	_, err = fsck.Repair(t.Context(), l.dir, fsck.RepairOptions{Apply: true, Blobs: blobs.Of(s), Now: time.Now(),
-		By: "tests", ReadTree: blobs.ReadTree})
+	_, err = projector.Repair(t.Context(), l.dir, projector.RepairOptions{Apply: true, Blobs: blobs.Of(s),
+		ReadTree: blobs.ReadTree})
 	require.NoError(t, err)
-	r, err := fsck.Check(t.Context(), l.dir.Dir, fsck.CheckOptions{ReadTree: blobs.ReadTree, Deep: blobs.Of(s)})
+	r, err := projector.Check(t.Context(), l.dir.Dir, projector.CheckOptions{ReadTree: blobs.ReadTree, Deep: blobs.Of(s)})
 	require.NoError(t, err)
 	for _, i := range r.Issues { // the journal records the damage that was repaired
-		require.Equal(t, fsck.SeverityInfo, i.Severity, "%s: %s", i.Code, i.Message)
+		require.Equal(t, projector.SeverityInfo, i.Severity, "%s: %s", i.Code, i.Message)
 	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -97,7 +96,7 @@ func clean(t *testing.T, dir string) {
 // valid wants a directory that check finds nothing in, and that only its owner can read.
 func (h *environment) valid(dir string) {
 	h.t.Helper()
-	r, err := fsck.Check(h.t.Context(), projector.At(dir).Dir, fsck.CheckOptions{})
+	r, err := projector.Check(h.t.Context(), projector.At(dir).Dir, projector.CheckOptions{})
 	require.NoError(h.t, err)
 	require.Empty(h.t, r.Issues)
 	private(h.t, dir)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/records"
 
 	"github.com/stretchr/testify/require"
 
@@ -75,7 +74,7 @@ func metaOf(t *testing.T, dir string) rundir.Meta {
 
 func stateOf(t *testing.T, dir string) rundir.PipelineState {
 	t.Helper()
-	s, err := records.State(projector.At(dir).Dir)
+	s, err := projector.Records(projector.At(dir).Dir)
 	require.NoError(t, err)
 	return s
 }
@@ -103,7 +102,7 @@ func digests(dir string) (map[string]string, error) {
 			return fs.SkipDir
 		}
 		if err != nil || e.IsDir() || e.Name() == layout.LockFile ||
-			e.Name() == path.Base(layout.UnsyncedFile) || disk.IsTemp(e.Name()) {
+			e.Name() == path.Base(layout.ExportFile) || disk.IsTemp(e.Name()) {
 			return err
 		}
 		if e.Type() == fs.ModeSymlink && e.Name() == layout.WorkspaceDir {

@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/costs"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/records"
 
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
@@ -53,7 +51,7 @@ func look(dir, log string) (instant, error) {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return i, violated(1, err)
 	}
-	if b, err := records.State(d.Dir); err == nil {
+	if b, err := projector.Records(d.Dir); err == nil {
 		i.Book = &b
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return i, violated(1, err)
@@ -177,7 +175,7 @@ func (s *site) invariants(want outcome, bystanders ...process.Identity) error {
 
 // checked wants the product's own check to find nothing.
 func checked(dir string) error {
-	r, err := fsck.Check(context.Background(), projector.At(dir).Dir, fsck.CheckOptions{})
+	r, err := projector.Check(context.Background(), projector.At(dir).Dir, projector.CheckOptions{})
 	if err == nil && !r.OK {
 		err = fmt.Errorf("the check finds %+v", r.Issues)
 	}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/records"
 )
 
 // watch reads both state files of a directory all the time, as other programs do (invariant 1).
@@ -68,7 +67,7 @@ func (w *watch) look() error {
 		next.Meta = m.Events.Seq
 	}
 	if w.changed(layout.StateFile) {
-		b, err := records.State(w.dir.Dir)
+		b, err := projector.Records(w.dir.Dir)
 		if err != nil {
 			return err
 		}

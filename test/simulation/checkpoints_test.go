@@ -10,7 +10,6 @@ import (
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
-	"github.com/passbook-run/passbook/internal/records"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -26,7 +25,7 @@ type settled struct {
 
 // keep records, at a crash, the files of the checkpoints that are committed.
 func (w *world) keep() {
-	book, err := records.State(w.dir.Dir)
+	book, err := projector.Records(w.dir.Dir)
 	if err != nil {
 		return // there is none yet
 	}

@@ -11,9 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/records"
+	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/invariants"
@@ -109,7 +108,7 @@ func (w *world) ended() {
 		w.check(err)
 		return
 	}
-	book, err := records.State(w.dir.Dir)
+	book, err := projector.Records(w.dir.Dir)
 	w.check(err)
 	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
 	w.check(err)
@@ -135,7 +134,7 @@ func (w *world) ended() {
 	}
 	w.check(w.provenance(meta, events))
 	w.holds(10, invariants.OneEnd(events, w.running))
-	r, err := fsck.Check(context.Background(), w.dir.Dir, fsck.CheckOptions{})
+	r, err := projector.Check(context.Background(), w.dir.Dir, projector.CheckOptions{})
 	if err == nil && !r.OK && !w.running {
 		err = fmt.Errorf("the check finds %+v", r.Issues)
 	}
@@ -146,7 +145,7 @@ func (w *world) ended() {
 func (w *world) crashed() {
 	for _, read := range []func() error{
 		func() error { _, err := w.dir.Meta(); return err },
-		func() error { _, err := records.State(w.dir.Dir); return err },
+		func() error { _, err := projector.Records(w.dir.Dir); return err },
 	} {
 		if err := read(); err != nil && !errors.Is(err, os.ErrNotExist) {
 			w.fail("invariant 1: after a crash: %w", err)

@@ -25,7 +25,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/fsck"
 	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/projector"
@@ -278,7 +277,7 @@ func (w *world) reopened() (in workflows.Input, err error) {
 	if err != nil {
 		return in, err
 	}
-	c, err := fsck.Continue(ctx, w.dir.Dir, blobs.Of(s), nil)
+	c, err := projector.Continue(ctx, w.dir.Dir, blobs.Of(s), nil)
 	if err != nil {
 		return in, err
 	}
