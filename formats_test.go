@@ -28,11 +28,10 @@ var formats = map[string]string{
 	"run.CheckpointVersion":       "1",
 	"internal/store/tree.version": "1", // manifests of snapshots
 	// A state directory; format.json has the version of the whole.
-	"internal/accounts.version":        "1",
+	"internal/agent/gate.version":      "1",
 	"internal/allow.version":           "1",
 	"internal/calls.Version":           "1", // stored calls
 	"internal/calls.AnswerVersion":     "2", // their answers
-	"internal/costs.version":           "1",
 	"internal/environ.version":         "1",
 	"internal/supervisor.Version":      "1", // between workers and supervisors, also of other releases
 	"internal/workspace.recordVersion": "1",

@@ -27,11 +27,10 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/accounts"
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/price"
@@ -47,30 +46,29 @@ import (
 
 // Config contains the dependencies of the activities.
 type Config struct {
-	Host          string                                // id of this host
-	Scratch       string                                // folder for scratch directories
-	Scripted      []string                              // argv of the built-in agent
-	Supervisor    []string                              // argv of the call supervisor; nil: the program that this one carries, or this one
-	Browser       string                                // path or name of the browser; empty: it is searched for
-	Redact        func(string) string                   // redacts every persisted text; nil keeps it
-	LearnSecrets  func(environ []string)                // teaches Redact the secrets of an environment; may be nil
-	StateDir      string                                // folder with the environments of runs; empty: none
-	Client        client.Client                         // reads histories to rebuild a lost directory
-	Converter     converter.DataConverter               // of the client; nil: payloads are not encrypted
-	Sandbox       config.Sandbox                        // what restricts agents and commands
-	Ports         func() ([]int, error)                 // of Passbook on the loopback, which no call may reach; may be nil
-	Programs      []string                              // of agents, that the settings allow; empty: all
-	PerDay        config.PerDay                         // what all calls of the host may use on one day
-	AtOnce        config.AtOnce                         // how many calls of the host run at the same time
-	Server        string                                // of Client, with the namespace; for the host's queue of calls
-	Prices        config.Lines                          // of models, which precede the list prices
-	Concurrency   config.Concurrency                    // slots of each kind of work; 0: default for the host
-	Needs         func(store string, programs []string) // called with the store and programs of a run; may be nil
-	WorkflowQueue func(store string) string             // queue of workflow tasks of a store's runs
-	Now           func() time.Time
-	Stores        func(url string) bool // which stores the settings allow; nil in tests only: all
-	Roots         []string              // folders of the run directories that they allow; empty: all
-	Links         Links                 // makes links to the console for notices; nil: none
+	Host         string                                // id of this host
+	Scratch      string                                // folder for scratch directories
+	Scripted     []string                              // argv of the built-in agent
+	Supervisor   []string                              // argv of the call supervisor; nil: the program that this one carries, or this one
+	Browser      string                                // path or name of the browser; empty: it is searched for
+	Redact       func(string) string                   // redacts every persisted text; nil keeps it
+	LearnSecrets func(environ []string)                // teaches Redact the secrets of an environment; may be nil
+	StateDir     string                                // folder with the environments of runs; empty: none
+	Client       client.Client                         // reads histories to rebuild a lost directory
+	Converter    converter.DataConverter               // of the client; nil: payloads are not encrypted
+	Sandbox      config.Sandbox                        // what restricts agents and commands
+	Ports        func() ([]int, error)                 // of Passbook on the loopback, which no call may reach; may be nil
+	Programs     []string                              // of agents, that the settings allow; empty: all
+	PerDay       config.PerDay                         // what all calls of the host may use on one day
+	AtOnce       config.AtOnce                         // how many calls of the host run at the same time
+	Prices       config.Lines                          // of models, which precede the list prices
+	Concurrency  config.Concurrency                    // slots of each kind of work; 0: default for the host
+	Needs        func(store string, programs []string) // called with the store and programs of a run; may be nil
+	Now          func() time.Time
+	Stores       func(url string) bool // which stores the settings allow; nil in tests only: all
+	KnownStores  func() []string       // those of the settings and of the runs of this host; nil: none
+	Roots        []string              // folders of the run directories that they allow; empty: all
+	Links        Links                 // makes links to the console for notices; nil: none
 
 	Projected func(Projection) // called after lines were added to a run directory; nil: it is not
 
@@ -114,8 +112,7 @@ type Links interface {
 // Activities are the activities of one worker process.
 type Activities struct {
 	prices       price.List
-	accounts     accounts.Host // without a folder: no state directory
-	costs        *costs.Ledger // of this host; nil: without a state directory
+	gate         *gate.Gate // of this host; nil: without a state directory
 	cfg          Config
 	worker       process.Identity // this process
 	machine      process.Machine  // nil: this machine
@@ -127,7 +124,6 @@ type Activities struct {
 	inFlight     agent.InFlightCalls
 	handover     chan struct{} // closed when this worker leaves its calls to the next one
 	handoverOnce sync.Once
-	ended        chan struct{} // a call has ended, so others may have their turn
 	mu           sync.Mutex
 	stores       map[string]*store.Store
 	plans        map[string]*pipeline.Plan
@@ -156,6 +152,9 @@ func New(cfg Config) (*Activities, error) {
 	if cfg.Stores == nil {
 		cfg.Stores = func(string) bool { return true }
 	}
+	if cfg.KnownStores == nil {
+		cfg.KnownStores = func() []string { return nil }
+	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
@@ -183,7 +182,7 @@ func New(cfg Config) (*Activities, error) {
 			return projector.Dir{Dir: rundir.At(root), Disk: disk, Folds: folds}
 		},
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
-		handover:  make(chan struct{}), ended: make(chan struct{}, 1), slots: newSlotPools(cfg.Concurrency),
+		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),
 		stores: map[string]*store.Store{}, offers: new(sandbox.Examiner).Host,
 		plans: map[string]*pipeline.Plan{}, running: map[string]*runningCall{}, warned: map[string]bool{},
 		early: map[string]*earlySupervisor{}, folders: workspace.In(cmp.Or(cfg.StateDir, filepath.Dir(cfg.Scratch))),
@@ -191,13 +190,7 @@ func New(cfg Config) (*Activities, error) {
 	if a.machine != nil {
 		a.worker, a.offers = a.machine.Worker(), func() sandbox.Host { return sandbox.Host{} }
 	}
-	a.costs = a.newCosts(disk)
-	if cfg.StateDir != "" {
-		a.accounts = accounts.At(cfg.StateDir, disk)
-	}
-	if cfg.WorkflowQueue == nil {
-		a.cfg.WorkflowQueue = func(string) string { return "" }
-	}
+	a.gate = a.newGate(disk)
 	return a, nil
 }
 
@@ -234,6 +227,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.JoinTrees))))
 	register(r, contract.DeliverProject,
 		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.DeliverProject))))
+	register(r, contract.Ask, redactingInterceptor(a, a.Ask))
 	register(r, contract.Rehome, redactingInterceptor(a, a.Rehome))
 	register(r, contract.Notify, redactingInterceptor(a, withSlot(a, a.slots.notices, a.Notify)))
 	register(r, contract.ExamineAgents, redactingInterceptor(a, a.ExamineAgents))

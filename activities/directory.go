@@ -130,11 +130,9 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified,
 		Truth: a.journalSource(blobs.Of(s), in.Head),
 	}
-	began := a.cfg.Now()
 	p, err := d.Project(ctx, blobs.Of(s), batch)
 	if err == nil && p.Outcome == run.ProjectionWritten {
 		a.forgetClosedRun(ctx, d, in)
-		a.leaveQueue(ctx, in, began)
 		a.cfg.Projected(Projection{Dir: in.Dir, RunID: in.RunID, Pipeline: p.Pipeline, First: in.First,
 			Lines: in.Lines, Added: p.Added})
 	}

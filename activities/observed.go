@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"log/slog"
 	"path"
 
 	"github.com/passbook-run/passbook/run"
@@ -44,10 +45,14 @@ type AccountLimit struct {
 
 // Limits lists the limits of accounts that are in force on this host.
 func (a *Activities) Limits() (all []AccountLimit) {
-	if a.accounts.Dir == "" {
+	if a.gate == nil {
 		return nil
 	}
-	for _, s := range a.accounts.InForce() {
+	shut, err := a.gate.Shut()
+	if err != nil {
+		slog.Warn("read the limits of accounts", "error", err)
+	}
+	for _, s := range shut {
 		all = append(all, AccountLimit{Account: s.Name, Kind: s.Kind, Reset: s.Until})
 	}
 	return all

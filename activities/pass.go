@@ -11,8 +11,8 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
@@ -24,10 +24,6 @@ func (a *Activities) RunPass(ctx context.Context, in contract.PassInput) (contra
 	in.Call = callID(in)
 	res, err := a.runPass(ctx, in)
 	a.settleCosts(ctx, in)
-	a.callEnded()
-	if err != nil {
-		a.releaseProbe(ctx, in)
-	}
 	return res, a.withHost(in.Call, a.withCost(ctx, in, err))
 }
 
@@ -56,17 +52,11 @@ func (a *Activities) runPass(ctx context.Context, in contract.PassInput) (contra
 		return contract.PassResult{Unrecorded: true}, nil
 	}
 	ans, joined, err := a.obtain(ctx, l, in)
-	if short := (*shortError)(nil); errors.As(err, &short) {
-		return short.result(), nil
-	}
-	if turn := (*turnError)(nil); errors.As(err, &turn) {
-		return turn.result(), nil
+	if refused := (*refusedError)(nil); errors.As(err, &refused) {
+		return refused.result(), nil
 	}
 	if unknown := (*unknownEffectError)(nil); errors.As(err, &unknown) {
 		return unknown.result(), nil
-	}
-	if shut := (*shutError)(nil); errors.As(err, &shut) {
-		return a.waits(ctx, in, shut), nil
 	}
 	if errors.Is(err, errHandedOver) {
 		return contract.PassResult{HandedOver: a.cfg.Host}, nil
@@ -102,7 +92,7 @@ func (a *Activities) obtain(ctx context.Context, l calls.Ledger,
 	in contract.PassInput) (ans *calls.Answer, joined bool, err error) {
 	for {
 		ans, joined, err = a.obtainOnce(ctx, l, in)
-		if errors.Is(err, costs.ErrBusy) {
+		if errors.Is(err, gate.ErrBusy) {
 			if err = a.waitForFirst(ctx); err == nil {
 				continue
 			}

@@ -13,9 +13,9 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/costs"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/process"
@@ -43,8 +43,7 @@ type runningCall struct {
 	agent   pipeline.Agent
 	kind    string // of replies
 	limits  pipeline.Limits
-	paid    costs.Call // as it is reserved
-	probe   bool       // it is the first call after a limit of its account
+	paid    gate.Call // as it is reserved
 
 	recovered bool           // read from the output of an earlier delivery
 	command   bool           // a step without an agent
@@ -134,7 +133,6 @@ func (a *Activities) startOrJoin(ctx context.Context, l calls.Ledger, in contrac
 		}
 		return st, true, nil
 	}
-	go a.beginProbe(context.WithoutCancel(ctx), in, st)
 	go func() {
 		defer release()
 		a.watch(context.WithoutCancel(ctx), call, in, st)
@@ -201,15 +199,15 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	if err := requireProgram(in, cmd); err != nil {
 		return nil, nil, err
 	}
-	if err := a.admit(ctx, st, in, plan, role, ag, cmd); err != nil {
-		return nil, nil, err
-	}
 	p, err := a.supervise(st.dir, awake)
 	if err != nil {
-		return nil, nil, a.unreserve(ctx, st, err)
+		return nil, nil, err
+	}
+	if err := a.admit(ctx, st, in, plan, step, role, ag, cmd, p.Identity()); err != nil {
+		return nil, nil, errors.Join(err, p.Abandon())
 	}
 	if err := a.claim(ctx, st, in, cmd, held, p.Identity()); err != nil {
-		return nil, nil, a.unreserve(ctx, st, errors.Join(err, p.Abandon()))
+		return nil, nil, a.release(ctx, st, errors.Join(err, p.Abandon()))
 	}
 	if err := a.prepareScratch(ctx, st, in, p.Identity()); err != nil {
 		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))

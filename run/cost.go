@@ -140,6 +140,17 @@ func (t *Totals) Add(c Spend) {
 	}
 }
 
+// Merge adds the calls of other totals.
+func (t *Totals) Merge(o Totals) {
+	t.Calls, t.Unknown = t.Calls+o.Calls, t.Unknown+o.Unknown
+	t.Tokens.Input += o.Tokens.Input
+	t.Tokens.Output += o.Tokens.Output
+	t.Tokens.CacheRead += o.Tokens.CacheRead
+	t.Tokens.CacheWrite += o.Tokens.CacheWrite
+	t.USD, t.EstimatedUSD = Cents(t.USD+o.USD), Cents(t.EstimatedUSD+o.EstimatedUSD)
+	t.Known = KnownOf(t.USD, t.Unknown)
+}
+
 // KnownOf reports whether an amount that lacks the cost of a number of calls is all that was spent.
 func KnownOf(usd float64, unknown int) CostKnown {
 	switch {

@@ -58,10 +58,8 @@ type Limit struct {
 	Bound AtOnceBound `json:"bound,omitempty"`
 	Most  int         `json:"most,omitempty"`
 
-	// id of the account, and number of its limit, if the account wakes the run; 0: it does not. Of at_once: id of the
-	// call in the queue, and number of its request.
-	AccountID string `json:"account_id,omitempty"`
-	Number    int64  `json:"number,omitempty"`
+	AccountID string `json:"account_id,omitempty"` // of at_once: of the call that waits
+	Again     string `json:"again,omitempty"`      // when its host wants to be asked again; empty: after the reset
 }
 
 // Whose names the account of the limit, or the agent.
@@ -128,24 +126,6 @@ func (l *Limited) Calls() []LimitedCall {
 	return append([]LimitedCall{l.LimitedCall}, l.Others...)
 }
 
-// Expected is when the call is made again, as far as it is known: an account wakes its runs at the reset.
-func (c LimitedCall) Expected() string {
-	if c.Number > 0 && c.Reset != "" && c.Until != "" {
-		return c.Reset
-	}
-	return c.Until
-}
-
-// Of returns the call that waits for an account.
-func (l *Limited) Of(accountID string) (LimitedCall, bool) {
-	for _, c := range l.Calls() {
-		if c.Number > 0 && c.AccountID == accountID {
-			return c, true
-		}
-	}
-	return LimitedCall{}, false
-}
-
 // Call returns the call of a member; empty outside groups.
 func (l *Limited) Call(member string) LimitedCall {
 	for _, c := range l.Calls() {
@@ -172,15 +152,6 @@ func (l *Limited) Rest(now time.Time) time.Duration {
 	if l.Kind == LimitAtOnce {
 		return 0
 	}
-	at, err := time.Parse(TimeFormat, l.Expected())
-	if err != nil {
-		return 0
-	}
-	return max(0, at.Sub(now))
-}
-
-// AtMost is the time after which the call is made again whatever other runs of the account do.
-func (l *Limited) AtMost(now time.Time) time.Duration {
 	at, err := time.Parse(TimeFormat, l.Until)
 	if err != nil {
 		return 0
@@ -358,7 +329,7 @@ func (s State) LimitText(c Clock) string {
 	if s.Status != WaitingLimit || s.Limited == nil {
 		return ""
 	}
-	at, whose, kind := s.Limited.Expected(), s.Limited.Whose(), s.Limited.Kind.noun()
+	at, whose, kind := s.Limited.Until, s.Limited.Whose(), s.Limited.Kind.noun()
 	text := fmt.Sprintf("waits until %s for %s (%s)", c.At(at), whose, kind)
 	if s.Limited.Kind == LimitAtOnce {
 		text = "waits for its turn: " + s.Limited.AtOnce()

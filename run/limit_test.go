@@ -112,9 +112,9 @@ func TestLimitText(t *testing.T) {
 			Kind: run.LimitBudgetDay, Agent: "claude -p"}, Until: "2026-11-25T23:00:30.000Z"}})}, berlin,
 			"waits until 2026-11-26 00:00 (Europe/Berlin) for the budget of the next day (per_day of the settings)"},
 		{run.State{Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{Limit: run.Limit{
-			Kind: run.LimitPlan, Account: "max", AccountID: "id", Number: 3, Reset: "2026-11-25T14:00:00.000Z"},
+			Kind: run.LimitPlan, Account: "max", AccountID: "id", Reset: "2026-11-25T14:00:00.000Z"},
 			Until: "2026-11-25T14:05:40.000Z"}})}, berlin,
-			"waits until 15:00 (Europe/Berlin) for account max (usage limit)"},
+			"waits until 15:05 (Europe/Berlin) for account max (usage limit)"},
 		{waits("2026-11-25T08:30:00.000Z", 20, 6), nil,
 			"waits for account claude-max (usage limit): the reset at 08:30 (UTC) has passed, 14 passes left"},
 		{run.State{Status: run.Running, Limited: &run.Limited{}}, nil, ""},
@@ -130,7 +130,7 @@ func TestWaitForTurn(t *testing.T) {
 		run.AtOncePipeline: "waits for its turn: the pipeline may make 2 calls at once",
 	} {
 		t.Run(string(bound), func(t *testing.T) {
-			limit := run.Limit{Kind: run.LimitAtOnce, Bound: bound, Most: 2, AccountID: "0123456789abcdef", Number: 7}
+			limit := run.Limit{Kind: run.LimitAtOnce, Bound: bound, Most: 2, AccountID: "0123456789abcdef"}
 			if bound == run.AtOnceAccount {
 				limit.Account = "work"
 			}

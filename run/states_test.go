@@ -42,28 +42,13 @@ func TestKindsOfLimits(t *testing.T) {
 
 func TestCallsThatWaitForLimits(t *testing.T) {
 	const early, late = "2026-11-25T10:00:00.000Z", "2026-11-25T11:00:00.000Z"
-	a := LimitedCall{Member: "a", Limit: Limit{AccountID: "id", Number: 1, Reset: early}, Until: late, Since: early, N: 2}
+	a := LimitedCall{Member: "a", Limit: Limit{AccountID: "id", Reset: early}, Until: late, Since: early, N: 2}
 	b := LimitedCall{Member: "b", Limit: Limit{AccountID: "id", Reset: early}, Until: early, Since: late}
 	l := NewLimited([]LimitedCall{a, b})
 	require.Equal(t, []LimitedCall{b, a}, l.Calls())
-	got, ok := l.Of("id")
-	require.True(t, ok)
-	require.Equal(t, a, got, "the account does not wake the other")
-	got, ok = l.Of("other")
-	require.False(t, ok)
-	require.Zero(t, got)
 	require.Equal(t, a, l.Call("a"))
 	require.Equal(t, LimitedCall{Member: "c"}, l.Call("c"))
 	require.Nil(t, NewLimited(nil))
-
-	require.Equal(t, early, a.Expected(), "the account wakes the run at the reset")
-	require.Equal(t, early, b.Expected())
-	for name, c := range map[string]LimitedCall{
-		"no number": {Limit: Limit{Reset: early}, Until: late}, "no reset": {Limit: Limit{Number: 3}, Until: late},
-	} {
-		require.Equal(t, late, c.Expected(), name)
-	}
-	require.Empty(t, LimitedCall{Limit: Limit{Number: 3, Reset: early}}.Expected(), "it is made at once")
 
 	at := func(clock string) time.Time {
 		now, err := time.Parse("15:04:05", clock)
@@ -71,12 +56,9 @@ func TestCallsThatWaitForLimits(t *testing.T) {
 		return time.Date(2026, 11, 25, now.Hour(), now.Minute(), now.Second(), 0, time.UTC)
 	}
 	wait := NewLimited([]LimitedCall{a})
-	require.Equal(t, 30*time.Minute, wait.Rest(at("09:30:00")))
-	require.Equal(t, 90*time.Minute, wait.AtMost(at("09:30:00")))
-	require.Zero(t, wait.Rest(at("10:00:01")))
-	require.Zero(t, wait.AtMost(at("11:00:01")))
+	require.Equal(t, 90*time.Minute, wait.Rest(at("09:30:00")))
+	require.Zero(t, wait.Rest(at("11:00:01")))
 	require.Zero(t, (&Limited{}).Rest(at("09:30:00")))
-	require.Zero(t, (&Limited{}).AtMost(at("09:30:00")))
 
 	require.EqualValues(t, 3_600_000, between(early, late))
 	require.Zero(t, between(late, early))

@@ -365,7 +365,7 @@ func (p *pass) input() contract.PassInput {
 		Heading: p.heading(), Prompt: p.composed.Prompt,
 		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,
 		Item:    p.context.Item,
-		Session: p.session(), BudgetUSD: p.share, Probe: p.e.probe(p),
+		Session: p.session(), BudgetUSD: p.share, Now: p.e.now(),
 		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
 	}
 }

@@ -2,14 +2,12 @@ package workflows
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/pipeline"
@@ -133,31 +131,14 @@ func TestInputOfACall(t *testing.T) {
 	require.Empty(t, p.input().DecisionID)
 }
 
-// TestFirstCallAfterALimit: the first call of the run that was leased the probe names its limit; so does the call that
-// an operator asks for.
-func TestFirstCallAfterALimit(t *testing.T) {
-	s := run.State{Limited: run.NewLimited([]run.LimitedCall{{Member: "a", Limit: run.Limit{AccountID: "x"}}})}
-	for name, row := range map[string]struct {
-		leased *lease
-		now    bool
-		member string
-		want   int64
-		kept   bool // the lease
-	}{
-		"no lease":                  {nil, false, "a", 0, false},
-		"the account of the call":   {&lease{"x", 7}, false, "a", 7, false},
-		"another account":           {&lease{"y", 7}, false, "a", 0, true},
-		"another member":            {&lease{"x", 7}, false, "b", 0, true},
-		"an operator asks":          {nil, true, "b", contract.ProbeNow, false},
-		"an operator asks, a lease": {&lease{"x", 7}, true, "a", contract.ProbeNow, true},
-	} {
-		e := engineOf(s)
-		e.leased, e.tryNow = row.leased, row.now
-		p := passOf(e, contract.Step{}, contract.Role{}, row.member)
-		require.Equal(t, row.want, e.probe(p), name)
-		require.Equal(t, row.kept, e.leased != nil, name)
-		require.False(t, e.tryNow, name)
-	}
+// TestOperatorAsksForACall: the next call, and no other.
+func TestOperatorAsksForACall(t *testing.T) {
+	e := engineOf(run.State{})
+	p := passOf(e, contract.Step{}, contract.Role{}, "")
+	require.False(t, p.input().Now)
+	e.tryNow = true
+	require.True(t, p.input().Now)
+	require.False(t, p.input().Now)
 }
 
 // TestErrorsOfDeliveries: what is read from the error of a delivery.
@@ -284,56 +265,4 @@ func TestAttemptsByFailure(t *testing.T) {
 		{run.Spend{Known: run.CostUnknown}, true}, {run.Spend{Known: run.CostExact}, false}} {
 		require.Equal(t, row.counts, counts(row.s))
 	}
-}
-
-// TestAccountOpenedMeanwhile: a call that waits for an account is due if the account was opened after its request.
-func TestAccountOpenedMeanwhile(t *testing.T) {
-	const later, now = "2026-01-02T09:00:00.000Z", "2026-01-02T03:04:05.000Z"
-	for name, row := range map[string]struct {
-		opened, number int64
-		kind           run.LimitKind
-		until          string
-		stays          bool
-	}{
-		"opened":                {3, 3, run.LimitPlan, now, true},
-		"opened the first time": {1, 1, run.LimitPlan, now, true},
-		"opened before":         {2, 3, run.LimitPlan, later, true},
-		"without a number":      {3, 0, run.LimitPlan, later, true},
-		"its turn":              {3, 3, run.LimitAtOnce, now, false},
-	} {
-		e := engineOf(run.State{})
-		e.accountsOpen = map[string]int64{"a": row.opened}
-		var got run.LimitedCall
-		inside(t, func(ctx workflow.Context) error {
-			got = e.openedMeanwhile(ctx, run.LimitedCall{Until: later,
-				Limit: run.Limit{Kind: row.kind, AccountID: "a", Number: row.number}})
-			return nil
-		})
-		_, stays := e.accountsOpen["a"]
-		require.Equal(t, row.until, got.Until, name)
-		require.Equal(t, row.stays, stays, name)
-	}
-}
-
-// TestRunsThatAnAccountWakes: as many as its workflow remembers, each once, the last one after all others.
-func TestRunsThatAnAccountWakes(t *testing.T) {
-	a := &account{}
-	for i := range maxWaiting {
-		a.pass(fmt.Sprint(i), true)
-	}
-	require.Len(t, a.Waiting, maxWaiting)
-	a.pass("one more", true)
-	require.Len(t, a.Waiting, maxWaiting)
-	require.NotContains(t, a.Waiting, "one more")
-	a.Leased = "0"
-	a.pass("0", true)
-	require.Zero(t, a.Leased)
-	require.Equal(t, "1", a.Waiting[0])
-	require.Equal(t, "0", a.Waiting[maxWaiting-1])
-	a.Leased = "2"
-	a.pass("1", false)
-	require.Equal(t, "2", a.Leased)
-	require.Len(t, a.Waiting, maxWaiting-1)
-	a.pass("", true)
-	require.NotContains(t, a.Waiting, "")
 }

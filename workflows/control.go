@@ -68,9 +68,6 @@ type Control struct {
 	Reason  string `json:"reason,omitempty"` // for force
 
 	Revert *PendingRevert `json:"revert,omitempty"`
-
-	Wake  string `json:"wake,omitempty"`  // account that is open again
-	Probe int64  `json:"probe,omitempty"` // with Wake: only for the first call after this limit
 }
 
 type control struct {
@@ -160,7 +157,6 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			}
 		})
 	}
-	c.listenToAccounts(ctx)
 	c.listenToProjects(ctx)
 	return nil
 }

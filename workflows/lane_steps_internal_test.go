@@ -209,7 +209,7 @@ const (
 // limitOf is the wait of a call of a lane.
 func limitOf(lane, member string, n int, until string) run.LimitedCall {
 	return run.LimitedCall{Lane: lane, Member: member, N: n, Until: until, Limit: run.Limit{Kind: run.LimitPlan,
-		AccountID: "account", Number: 5}}
+		AccountID: "account"}}
 }
 
 // TestLaneWaitsForAllItsCalls: a lane continues as soon as one of its calls may be made.
@@ -217,25 +217,20 @@ func TestLaneWaitsForAllItsCalls(t *testing.T) {
 	for name, row := range map[string]struct {
 		state  []run.LimitedCall
 		limits []run.LimitedCall
-		opened bool
 		want   bool
 	}{
-		"none":              {nil, nil, false, false},
-		"one":               {nil, []run.LimitedCall{limitOf("d", "", 1, later)}, false, true},
-		"one of the state":  {[]run.LimitedCall{limitOf("d", "", 1, later)}, nil, false, true},
-		"of another lane":   {nil, []run.LimitedCall{limitOf("c", "", 1, later)}, false, false},
-		"that is over":      {nil, []run.LimitedCall{limitOf("d", "", 1, now)}, false, false},
-		"one of two":        {nil, []run.LimitedCall{limitOf("d", "a", 1, now), limitOf("d", "b", 1, later)}, false, false},
-		"both":              {nil, []run.LimitedCall{limitOf("d", "a", 1, later), limitOf("d", "b", 1, later)}, false, true},
-		"met none":          {nil, []run.LimitedCall{limitOf("d", "a", 0, later)}, false, false},
-		"met none, another": {nil, []run.LimitedCall{limitOf("d", "a", 0, now), limitOf("d", "b", 1, later)}, false, true},
-		"opened":            {nil, []run.LimitedCall{limitOf("d", "", 1, later)}, true, false},
+		"none":              {nil, nil, false},
+		"one":               {nil, []run.LimitedCall{limitOf("d", "", 1, later)}, true},
+		"one of the state":  {[]run.LimitedCall{limitOf("d", "", 1, later)}, nil, true},
+		"of another lane":   {nil, []run.LimitedCall{limitOf("c", "", 1, later)}, false},
+		"that is over":      {nil, []run.LimitedCall{limitOf("d", "", 1, now)}, false},
+		"one of two":        {nil, []run.LimitedCall{limitOf("d", "a", 1, now), limitOf("d", "b", 1, later)}, false},
+		"both":              {nil, []run.LimitedCall{limitOf("d", "a", 1, later), limitOf("d", "b", 1, later)}, true},
+		"met none":          {nil, []run.LimitedCall{limitOf("d", "a", 0, later)}, false},
+		"met none, another": {nil, []run.LimitedCall{limitOf("d", "a", 0, now), limitOf("d", "b", 1, later)}, true},
 	} {
 		e := engineOf(run.State{Limited: run.NewLimited(row.state)})
 		e.limits = row.limits
-		if row.opened {
-			e.accountsOpen = map[string]int64{"account": 5}
-		}
 		var got bool
 		inside(t, func(ctx workflow.Context) error { got = e.limitedLane(ctx, "d"); return nil })
 		require.Equal(t, row.want, got, name)
@@ -249,12 +244,10 @@ func TestForgottenLimit(t *testing.T) {
 	turn := limitOf("d", "m", 1, later)
 	turn.Kind = run.LimitAtOnce
 	e.limits = []run.LimitedCall{limitOf("c", "m", 1, later), turn, limitOf("d", "n", 1, later)}
-	e.accountsOpen = map[string]int64{"account": 5}
 	(&pass{e: e, member: "m"}).forgetLimit()
 	require.Len(t, e.limits, 3, "not in a lane")
 	(&pass{e: le, member: "m"}).forgetLimit()
 	require.Equal(t, []run.LimitedCall{limitOf("c", "m", 1, later), limitOf("d", "n", 1, later)}, e.limits)
-	require.Empty(t, e.accountsOpen, "its turn was taken")
 }
 
 // TestRunWaitsForTheLimitsOfItsLanes: those of lanes that work, the latest of each call.
@@ -297,11 +290,11 @@ func TestCallsOfTheSameLimitWaitTogether(t *testing.T) {
 	other := limitOf("d", "o", 1, later)
 	other.Account = "other"
 	second := limitOf("d", "n", 1, soon)
-	second.Number = 9
+	second.Again = soon
 	calls := []run.LimitedCall{limitOf("d", "m", 1, later), second, other}
 	together(calls)
 	require.Equal(t, []string{soon, soon, later}, []string{calls[0].Until, calls[1].Until, calls[2].Until})
-	require.Equal(t, int64(5), calls[0].Number)
+	require.Equal(t, soon, calls[1].Again)
 }
 
 // TestNoLaneStarts: none of these reads the next item.

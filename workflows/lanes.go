@@ -100,7 +100,7 @@ func (e *engine) awaitLanes(ctx workflow.Context) error {
 	seen := e.laneSteps
 	changed := func() bool {
 		_, decided := e.decidedLane()
-		return e.laneSteps != seen || decided || e.accountOpened() || !e.mayStep(ctx) || e.historyFull(ctx)
+		return e.laneSteps != seen || decided || !e.mayStep(ctx) || e.historyFull(ctx)
 	}
 	q, ask := e.j.state.Open(run.QuestionGate)
 	var remind time.Time
@@ -386,7 +386,7 @@ func (e *engine) settleInLane(ctx workflow.Context, all []*pass, open *pass, gat
 		}
 		return e.failLane(ctx, run.LaneWait{Why: run.LaneFailed, Question: open.detail})
 	case open != nil && slices.ContainsFunc(all, (*pass).waits):
-		e.keepLimits(ctx, all)
+		e.keepLimits(all)
 		return nil
 	case open != nil || !gated:
 		return nil

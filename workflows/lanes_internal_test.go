@@ -55,7 +55,7 @@ func TestLimitsOfLanes(t *testing.T) {
 	at := func(minute int) string { return run.Time(time.Date(2026, 1, 2, 3, minute, 0, 0, time.UTC)) }
 	call := func(lane, member string, minute int) run.LimitedCall {
 		return run.LimitedCall{Lane: lane, Member: member, N: 1, Until: at(minute),
-			Limit: run.Limit{Kind: run.LimitPlan, AccountID: "x", Number: 4}}
+			Limit: run.Limit{Kind: run.LimitPlan, AccountID: "x"}}
 	}
 	e := engineOf(run.State{Limited: run.NewLimited([]run.LimitedCall{{Member: "m", AttemptsUsed: 7}})})
 	require.True(t, e.nextLimit().IsZero())

@@ -25,12 +25,12 @@ func (e *engine) limitedBefore(member string) run.LimitedCall {
 }
 
 // keepLimits keeps the calls of a step that wait for a limit.
-func (e *engine) keepLimits(ctx workflow.Context, all []*pass) {
+func (e *engine) keepLimits(all []*pass) {
 	e.lane.limited = true
 	for _, p := range all {
 		if p.waits() {
 			p.forgetLimit()
-			c := e.openedMeanwhile(ctx, p.waiting)
+			c := p.waiting
 			c.Lane = e.lane.key
 			e.limits = append(slices.Clone(e.limits), c)
 		}
@@ -43,11 +43,7 @@ func (p *pass) forgetLimit() {
 		return
 	}
 	p.e.limits = slices.DeleteFunc(slices.Clone(p.e.limits), func(c run.LimitedCall) bool {
-		mine := c.Lane == p.e.lane.key && c.Member == p.member
-		if mine {
-			p.e.turnTaken(c)
-		}
-		return mine
+		return c.Lane == p.e.lane.key && c.Member == p.member
 	})
 }
 
@@ -58,21 +54,12 @@ func (e *engine) limitedLane(ctx workflow.Context, key string) bool {
 		if c.Lane != key || c.N == 0 {
 			continue
 		}
-		if waits = c.Until > now && !e.opened(c); !waits {
+		if waits = c.Until > now; !waits {
 			return false
 		}
 	}
 	return waits
 }
-
-// opened reports whether the account of a limit is open again.
-func (e *engine) opened(c run.LimitedCall) bool {
-	n, ok := e.accountsOpen[c.AccountID]
-	return ok && c.Number > 0 && n >= c.Number && c.Until != ""
-}
-
-// accountOpened reports whether an account is open again for which a lane waits.
-func (e *engine) accountOpened() bool { return slices.ContainsFunc(e.limits, e.opened) }
 
 // nextLimit is when the first call of a lane may be made again; zero: none waits.
 func (e *engine) nextLimit() time.Time {
@@ -115,7 +102,7 @@ func together(calls []run.LimitedCall) {
 	for i := range calls {
 		for _, other := range calls {
 			a, b := calls[i].Limit, other.Limit
-			a.Number, b.Number = 0, 0
+			a.Again, b.Again = "", ""
 			if a == b {
 				calls[i].Until = min(calls[i].Until, other.Until)
 			}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -72,12 +73,6 @@ func (p *pass) handleLimit(ctx workflow.Context, res *contract.PassResult) (agai
 
 func scaled(d time.Duration, scale float64) time.Duration { return time.Duration(float64(d) * scale) }
 
-// turnAfter is how long a call waits for its turn before it asks again, if no worker wakes its run; it doubles.
-const (
-	turnAfter  = 5 * time.Minute
-	turnAtMost = time.Hour
-)
-
 // limitedCall returns the wait of a pass whose agents all met a limit: until the first of them answers again.
 func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 	now := workflow.Now(ctx)
@@ -89,12 +84,11 @@ func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 		if at, err := time.Parse(run.TimeFormat, limit.Reset); err == nil {
 			reset = max(at.Sub(now), time.Millisecond)
 		}
-		wait := min(turnAfter<<min(call.N-1, 10), turnAtMost) // of real calls, whatever the scale
-		if limit.Kind != run.LimitAtOnce {
+		var wait time.Duration
+		if again, err := time.Parse(run.TimeFormat, limit.Again); err == nil {
+			wait = max(again.Sub(now), time.Millisecond) // of real calls, whatever the scale
+		} else {
 			wait = p.role.Limits.LimitWait(limit.Kind.Temporary(), call.N, reset, random(ctx), e.in.Options.TimeScale)
-			if limit.Number > 0 { // the account wakes the run before
-				wait += scaled(selfWakeAfter, e.in.Options.TimeScale)
-			}
 		}
 		call.Until, call.WaitedMS = run.Time(now.Add(wait)), call.WaitedMS+wait.Milliseconds()
 		call.AttemptsUsed = p.attempt
@@ -125,14 +119,14 @@ func (e *engine) suspend(ctx workflow.Context, all []*pass) error {
 	for _, p := range all {
 		calls = slices.DeleteFunc(calls, func(c run.LimitedCall) bool { return c.Member == p.member })
 		if p.waits() {
-			calls = append(calls, e.openedMeanwhile(ctx, p.waiting))
+			calls = append(calls, p.waiting)
 		}
 	}
 	ev := run.RunLimited{Limited: *run.NewLimited(calls)}
 	return e.j.emit(ctx, run.KindRunLimited, e.round.Stage, ev)
 }
 
-// waitForLimit waits until a limit resets. A message ends the wait, and so does [control.Wake].
+// waitForLimit waits until a limit resets, and its host lets the run make its call. A message ends the wait.
 func (e *engine) waitForLimit(ctx workflow.Context) error {
 	if e.j.state.Status != run.WaitingLimit {
 		return nil
@@ -142,36 +136,76 @@ func (e *engine) waitForLimit(ctx workflow.Context) error {
 	}
 	e.showDetails(ctx)
 	c := e.control
-	asked := func() bool { return c.Pause || c.Resume || c.Revert != nil || c.err != nil || c.Wake != "" }
+	asked := func() bool { return c.Pause || c.Resume || c.Revert != nil || c.err != nil }
 	due := func() bool { return asked() || e.continueSuggested(ctx) }
 	l := e.j.state.Limited
-	if at, err := time.Parse(run.TimeFormat, l.Until); err == nil && at.After(workflow.Now(ctx)) {
-		opts := workflow.AwaitOptions{
-			Timeout:      at.Sub(workflow.Now(ctx)),
-			TimerOptions: workflow.TimerOptions{Summary: limitSummary(l)},
+	for until := l.Until; ; {
+		if at, err := time.Parse(run.TimeFormat, until); err == nil && at.After(workflow.Now(ctx)) {
+			opts := workflow.AwaitOptions{
+				Timeout:      at.Sub(workflow.Now(ctx)),
+				TimerOptions: workflow.TimerOptions{Summary: limitSummary(l, until)},
+			}
+			if _, err := workflow.AwaitWithOptions(ctx, opts, due); err != nil {
+				return err
+			}
+			if due() && !asked() && at.After(workflow.Now(ctx)) {
+				return errContinueAsNew
+			}
 		}
-		if _, err := workflow.AwaitWithOptions(ctx, opts, due); err != nil {
+		if asked() {
+			return e.endLimit(ctx, contract.AskResult{})
+		}
+		res, err := e.askHost(ctx, asked)
+		if err != nil {
 			return err
 		}
-		if due() && !asked() && at.After(workflow.Now(ctx)) {
-			return errContinueAsNew
+		if res.Again == "" || asked() {
+			return e.endLimit(ctx, res)
 		}
+		until = res.Again
 	}
-	return e.endLimit(ctx)
+}
+
+// askHost asks the host of the run whether a call that waits for a place, or for an account, may be made. Other calls
+// find out when they are made. It returns at once if it is no longer of interest.
+func (e *engine) askHost(ctx workflow.Context, over func() bool) (res contract.AskResult, err error) {
+	in, now := contract.AskInput{RunID: e.in.Target.RunID}, run.Time(workflow.Now(ctx))
+	for _, c := range e.j.state.Limited.Calls() {
+		if c.Until > now {
+			continue
+		}
+		if c.AccountID == "" {
+			return contract.AskResult{}, nil
+		}
+		in.Limits = append(in.Limits, c.Limit)
+	}
+	if len(in.Limits) == 0 || !e.hostBound() {
+		return contract.AskResult{}, nil
+	}
+	ctx, cancel := workflow.WithCancel(ctx)
+	defer cancel()
+	f := workflow.ExecuteActivity(e.directoryOptions(ctx, "ask whether the call may be made"), contract.Ask, in)
+	if err := workflow.Await(ctx, func() bool { return f.IsReady() || over() }); err != nil || !f.IsReady() {
+		return contract.AskResult{}, err
+	}
+	if f.Get(ctx, &res) != nil { // the call finds out
+		return contract.AskResult{}, ctx.Err()
+	}
+	return res, nil
 }
 
 // limitSummary describes the timer of a wait.
-func limitSummary(l *run.Limited) string {
+func limitSummary(l *run.Limited, until string) string {
 	if l.Kind == run.LimitAtOnce {
-		return fmt.Sprintf("its turn, or until %s: %s", l.Until, l.AtOnce())
+		return fmt.Sprintf("its turn; it asks again at %s: %s", until, l.AtOnce())
 	}
-	return fmt.Sprintf("until %s: %s of %s", l.Until, l.Kind, l.Whose())
+	return fmt.Sprintf("until %s: %s of %s", until, l.Kind, l.Whose())
 }
 
-// endLimit ends the wait for a limit as requested, or because the time has come.
-func (e *engine) endLimit(ctx workflow.Context) error {
+// endLimit ends the wait for a limit as requested, or because of what its host has answered.
+func (e *engine) endLimit(ctx workflow.Context, answer contract.AskResult) error {
 	c := e.control
-	ev := run.RunUnlimited{Cause: run.LimitTimer}
+	ev := run.RunUnlimited{Cause: cmp.Or(answer.Cause, run.LimitTimer)}
 	switch {
 	case c.err != nil:
 		return c.err
@@ -182,14 +216,10 @@ func (e *engine) endLimit(ctx workflow.Context) error {
 	case c.Resume:
 		e.tryNow = true
 		ev = run.RunUnlimited{Cause: run.LimitOperator, By: c.By, Note: c.Note}
-	case c.Wake != "":
-		ev = run.RunUnlimited{Cause: run.LimitAccount, Account: c.Wake}
-		if call, waits := e.j.state.Limited.Of(c.Wake); waits && call.Kind == run.LimitAtOnce {
-			ev.Cause = run.LimitTurn
-		}
-		if c.Probe > 0 {
-			ev.Cause = run.LimitProbe
-		}
+	case ev.Cause == run.LimitTurn:
+		ev.Account = answer.Limit.AccountID
+	case ev.Cause != run.LimitTimer:
+		ev.Account = answer.Limit.Account
 	}
 	c.Control = Control{}
 	if err := e.j.emit(ctx, run.KindRunUnlimited, e.j.state.Phase, ev); err != nil {
@@ -199,4 +229,11 @@ func (e *engine) endLimit(ctx workflow.Context) error {
 		return err
 	}
 	return e.adoptEdits(ctx)
+}
+
+// now reports, once, whether an operator asks for the next call.
+func (e *engine) now() bool {
+	now := e.tryNow
+	e.tryNow = false
+	return now
 }

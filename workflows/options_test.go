@@ -3,7 +3,6 @@ package workflows_test
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -272,21 +271,4 @@ func TestNotifyOptions(t *testing.T) {
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: 5 * time.Minute,
 			NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrBadInput},
 		}}, got)
-}
-
-// TestExamineAsksOnce: a failed examination is not retried, because its caller waits.
-func TestExamineAsksOnce(t *testing.T) {
-	s := newFakeServer()
-	env := workflows.NewTestEnvironment(&observes{server: &s})
-	workflows.Register(env, nil)
-	env.RegisterActivityWithOptions(func(context.Context, contract.ExamineInput) (contract.ExamineResult, error) {
-		return contract.ExamineResult{}, errors.New("no such program")
-	}, activity.RegisterOptions{Name: contract.ExamineAgents})
-	env.ExecuteWorkflow(contract.ExamineWorkflow, contract.ExamineInput{})
-	var failed *temporal.ActivityError
-	require.ErrorAs(t, env.GetWorkflowError(), &failed)
-	require.Equal(t, contract.ExamineAgents, failed.ActivityType().GetName())
-	got := s.activities[contract.ExamineAgents][0]
-	require.Equal(t, time.Minute, got.StartToCloseTimeout)
-	require.Equal(t, &temporal.RetryPolicy{MaximumAttempts: 1}, got.RetryPolicy)
 }

@@ -49,7 +49,6 @@ func (e *engine) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
 	if e.j.state.Status == run.Paused {
 		return nil
 	}
-	e.leaveLease(ctx)
 	if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, ev); err != nil {
 		return err
 	}

@@ -51,9 +51,7 @@ type execution struct {
 	redact        func(string) string // only in side effects: workers may know different secrets
 	diskFullTries int                 // consecutive attempts that found the disk full
 	held          HeldAnswer          // cause of the current wait
-	leased        *lease              // nil: none
-	tryNow        bool                // an operator asks for a call, whether or not an account is shut
-	accountsOpen  map[string]int64    // numbers of limits that ended while no call waited for them, by account
+	tryNow        bool                // an operator asks for a call, whatever limits it waits for
 	steps         int                 // done by this execution
 	revertedTo    int64               // seq of the last revert's target
 	activityIDs   map[string]int      // uses of each activity id
@@ -372,7 +370,6 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 	if err := e.control.journalRefusedCount(ctx); err != nil {
 		return Result{}, err
 	}
-	e.leaveLease(ctx)
 	if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
 		return Result{}, err
 	}

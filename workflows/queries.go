@@ -6,13 +6,12 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Names of the queries.
 const (
-	QueryStatus      = contract.StatusQuery
+	QueryStatus      = "status"
 	QueryPlan        = "plan"
 	QueryCost        = "cost"
 	QueryCheckpoints = "checkpoints"

@@ -3,8 +3,6 @@ package workflows
 import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
-
-	"github.com/passbook-run/passbook/activities/contract"
 )
 
 // Name is the name of the workflow type.
@@ -18,7 +16,5 @@ func Register(r worker.WorkflowRegistry, hide func(string) string) {
 	}
 	run := func(ctx workflow.Context, in Input) (Result, error) { return runPlan(ctx, in, hide) }
 	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: Name})
-	r.RegisterWorkflowWithOptions(Account, workflow.RegisterOptions{Name: contract.AccountWorkflow})
 	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: NotifyName})
-	r.RegisterWorkflowWithOptions(Examine, workflow.RegisterOptions{Name: contract.ExamineWorkflow})
 }

@@ -173,6 +173,7 @@ var withoutHistory = []histories.Part{
 	histories.EventPart(string(run.KindLaneContinued)), histories.EventPart(string(run.KindProjectSkipped)),
 	histories.TimerPart("until the directory is open"), histories.TimerPart("until activities in the directory finish"),
 	histories.TimerPart("before the next screenshot attempt"),
+	histories.ActivityPart(contract.ExamineAgents), // it is no part of a workflow
 }
 
 // registry records the names of activities.

@@ -46,7 +46,6 @@ func (c *control) validateRevert(m Message) error {
 // revert makes the requested revert. One that cannot be made changes nothing: it is journaled as refused and the
 // run stays paused.
 func (e *engine) revert(ctx workflow.Context) error {
-	e.leaveLease(ctx)
 	r := *e.control.Revert
 	refused, err := e.restoreCheckpoint(ctx, r)
 	e.control.Revert = nil

@@ -1,10 +1,7 @@
 package contract
 
-// Names of the workflow and the activity that ask a worker for its agents.
-const (
-	ExamineWorkflow = "Examine"
-	ExamineAgents   = "ExamineAgents"
-)
+// ExamineAgents is the activity that asks a worker for its agents. It is no part of a workflow.
+const ExamineAgents = "ExamineAgents"
 
 // ExamineInput asks the worker of a host for the version and the login of agents, in the environment of a run's calls.
 type ExamineInput struct {

@@ -370,8 +370,7 @@ type PassInput struct {
 	HeartbeatMS int64            `json:"heartbeat_ms,omitempty"`
 	BudgetUSD   float64          `json:"budget_usd,omitempty"` // what the call may spend; 0: no limit
 
-	// number of the limit of an account after which it is the first call, or ProbeNow; 0: neither
-	Probe int64 `json:"probe,omitempty"`
+	Now bool `json:"now,omitempty"` // an operator asks for it: it waits for no limit of its account or host
 
 	SupersededSeen int `json:"late,omitempty"` // number of superseded results already counted
 

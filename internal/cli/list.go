@@ -260,7 +260,7 @@ func listedScore(r operations.Row) string {
 func listedStatus(r operations.Row) string {
 	s, until := r.EffectiveStatus, ""
 	if s.Status == run.WaitingLimit && r.Limited != nil {
-		until = " until " + clock(time.Now()).At(r.Limited.Expected())
+		until = " until " + clock(time.Now()).At(r.Limited.Until)
 		if r.Limited.Kind == run.LimitAtOnce {
 			until = ", queued"
 		}

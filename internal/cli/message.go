@@ -33,7 +33,7 @@ of this host (per_day in the settings), and what the calls of today use.`}
 	set := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().NFlag() == 0 && len(args) == 0 {
-			return a.showDay(cmd.Context())
+			return a.showDay()
 		}
 		return set(cmd, args)
 	}

@@ -2,36 +2,33 @@ package doctor
 
 import (
 	"errors"
-	"io/fs"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/costs"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 )
 
-// costs checks the ledger of this host, and the budget of the day.
+// costs checks the gate of this host, and the budget of the day.
 func (e *examiner) costs() {
 	const area, recent = "costs", 7 * 24 * time.Hour
-	host, err := local.ReadHostID(e.Settings.StateDir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return // the disks report it
+	g, b := gate.Open(e.Settings.StateDir, "", gate.Options{}), gate.Budget(e.Settings.PerDay)
+	for _, path := range g.Damaged(time.Now().Add(-recent)) {
+		e.add(Warning, area, "gate", "", "its file was damaged, and was made again from the calls of the stores; only costs of "+
+			"removed runs may be missing. The damaged file is %s", path)
 	}
-	l, b := costs.Open(e.Settings.StateDir, host, costs.Options{}), costs.Budget(e.Settings.PerDay)
-	damages, err := l.Damages(time.Now().Add(-recent))
-	var day costs.Day
-	if err == nil {
-		day, err = l.Today()
-	}
-	if err != nil {
-		e.add(Problem, area, "ledger", "calls wait until it can be read; restore it from a backup, or move it away", "%v",
-			err)
+	day, err := g.Today()
+	if damage := (*gate.DamageError)(nil); errors.As(err, &damage) {
+		e.add(Warning, area, "gate", "", "%v", err)
 		return
 	}
-	for _, d := range damages {
-		e.add(Warning, area, "ledger", "", "%s", d.Text())
+	if err != nil {
+		e.add(Problem, area, "gate", "calls wait until it can be read", "%v", err)
+		return
 	}
 	if !b.Set() {
 		return
+	}
+	if day.Unread != "" {
+		e.add(Warning, area, "gate", "", "%s", day.Unread)
 	}
 	if day.Spent(b) {
 		e.add(Warning, area, "budget of today", "wait, or raise per_day in the settings and restart the worker: "+

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.etcd.io/bbolt"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/volume"
 )
@@ -72,9 +73,13 @@ func TestClockIsComparedWithTheServer(t *testing.T) {
 
 func TestBudgetOfTheDay(t *testing.T) {
 	state := t.TempDir()
-	_, _, err := costs.Open(state, "here", costs.Options{}).Reserve(t.Context(), costs.Call{ID: "r/1", Delivery: 1},
-		costs.Terms{})
-	require.NoError(t, err)
+	g := gate.Open(state, "here", gate.Options{})
+	reserve := func() {
+		no, err := g.Acquire(t.Context(), gate.Need{Call: gate.Call{ID: "r/1", Delivery: 1}})
+		require.NoError(t, err)
+		require.Nil(t, no)
+	}
+	reserve()
 	checks := func(b config.PerDay) []Check {
 		e := examiner{Options: Options{Settings: config.Settings{StateDir: state, PerDay: b}, Program: "starter"}}
 		e.costs()
@@ -91,13 +96,21 @@ func TestBudgetOfTheDay(t *testing.T) {
 		require.Equal(t, row.state, all[0].State)
 		require.Contains(t, all[0].Detail, row.detail)
 	}
-	files, err := filepath.Glob(filepath.Join(state, "costs", "*.jsonl"))
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(files[0], []byte("hello\n"), 0o600))
+	file := filepath.Join(state, "gate.db")
+	require.NoError(t, os.WriteFile(file, []byte("hello\n"), 0o600))
 	all := checks(config.PerDay{})
 	require.Len(t, all, 1)
-	require.Contains(t, all[0].Detail, "was damaged: 1 line could not be read")
-	require.NoError(t, os.Remove(files[0]))
-	require.NoError(t, os.Mkdir(files[0], 0o700))
-	require.Equal(t, Problem, checks(config.PerDay{})[0].State)
+	require.Equal(t, Warning, all[0].State)
+	require.Contains(t, all[0].Detail, "gate.db: it is damaged")
+	reserve()
+	all = checks(config.PerDay{})
+	require.Len(t, all, 1)
+	require.Contains(t, all[0].Detail, "The damaged file is "+file+".damaged-")
+	db, err := bbolt.Open(file, 0o600, nil)
+	require.NoError(t, err)
+	require.NoError(t, db.Update(func(x *bbolt.Tx) error {
+		return x.Bucket([]byte("meta")).Put([]byte("version"), []byte("7"))
+	}))
+	require.NoError(t, db.Close())
+	require.Equal(t, Problem, checks(config.PerDay{})[1].State)
 }

@@ -15,12 +15,9 @@ import (
 
 const running = "ExecutionStatus = 'Running'"
 
-// inUseQuery finds what keeps the server and the worker running. An account that no run waits for does not.
-const inUseQuery = running + " AND WorkflowType != '" + contract.AccountWorkflow + "'"
-
 // AnyOpen reports whether a run is open. It returns true if the server does not answer.
 func AnyOpen(ctx context.Context, c client.Client, namespace string) bool {
-	req := &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: inUseQuery}
+	req := &workflowservice.CountWorkflowExecutionsRequest{Namespace: namespace, Query: running}
 	open, err := c.CountWorkflow(ctx, req)
 	return err != nil || open.GetCount() > 0
 }

@@ -94,7 +94,6 @@ func Run(ctx context.Context, o Options) error {
 	checking, end := context.WithCancel(ctx)
 	var checks sync.WaitGroup
 	checks.Go(func() { host.keep(checking) })
-	checks.Go(func() { acts.KeepTurns(checking) })
 	unobserve := o.observe(checking, acts, host)
 	defer func() {
 		end()
@@ -137,26 +136,17 @@ func (o Options) wait(ctx context.Context) error {
 	return nil
 }
 
-// workflowQueue returns the queue of workflow tasks of the runs of a store, which this worker polls.
-func (o Options) workflowQueue(storeURL string) string {
-	if operations.HostBound(storeURL) {
-		return contract.HostQueues(o.Settings.TaskQueue, o.Host).Dir
-	}
-	return contract.StoreQueue(o.Settings.TaskQueue, storeURL)
-}
-
 func (o Options) activities() activities.Config {
 	c := activities.Config{
 		Host: o.Host, Scratch: o.Settings.Scratch(), Scripted: o.Scripted,
 		Prices:   o.Settings.Prices,
 		PerDay:   o.Settings.PerDay,
 		AtOnce:   o.Settings.AtOnce,
-		Server:   o.server(),
 		Sandbox:  o.Settings.Sandbox,
 		Ports:    o.ports,
 		Programs: o.Settings.Policy.Agents,
 		Redact:   o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
-		StateDir: o.Settings.StateDir, WorkflowQueue: o.workflowQueue,
+		StateDir: o.Settings.StateDir, KnownStores: operations.Stores{Settings: o.Settings}.Known,
 		Stores: operations.Stores{Settings: o.Settings}.Allow, Roots: o.Settings.Policy.Roots,
 		Browser: o.Settings.Browser,
 		Client:  o.Client, Converter: o.Converter,
@@ -174,14 +164,6 @@ func (o Options) activities() activities.Config {
 
 // ports returns those of Passbook on this host.
 func (o Options) ports() ([]int, error) { return operations.OwnPorts(o.Settings, o.Operator.Address) }
-
-// server identifies the server in the queue of calls. The embedded one may change its port.
-func (o Options) server() string {
-	if o.Operator.Embedded {
-		return "embedded " + o.Operator.Namespace
-	}
-	return o.Operator.Address + " " + o.Operator.Namespace
-}
 
 // workers returns the workers of the host's own queues.
 func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {

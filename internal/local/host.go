@@ -38,11 +38,6 @@ func HostID(stateDir string) (string, error) {
 	return readHostID(path)
 }
 
-// ReadHostID returns the name of this machine from its state directory. fs.ErrNotExist: it has none yet.
-func ReadHostID(stateDir string) (string, error) {
-	return readHostID(filepath.Join(stateDir, hostFile))
-}
-
 func readHostID(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

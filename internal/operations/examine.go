@@ -50,9 +50,10 @@ func (o Operator) ExamineAgents(ctx context.Context, runID string,
 	for _, a := range agents {
 		in.Agents = append(in.Agents, contract.AgentAsked{Run: a.Run, Env: a.Env, Sandbox: a.Sandbox, Network: a.Network})
 	}
-	started, err := o.Client.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: id, TaskQueue: queue,
-		WorkflowExecutionTimeout: timeout, StaticSummary: "starter doctor: version and login of agents",
-	}, contract.ExamineWorkflow, in)
+	started, err := o.Client.ExecuteActivity(ctx, client.StartActivityOptions{ID: id, TaskQueue: queue,
+		ScheduleToCloseTimeout: timeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 1},
+		Summary: "starter doctor: version and login of agents",
+	}, contract.ExamineAgents, in)
 	if err != nil {
 		return out, fmt.Errorf("ask the worker: %w", err)
 	}

@@ -53,19 +53,30 @@ func openStoreOn(ctx context.Context, disk disk.Disk, url string) (*store.Store,
 
 // Allow reads the claims of the recorded runs only if the settings do not name the store.
 func (s Stores) Allow(url string) bool {
-	if s.Trust || url == s.Settings.Store || slices.Contains(s.Settings.Policy.Stores, url) {
-		return true
-	}
+	return s.Trust || slices.Contains(s.configured(), url) || slices.Contains(s.recorded(), url)
+}
+
+// Known lists the stores of the settings and of the recorded runs.
+func (s Stores) Known() []string {
+	all := slices.Sorted(slices.Values(append(s.configured(), s.recorded()...)))
+	return slices.Compact(all)
+}
+
+func (s Stores) configured() []string {
+	return append([]string{s.Settings.Store}, s.Settings.Policy.Stores...)
+}
+
+func (s Stores) recorded() (urls []string) {
 	runs, err := indexed(s.Settings.StateDir)
 	if err != nil {
-		return false
+		return nil
 	}
 	for id, dir := range runs {
-		if c, err := rundir.At(dir).Claim(); err == nil && c.RunID == id && c.Store == url {
-			return true
+		if c, err := rundir.At(dir).Claim(); err == nil && c.RunID == id {
+			urls = append(urls, c.Store)
 		}
 	}
-	return false
+	return urls
 }
 
 // UnknownRunError refuses to execute what a run directory plans. Nothing was changed.

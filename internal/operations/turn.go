@@ -1,7 +1,7 @@
 package operations
 
 import (
-	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -13,7 +13,7 @@ type turns struct {
 
 // turnsOf reads the queue of the host with a state directory. What cannot be read has no places.
 func turnsOf(stateDir string) turns {
-	q, err := costs.Open(stateDir, "", costs.Options{}).Queue()
+	q, err := gate.Open(stateDir, "", gate.Options{}).Waiting()
 	all := turns{byRun: map[string]int{}, of: len(q)}
 	for i, w := range q {
 		if err == nil && all.byRun[w.Run] == 0 {

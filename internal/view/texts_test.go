@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,19 +14,6 @@ func TestUnrepairedDamage(t *testing.T) {
 	require.False(t, view.Unrepaired(nil))
 	require.False(t, view.Unrepaired([]run.JournalDamage{repaired, repaired}))
 	require.True(t, view.Unrepaired([]run.JournalDamage{repaired, open}))
-}
-
-// The countdown ends at the reset; after it another run may make the first call.
-func TestCountdownOfLimits(t *testing.T) {
-	l := run.NewLimited([]run.LimitedCall{{Limit: run.Limit{Number: 1, Reset: "2026-01-02T10:00:00.000Z"},
-		Until: "2026-01-02T10:05:00.000Z"}})
-	at := func(hour, minute int) run.Clock {
-		return run.Clock{Now: time.Date(2026, 1, 2, hour, minute, 0, 0, time.UTC)}
-	}
-	require.Equal(t, ", in 1h 30m", view.Countdown(l, at(8, 30)))
-	require.Equal(t, ", called again within 4m 0s", view.Countdown(l, at(10, 1)))
-	require.Empty(t, view.Countdown(l, at(10, 6)))
-	require.Empty(t, view.Countdown(l, run.Clock{}))
 }
 
 func TestAdviceIsAboutPauses(t *testing.T) {

@@ -64,17 +64,13 @@ func (r Run) Limit() string {
 	return text
 }
 
-// Countdown is the rest of the wait for a limit: ", in 2h 13m". After the reset another run may make the first call;
-// then it is how long this one waits at most. A view that does not know the time shows none.
+// Countdown is the rest of the wait for a limit: ", in 2h 13m". A view that does not know the time shows none.
 func Countdown(l *run.Limited, c run.Clock) string {
 	if c.Now.IsZero() || l.Kind == run.LimitAtOnce {
 		return ""
 	}
 	if rest := l.Rest(c.Now); rest > 0 {
 		return ", in " + figures.Duration(rest)
-	}
-	if rest := l.AtMost(c.Now); rest > 0 {
-		return ", called again within " + figures.Duration(rest)
 	}
 	return ""
 }

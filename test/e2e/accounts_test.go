@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
@@ -135,7 +135,7 @@ func TestRunsShareAnAccount(t *testing.T) {
 	for _, dir := range dirs {
 		noAttemptUsed(t, dir)
 	}
-	sum, err := costs.Open(h.state(), "", costs.Options{Now: yesterday}).Today()
+	sum, err := gate.Open(h.state(), "", gate.Options{Now: yesterday}).Today()
 	require.NoError(t, err)
 	require.InDelta(t, float64(runs), sum.Known.USD, 1e-9, "the ledger has the cost of all runs")
 	require.Zero(t, sum.Reserved.Calls)

@@ -139,12 +139,8 @@ func damagedPages(t *testing.T, stranger process.Identity) []damaged {
 		{5, "changed checkpoint", rewritten(t, "_orchestrator/checkpoints/cp-S1/manifest.json", texts("cp-S1", "cp-S2"))},
 		{6, "duplicated cost row", rewritten(t, layout.CostLog,
 			func(raw string) string { return raw + raw[:firstLine(raw)] })},
-		{6, "call missing in the ledger of the host", func(c *site) {
-			files, err := filepath.Glob(filepath.Join(c.op.Settings.StateDir, "costs", "*.jsonl"))
-			require.NoError(t, err)
-			raw := string(read(t, files[0]))
-			last := strings.LastIndex(raw[:len(raw)-1], "\n") + 1
-			require.NoError(t, os.WriteFile(files[0], []byte(raw[:last]), 0o600))
+		{6, "call missing at the gate of the host", func(c *site) {
+			require.NoError(t, os.Remove(filepath.Join(c.op.Settings.StateDir, "gate.db")))
 		}},
 		{7, "shortened notes", rewritten(t, "_orchestrator/discovery-log.md",
 			func(raw string) string { return raw[:len(raw)/2] })},

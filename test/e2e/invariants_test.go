@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/costs"
+	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
@@ -287,13 +287,10 @@ func costsAgree(dir string, now instant) error {
 // yesterday is the time of a ledger whose day has all calls of a test, also of one that lasts past midnight.
 func yesterday() time.Time { return time.Now().Add(-24 * time.Hour) }
 
-// ledgerAgrees wants in the ledger of the host what the journal of its only run counts (6).
+// ledgerAgrees wants at the gate of the host what the journal of its only run counts (6).
 func (s *site) ledgerAgrees(now instant) error {
-	l := costs.Open(s.op.Settings.StateDir, s.op.Host, costs.Options{Now: yesterday})
-	damages, err := l.Damages(time.Time{})
-	if err != nil {
-		return err
-	}
+	l := gate.Open(s.op.Settings.StateDir, s.op.Host, gate.Options{Now: yesterday})
+	damages := l.Damaged(time.Time{})
 	sum, err := l.Today()
 	if err != nil {
 		return err

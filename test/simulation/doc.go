@@ -27,7 +27,7 @@
 //
 // After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events.
 // After a crash both state files must be readable and complete lines must be events. At the end the invariants of
-// test/e2e apply, except that the ledger of costs is off and that only the artifact or tree is compared with an
+// test/e2e apply, except that the gate of the host is off and that only the artifact or tree is compared with an
 // undisturbed run, and the check of the directory.
 //
 // A failure is shrunk: disturbances are removed in halves as long as the run still fails. The choices of the schedule,

@@ -1,7 +1,6 @@
 package simulation_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 
 	"go.temporal.io/sdk/testsuite"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -18,7 +16,7 @@ import (
 // message sends a message at a random moment: what it asks for may be impossible then.
 func (w *world) message(r *rand.Rand) {
 	verbs := []string{workflows.VerbPause, workflows.VerbResume, workflows.VerbDecide, workflows.VerbBudget,
-		workflows.VerbSteer, workflows.VerbRevert, workflows.VerbAmend, workflows.VerbRehome, contract.AccountWake,
+		workflows.VerbSteer, workflows.VerbRevert, workflows.VerbAmend, workflows.VerbRehome,
 		"cancel", "nonsense"}
 	m := workflows.Message{By: "ada", Now: r.IntN(3) == 0}
 	verb := verbs[r.IntN(len(verbs))]
@@ -30,9 +28,6 @@ func (w *world) message(r *rand.Rand) {
 	case "nonsense":
 		w.note("nonsense")
 		w.execution().SignalWorkflow(workflows.VerbPause, []int{1})
-		return
-	case contract.AccountWake:
-		w.wake(r)
 		return
 	case workflows.VerbResume:
 		m.Force, m.Reason = r.IntN(2) == 0, []string{"", "try"}[r.IntN(2)]
@@ -80,18 +75,6 @@ func (w *world) execution() execution {
 		return w.real
 	}
 	return environment{w.env}
-}
-
-// wake sends what the workflow of an account sends, also if the run does not wait for one.
-func (w *world) wake(r *rand.Rand) {
-	m := contract.AccountMessage{Account: "0123456789abcdef", Number: int64(r.IntN(3)), Run: "run-1",
-		Probe: r.IntN(2) == 0}
-	if now, err := w.dir.Now(); err == nil && now.State.Limited != nil {
-		c := now.State.Limited.LimitedCall
-		m.Account, m.Number = cmp.Or(c.AccountID, m.Account), c.Number
-	}
-	w.note(fmt.Sprintf("account %+v", m))
-	w.execution().SignalWorkflow(contract.AccountWake, m)
 }
 
 // terminate ends the workflow at once. An operator opens the next epoch, or the workflow is reset to the begin of one
