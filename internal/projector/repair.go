@@ -64,7 +64,7 @@ func (e *LiveError) Error() string {
 func Repair(ctx context.Context, d Dir, o RepairOptions) (RepairResult, error) {
 	res, _, err := repair(ctx, d, o, false)
 	if held, herr := d.Locked(); err == nil && o.Apply && len(res.Changes) == 0 && held {
-		_, err = lockRepair(d) // what differs may be what its holder writes
+		_, err = lockRepair(d) // the holder may still write what differs
 		return res, errors.Join(err, herr)
 	}
 	if err != nil || !o.Apply || len(res.Changes) == 0 {

@@ -199,7 +199,7 @@ func (w *exporter) compareState() error {
 	default:
 		w.healState(raw)
 	}
-	w.whole, w.moves, w.spares = true, true, true // whoever has changed it may have changed more
+	w.whole, w.moves, w.spares = true, true, true // other files may have been changed too
 	return nil
 }
 
