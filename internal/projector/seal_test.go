@@ -274,3 +274,42 @@ func TestVerifiedBatches(t *testing.T) {
 		})
 	}
 }
+
+// TestChainOfDamagedLinesStays: batches after a damaged line continue the chain of the lines as they were written, so a
+// check still finds the line.
+func TestChainOfDamagedLinesStays(t *testing.T) {
+	for name, row := range map[string]struct {
+		folds *Folds
+		state string // state.json before the last batch; empty: it stays
+	}{
+		"folded again":                 {},
+		"in memory":                    {folds: new(Folds)},
+		"with another file":            {state: "{"},
+		"with another file, in memory": {folds: new(Folds), state: "{"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := working(t)
+			w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+			n := w.last()
+			w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
+			w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+			w.add(run.KindRunResumed, run.RunResumed{Epoch: 1})
+			d := w.projected(n)
+			d.Folds = row.folds
+			w.hurt(d, 3, n)
+			for i := n + 1; i <= w.last(); i++ {
+				if row.state != "" && i == w.last() {
+					write(t, d, layout.StateFile, row.state)
+				}
+				b := w.batch(i, i)
+				b.Verified = true
+				p, err := d.Project(t.Context(), w.store, b)
+				require.NoError(t, err)
+				require.Equal(t, run.ProjectionWritten, p.Outcome)
+				meta, err := d.Meta()
+				require.NoError(t, err)
+				require.Equal(t, w.tail(i), run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain})
+			}
+		})
+	}
+}

@@ -137,7 +137,8 @@ func (w *exporter) read(meta rundir.Meta) error {
 	}
 	w.tail = w.fold.Tail
 	if w.broken = replaced || seen > 0 && w.tail.Chain != meta.Events.Chain; w.broken {
-		w.tail = run.Tail{Seq: seen, Chain: meta.Events.Chain}
+		w.fold.Tail = run.Tail{Seq: seen, Chain: meta.Events.Chain} // as they were written
+		w.tail = w.fold.Tail
 	}
 	w.tail = run.Tail{Seq: w.tail.Seq + int64(len(w.unseen)), Chain: w.tail.Chain.Over(w.unseen)}
 	switch {
@@ -282,7 +283,7 @@ func (w *exporter) export() error {
 // advance folds the unseen lines, or all, and returns the checkpoints among them. What the unseen lines have changed is in
 // the fold.
 func (w *exporter) advance() (list []run.Checkpoint, err error) {
-	lines, seen := w.unseen, 0
+	lines, seen, written := w.unseen, 0, w.fold.Tail
 	if w.whole {
 		all, err := diskSource{w}.Lines(w.tail.Seq)
 		if err != nil {
@@ -306,6 +307,7 @@ func (w *exporter) advance() (list []run.Checkpoint, err error) {
 		}
 		artifact := run.DigestOf(w.fold.Header.State.Artifact)
 		if i == seen-1 {
+			w.fold.Tail = written
 			if w.had, err = w.fold.Meta(w.fold.Tail.Chain, w.head); err != nil {
 				return nil, err
 			}
