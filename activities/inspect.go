@@ -8,7 +8,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/layout"
 )
 
 // inspect runs Inspect with a slot of its kind: file or checkout.
@@ -39,7 +38,7 @@ func (a *Activities) Inspect(ctx context.Context, in contract.InspectInput) (con
 	found, err := d.ReadFile(in.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return contract.InspectResult{Restored: true}, d.Inside().WriteFile(d.Path(in.File), known, layout.FilePerm)
+		return contract.InspectResult{Restored: true}, d.RestoreFile(in.File, known)
 	case err != nil || bytes.Equal(found, known):
 		return contract.InspectResult{}, err
 	}

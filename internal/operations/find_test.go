@@ -261,7 +261,7 @@ func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 	require.Equal(t, "theirs", must(d.Claim())(t).RunID)
 	_, err = projector.Lock(t.Context(), d.Dir, "test")
 	require.ErrorAs(t, err, &other)
-	require.ErrorAs(t, d.Inside().WriteFile(d.Path("meta.json"), nil, 0o600), &other)
+	require.ErrorAs(t, d.RestoreFile("meta.json", nil), &other)
 	require.NoFileExists(t, d.Path("meta.json"))
 	require.NoFileExists(t, d.Path("run.lock"))
 }

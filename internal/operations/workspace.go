@@ -10,7 +10,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/projector"
 
 	"github.com/passbook-run/passbook/internal/git"
@@ -457,9 +456,5 @@ func hide(dir projector.Dir, root string) error {
 	if _, inside := within(root, dir.Root); !inside {
 		return nil
 	}
-	name := dir.Path(".gitignore")
-	if _, err := dir.Lstat(".gitignore"); !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return dir.Inside().WriteFile(name, []byte(layout.HiddenFromGit), 0o644)
+	return dir.HideFromGit()
 }

@@ -29,7 +29,7 @@ func (d Dir) Archive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := d.Inside().Mkdir(d.Path(to), layout.DirPerm); err != nil {
+	if err := d.inside().Mkdir(d.Path(to), layout.DirPerm); err != nil {
 		return "", err
 	}
 	if err := d.copyArtifact(to); err != nil {
@@ -82,7 +82,7 @@ func (d Dir) copyArtifact(to string) error {
 	if err != nil {
 		return err
 	}
-	return d.Inside().WriteFile(d.Path(path.Join(to, b.CurrentArtifactPath)), data, layout.FilePerm)
+	return d.inside().WriteFile(d.Path(path.Join(to, b.CurrentArtifactPath)), data, layout.FilePerm)
 }
 
 // toArchive lists the files of Passbook: the contents of _orchestrator except the archives, the files beside it, and
@@ -105,10 +105,10 @@ func toArchive(d rundir.Dir) ([]string, error) {
 
 // moveLink recreates the link to the cost log, whose target has moved.
 func moveLink(d Dir, to string) error {
-	if err := d.Inside().Remove(d.Path(layout.SpendFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := d.inside().Remove(d.Path(layout.SpendFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	err := d.Inside().Symlink(strings.TrimPrefix(layout.CostLog, layout.Orchestrator+"/"),
+	err := d.inside().Symlink(strings.TrimPrefix(layout.CostLog, layout.Orchestrator+"/"),
 		d.Path(path.Join(to, layout.SpendFile)))
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -120,5 +120,5 @@ func (d Dir) move(from, to string) error {
 	if _, err := d.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return d.Inside().Rename(d.Path(from), d.Path(to))
+	return d.inside().Rename(d.Path(from), d.Path(to))
 }

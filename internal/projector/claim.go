@@ -21,14 +21,14 @@ func (d Dir) Take(c run.Claim) error {
 
 // take is Take without the check of the contents.
 func (d Dir) take(c run.Claim) error {
-	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
+	if err := d.inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return err
 	}
 	raw, err := rundir.Seal(c)
 	if err != nil {
 		return err
 	}
-	won, err := d.Inside().CreateExclusive(d.Path(layout.ClaimFile), raw, layout.FilePerm)
+	won, err := d.inside().CreateExclusive(d.Path(layout.ClaimFile), raw, layout.FilePerm)
 	if err != nil {
 		return fmt.Errorf("claim %s: %w", d.Root, err)
 	}

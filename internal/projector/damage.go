@@ -68,14 +68,14 @@ func (w *exporter) replaceLines(lines []string) (kept string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := w.dir.Inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+	if err := w.dir.inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 		return "", err
 	}
 	kept = path.Join(layout.TornDir, "events-damaged-"+disk.Digest(old)[:8]+".jsonl")
-	if err := w.dir.Inside().WriteFile(w.dir.Path(kept), old, layout.FilePerm); err != nil {
+	if err := w.dir.inside().WriteFile(w.dir.Path(kept), old, layout.FilePerm); err != nil {
 		return "", err
 	}
-	if err := w.dir.Inside().WriteFile(w.dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
+	if err := w.dir.inside().WriteFile(w.dir.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
 		layout.FilePerm); err != nil {
 		return "", fmt.Errorf("write %s as it was: %w", layout.EventsFile, err)
 	}

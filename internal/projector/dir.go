@@ -20,8 +20,8 @@ type Dir struct {
 	Folds *Folds // of the projections of this process; nil: every one folds the whole journal
 }
 
-// Inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
-func (d Dir) Inside() disk.Disk { return d.Disk.In(d.Root) }
+// inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
+func (d Dir) inside() disk.Disk { return d.Disk.In(d.Root) }
 
 // At returns the run directory at a path, for writing.
 func At(root string) Dir { return Dir{Dir: rundir.At(root)} }

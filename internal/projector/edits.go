@@ -34,7 +34,7 @@ func (w *exporter) keepEdit() error {
 		return nil
 	}
 	kept := layout.KeptEdit(digest, name)
-	if err := w.dir.Inside().WriteAll([]disk.File{w.file(kept, found, Edited)}); err != nil {
+	if err := w.dir.inside().WriteAll([]disk.File{w.file(kept, found, Edited)}); err != nil {
 		return err
 	}
 	w.edits = append(w.edits, Edit{Kept: kept, Restored: w.first == file.Digest})

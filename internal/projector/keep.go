@@ -14,6 +14,20 @@ import (
 	"github.com/passbook-run/passbook/internal/layout"
 )
 
+// RestoreFile writes a file of an operator that is missing.
+func (d Dir) RestoreFile(name string, content []byte) error {
+	return d.inside().WriteFile(d.Path(name), content, layout.FilePerm)
+}
+
+// HideFromGit excludes a directory in a checkout from git, unless it has a .gitignore.
+func (d Dir) HideFromGit() error {
+	const name = ".gitignore"
+	if _, err := d.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return d.inside().WriteFile(d.Path(name), []byte(layout.HiddenFromGit), layout.FilePerm)
+}
+
 // KeepFile copies a file of an operator that is in the way into the directory, and returns its new name relative to it:
 // its name below the folder in [layout.EditsDir], with a number if that is taken. Of a link, the target is kept as text.
 // On return the copy is on disk. No link leads out of the folder.
@@ -34,10 +48,10 @@ func (d Dir) KeepFile(folder, name string) (string, error) {
 		if !errors.Is(err, fs.ErrNotExist) {
 			return "", err
 		}
-		if err := d.Inside().Mkdir(filepath.Dir(d.Path(to)), layout.DirPerm); err != nil {
+		if err := d.inside().Mkdir(filepath.Dir(d.Path(to)), layout.DirPerm); err != nil {
 			return "", err
 		}
-		if err := d.Inside().WriteFile(d.Path(to), content, layout.FilePerm); err != nil {
+		if err := d.inside().WriteFile(d.Path(to), content, layout.FilePerm); err != nil {
 			return "", err
 		}
 		return to, nil
@@ -83,7 +97,7 @@ func (d Dir) UnlinkWorkspace() error {
 	if err != nil {
 		return err
 	}
-	return d.Inside().Remove(d.Path(layout.WorkspaceDir))
+	return d.inside().Remove(d.Path(layout.WorkspaceDir))
 }
 
 // LinkWorkspace lets the directory lead to the workspace of the run.

@@ -62,7 +62,7 @@ func (d Dir) makeRoot() error {
 	if _, err := d.Stat(layout.MetaFile); err == nil {
 		return nil
 	}
-	return d.Inside().Mkdir(d.Root, layout.DirPerm)
+	return d.inside().Mkdir(d.Root, layout.DirPerm)
 }
 
 func (w *exporter) project(b Batch) (Projected, error) {

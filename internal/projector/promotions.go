@@ -37,12 +37,12 @@ func (d Dir) recordPromotion(made run.DeliveryCompleted, now time.Time) error {
 		return err
 	}
 	if len(before.Torn) > 0 {
-		if err := d.Inside().Mkdir(d.Path(layout.TornDir), layout.DirPerm); err != nil {
+		if err := d.inside().Mkdir(d.Path(layout.TornDir), layout.DirPerm); err != nil {
 			return err
 		}
 		moved := fmt.Sprintf("%s/promotions-after-%d-%s.txt", layout.TornDir, len(before.Lines),
 			disk.Digest(before.Torn)[:8])
-		if err := d.Inside().CutTail(d.Path(layout.PromotionsFile), before.Size, d.Path(moved)); err != nil {
+		if err := d.inside().CutTail(d.Path(layout.PromotionsFile), before.Size, d.Path(moved)); err != nil {
 			return err
 		}
 	}
@@ -56,6 +56,6 @@ func (d Dir) recordPromotion(made run.DeliveryCompleted, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.Inside().Append(d.Path(layout.PromotionsFile), before.Size, []byte(line+"\n"), layout.FilePerm)
+	_, err = d.inside().Append(d.Path(layout.PromotionsFile), before.Size, []byte(line+"\n"), layout.FilePerm)
 	return err
 }

@@ -70,10 +70,10 @@ func (d Dir) removeOne(root *os.Root, name string) error {
 	if err := removeFolder(d.Path(layout.Orchestrator)); err != nil {
 		return err
 	}
-	if err := d.Inside().Settle(d.Path(layout.ClaimFile)); err != nil {
+	if err := d.inside().Settle(d.Path(layout.ClaimFile)); err != nil {
 		return err
 	}
-	return d.Inside().Remove(d.Path(layout.ClaimFile))
+	return d.inside().Remove(d.Path(layout.ClaimFile))
 }
 
 // RemoveEmpty removes the directory of a removed run. A directory that is not empty stays, and so does the target of a

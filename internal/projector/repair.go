@@ -176,7 +176,7 @@ func lockRepair(d Dir) (*disk.Lock, error) {
 	if err := d.Known(); err != nil {
 		return nil, err
 	}
-	lock, err := d.Inside().TryLock(d.Path(layout.LockFile), disk.Self("repair-state", time.Now()))
+	lock, err := d.inside().TryLock(d.Path(layout.LockFile), disk.Self("repair-state", time.Now()))
 	var held *disk.ErrHeld
 	if errors.As(err, &held) {
 		return nil, &LiveError{Dir: d.Root, Why: held.Owner.String() + " is writing"}

@@ -36,7 +36,7 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 	if s.Tail.Seq < s.First {
 		return done, nil
 	}
-	if err := d.Inside().Mkdir(d.Root, layout.DirPerm); err != nil {
+	if err := d.inside().Mkdir(d.Root, layout.DirPerm); err != nil {
 		return done, err
 	}
 	held, err := lock(ctx, d.Dir, "seal")

@@ -63,8 +63,8 @@ func TakeOver(ctx context.Context, d Dir, o rundir.Owner, tail run.Tail) error {
 	if err != nil {
 		return err
 	}
-	if err := d.Inside().Mkdir(d.Path(layout.Orchestrator), layout.DirPerm); err != nil {
+	if err := d.inside().Mkdir(d.Path(layout.Orchestrator), layout.DirPerm); err != nil {
 		return err
 	}
-	return d.Inside().WriteFile(d.Path(layout.OwnerFile), raw, layout.FilePerm)
+	return d.inside().WriteFile(d.Path(layout.OwnerFile), raw, layout.FilePerm)
 }

@@ -238,10 +238,10 @@ func (w *exporter) append(lines []string) error {
 	data := []byte(strings.Join(lines, "\n") + "\n")
 	if len(w.torn) > 0 && !(len(lines) > 0 && bytes.HasPrefix(data, w.torn)) {
 		name := fmt.Sprintf("%s/events-after-%d-%s.txt", layout.TornDir, w.tail.Seq, disk.Digest(w.torn)[:8])
-		if err := w.dir.Inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+		if err := w.dir.inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 			return err
 		}
-		if err := w.dir.Inside().CutTail(w.dir.Path(layout.EventsFile), w.size, w.dir.Path(name)); err != nil {
+		if err := w.dir.inside().CutTail(w.dir.Path(layout.EventsFile), w.size, w.dir.Path(name)); err != nil {
 			return err
 		}
 	}
@@ -249,7 +249,7 @@ func (w *exporter) append(lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	size, err := w.dir.Inside().Append(w.dir.Path(layout.EventsFile), w.size, data, layout.FilePerm)
+	size, err := w.dir.inside().Append(w.dir.Path(layout.EventsFile), w.size, data, layout.FilePerm)
 	if err != nil {
 		return fmt.Errorf("append events %d to %d: %w", w.tail.Seq+1, w.tail.Seq+int64(len(lines)), err)
 	}
@@ -346,7 +346,7 @@ func (w *exporter) writeFiles() error {
 		}
 	}
 	for _, name := range gone {
-		err := w.dir.Inside().Remove(w.dir.Path(name))
+		err := w.dir.inside().Remove(w.dir.Path(name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -390,10 +390,10 @@ func (w *exporter) writeSome(names []string) error {
 		}
 		files = append(files, w.file(name, data, file.Role))
 	}
-	if err := w.dir.Inside().CleanTempsOf(paths...); err != nil {
+	if err := w.dir.inside().CleanTempsOf(paths...); err != nil {
 		return err
 	}
-	return w.dir.Inside().WriteAll(files)
+	return w.dir.inside().WriteAll(files)
 }
 
 func (w *exporter) file(name string, data []byte, role Role) disk.File {
@@ -451,7 +451,7 @@ func (w *exporter) moveAside(name string) error {
 	ext := path.Ext(to)
 	to = strings.TrimSuffix(to, ext) + stamp + ext
 	if _, err := w.dir.Lstat(to); err == nil && stamp != "" { // the same bytes are kept already
-		return w.dir.Inside().Remove(w.dir.Path(name))
+		return w.dir.inside().Remove(w.dir.Path(name))
 	}
 	for n, free := 2, to; ; n++ {
 		if _, err := w.dir.Lstat(free); err == nil {
@@ -459,23 +459,23 @@ func (w *exporter) moveAside(name string) error {
 			continue
 		}
 		w.kept = append(w.kept, free)
-		if err := w.dir.Inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
+		if err := w.dir.inside().Mkdir(w.dir.Path(layout.TornDir), layout.DirPerm); err != nil {
 			return err
 		}
-		return w.dir.Inside().Rename(w.dir.Path(name), w.dir.Path(free))
+		return w.dir.inside().Rename(w.dir.Path(name), w.dir.Path(free))
 	}
 }
 
 // layDown makes the folder of a tree.
 func (w *exporter) layDown(name string, file File) error {
 	to := w.dir.Path(name)
-	if err := w.dir.Inside().Mkdir(filepath.Dir(to), layout.DirPerm); err != nil {
+	if err := w.dir.inside().Mkdir(filepath.Dir(to), layout.DirPerm); err != nil {
 		return err
 	}
 	if err := w.blobs.LayDown(w.ctx, file.Tree, to); err != nil {
 		return err
 	}
-	return w.dir.Inside().SettleAll(to)
+	return w.dir.inside().SettleAll(to)
 }
 
 // writeLinks makes links, after the files that they lead to.
@@ -488,7 +488,7 @@ func (w *exporter) writeLinks() error {
 		if err := w.moveAside(name); err != nil {
 			return err
 		}
-		if err := w.dir.Inside().Symlink(target, w.dir.Path(name)); err != nil {
+		if err := w.dir.inside().Symlink(target, w.dir.Path(name)); err != nil {
 			return err
 		}
 	}
@@ -526,7 +526,7 @@ func (w *exporter) content(file File) ([]byte, error) {
 func (w *exporter) writeLogs() error {
 	first := w.fold.Tail.Seq == int64(len(w.unseen))
 	if first || w.whole {
-		if err := w.dir.Inside().Mkdir(w.dir.Path(layout.LogsDir), layout.DirPerm); err != nil {
+		if err := w.dir.inside().Mkdir(w.dir.Path(layout.LogsDir), layout.DirPerm); err != nil {
 			return err
 		}
 	}
@@ -550,7 +550,7 @@ func (w *exporter) writeLogs() error {
 		all = append(all, disk.Addition{Path: w.dir.Path(file), Offset: w.fold.Logs[file].Size - int64(len(rows)),
 			Data: rows, Perm: layout.FilePerm, Unsynced: w.unsynced})
 	}
-	_, err := w.dir.Inside().AppendAll(all)
+	_, err := w.dir.inside().AppendAll(all)
 	if !w.whole && errors.Is(err, disk.ErrDiffers) {
 		w.heal("a log has other rows than were written")
 		return w.exportAll()
@@ -639,7 +639,7 @@ func (w *exporter) writeMeta() error {
 		return err
 	} else if w.moves && have != nil && !bytes.Equal(have, raw) && !bytes.Equal(have, w.had) { // a copy: readers find the file at any time
 		kept := path.Join(layout.TornDir, "meta-damaged-"+disk.Digest(have)[:8]+".json")
-		if err := w.dir.Inside().WriteAll([]disk.File{w.file(kept, have, Derived)}); err != nil {
+		if err := w.dir.inside().WriteAll([]disk.File{w.file(kept, have, Derived)}); err != nil {
 			return err
 		}
 		w.kept = append(w.kept, kept)
@@ -650,10 +650,10 @@ func (w *exporter) writeMeta() error {
 
 // replace writes a whole JSON file and reads it back before it counts (requirement 002 §3.3).
 func (w *exporter) replace(name string, raw []byte) error {
-	if err := w.dir.Inside().CleanTempsOf(w.dir.Path(name)); err != nil {
+	if err := w.dir.inside().CleanTempsOf(w.dir.Path(name)); err != nil {
 		return err
 	}
-	return w.dir.Inside().WriteAll([]disk.File{w.file(name, raw, Derived)})
+	return w.dir.inside().WriteAll([]disk.File{w.file(name, raw, Derived)})
 }
 
 // While a run works, a projection syncs the journal, state.json, meta.json and the files that people edit. It does not
@@ -699,7 +699,7 @@ func (w *exporter) settle() error {
 	if !w.unsynced || w.works() && !w.whole {
 		return nil
 	}
-	if err := w.dir.Inside().SyncFileSystem(w.dir.Root); err != nil {
+	if err := w.dir.inside().SyncFileSystem(w.dir.Root); err != nil {
 		return err
 	}
 	if names, ok := w.blobs.(unsyncedNames); ok {
@@ -708,7 +708,7 @@ func (w *exporter) settle() error {
 		}
 	}
 	w.unsynced = false
-	return w.dir.Inside().Remove(w.dir.Path(layout.ExportFile))
+	return w.dir.inside().Remove(w.dir.Path(layout.ExportFile))
 }
 
 // unsyncedNames is a store that can make names durable later.
