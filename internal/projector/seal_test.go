@@ -313,3 +313,23 @@ func TestChainOfDamagedLinesStays(t *testing.T) {
 		})
 	}
 }
+
+// TestEpochOfUnseenLines: an epoch counts from the line that begins it, also if a killed worker has exported nothing of it.
+func TestEpochOfUnseenLines(t *testing.T) {
+	w := working(t)
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	n := w.last()
+	w.add(run.KindRunResumed, run.RunResumed{Epoch: 2})
+	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
+	d := w.projected(n)
+	write(t, d, layout.EventsFile, strings.Join(w.lines[:n+1], "\n")+"\n")
+	b := w.batch(n+2, n+2)
+	b.Epoch = 1
+	p, err := d.Project(t.Context(), w.store, b)
+	require.NoError(t, err)
+	require.Equal(t, run.ProjectionStale, p.Outcome)
+	b.Epoch = 2
+	p, err = d.Project(t.Context(), w.store, b)
+	require.NoError(t, err)
+	require.Equal(t, run.ProjectionWritten, p.Outcome)
+}
