@@ -37,3 +37,21 @@ func TestPlantedFaultsFitTheCode(t *testing.T) {
 		require.Equal(t, 1, found, "%s: functions %s in %s", f.name, f.function, f.file)
 	}
 }
+
+// TestFoldersExist: a package that is renamed or removed needs other rows in targets.go, planted.txt and equivalent.txt.
+func TestFoldersExist(t *testing.T) {
+	all, err := readPlanted("planted.txt")
+	require.NoError(t, err)
+	of, _ := planted(all)
+	for _, target := range append(of, passbook...) {
+		for _, folder := range append(target.tests, target.folder) {
+			require.DirExists(t, filepath.Join("../..", folder), target.folder)
+		}
+	}
+	reasons, err := readEquivalent("equivalent.txt")
+	require.NoError(t, err)
+	for key := range reasons {
+		folder, _, _ := strings.Cut(key, " | ")
+		require.DirExists(t, filepath.Join("../..", folder), key)
+	}
+}
