@@ -228,6 +228,21 @@ func TestDeliveriesWithoutAnAnswer(t *testing.T) {
 	require.Zero(t, h.used().Reserved)
 }
 
+// TestAnswerThatWasPaidForElsewhere costs nothing: another call was charged.
+func TestAnswerThatWasPaidForElsewhere(t *testing.T) {
+	h := newHost(t, perDay(Budget{USD: 100}))
+	n := h.need("r/1")
+	require.Nil(t, h.asks(n))
+	h.claim(n)
+	_, err := h.of(n.ID).Put(t.Context(), calls.Answer{Version: 2, Call: n.ID, Delivery: n.Delivery, Host: "here",
+		Source: "r/0", Read: calls.Reading{Spend: exact(2)}})
+	require.NoError(t, err)
+	h.m.kill(n.Holder)
+	h.settled("r/1")
+	require.Zero(t, h.used().Known.USD)
+	require.Zero(t, h.used().Reserved)
+}
+
 // TestCallOfLostSupervisor is lost, unless its worker is storing the answer.
 func TestCallOfLostSupervisor(t *testing.T) {
 	for name, row := range map[string]struct{ exit, worker, claimed, open, lost bool }{
