@@ -17,13 +17,13 @@ import (
 // of events.jsonl (package run), definitions (pipeline/definition.schema.json), settings and commands (docs/cli).
 var formats = map[string]string{
 	// A run directory.
-	"run.ClaimVersion":                "1", // run.json
-	"run.StateVersion":                "2", // the state that events.jsonl folds into; also of a workflow that continues
-	"rundir.MetaVersion":              "1", // meta.json
-	"rundir.StateSchema":              "3", // state.json
-	"rundir.ResultVersion":            "1", // result.json
-	"pipeline.PlanVersion":            "1", // plan.json
-	"internal/journal.SegmentVersion": "1", // archived segments of events.jsonl
+	"run.ClaimVersion":      "1", // run.json
+	"run.StateVersion":      "2", // the state that events.jsonl folds into; also of a workflow that continues
+	"rundir.MetaVersion":    "1", // meta.json
+	"rundir.StateSchema":    "3", // state.json
+	"rundir.ResultVersion":  "1", // result.json
+	"pipeline.PlanVersion":  "1", // plan.json
+	"rundir.SegmentVersion": "1", // archived segments of events.jsonl
 	// A store.
 	"run.CheckpointVersion":       "1",
 	"internal/store/tree.version": "1", // manifests of snapshots

@@ -17,8 +17,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
@@ -118,7 +116,7 @@ type Activities struct {
 	machine      process.Machine  // nil: this machine
 	browser      browser.Options
 	history      history.Reader
-	open         func(root string) projector.Dir
+	open         func(root string) rundir.Dir
 	openStore    func(ctx context.Context, url string) (*store.Store, error)
 	slots        slotPools
 	inFlight     agent.InFlightCalls
@@ -173,13 +171,13 @@ func New(cfg Config) (*Activities, error) {
 	if cfg.Concurrency == (config.Concurrency{}) {
 		cfg.Concurrency = config.ThisHost(cfg.Scratch).Concurrency()
 	}
-	disk, folds := diskOf(cfg), new(projector.Folds)
+	disk, folds := diskOf(cfg), new(rundir.Folds)
 	a := &Activities{
 		cfg: cfg, machine: process.Simulated(cfg.Machine), worker: self, prices: price.With(cfg.Prices),
 		browser: browser.Options{Exec: cfg.Browser},
 		history: history.Reader{Client: cfg.Client, Converter: cfg.Converter},
-		open: func(root string) projector.Dir {
-			return projector.Dir{Dir: rundir.At(root), Disk: disk, Folds: folds}
+		open: func(root string) rundir.Dir {
+			return rundir.Dir{Root: root, Disk: disk, Folds: folds}
 		},
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
 		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),

@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
@@ -39,8 +36,8 @@ func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.
 		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster,
 		Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
 	}
-	err = projector.TakeOver(ctx, d, owner, in.Tail)
-	var stale *projector.StaleError
+	err = rundir.TakeOver(ctx, d, owner, in.Tail)
+	var stale *rundir.StaleError
 	if errors.As(err, &stale) && stale.Done {
 		if err := d.CatchUp(ctx, blobs.Of(s)); err != nil {
 			return contract.OpenResult{}, err
@@ -58,9 +55,9 @@ func (a *Activities) keepAlive(ctx context.Context) (stop func()) {
 // nonRetryable marks errors that a retry cannot fix.
 func nonRetryable(err error) error {
 	var c *rundir.ClaimedError
-	var stale *projector.StaleError
-	var other *projector.OtherEventsError
-	var damaged *projector.DamagedError
+	var stale *rundir.StaleError
+	var other *rundir.OtherEventsError
+	var damaged *rundir.DamagedError
 	switch {
 	case errors.As(err, &c):
 		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrClaimed, err)
@@ -120,13 +117,13 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 		return contract.ProjectResult{}, err
 	}
 	d := a.open(in.Dir)
-	if err := projector.MayContinue(d.Dir, in.RunID); err != nil {
+	if err := rundir.MayContinue(d, in.RunID); err != nil {
 		return contract.ProjectResult{}, nonRetryable(err)
 	}
 	if in.CheckOnly {
 		return checkEnd(ctx, d, blobs.Of(s), in)
 	}
-	batch := projector.Batch{
+	batch := rundir.Batch{
 		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified,
 		Truth: a.journalSource(blobs.Of(s), in.Head),
 	}
@@ -148,7 +145,7 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 }
 
 // replacedEdit words an edit of the artifact as requirement 002 §3.1 does.
-func replacedEdit(e projector.Edit) contract.RecoveredError {
+func replacedEdit(e rundir.Edit) contract.RecoveredError {
 	what := "modified outside orchestrator. The pass replaces it."
 	if e.Restored {
 		what = "partially modified. Restoring from backup."
@@ -165,17 +162,17 @@ func (a *Activities) ArchiveSegment(ctx context.Context,
 	if err != nil {
 		return contract.ArchiveSegmentResult{}, err
 	}
-	done, err := a.open(in.Dir).Seal(ctx, blobs.Of(s), projector.Sealing{
+	done, err := a.open(in.Dir).Seal(ctx, blobs.Of(s), rundir.Sealing{
 		RunID: in.RunID, Head: in.Head, First: in.First, Tail: in.Tail, Truth: a.journalSource(blobs.Of(s), in.Head),
 	})
-	if errors.Is(err, journal.ErrShorter) {
+	if errors.Is(err, rundir.ErrShorter) {
 		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirectoryLost, err)
 	}
 	return contract.ArchiveSegmentResult{Head: done.Head, Last: done.Last, Damage: done.Damage}, err
 }
 
 // journalSource returns the journal as the store and the workflow's history have it.
-func (a *Activities) journalSource(s blobs.Store, head string) journal.Truth {
+func (a *Activities) journalSource(s blobs.Store, head string) rundir.Truth {
 	return func(ctx context.Context) ([]string, error) {
 		exec := activity.GetInfo(ctx).WorkflowExecution
 		src, err := a.history.Source(ctx, exec.ID, exec.RunID)
@@ -211,11 +208,11 @@ func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (none 
 	if err != nil {
 		return none, err
 	}
-	err = projector.MayMoveHere(ctx, a.open(in.To).Dir, projector.Moving{
+	err = rundir.MayMoveHere(ctx, a.open(in.To), rundir.Moving{
 		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail,
 		Truth: a.journalSource(blobs.Of(s), in.Head),
 	})
-	var refused *projector.TargetError
+	var refused *rundir.TargetError
 	if errors.As(err, &refused) {
 		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirNotFound, err)
 	}

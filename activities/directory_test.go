@@ -11,9 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
@@ -97,12 +94,12 @@ func TestProjectReportsRecoveredError(t *testing.T) {
 func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
 	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
-	d := projector.At(in.Dir)
+	d := rundir.At(in.Dir)
 	claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
 	require.NoError(t, d.Take(claim))
 	h.projected(in)
 	end := h.line(2, run.KindRunEnd, run.RunEnd{Status: run.Done})
-	write(d.Path(layout.EventsFile), in.Lines[0]+"\n"+end+"\n")
+	write(d.Path(rundir.EventsFile), in.Lines[0]+"\n"+end+"\n")
 	_, err := do(t, h.acts.Open, contract.OpenInput{Target: in.Target, Claim: claim, Epoch: 2, Execution: "next",
 		Tail: run.Tail{Seq: 2}})
 	require.Error(t, err)
@@ -114,15 +111,15 @@ func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
 // TestProjectReportsDamagedFile: Temporal retries until an operator has fixed the file; the error has the command.
 func TestProjectReportsDamagedFile(t *testing.T) {
 	for file, advice := range map[string]string{
-		layout.ClaimFile: "&& starter rebuild run-1 --output-dir $DIR", layout.OwnerFile: "mv $FILE $FILE.damaged",
+		rundir.ClaimFile: "&& starter rebuild run-1 --output-dir $DIR", rundir.OwnerFile: "mv $FILE $FILE.damaged",
 	} {
 		t.Run(file, func(t *testing.T) {
 			h := newHarness(t, "")
 			in := h.startsAs(filepath.Join(h.dir, "run"))
-			d := projector.At(in.Dir)
+			d := rundir.At(in.Dir)
 			require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "run-1", Pipeline: "small",
 				CreatedAt: "2026-01-02T03:04:05.000Z"}))
-			require.NoError(t, projector.TakeOver(t.Context(), d, rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
+			require.NoError(t, rundir.TakeOver(t.Context(), d, rundir.Owner{Epoch: 1, RunID: "run-1"}, run.Tail{}))
 			h.projected(in)
 			path := d.Path(file)
 			whole := read(t, path)
@@ -141,7 +138,7 @@ func TestProjectReportsDamagedFile(t *testing.T) {
 
 			write(path, whole)
 			must(e.ExecuteActivity(contract.Project, in))(t)
-			if file == layout.OwnerFile {
+			if file == rundir.OwnerFile {
 				require.NoError(t, os.Remove(path))
 				_, err = e.ExecuteActivity(contract.Project, in)
 				require.NoError(t, err, "as the command does")
@@ -163,19 +160,19 @@ func TestUnknownStoreSchemeIsNonRetryable(t *testing.T) {
 	require.NoDirExists(t, in.Dir)
 }
 
-// TestProjectReportsRepairs: internal/projector has all repairs.
+// TestProjectReportsRepairs: rundir has all repairs.
 func TestProjectReportsRepairs(t *testing.T) {
 	h := newHarness(t, "")
 	in := h.startsAs(filepath.Join(h.dir, "run"))
 	res := h.projected(in)
 	require.Empty(t, res.Recovered)
-	path := filepath.Join(in.Dir, layout.StateFile)
+	path := filepath.Join(in.Dir, rundir.StateFile)
 	whole := read(t, path)
 	write(path, "x")
 	res = h.projected(in)
 	require.Len(t, res.Recovered, 1)
 	require.Equal(t, run.CategoryStateCorruption, res.Recovered[0].Category)
-	require.Contains(t, res.Recovered[0].Message, layout.StateFile)
+	require.Contains(t, res.Recovered[0].Message, rundir.StateFile)
 	require.Equal(t, whole, read(t, path))
 }
 

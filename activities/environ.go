@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/sdk/activity"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -22,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 type runInput interface{ Run() string }
@@ -125,13 +124,13 @@ func (a *Activities) learnDeliverySecrets(dir string) error {
 }
 
 // forgetClosedRun removes the environment of a closed run. If it fails, the next worker does it.
-func (a *Activities) forgetClosedRun(ctx context.Context, d projector.Dir, in contract.ProjectInput) {
+func (a *Activities) forgetClosedRun(ctx context.Context, d rundir.Dir, in contract.ProjectInput) {
 	ended := func(line string) bool { return strings.Contains(line, `"kind":"`+string(run.KindRunEnd)+`"`) }
 	if a.cfg.StateDir == "" || !slices.ContainsFunc(in.Lines, ended) {
 		return
 	}
 	if now, err := d.Now(); err == nil && now.State.Status.Closed() {
-		if err := calls.ForgetEnvironment(a.cfg.StateDir, a.cfg.Scratch, in.RunID, d.Dir, a.cfg.Now()); err != nil {
+		if err := calls.ForgetEnvironment(a.cfg.StateDir, a.cfg.Scratch, in.RunID, d, a.cfg.Now()); err != nil {
 			activity.GetLogger(ctx).Warn("remove the environment of a closed run; the next worker retries", "run",
 				in.RunID,
 				"error", err)

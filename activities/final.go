@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -15,9 +13,9 @@ import (
 )
 
 // checkEnd reports whether the directory's run was finished by another journal. The outcome is final or empty.
-func checkEnd(ctx context.Context, d projector.Dir, s blobs.Store,
+func checkEnd(ctx context.Context, d rundir.Dir, s blobs.Store,
 	in contract.ProjectInput) (contract.ProjectResult, error) {
-	end, err := projector.ReadEnd(d.Dir)
+	end, err := rundir.ReadEnd(d)
 	if err == nil && end == nil {
 		tail, err := d.Tail()
 		return contract.ProjectResult{Tail: tail}, err
@@ -28,7 +26,7 @@ func checkEnd(ctx context.Context, d projector.Dir, s blobs.Store,
 	return contract.ProjectResult{Outcome: run.ProjectionFinal, Tail: end.Tail, End: endOf(end)}, d.CatchUp(ctx, s)
 }
 
-func endOf(e *projector.End) *contract.JournalEnd {
+func endOf(e *rundir.End) *contract.JournalEnd {
 	if e == nil {
 		return nil
 	}
@@ -42,7 +40,7 @@ func requireUnfinished[I interface{ GetTarget() contract.Target }, O any](a *Act
 	return func(ctx context.Context, in I) (O, error) {
 		var none O
 		at := in.GetTarget()
-		end, err := projector.ReadEnd(a.open(at.Dir).Dir)
+		end, err := rundir.ReadEnd(a.open(at.Dir))
 		if err != nil {
 			return none, err
 		}

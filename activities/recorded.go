@@ -10,14 +10,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // callParts splits an id: <run>/g0.035.1.-.1.<question> is generation, step with round and member, try, and the
@@ -206,7 +205,7 @@ func (a *Activities) FindCheckpoint(ctx context.Context, in contract.CheckpointI
 		return run.Checkpoint{}, err
 	}
 	c, err := blobs.Checkpoint(ctx, s, in.RunID, in.ID)
-	var none *projector.NoCheckpointError
+	var none *rundir.NoCheckpointError
 	var wrong *run.CheckpointError
 	if errors.As(err, &none) || errors.As(err, &wrong) || errors.Is(err, disk.ErrDamaged) {
 		return c, badInput("%v", err)

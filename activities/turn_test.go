@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -25,7 +24,7 @@ func TestTurnWritesThenCalls(t *testing.T) {
 	supervisors := h.supervisors()
 	in := h.startsAs(filepath.Join(h.dir, "run"))
 	written := func() bool {
-		raw, err := os.ReadFile(filepath.Join(in.Dir, layout.EventsFile))
+		raw, err := os.ReadFile(filepath.Join(in.Dir, rundir.EventsFile))
 		return err == nil && string(raw) == in.Lines[0]+"\n"
 	}
 	before, waits := false, false

@@ -11,11 +11,11 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // maxInlineFiles is the maximum number of changed files listed in an event.
@@ -127,7 +127,7 @@ func (a *Activities) lockFolder(ctx context.Context, t contract.Target, of contr
 // restoreFolder makes a folder hold a tree, and returns what of others was kept in the run directory. A folder in which a
 // call was lost is made again.
 func (a *Activities) restoreFolder(ctx context.Context, s *store.Store, w *workspace.Folder, t contract.Tree,
-	d projector.Dir) (kept []string, err error) {
+	d rundir.Dir) (kept []string, err error) {
 	rules, err := a.rules(ctx, s, t)
 	if err != nil {
 		return nil, err

@@ -84,5 +84,5 @@ func (c *Client) Close() error { return c.release() }
 
 func (c *Client) find(name string) (rundir.Dir, error) {
 	d, err := operations.Find(c.op.Settings.StateDir, name, false)
-	return d.Dir, err
+	return d, err
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -51,7 +50,7 @@ func (c *Client) send(ctx context.Context, name, verb string, m workflows.Messag
 	if err != nil {
 		return public(err)
 	}
-	_, err = c.op.SendUpdate(ctx, projector.Dir{Dir: dir}, verb, m)
+	_, err = c.op.SendUpdate(ctx, dir, verb, m)
 	return public(err)
 }
 
@@ -79,7 +78,7 @@ func (c *Client) Resume(ctx context.Context, name string, o ResumeOptions) (Resu
 	if err != nil {
 		return Resumed{}, public(err)
 	}
-	r, err := c.op.Resume(ctx, projector.Dir{Dir: dir},
+	r, err := c.op.Resume(ctx, dir,
 		operations.Reopening{Force: o.Force, Reason: o.Reason, Note: o.Note})
 	if err != nil {
 		return Resumed{}, public(err)
@@ -103,7 +102,7 @@ func (c *Client) Cancel(ctx context.Context, name string) error {
 	if err != nil {
 		return public(err)
 	}
-	return public(c.op.Cancel(ctx, projector.Dir{Dir: dir}))
+	return public(c.op.Cancel(ctx, dir))
 }
 
 // Decision answers the open question of a run.
@@ -136,7 +135,7 @@ func (c *Client) Decide(ctx context.Context, name string, d Decision) (Decided, 
 	if err != nil {
 		return Decided{}, public(err)
 	}
-	out, err := c.op.Decide(ctx, projector.Dir{Dir: dir}, workflows.Message{
+	out, err := c.op.Decide(ctx, dir, workflows.Message{
 		Action: d.Action, Feedback: d.Feedback, ID: d.Question, Note: d.Note,
 	})
 	if err != nil {

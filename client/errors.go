@@ -5,7 +5,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -111,7 +110,7 @@ func directory(err error) error {
 		live    *operations.LiveError
 		other   *operations.DifferentError
 		copied  *operations.CopyError
-		target  *projector.TargetError
+		target  *rundir.TargetError
 		claimed *rundir.ClaimedError
 	)
 	by := cause{err}

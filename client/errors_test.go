@@ -9,7 +9,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -53,7 +52,7 @@ func TestInternalErrorsBecomePublic(t *testing.T) {
 			func(c cause) error { return &DirectoryError{Dir: "d", RunID: "r", cause: c} },
 		},
 		"other files": {
-			&projector.TargetError{Path: "d"},
+			&rundir.TargetError{Path: "d"},
 			func(c cause) error { return &DirectoryError{Dir: "d", cause: c} },
 		},
 		"another run": {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -74,7 +73,7 @@ func (c *Client) start(ctx context.Context, o StartOptions) (operations.Started,
 	if err != nil {
 		return operations.Started{}, err
 	}
-	return c.op.Start(ctx, def, projector.Dir{Dir: rundir.At(dir)})
+	return c.op.Start(ctx, def, rundir.At(dir))
 }
 
 func (o StartOptions) load(prices price.List) (operations.Definition, error) {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -56,7 +55,7 @@ func (c *Client) Status(ctx context.Context, name string) (Status, error) {
 	if err != nil {
 		return Status{}, public(err)
 	}
-	row, state, err := c.op.Describe(ctx, projector.Dir{Dir: dir})
+	row, state, err := c.op.Describe(ctx, dir)
 	if err != nil {
 		return Status{}, public(err)
 	}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
@@ -71,20 +70,20 @@ func (e *UnreadableError) Error() string {
 
 // unclaimed explains why a directory without run.json is no run: it is another program's, or has lost the file.
 func (d Dir) unclaimed() error {
-	for _, name := range []string{layout.EventsFile, layout.MetaFile} {
+	for _, name := range []string{EventsFile, MetaFile} {
 		if d.Has(name) {
 			return fmt.Errorf("%s: %w (it has %s, and no %s): Passbook reads only its own runs; if this is one, run: "+
-				"starter rebuild RUN-ID --output-dir %s", d.Root, ErrNoRun, name, layout.ClaimFile, shell.Quote(d.Root))
+				"starter rebuild RUN-ID --output-dir %s", d.Root, ErrNoRun, name, ClaimFile, shell.Quote(d.Root))
 		}
 	}
 	return fmt.Errorf("%s: %w (it has no %s); name a run, as listed by \"starter list\"", d.Root, ErrNoRun,
-		layout.ClaimFile)
+		ClaimFile)
 }
 
 // Claim reads run.json. The error is [ErrNoRun] if the file is missing or was written by another program.
 func (d Dir) Claim() (run.Claim, error) {
 	var c run.Claim
-	raw, err := d.ReadFile(layout.ClaimFile)
+	raw, err := d.ReadFile(ClaimFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, d.unclaimed()
 	}
@@ -96,14 +95,14 @@ func (d Dir) Claim() (run.Claim, error) {
 	}
 	var shape *json.UnmarshalTypeError
 	err = json.Unmarshal(raw, &c)
-	if v := layout.VersionOf(raw); v > run.ClaimVersion && (err != nil || !run.SingleName(c.RunID)) {
-		return run.Claim{}, d.newer(layout.ClaimFile, v, run.ClaimVersion)
+	if v := VersionOf(raw); v > run.ClaimVersion && (err != nil || !run.SingleName(c.RunID)) {
+		return run.Claim{}, d.newer(ClaimFile, v, run.ClaimVersion)
 	}
 	if errors.As(err, &shape) || err == nil && !run.SingleName(c.RunID) {
-		return run.Claim{}, fmt.Errorf("%s: %w (its %s is not one of Passbook's)", d.Root, ErrNoRun, layout.ClaimFile)
+		return run.Claim{}, fmt.Errorf("%s: %w (its %s is not one of Passbook's)", d.Root, ErrNoRun, ClaimFile)
 	}
 	if err != nil {
-		return c, fmt.Errorf("read %s: %w", d.Path(layout.ClaimFile), err)
+		return c, fmt.Errorf("read %s: %w", d.Path(ClaimFile), err)
 	}
 	return c, nil
 }

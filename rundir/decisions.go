@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 )
 
 // Decision is a file of phase_handoff_decisions: one decision of an operator on a hand-off (requirement 000).
@@ -43,7 +42,7 @@ func (d Answer) At() time.Time {
 
 // ReadAnswers reads the decision files of hand-offs in the order of their names. It skips files that cannot be parsed.
 func (d Dir) ReadAnswers() ([]Answer, error) {
-	entries, err := d.ReadDir(layout.DecisionsDir)
+	entries, err := d.ReadDir(DecisionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -56,7 +55,7 @@ func (d Dir) ReadAnswers() ([]Answer, error) {
 			continue
 		}
 		var one Answer
-		err := d.ReadJSON(path.Join(layout.DecisionsDir, e.Name()), &one)
+		err := d.ReadJSON(path.Join(DecisionsDir, e.Name()), &one)
 		if err != nil && !disk.Missing(err) {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-// Package rundir reads run directories. It needs no server, and it never writes.
+// Package rundir reads, writes, checks and repairs run directories. It needs no server.
 //
 // A run directory holds the journal of a run, events.jsonl, and files that follow from it: meta.json, state.json, logs
 // and evidence. docs/run-directory.md documents every file.
@@ -12,7 +12,6 @@ import (
 	"os"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 )
 
 // Dir is a run directory on this host.
@@ -20,6 +19,10 @@ type Dir struct {
 	Root string
 	// Trust reads also a directory, or files in it, of another user. Without it they are refused.
 	Trust bool
+
+	Disk  disk.Disk     // for writing; the zero value is the real disk
+	Boot  func() string // the id of this boot; nil: disk.Boot
+	Folds *Folds        // of the exports of this process; nil: every one folds the whole journal
 }
 
 // At is the run directory at a path.
@@ -43,7 +46,7 @@ func (d Dir) ReadFile(name string) ([]byte, error) { return d.folder().ReadFile(
 // ReadRaw returns the bytes of a file; nil if it is missing.
 func (d Dir) ReadRaw(name string) ([]byte, error) { return disk.ReadRaw(d.folder(), name) }
 
-// ReadJSON decodes a file. The error is layout.ErrDamaged if it cannot be parsed.
+// ReadJSON decodes a file. The error is [ErrDamaged] if it cannot be parsed.
 func (d Dir) ReadJSON(name string, v any) error { return disk.ReadJSON(d.folder(), name, v) }
 
 // DigestOf returns the SHA-256 of a file; empty if it is missing.
@@ -56,7 +59,7 @@ func (d Dir) Entries(name string) ([]string, error) { return disk.Entries(d.fold
 func (d Dir) Has(name string) bool { return d.folder().Has(name) }
 
 // Locked reports whether a process writes the directory.
-func (d Dir) Locked() (bool, error) { return disk.Held(d.folder(), layout.LockFile) }
+func (d Dir) Locked() (bool, error) { return disk.Held(d.folder(), LockFile) }
 
 // Stat describes a file of the directory, or the target of a link to one.
 func (d Dir) Stat(name string) (fs.FileInfo, error) { return d.folder().Stat(name) }

@@ -3,22 +3,21 @@ package rundir
 import (
 	"path"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Backup returns the path of the copy of the artifact before a pass, relative to the directory. artifact is the name of
 // the artifact.
-func Backup(p run.Pass, artifact string) string { return layout.BackupFile(p, artifact) }
+func Backup(p run.Pass, artifact string) string { return BackupFile(p, artifact) }
 
 // Pictures lists the screenshots of a round with names relative to the directory; none if none were taken.
 func (d Dir) Pictures(s run.Screenshots) ([]run.Shot, error) {
 	if s.Count == 0 {
 		return nil, nil
 	}
-	folder := layout.ShotsDir(s)
+	folder := ShotsDir(s)
 	var shots []run.Shot
-	if err := d.ReadJSON(path.Join(folder, layout.ShotsFile), &shots); err != nil {
+	if err := d.ReadJSON(path.Join(folder, ShotsFile), &shots); err != nil {
 		return nil, err
 	}
 	for i := range shots {

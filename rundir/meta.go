@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -99,10 +98,10 @@ type EventsMark struct {
 // repaired by a rebuild from the events. A newer version is read as far as this program knows it.
 func (d Dir) Meta() (Meta, error) {
 	var m Meta
-	err := d.ReadJSON(layout.MetaFile, &m)
+	err := d.ReadJSON(MetaFile, &m)
 	if errors.Is(err, disk.ErrDamaged) {
-		if raw, again := d.ReadRaw(layout.MetaFile); again == nil && layout.VersionOf(raw) > MetaVersion {
-			return m, d.newer(layout.MetaFile, layout.VersionOf(raw), MetaVersion)
+		if raw, again := d.ReadRaw(MetaFile); again == nil && VersionOf(raw) > MetaVersion {
+			return m, d.newer(MetaFile, VersionOf(raw), MetaVersion)
 		}
 	}
 	return m, err
@@ -128,7 +127,7 @@ func (d Dir) KnownClaim() error {
 		return newerOnly(err)
 	}
 	if c.Version > run.ClaimVersion {
-		return d.newer(layout.ClaimFile, c.Version, run.ClaimVersion)
+		return d.newer(ClaimFile, c.Version, run.ClaimVersion)
 	}
 	return nil
 }
@@ -137,27 +136,27 @@ func (d Dir) KnownClaim() error {
 func (d Dir) KnownMeta(m Meta) error {
 	switch {
 	case m.Version > MetaVersion:
-		return d.newer(layout.MetaFile, m.Version, MetaVersion)
+		return d.newer(MetaFile, m.Version, MetaVersion)
 	case m.State.Version != run.StateVersion && m.State.Version != 0: // 0: no event was folded
-		return d.newer("the state in "+layout.MetaFile, m.State.Version, run.StateVersion)
+		return d.newer("the state in "+MetaFile, m.State.Version, run.StateVersion)
 	}
 	return nil
 }
 
 func newerOnly(err error) error {
-	if newer := (*layout.NewerError)(nil); errors.As(err, &newer) {
+	if newer := (*NewerError)(nil); errors.As(err, &newer) {
 		return err
 	}
 	return nil
 }
 
 func (d Dir) newer(file string, version, known int) error {
-	return &layout.NewerError{Op: "use run directory", Object: d.Root, File: file, Version: version, Known: known}
+	return &NewerError{Op: "use run directory", Object: d.Root, File: file, Version: version, Known: known}
 }
 
 // State reads state.json. In long runs it can be older than the events: see LastSeq.
 func (d Dir) State() (PipelineState, error) {
-	raw, err := d.ReadFile(layout.StateFile)
+	raw, err := d.ReadFile(StateFile)
 	if err != nil {
 		return PipelineState{}, err
 	}
@@ -169,12 +168,12 @@ func (d Dir) Parse(raw []byte) (PipelineState, error) {
 	err := json.Unmarshal(raw, &b)
 	switch {
 	case err != nil:
-		err = fmt.Errorf("%s is %w: %v", d.Path(layout.StateFile), disk.ErrDamaged, err)
+		err = fmt.Errorf("%s is %w: %v", d.Path(StateFile), disk.ErrDamaged, err)
 	case b.SchemaVersion != StateSchema:
 		err = fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d",
-			d.Path(layout.StateFile), disk.ErrDamaged, b.SchemaVersion, StateSchema)
+			d.Path(StateFile), disk.ErrDamaged, b.SchemaVersion, StateSchema)
 	case !b.Valid():
-		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(layout.StateFile), disk.ErrDamaged)
+		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(StateFile), disk.ErrDamaged)
 	}
 	return b, err
 }

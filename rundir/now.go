@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -35,7 +33,7 @@ func (d Dir) Now() (Now, error) {
 	} else if !disk.Missing(unread) {
 		return n, unread
 	}
-	ends, err := journal.LineEnds(d, layout.EventsFile, n.Meta.Events.Size)
+	ends, err := LineEnds(d, EventsFile, n.Meta.Events.Size)
 	if err != nil {
 		return n, err
 	}
@@ -59,7 +57,7 @@ func (d Dir) Now() (Now, error) {
 	if !ends {
 		n.Lag = 0
 		n.Why = fmt.Errorf("%s is not the file that %s has seen (%d events, %d bytes): starter check lists what is "+
-			"wrong", d.Path(layout.EventsFile), layout.MetaFile, seen.Seq, seen.Size)
+			"wrong", d.Path(EventsFile), MetaFile, seen.Seq, seen.Size)
 	}
 	n.Damage, err = d.Damage(n.State)
 	return n, err
@@ -68,7 +66,7 @@ func (d Dir) Now() (Now, error) {
 // saving reports whether the missing meta.json of a run is being written, or was meanwhile: the events precede it.
 func (d Dir) saving() bool {
 	held, err := d.Locked()
-	return err == nil && held || d.Has(layout.MetaFile)
+	return err == nil && held || d.Has(MetaFile)
 }
 
 // First returns the event that started the run.
@@ -83,13 +81,13 @@ func (d Dir) First() (run.RunStart, error) {
 			return p, nil
 		}
 	}
-	return p, errors.New(d.Path(layout.EventsFile) + " has no " + string(run.KindRunStart))
+	return p, errors.New(d.Path(EventsFile) + " has no " + string(run.KindRunStart))
 }
 
 // Plan reads the plan in force: that of the start, or of the last amendment.
 func (d Dir) Plan() (pipeline.Plan, error) {
 	var p pipeline.Plan
-	name, err := d.InForce(layout.PlanFile)
+	name, err := d.InForce(PlanFile)
 	if err != nil {
 		return p, err
 	}
@@ -108,7 +106,7 @@ func (d Dir) InForce(name string) (string, error) {
 	if disk.Missing(err) || m.State.Plan == nil {
 		return name, nil // the directory is being made, or is to be rebuilt
 	}
-	return layout.InForce(m.State.Plan.Seq, name), err
+	return InForceFile(m.State.Plan.Seq, name), err
 }
 
 // Damage returns the damage that the journal records and whether it has been repaired since. It reads events.jsonl only
@@ -117,13 +115,13 @@ func (d Dir) Damage(s run.State) ([]run.JournalDamage, error) {
 	if len(s.Damage) == 0 {
 		return nil, nil
 	}
-	all, err := journal.ReadStream(d, layout.EventsFile, 0)
+	all, err := ReadStream(d, EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
 	out := slices.Clone(s.Damage)
 	for i, r := range out {
-		if r.File == layout.EventsFile && r.Line > 0 && journal.LineDigest(all.Lines, int(r.Line)-1) == r.Expected {
+		if r.File == EventsFile && r.Line > 0 && LineDigest(all.Lines, int(r.Line)-1) == r.Expected {
 			out[i].Repaired = true
 		}
 	}

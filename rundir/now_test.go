@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -64,7 +63,7 @@ func threeEvents(t *testing.T) string {
 // TestNowJoinsMetaAndNewerLines: the state is that of all lines, wherever meta.json ends.
 func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 	events := threeEvents(t)
-	whole, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events}).Now()
+	whole, err := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: events}).Now()
 	require.NoError(t, err)
 	require.Equal(t, run.Paused, whole.State.Status)
 	require.Equal(t, "operator", whole.State.Reason)
@@ -74,8 +73,8 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 	require.ErrorIs(t, whole.Why, fs.ErrNotExist, "meta.json is missing")
 	require.Equal(t, []string{"build"}, whole.Snapshot.SeenPhases)
 	for seen := 1; seen <= 3; seen++ {
-		now, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
-			layout.MetaFile: metaOf(t, events, seen, nil)}).Now()
+		now, err := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: events,
+			rundir.MetaFile: metaOf(t, events, seen, nil)}).Now()
 		require.NoError(t, err)
 		require.Equal(t, whole.State, now.State, "meta.json has %d lines", seen)
 		require.Equal(t, whole.Snapshot, now.Snapshot)
@@ -85,15 +84,15 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 		require.NoError(t, now.Why)
 		require.Empty(t, now.Damage)
 	}
-	empty, err := put(t, map[string]string{layout.ClaimFile: "{}"}).Now()
+	empty, err := put(t, map[string]string{rundir.ClaimFile: "{}"}).Now()
 	require.NoError(t, err)
 	require.NoError(t, empty.Why, "a run before its first event lacks nothing")
 	require.Zero(t, empty.Tail)
 	require.Zero(t, empty.Lag)
 	require.Zero(t, empty.Meta)
 
-	damaged, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
-		layout.MetaFile: "{"}).Now()
+	damaged, err := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: events,
+		rundir.MetaFile: "{"}).Now()
 	require.NoError(t, err)
 	require.ErrorIs(t, damaged.Why, disk.ErrDamaged)
 	require.Equal(t, whole.State, damaged.State)
@@ -102,8 +101,8 @@ func TestNowJoinsMetaAndNewerLines(t *testing.T) {
 
 // TestFirstSaveIsNoDamage: the events of a run are written before its first meta.json, under the lock.
 func TestFirstSaveIsNoDamage(t *testing.T) {
-	d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: threeEvents(t)})
-	lock, err := (disk.Disk{}).TryLock(d.Path(layout.LockFile), disk.Self("project", time.Now()))
+	d := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: threeEvents(t)})
+	lock, err := (disk.Disk{}).TryLock(d.Path(rundir.LockFile), disk.Self("project", time.Now()))
 	require.NoError(t, err)
 	now, err := d.Now()
 	require.NoError(t, err)
@@ -125,20 +124,20 @@ func TestNowOfAnotherStream(t *testing.T) {
 		"one byte longer":      func(m *rundir.Meta) { m.Events.Size++; m.Events.Seq = 9 },
 		"a stream that is one": func(m *rundir.Meta) { m.Events.Size = 1; m.Events.Seq = 9 },
 	} {
-		d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events,
-			layout.MetaFile: metaOf(t, events, 2, change)})
+		d := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: events,
+			rundir.MetaFile: metaOf(t, events, 2, change)})
 		now, err := d.Now()
 		require.NoError(t, err)
 		meta, err := d.Meta()
 		require.NoError(t, err)
 		require.EqualError(t, now.Why, fmt.Sprintf("%s is not the file that meta.json has seen (9 events, %d bytes): "+
-			"starter check lists what is wrong", d.Path(layout.EventsFile), meta.Events.Size), name)
+			"starter check lists what is wrong", d.Path(rundir.EventsFile), meta.Events.Size), name)
 		require.Zero(t, now.Meta, name)
 		require.Zero(t, now.Lag, name)
 		require.Equal(t, run.Paused, now.State.Status, name)
 		require.Equal(t, int64(3), now.Tail.Seq, name)
 	}
-	gone, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.MetaFile: metaOf(t, events, 2, nil)}).Now()
+	gone, err := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.MetaFile: metaOf(t, events, 2, nil)}).Now()
 	require.NoError(t, err)
 	require.ErrorContains(t, gone.Why, "is not the file that meta.json has seen (2 events")
 	require.Empty(t, gone.State.Status)
@@ -152,18 +151,18 @@ func TestDamageThatTheJournalRecords(t *testing.T) {
 	damage := func(file string, line int64, expected, found string) run.JournalDamage {
 		return run.JournalDamage{File: file, Line: line, Expected: expected, Found: found}
 	}
-	d := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: first})
+	d := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: first})
 	for name, row := range map[string]struct {
 		damage   run.JournalDamage
 		repaired bool
 	}{
-		"the first line is as it was":  {damage(layout.EventsFile, 1, digest(0), "x"), true},
-		"the second line is as it was": {damage(layout.EventsFile, 2, digest(1), "x"), true},
-		"the line is still another":    {damage(layout.EventsFile, 2, "x", digest(1)), false},
-		"another line has the bytes":   {damage(layout.EventsFile, 2, digest(0), "x"), false},
-		"the line is missing":          {damage(layout.EventsFile, 7, "x", "y"), false},
+		"the first line is as it was":  {damage(rundir.EventsFile, 1, digest(0), "x"), true},
+		"the second line is as it was": {damage(rundir.EventsFile, 2, digest(1), "x"), true},
+		"the line is still another":    {damage(rundir.EventsFile, 2, "x", digest(1)), false},
+		"another line has the bytes":   {damage(rundir.EventsFile, 2, digest(0), "x"), false},
+		"the line is missing":          {damage(rundir.EventsFile, 7, "x", "y"), false},
 		"a segment":                    {damage("segment "+digest(0), 1, digest(0), "x"), false},
-		"no line is known":             {damage(layout.EventsFile, 0, digest(0), "x"), false},
+		"no line is known":             {damage(rundir.EventsFile, 0, digest(0), "x"), false},
 	} {
 		got, err := d.Damage(run.State{Damage: []run.JournalDamage{row.damage}})
 		require.NoError(t, err)
@@ -173,15 +172,15 @@ func TestDamageThatTheJournalRecords(t *testing.T) {
 	none, err := d.Damage(run.State{})
 	require.NoError(t, err)
 	require.Empty(t, none)
-	unreadable := put(t, map[string]string{layout.EventsFile + "/x": ""})
+	unreadable := put(t, map[string]string{rundir.EventsFile + "/x": ""})
 	_, err = unreadable.Damage(run.State{Damage: []run.JournalDamage{{}}})
 	require.Error(t, err)
 
-	raw, err := json.Marshal(damage(layout.EventsFile, 1, digest(0), "x"))
+	raw, err := json.Marshal(damage(rundir.EventsFile, 1, digest(0), "x"))
 	require.NoError(t, err)
 	events := journalFile(t, [2]string{"run.start", `{"run_id":"r"}`}, [2]string{"phase.start", `{"phase_key":"a"}`},
 		[2]string{string(run.KindJournalDamaged), string(raw)})
-	now, err := put(t, map[string]string{layout.ClaimFile: "{}", layout.EventsFile: events}).Now()
+	now, err := put(t, map[string]string{rundir.ClaimFile: "{}", rundir.EventsFile: events}).Now()
 	require.NoError(t, err)
 	require.Len(t, now.Damage, 1)
 	require.True(t, now.Damage[0].Repaired)
@@ -197,23 +196,23 @@ func TestPlanInForce(t *testing.T) {
 		return string(raw)
 	}
 	version := pipeline.PlanVersion
-	old, newer := layout.PlanFile, layout.InForce(7, layout.PlanFile)
+	old, newer := rundir.PlanFile, rundir.InForceFile(7, rundir.PlanFile)
 	for name, row := range map[string]struct {
 		files map[string]string
 		at    string
 		want  string
 	}{
 		"no meta.json":   {map[string]string{old: plan(version, "one")}, old, ""},
-		"an earlier run": {map[string]string{layout.MetaFile: "{}", old: plan(version, "one")}, old, ""},
-		"a damaged meta": {map[string]string{layout.MetaFile: "{", old: plan(version, "one")}, old, ""},
-		"not amended":    {map[string]string{layout.MetaFile: amended(0), old: plan(version, "one")}, old, ""},
-		"amended":        {map[string]string{layout.MetaFile: amended(7), newer: plan(version, "two")}, newer, ""},
-		"missing": {map[string]string{layout.MetaFile: amended(7), old: plan(version, "one")}, newer,
+		"an earlier run": {map[string]string{rundir.MetaFile: "{}", old: plan(version, "one")}, old, ""},
+		"a damaged meta": {map[string]string{rundir.MetaFile: "{", old: plan(version, "one")}, old, ""},
+		"not amended":    {map[string]string{rundir.MetaFile: amended(0), old: plan(version, "one")}, old, ""},
+		"amended":        {map[string]string{rundir.MetaFile: amended(7), newer: plan(version, "two")}, newer, ""},
+		"missing": {map[string]string{rundir.MetaFile: amended(7), old: plan(version, "one")}, newer,
 			"no such file"},
 		"a version to come": {map[string]string{old: plan(99, "one")}, old, "has version 99, and this program reads version"},
 	} {
 		d := put(t, row.files)
-		at, err := d.InForce(layout.PlanFile)
+		at, err := d.InForce(rundir.PlanFile)
 		require.NoError(t, err, name)
 		require.Equal(t, row.at, at, name)
 		p, err := d.Plan()
@@ -224,7 +223,7 @@ func TestPlanInForce(t *testing.T) {
 		require.NoError(t, err, name)
 		require.Equal(t, version, p.Version, name)
 	}
-	unreadable := put(t, map[string]string{layout.MetaFile + "/x": ""})
+	unreadable := put(t, map[string]string{rundir.MetaFile + "/x": ""})
 	_, err := unreadable.Plan()
 	require.Error(t, err)
 }

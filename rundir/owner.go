@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 )
@@ -39,7 +38,7 @@ func (d Dir) CurrentClaim(claim run.Claim) run.Claim {
 // acquisition of ownership and the first event of the epoch, so an operator can move a damaged file away.
 func (d Dir) Owner() (Owner, error) {
 	var o Owner
-	raw, err := d.ReadFile(layout.OwnerFile)
+	raw, err := d.ReadFile(OwnerFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return o, nil
 	}
@@ -47,7 +46,7 @@ func (d Dir) Owner() (Owner, error) {
 		err = json.Unmarshal(raw, &o)
 	}
 	if err != nil {
-		file := d.Path(layout.OwnerFile)
+		file := d.Path(OwnerFile)
 		return Owner{}, &UnreadableError{File: file, Err: err, Next: shell.Sprintf("mv %s %s", file, file+".damaged")}
 	}
 	return o, nil

@@ -3,14 +3,12 @@ package rundir
 import (
 	"encoding/json"
 
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Promotions lists the places that the result was copied to. It skips lines that are no such event.
 func (d Dir) Promotions() ([]run.DeliveryCompleted, error) {
-	events, err := journal.ReadStream(d, layout.PromotionsFile, 0)
+	events, err := ReadStream(d, PromotionsFile, 0)
 	var out []run.DeliveryCompleted
 	for _, e := range events.Lines {
 		p, err := Promotion(e)

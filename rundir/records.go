@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 )
 
 // Records visits every JSON and JSONL file of the directory that can name blobs of the store, and torn lines. It skips
 // the workspace, the inputs and archived runs.
 func (d Dir) Records(visit func(name string, r io.Reader) error) error {
-	skip := map[string]bool{layout.ArchivesDir: true, layout.WorkspaceDir: true, layout.InputsDir: true}
+	skip := map[string]bool{ArchivesDir: true, WorkspaceDir: true, InputsDir: true}
 	err := d.Walk(".", func(name string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -40,19 +39,19 @@ func (d Dir) Records(visit func(name string, r io.Reader) error) error {
 
 func records(name string) bool {
 	ext := path.Ext(name)
-	return ext == ".json" || ext == ".jsonl" || path.Base(path.Dir(name)) == path.Base(layout.TornDir)
+	return ext == ".json" || ext == ".jsonl" || path.Base(path.Dir(name)) == path.Base(TornDir)
 }
 
 // Archived returns the directories of the runs that are archived in this one.
 func (d Dir) Archived() ([]Dir, error) {
-	entries, err := d.ReadDir(layout.ArchivesDir)
+	entries, err := d.ReadDir(ArchivesDir)
 	if os.IsNotExist(err) {
 		return nil, nil
 	}
 	var out []Dir
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), "run-") {
-			out = append(out, Dir{Root: d.Path(layout.ArchivesDir + "/" + e.Name()), Trust: d.Trust})
+			out = append(out, Dir{Root: d.Path(ArchivesDir + "/" + e.Name()), Trust: d.Trust})
 		}
 	}
 	return out, err

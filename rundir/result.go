@@ -7,8 +7,6 @@ import (
 	"io/fs"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -57,7 +55,7 @@ func ResultOf(s run.State, artifact string, chain run.Chain) (Result, bool) {
 	case s.Artifact != nil:
 		r.Kind, r.Name, r.Digest, r.Size = ResultArtifact, artifact, s.Artifact.Digest, s.Artifact.Size
 	case s.Tree != nil:
-		r.Kind, r.Name, r.Digest = ResultTree, layout.WorkspaceDir, s.Tree.Digest
+		r.Kind, r.Name, r.Digest = ResultTree, WorkspaceDir, s.Tree.Digest
 	default:
 		return r, false
 	}
@@ -77,10 +75,10 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 		return Result{}, err
 	}
 	var recorded Result
-	err = d.ReadJSON(layout.ResultFile, &recorded)
+	err = d.ReadJSON(ResultFile, &recorded)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Result{}, d.refuse(claim, "its manifest %s is missing", layout.ResultFile)
+		return Result{}, d.refuse(claim, "its manifest %s is missing", ResultFile)
 	case errors.Is(err, disk.ErrDamaged):
 		return Result{}, d.refuse(claim, "%v", err)
 	case err != nil:
@@ -88,7 +86,7 @@ func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
 	case recorded != want:
 		return Result{},
 			d.refuse(claim, "its manifest %s differs from the journal (%.12s, and the journal has %.12s)",
-				layout.ResultFile, recorded.Digest, want.Digest)
+				ResultFile, recorded.Digest, want.Digest)
 	}
 	return want, nil
 }
@@ -99,7 +97,7 @@ func (d Dir) refuse(claim run.Claim, format string, args ...any) error {
 
 // journaledResult returns the result that the events record, if the store has the same events.
 func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Claim) (Result, error) {
-	all, err := journal.ReadStream(d, layout.EventsFile, 0)
+	all, err := ReadStream(d, EventsFile, 0)
 	if err != nil {
 		return Result{}, err
 	}
@@ -109,7 +107,7 @@ func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Cl
 	artifact, ended := "", false
 	for i, line := range all.Lines {
 		chain = chain.Then(line)
-		e := journal.ParseAny(line)
+		e := ParseAny(line)
 		e.Seq = int64(i + 1)
 		s = run.Apply(s, e)
 		if e.Kind == run.KindRunStart {
@@ -140,7 +138,7 @@ func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, l
 	if err != nil {
 		return d.refuse(claim, "%v", err)
 	}
-	sealed, err := journal.Segments(ctx, blobs, meta.SegmentHead)
+	sealed, err := Segments(ctx, blobs, meta.SegmentHead)
 	if disk.Lost(err) || errors.Is(err, disk.ErrDamaged) {
 		return d.refuse(claim, "the store does not confirm its journal: %v", err)
 	}
@@ -153,7 +151,7 @@ func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, l
 	}
 	for i := range min(len(sealed), len(lines)) {
 		if sealed[i] != lines[i] {
-			return d.refuse(claim, "event %d of %s is not the one in the store", i+1, layout.EventsFile)
+			return d.refuse(claim, "event %d of %s is not the one in the store", i+1, EventsFile)
 		}
 	}
 	return nil

@@ -12,8 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -59,7 +57,7 @@ func finish(t *testing.T, stored int, rows ...[2]string) completed {
 	c.lines = strings.Split(strings.TrimSuffix(events, "\n"), "\n")
 	stored = min(stored, len(c.lines))
 	segment := func(previous string, prev run.Chain, first, last int) string {
-		raw, err := json.Marshal(journal.Segment{Version: 1, RunID: "r", First: int64(first), Last: int64(last),
+		raw, err := json.Marshal(rundir.Segment{Version: 1, RunID: "r", First: int64(first), Last: int64(last),
 			Prev: prev, Chain: prev.Over(c.lines[first-1 : last]), Previous: previous, Lines: c.lines[first-1 : last]})
 		require.NoError(t, err)
 		return c.store.put(raw)
@@ -70,9 +68,9 @@ func finish(t *testing.T, stored int, rows ...[2]string) completed {
 		Kind: rundir.ResultArtifact, Name: "out/page.html", Digest: page, Size: 5}
 	manifest, err := json.Marshal(c.want)
 	require.NoError(t, err)
-	c.d = put(t, map[string]string{layout.ClaimFile: `{"run_id":"r","pipeline":"p"}`, layout.EventsFile: events,
-		layout.MetaFile:   `{"segment_head":"` + head + `","digest":"x"}`,
-		layout.ResultFile: string(manifest), "out/page.html": "page\n"})
+	c.d = put(t, map[string]string{rundir.ClaimFile: `{"run_id":"r","pipeline":"p"}`, rundir.EventsFile: events,
+		rundir.MetaFile:   `{"segment_head":"` + head + `","digest":"x"}`,
+		rundir.ResultFile: string(manifest), "out/page.html": "page\n"})
 	return c
 }
 
@@ -116,22 +114,22 @@ func TestInconsistentResultIsRefused(t *testing.T) {
 		change func(c completed)
 		want   string
 	}{
-		"no manifest": {finish(t, 9, done), func(c completed) { require.NoError(t, os.Remove(c.d.Path(layout.ResultFile))) },
+		"no manifest": {finish(t, 9, done), func(c completed) { require.NoError(t, os.Remove(c.d.Path(rundir.ResultFile))) },
 			"its manifest result.json is missing"},
-		"a damaged manifest": {finish(t, 9, done), func(c completed) { c.write(t, layout.ResultFile, "{") },
+		"a damaged manifest": {finish(t, 9, done), func(c completed) { c.write(t, rundir.ResultFile, "{") },
 			"is damaged"},
 		"another manifest": {finish(t, 9, done), func(c completed) {
-			c.write(t, layout.ResultFile, `{"run_id":"r","sha256":"0123456789abcdef"}`)
+			c.write(t, rundir.ResultFile, `{"run_id":"r","sha256":"0123456789abcdef"}`)
 		}, "its manifest result.json differs from the journal (0123456789ab, and the journal has " +
 			disk.Digest([]byte("page\n"))[:12] + ")"},
-		"another run": {finish(t, 9, done), func(c completed) { c.write(t, layout.ClaimFile, `{"run_id":"th"}`) },
+		"another run": {finish(t, 9, done), func(c completed) { c.write(t, rundir.ClaimFile, `{"run_id":"th"}`) },
 			"its events are those of run r"},
 		"the end is not stored": {finish(t, 2, done), nil,
 			"the store holds events 1 to 2 of its journal, and the run ended with event 3"},
 		"the first event is another one": {finish(t, 9, done), func(c completed) {
-			text, err := os.ReadFile(c.d.Path(layout.EventsFile))
+			text, err := os.ReadFile(c.d.Path(rundir.EventsFile))
 			require.NoError(t, err)
-			c.write(t, layout.EventsFile, strings.Replace(string(text), `"thread_id":"th"`, `"thread_id":"TH"`, 1))
+			c.write(t, rundir.EventsFile, strings.Replace(string(text), `"thread_id":"th"`, `"thread_id":"TH"`, 1))
 		}, "event 1 of events.jsonl is not the one in the store"},
 		"no segments": {finish(t, 9, done), func(c completed) { clear(c.store) },
 			"the store does not confirm its journal: segment "},
@@ -140,7 +138,7 @@ func TestInconsistentResultIsRefused(t *testing.T) {
 				c.store[digest] = []byte("{")
 			}
 		}, "the store does not confirm its journal: segment "},
-		"no meta.json": {finish(t, 9, done), func(c completed) { require.NoError(t, os.Remove(c.d.Path(layout.MetaFile))) },
+		"no meta.json": {finish(t, 9, done), func(c completed) { require.NoError(t, os.Remove(c.d.Path(rundir.MetaFile))) },
 			"meta.json: no such file or directory"},
 	} {
 		if row.change != nil {
@@ -168,7 +166,7 @@ func TestResultOfRunsWithoutOne(t *testing.T) {
 	_, err = whole.d.Result(t.Context(), awayStore{})
 	require.ErrorIs(t, err, errAway)
 	require.False(t, errors.As(err, new(*rundir.ResultError)), "a store that is away is not a disagreement")
-	for _, file := range []string{layout.ClaimFile, layout.EventsFile, layout.ResultFile} {
+	for _, file := range []string{rundir.ClaimFile, rundir.EventsFile, rundir.ResultFile} {
 		c := finish(t, 9, done)
 		require.NoError(t, os.Remove(c.d.Path(file)))
 		require.NoError(t, os.Mkdir(c.d.Path(file), 0o700))
@@ -177,8 +175,8 @@ func TestResultOfRunsWithoutOne(t *testing.T) {
 		require.False(t, errors.As(err, new(*rundir.ResultError)), file)
 	}
 
-	nothing := put(t, map[string]string{layout.ClaimFile: `{"run_id":"r"}`,
-		layout.EventsFile: journalFile(t, [2]string{"run.start", `{"run_id":"r"}`}, done)})
+	nothing := put(t, map[string]string{rundir.ClaimFile: `{"run_id":"r"}`,
+		rundir.EventsFile: journalFile(t, [2]string{"run.start", `{"run_id":"r"}`}, done)})
 	_, err = nothing.Result(t.Context(), blobs{})
 	require.EqualError(t, err, (&rundir.ResultError{Dir: nothing.Root, RunID: "r", Why: "its events name none"}).Error())
 }
@@ -186,7 +184,7 @@ func TestResultOfRunsWithoutOne(t *testing.T) {
 func TestPromotionsOfResult(t *testing.T) {
 	events := journalFile(t, [2]string{"delivery.completed", `{"action":"promote","delivered":true,"target":"a"}`},
 		[2]string{"delivery.completed", `[]`}, [2]string{"delivery.completed", `{"action":"promote","target":"b"}`})
-	d := put(t, map[string]string{layout.PromotionsFile: events + "no event\n"})
+	d := put(t, map[string]string{rundir.PromotionsFile: events + "no event\n"})
 	got, err := d.Promotions()
 	require.NoError(t, err)
 	require.Equal(t, []run.DeliveryCompleted{{Action: "promote", Delivered: true, Target: "a"},
@@ -194,6 +192,6 @@ func TestPromotionsOfResult(t *testing.T) {
 	got, err = put(t, nil).Promotions()
 	require.NoError(t, err)
 	require.Empty(t, got)
-	_, err = put(t, map[string]string{layout.PromotionsFile + "/x": ""}).Promotions()
+	_, err = put(t, map[string]string{rundir.PromotionsFile + "/x": ""}).Promotions()
 	require.Error(t, err)
 }

@@ -3,7 +3,6 @@ package rundir
 import (
 	"encoding/json"
 
-	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -13,7 +12,7 @@ func Rows[T any](d Dir, file string) (rows []T, skipped int, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	s := journal.Split(raw, 0)
+	s := Split(raw, 0)
 	if len(s.Torn) > 0 {
 		skipped++
 	}
@@ -73,7 +72,7 @@ type ToolRow struct {
 
 // ReadTraces parses the rows of calls in a traces.jsonl. It skips and counts lines that are not rows.
 func ReadTraces(raw []byte) (rows []TraceRow, skipped int) {
-	s := journal.Split(raw, 0)
+	s := Split(raw, 0)
 	if len(s.Torn) > 0 {
 		skipped++
 	}

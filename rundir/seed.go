@@ -7,7 +7,6 @@ import (
 	"path"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/run"
 )
@@ -52,7 +51,7 @@ func (d Dir) Artifact() (Artifact, error) {
 // Inputs lists the files that the run was given; none if the list is missing or unreadable.
 func (d Dir) Inputs() ([]InputFile, error) {
 	var given Inputs
-	if err := d.ReadJSON(layout.InputsFile, &given); err != nil && !disk.Missing(err) {
+	if err := d.ReadJSON(InputsFile, &given); err != nil && !disk.Missing(err) {
 		return nil, err
 	}
 	return given.Files, nil
@@ -64,7 +63,7 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 		return nil, err
 	}
 	for _, f := range given {
-		if raw, err := d.ReadFile(path.Join(layout.InputsDir, f.Path)); err == nil &&
+		if raw, err := d.ReadFile(path.Join(InputsDir, f.Path)); err == nil &&
 			disk.Digest(pass.Stored(string(raw))) == want {
 			return pass.Stored(string(raw)), nil
 		}
@@ -77,7 +76,7 @@ func (d Dir) seed(want string, a Artifact, events []run.Event) ([]byte, error) {
 		if e.Decode(&p); p.Before != want {
 			continue
 		}
-		if raw, err := d.ReadFile(layout.BackupFile(p.Pass, a.File)); err == nil &&
+		if raw, err := d.ReadFile(BackupFile(p.Pass, a.File)); err == nil &&
 			disk.Digest(raw) == want {
 			return raw, nil
 		}

@@ -6,8 +6,6 @@ import (
 	"io/fs"
 	"iter"
 
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -15,7 +13,7 @@ import (
 // until the next one. An error ends the iteration; a missing file has no lines.
 func (d Dir) Lines(from int64) iter.Seq2[*run.Line, error] {
 	return func(yield func(*run.Line, error) bool) {
-		f, err := journal.Open(d, layout.EventsFile, from)
+		f, err := OpenLines(d, EventsFile, from)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -23,7 +21,7 @@ func (d Dir) Lines(from int64) iter.Seq2[*run.Line, error] {
 		defer f.Close()
 		for line, err := range f.Lines() {
 			if err != nil {
-				err = fmt.Errorf("read %s: %w", d.Path(layout.EventsFile), err)
+				err = fmt.Errorf("read %s: %w", d.Path(EventsFile), err)
 			}
 			if !yield(line, err) {
 				return
@@ -49,7 +47,7 @@ func (d Dir) Events() (events []run.Event, damaged int, err error) {
 
 // Recent reads the complete lines within the last bytes of the stream. It skips lines that are not JSON objects.
 func (d Dir) Recent(bytes int64) ([]run.Event, error) {
-	fi, err := d.Stat(layout.EventsFile)
+	fi, err := d.Stat(EventsFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -61,7 +60,7 @@ func TestVersionsOfWorkspace(t *testing.T) {
 	member.Member = "b"
 	cost := run.Spend{USD: 0.5, Known: run.CostUnknown}
 	carried := tree("t1")
-	d := put(t, map[string]string{layout.EventsFile: stream(t,
+	d := put(t, map[string]string{rundir.EventsFile: stream(t,
 		run.RunStart{RunID: "r", Workspace: &run.Workspace{Tree: tree("t0"), Base: "base"}, Wording: run.WordingStages},
 		run.PassAttempt{Pass: turn, Spend: &cost},
 		run.PassEnd{Pass: turn, Call: "c1", Outcome: run.CategoryOK, Spend: run.Spend{USD: 1}, Tree: ptr(tree("t1"))},
@@ -88,7 +87,7 @@ func TestVersionsOfWorkspace(t *testing.T) {
 		at(9, rundir.Version{Cause: rundir.FromTurn, Turn: 3, Step: "fix", Round: 2, Role: "coder", Call: "c4",
 			Outcome: run.CategoryOK, Tree: "t3", Before: "t1"}),
 	}, got)
-	none, err := put(t, map[string]string{layout.EventsFile: stream(t, run.RunStart{RunID: "r"},
+	none, err := put(t, map[string]string{rundir.EventsFile: stream(t, run.RunStart{RunID: "r"},
 		run.PassEnd{Pass: turn, Tree: ptr(tree("t"))}, run.WorkspaceUpdated{Tree: tree("t")})}).Versions()
 	require.NoError(t, err)
 	require.Empty(t, none, "a run without a workspace")
@@ -97,7 +96,7 @@ func TestVersionsOfWorkspace(t *testing.T) {
 // TestPartsOfStream reads the end, the last lines and the first event of a journal.
 func TestPartsOfStream(t *testing.T) {
 	events := stream(t, run.PassStart{Call: "a"}, run.RunStart{RunID: "r"}, run.RunStart{RunID: "later"})
-	d := put(t, map[string]string{layout.EventsFile: events + "[]\n{torn"})
+	d := put(t, map[string]string{rundir.EventsFile: events + "[]\n{torn"})
 	all, damaged, err := d.Events()
 	require.NoError(t, err)
 	require.Equal(t, 1, damaged)
@@ -125,7 +124,7 @@ func TestPartsOfStream(t *testing.T) {
 		func(d rundir.Dir) error { _, err := d.Recent(9); return err },
 		func(d rundir.Dir) error { _, err := d.Versions(); return err },
 	} {
-		require.Error(t, read(put(t, map[string]string{layout.EventsFile + "/x": ""})), "no file")
+		require.Error(t, read(put(t, map[string]string{rundir.EventsFile + "/x": ""})), "no file")
 	}
 	empty := put(t, nil)
 	recent, err := empty.Recent(10)
@@ -135,7 +134,7 @@ func TestPartsOfStream(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, tail)
 	_, err = empty.First()
-	require.EqualError(t, err, empty.Path(layout.EventsFile)+" has no run.start")
+	require.EqualError(t, err, empty.Path(rundir.EventsFile)+" has no run.start")
 }
 
 func TestClaimsAndOwners(t *testing.T) {
@@ -143,7 +142,7 @@ func TestClaimsAndOwners(t *testing.T) {
 		"": "no run here", `{"run_id":7}`: "is not one of Passbook's", `{"run_id":"../x"}`: "is not one of Passbook's",
 		`{"run_id":""}`: "is not one of Passbook's", `{`: "unexpected end of JSON input", `{"run_id":"r","pipeline":"p"}`: "",
 	} {
-		files := map[string]string{layout.ClaimFile: text}
+		files := map[string]string{rundir.ClaimFile: text}
 		if text == "" {
 			files = nil
 		}
@@ -166,7 +165,7 @@ func TestClaimsAndOwners(t *testing.T) {
 		`{"run_id":"r","host":"h2"}`:    claim,
 		`{"run_id":"r","address":"a2"}`: claim,
 	} {
-		files := map[string]string{layout.OwnerFile: owner}
+		files := map[string]string{rundir.OwnerFile: owner}
 		if owner == "" {
 			files = nil
 		}
@@ -176,8 +175,8 @@ func TestClaimsAndOwners(t *testing.T) {
 		if owner == "{" {
 			var unreadable *rundir.UnreadableError
 			require.ErrorAs(t, err, &unreadable)
-			require.Equal(t, d.Path(layout.OwnerFile), unreadable.File)
-			require.Regexp(t, "^mv "+d.Path(layout.OwnerFile)+" ", unreadable.Next)
+			require.Equal(t, d.Path(rundir.OwnerFile), unreadable.File)
+			require.Regexp(t, "^mv "+d.Path(rundir.OwnerFile)+" ", unreadable.Next)
 			require.Zero(t, o)
 		} else {
 			require.NoError(t, err)
@@ -250,9 +249,9 @@ func TestDecisionsInFiles(t *testing.T) {
 
 // TestFilesWithRecords visits what can name blobs, and nothing else.
 func TestFilesWithRecords(t *testing.T) {
-	d := put(t, map[string]string{"a.json": "1", "b.jsonl": "2", "c.txt": "3", layout.TornDir + "/x": "4",
-		layout.WorkspaceDir + "/w.json": "5", layout.InputsDir + "/i.json": "6", layout.ArchivesDir + "/run-1/z.json": "7",
-		layout.ArchivesDir + "/other/z.json": "8", layout.ArchivesDir + "/run-2": "9", "deep/er/d.json": "10"})
+	d := put(t, map[string]string{"a.json": "1", "b.jsonl": "2", "c.txt": "3", rundir.TornDir + "/x": "4",
+		rundir.WorkspaceDir + "/w.json": "5", rundir.InputsDir + "/i.json": "6", rundir.ArchivesDir + "/run-1/z.json": "7",
+		rundir.ArchivesDir + "/other/z.json": "8", rundir.ArchivesDir + "/run-2": "9", "deep/er/d.json": "10"})
 	var got []string
 	require.NoError(t, d.Records(func(name string, r io.Reader) error {
 		text, err := io.ReadAll(r)
@@ -266,15 +265,15 @@ func TestFilesWithRecords(t *testing.T) {
 	require.ErrorIs(t, d.Records(func(string, io.Reader) error { return stop }), stop)
 	archived, err := rundir.Dir{Root: d.Root, Trust: true}.Archived()
 	require.NoError(t, err)
-	require.Equal(t, []rundir.Dir{{Root: d.Path(layout.ArchivesDir + "/run-1"), Trust: true}}, archived)
+	require.Equal(t, []rundir.Dir{{Root: d.Path(rundir.ArchivesDir + "/run-1"), Trust: true}}, archived)
 	archived, err = put(t, nil).Archived()
 	require.NoError(t, err)
 	require.Empty(t, archived)
 
 	shots := run.Screenshots{Dir: "audit/cycle-1", Count: 2}
-	folder := layout.ShotsDir(shots)
+	folder := rundir.ShotsDir(shots)
 	pictures,
-		err := put(t, map[string]string{folder + "/" + layout.ShotsFile: `[{"name":"../x/a.png","size":3}]`}).Pictures(shots)
+		err := put(t, map[string]string{folder + "/" + rundir.ShotsFile: `[{"name":"../x/a.png","size":3}]`}).Pictures(shots)
 	require.NoError(t, err)
 	require.Equal(t, []run.Shot{{Name: folder + "/a.png", Size: 3}}, pictures)
 	pictures, err = d.Pictures(run.Screenshots{Dir: "audit/cycle-1"})
@@ -301,26 +300,26 @@ func TestSeedOfArtifact(t *testing.T) {
 		want  rundir.Artifact
 		err   error
 	}{
-		"among the inputs": {map[string]string{layout.InputsFile: inputs, layout.InputsDir + "/b.html": other,
-			layout.InputsDir + "/a.html": seed, "page.html": other}, rundir.Artifact{Seed: []byte(seed), Now: []byte(other)},
+		"among the inputs": {map[string]string{rundir.InputsFile: inputs, rundir.InputsDir + "/b.html": other,
+			rundir.InputsDir + "/a.html": seed, "page.html": other}, rundir.Artifact{Seed: []byte(seed), Now: []byte(other)},
 			nil},
-		"a backup": {map[string]string{layout.BackupFile(pass, "page.html"): seed, "page.html": other},
+		"a backup": {map[string]string{rundir.BackupFile(pass, "page.html"): seed, "page.html": other},
 			rundir.Artifact{Seed: []byte(seed), Now: []byte(other)}, nil},
-		"a changed backup": {map[string]string{layout.BackupFile(pass, "page.html"): other, "page.html": other},
+		"a changed backup": {map[string]string{rundir.BackupFile(pass, "page.html"): other, "page.html": other},
 			rundir.Artifact{Now: []byte(other)}, fs.ErrNotExist},
 		"unchanged": {map[string]string{"page.html": seed}, rundir.Artifact{Seed: []byte(seed), Now: []byte(seed)}, nil},
-		"absent": {map[string]string{layout.InputsFile: inputs, layout.InputsDir + "/a.html": seed},
+		"absent": {map[string]string{rundir.InputsFile: inputs, rundir.InputsDir + "/a.html": seed},
 			rundir.Artifact{Seed: []byte(seed), Absent: true}, nil},
 	} {
-		row.files[layout.EventsFile] = events(ref)
+		row.files[rundir.EventsFile] = events(ref)
 		got, err := put(t, row.files).Artifact()
 		require.ErrorIs(t, err, row.err, name)
 		row.want.File = "page.html"
 		require.Equal(t, row.want, got, name)
 	}
-	_, err := put(t, map[string]string{layout.EventsFile: events(nil)}).Artifact()
+	_, err := put(t, map[string]string{rundir.EventsFile: events(nil)}).Artifact()
 	require.ErrorIs(t, err, rundir.ErrNoArtifact)
-	got, err := put(t, map[string]string{layout.EventsFile: events(&run.ArtifactRef{File: "page.html"}),
+	got, err := put(t, map[string]string{rundir.EventsFile: events(&run.ArtifactRef{File: "page.html"}),
 		"page.html": other}).Artifact()
 	require.NoError(t, err)
 	require.Equal(t, rundir.Artifact{File: "page.html", Now: []byte(other)}, got)
@@ -341,7 +340,7 @@ func TestResultsOfRuns(t *testing.T) {
 		"an artifact": {run.State{Status: run.Done, Artifact: artifact, Tree: tree},
 			rundir.Result{Kind: rundir.ResultArtifact, Name: "page.html", Digest: "a", Size: 4}, true},
 		"a tree": {run.State{Status: run.Done, Tree: tree},
-			rundir.Result{Kind: rundir.ResultTree, Name: layout.WorkspaceDir, Digest: "t"}, true},
+			rundir.Result{Kind: rundir.ResultTree, Name: rundir.WorkspaceDir, Digest: "t"}, true},
 	} {
 		row.state.RunID, row.state.Seq = "r", 7
 		row.want.Version, row.want.RunID, row.want.Seq, row.want.Chain = 1, "r", 7, "chain"
@@ -389,7 +388,7 @@ func TestStatesThatCanBeFolded(t *testing.T) {
 			require.ErrorContains(t, err, row.want)
 		}
 	}
-	_, err := put(t, map[string]string{layout.StateFile: "{"}).State()
+	_, err := put(t, map[string]string{rundir.StateFile: "{"}).State()
 	require.ErrorIs(t, err, disk.ErrDamaged)
 	_, err = put(t, nil).State()
 	require.ErrorIs(t, err, fs.ErrNotExist)

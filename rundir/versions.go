@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -106,7 +105,7 @@ func (h *lineage) pass(e run.Event) {
 		return
 	}
 	h.turns++
-	v := Version{Cause: FromTurn, Step: p.Step, Round: p.Round, Role: layout.Member(p.Pass), Call: p.Call,
+	v := Version{Cause: FromTurn, Step: p.Step, Round: p.Round, Role: Member(p.Pass), Call: p.Call,
 		Outcome: p.Outcome.In(h.wording), USD: sum.USD, Unknown: sum.Unknown, Tree: h.tree}
 	if p.Tree != nil {
 		v.Tree = p.Tree.Digest

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // fakeDirectory promises what rundir.Dir.Project promises, in memory. Tests injure it; it answers by what it holds.
@@ -148,7 +148,7 @@ func (d *fakeDirectory) project(in contract.ProjectInput) contract.ProjectResult
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	tail := d.tail()
-	approved := func(s run.State) bool { return s.Reason == run.ReasonReviewApproved && !journal.HasEnded(d.lines) }
+	approved := func(s run.State) bool { return s.Reason == run.ReasonReviewApproved && !rundir.HasEnded(d.lines) }
 	if s := d.folded(); s.Status == run.Done && !approved(s) && !d.holds(in) {
 		return contract.ProjectResult{Outcome: "final", Tail: tail, End: &contract.JournalEnd{State: s, Head: d.head}}
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Form is how the clients of an interface do what a message advises. Messages are written for a terminal: they name
@@ -301,7 +301,7 @@ func (h Host) nameOf(named, run string) string {
 	case named == "RUN" && run != "", path && h.IDs && run != "":
 		return run
 	case path && h.IDs:
-		if claim, err := projector.At(named).Claim(); err == nil {
+		if claim, err := rundir.At(named).Claim(); err == nil {
 			return claim.RunID
 		}
 		return "RUN"

@@ -19,7 +19,6 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -122,7 +121,7 @@ func decode(input []byte, in any) error {
 }
 
 // Find returns the directory of a named run, or suggests similar names.
-func (h Host) Find(name string) (projector.Dir, error) {
+func (h Host) Find(name string) (rundir.Dir, error) {
 	if h.IDs {
 		return h.findByID(name)
 	}
@@ -152,15 +151,15 @@ func (h Host) flag(key string) string {
 }
 
 // find is Find for a name that must be given.
-func (h Host) find(name string) (projector.Dir, error) {
+func (h Host) find(name string) (rundir.Dir, error) {
 	if name == "" {
-		return projector.Dir{}, invalid("find a run: the name is empty; name a run by its id or its directory")
+		return rundir.Dir{}, invalid("find a run: the name is empty; name a run by its id or its directory")
 	}
 	return h.Find(name)
 }
 
 // atHome returns the directory of a named run and its claim, unless the directory is a copy.
-func (h Host) atHome(name string) (projector.Dir, run.Claim, error) {
+func (h Host) atHome(name string) (rundir.Dir, run.Claim, error) {
 	d, err := h.find(name)
 	if err != nil {
 		return d, run.Claim{}, err

@@ -33,8 +33,8 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 	}
 	asked, open := now.State.Asks()
 	if open && (in.Question == "" || in.Question == asked.ID) {
-		if g, ok := h.Answered(ctx, d.Dir, now.State, asked); ok {
-			return h.answer(d, now.State.RunID, h.unrecorded("this answer", d.Dir, "")), g.again(asked, in)
+		if g, ok := h.Answered(ctx, d, now.State, asked); ok {
+			return h.answer(d, now.State.RunID, h.unrecorded("this answer", d, "")), g.again(asked, in)
 		}
 	}
 	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
@@ -56,9 +56,9 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 			q, open := m.State.Asks()
 			return !open || q.ID != cmp.Or(in.Question, asked.ID)
 		}
-		held, err := h.recorded(ctx, o, d.Dir, decided)
+		held, err := h.recorded(ctx, o, d, decided)
 		if m, unread := d.Meta(); err == nil && (unread != nil || !decided(m)) {
-			text += "\n" + h.unrecorded("the decision", d.Dir, held)
+			text += "\n" + h.unrecorded("the decision", d, held)
 		}
 		return h.answer(d, now.State.RunID, text), err
 	})

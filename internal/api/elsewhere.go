@@ -6,17 +6,17 @@ import (
 	"regexp"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // runName is what a client of the network may name a run by: an id or the beginning of one, and no directory.
 var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // findByID finds a run of this host by its id: one that it has recorded, or one in the folder for runs.
-func (h Host) findByID(id string) (projector.Dir, error) {
+func (h Host) findByID(id string) (rundir.Dir, error) {
 	if !runName.MatchString(id) {
-		return projector.Dir{}, &operations.NameError{What: id, IDs: h.IDs}
+		return rundir.Dir{}, &operations.NameError{What: id, IDs: h.IDs}
 	}
 	d, err := operations.FindID(h.Settings.StateDir, h.Settings.RunRoot, id, h.Trust)
 	var unknown *operations.NameError

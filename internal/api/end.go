@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -32,7 +31,7 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 		cancelled := func(m rundir.Meta) bool { return run.Status(m.Status) == run.Cancelled }
 		if none := withoutWorker(ctx, o, d, claim); none != nil { // waiting would be in vain
 			why += ", but " + view.NoWorker(*none) + ". " + none.Fix(claim.RunID, h.WorkerCommand())
-		} else if err := AwaitDirectory(ctx, d.Dir, cancelled); err != nil {
+		} else if err := AwaitDirectory(ctx, d, cancelled); err != nil {
 			return Answer{}, err
 		}
 		see := shell.Quote(d.Root)
@@ -47,7 +46,7 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 }
 
 // withoutWorker returns why nothing processes requests to an open run. Nil: a worker does, or it is not known.
-func withoutWorker(ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim) *run.NoWorker {
+func withoutWorker(ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim) *run.NoWorker {
 	_, s, err := o.Observe(ctx, d, claim)
 	if err != nil {
 		return nil
@@ -90,7 +89,7 @@ func Revert(ctx context.Context, h Host, in RevertInput) (Reverted, error) {
 			return Reverted{}, err
 		}
 		text := fmt.Sprintf("Run %s goes back to %s (pass %d).", made.RunID, made.Checkpoint, made.Pass)
-		return Reverted{made, text}, AwaitDirectory(ctx, d.Dir, func(m rundir.Meta) bool {
+		return Reverted{made, text}, AwaitDirectory(ctx, d, func(m rundir.Meta) bool {
 			return m.State.Generation >= made.Generation
 		})
 	})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -19,7 +18,7 @@ func TestLastErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, none)
 
-	path := d.Path(layout.ErrorsLog)
+	path := d.Path(rundir.ErrorsLog)
 	require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
 	lines := ""
 	for i := 1; i <= 6; i++ {

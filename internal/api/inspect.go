@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -23,7 +21,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	if s.Claim, err = d.Claim(); err != nil {
 		return s, err
 	}
-	begun := projector.Begun(d) // before the events are read: they are written first
+	begun := rundir.Begun(d) // before the events are read: they are written first
 	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
 		return s, err
 	}
@@ -31,7 +29,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 		s.Effective.Held = &run.Held{Cause: err.Error(), Waits: true}
 	}
 	s.Members = d.Projects(s.Now.State)
-	if s.Lost = projector.Lost(d, s.Now.State); s.Effective.Liveness == run.LiveOpen && !begun {
+	if s.Lost = rundir.Lost(d, s.Now.State); s.Effective.Liveness == run.LiveOpen && !begun {
 		s.Lost = nil // its worker writes the first events, or restores them
 	}
 	switch {
@@ -101,7 +99,7 @@ func (h Host) step(args []string, runID string) string {
 // LastErrors returns the last rows of errors.jsonl.
 func LastErrors(d rundir.Dir) ([]rundir.ErrorRecord, error) {
 	const shown = 5
-	rows, _, err := rundir.Rows[rundir.ErrorRow](d, layout.ErrorsLog)
+	rows, _, err := rundir.Rows[rundir.ErrorRow](d, rundir.ErrorsLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -66,7 +65,7 @@ func Question(ctx context.Context, h Host, in RunInput) (Subject, error) {
 	}
 	asked := askedOf(&now.State, q)
 	s.Question = &asked
-	for _, a := range Attachments(ctx, d.Dir, q) {
+	for _, a := range Attachments(ctx, d, q) {
 		const most = 60
 		if n := len(a.Lines) - most; n > 0 {
 			a.Lines = append(a.Lines[:most:most], fmt.Sprintf("… and %d lines more", n))
@@ -127,7 +126,7 @@ func errProjects(runID string, aliases []string) error {
 }
 
 // OpenChanges compares the work of a run with its start. The caller calls drop.
-func OpenChanges(ctx context.Context, d projector.Dir) (c *git.Comparison, drop func() error, err error) {
+func OpenChanges(ctx context.Context, d rundir.Dir) (c *git.Comparison, drop func() error, err error) {
 	c, drop, err = operations.Compare(ctx, d)
 	if errors.Is(err, rundir.ErrNoArtifact) {
 		err = &InputError{errNothing}
@@ -174,7 +173,7 @@ func Evidence(_ context.Context, h Host, in RunInput) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	text, err := EvidencePage(d.Dir)
+	text, err := EvidencePage(d)
 	if err != nil {
 		return Record{}, err
 	}
@@ -202,8 +201,8 @@ type CheckpointsInput struct {
 
 // CheckpointList lists checkpoints.
 type CheckpointList struct {
-	Checkpoints []projector.Listed `json:"checkpoints" jsonschema:"the newest 500, the newest last"`
-	Total       int                `json:"total"`
+	Checkpoints []rundir.Listed `json:"checkpoints" jsonschema:"the newest 500, the newest last"`
+	Total       int             `json:"total"`
 }
 
 // Checkpoints lists the checkpoints of a run, to which it can be reverted or from which it can be forked. No server is
@@ -216,8 +215,8 @@ func Checkpoints(_ context.Context, h Host, in CheckpointsInput) (CheckpointList
 	if _, err := d.Claim(); err != nil {
 		return CheckpointList{}, err
 	}
-	all, err := projector.ListCheckpoints(d.Dir, in.All)
-	return CheckpointList{append([]projector.Listed{}, all[max(0, len(all)-maxRows):]...), len(all)}, err
+	all, err := rundir.ListCheckpoints(d, in.All)
+	return CheckpointList{append([]rundir.Listed{}, all[max(0, len(all)-maxRows):]...), len(all)}, err
 }
 
 // PassesInput is the input of [Passes].
@@ -261,7 +260,7 @@ func Passes(_ context.Context, h Host, in PassesInput) (PassList, error) {
 	if err != nil {
 		return PassList{}, err
 	}
-	e, err := evidence.Read(d.Dir)
+	e, err := evidence.Read(d)
 	if err != nil {
 		return PassList{}, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -104,7 +103,7 @@ func message(ctx context.Context, h Host, name, verb string, m workflows.Message
 }
 
 // answer is an answer with the status that the directory records now.
-func (h Host) answer(d projector.Dir, runID, text string) Answer {
+func (h Host) answer(d rundir.Dir, runID, text string) Answer {
 	a := Answer{RunID: runID, Directory: d.Root, ShownStatus: run.Unknown.Shown(), Message: h.Advice(text, runID)}
 	if m, err := d.Meta(); err == nil { // it may be replaced at this moment
 		a.ShownStatus = run.Status(m.Status).Shown()
@@ -113,7 +112,7 @@ func (h Host) answer(d projector.Dir, runID, text string) Answer {
 }
 
 // speak sends a message to an open run and returns the answer. After a resume it returns when the directory records it.
-func (h Host) speak(ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim, verb string,
+func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim, verb string,
 	m workflows.Message) (string, error) {
 	switch err := operations.MayExecute(ctx, d, claim); {
 	case err == nil:
@@ -129,13 +128,13 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d projector.Dir,
 	}
 	ack, err := o.SendUpdate(ctx, d, verb, m)
 	if err != nil {
-		return h.alreadyRunning(d.Dir, verb, err)
+		return h.alreadyRunning(d, verb, err)
 	}
 	text := fmt.Sprintf("Run %s: %s.", claim.RunID, ack.Message)
 	if verb != workflows.VerbResume || ack.Status != run.Paused {
 		return text, nil
 	}
-	held, err := h.recorded(ctx, o, d.Dir, func(m rundir.Meta) bool {
+	held, err := h.recorded(ctx, o, d, func(m rundir.Meta) bool {
 		return m.State.Starts > before.State.Starts || m.State.Status != run.Paused && m.Events.Seq > before.Events.Seq
 	})
 	if err != nil {
@@ -149,7 +148,7 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d projector.Dir,
 	if err != nil {
 		return strings.Join(lines, "\n"), err
 	}
-	return strings.Join(append(lines, h.DamageLines(d.Dir, now.State)...), "\n"), nil
+	return strings.Join(append(lines, h.DamageLines(d, now.State)...), "\n"), nil
 }
 
 // alreadyRunning returns a hint instead of the error if the run that is to be resumed is running.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -48,7 +47,7 @@ func Pass(ctx context.Context, h Host, in PassInput) (PassRecord, error) {
 	if err != nil {
 		return PassRecord{}, err
 	}
-	e, err := evidence.Read(d.Dir)
+	e, err := evidence.Read(d)
 	if err != nil {
 		return PassRecord{}, err
 	}
@@ -58,7 +57,7 @@ func Pass(ctx context.Context, h Host, in PassInput) (PassRecord, error) {
 	}
 	p := e.Passes[i]
 	out := PassRecord{PassLine: passLine(p), Frames: []json.RawMessage{}}
-	if err := out.read(d.Dir, p); err != nil {
+	if err := out.read(d, p); err != nil {
 		return PassRecord{}, err
 	}
 	if p.Turn == 0 {
@@ -119,7 +118,7 @@ func (r *PassRecord) read(d rundir.Dir, p evidence.Pass) error {
 }
 
 // turnPatch is what a turn changed in the workspace.
-func turnPatch(ctx context.Context, d projector.Dir, turn int) (patch string, err error) {
+func turnPatch(ctx context.Context, d rundir.Dir, turn int) (patch string, err error) {
 	s, err := operations.OpenSnapshots(ctx, d)
 	if err != nil {
 		return "", err
@@ -163,7 +162,7 @@ func Snapshots(_ context.Context, h Host, in RunInput) (SnapshotList, error) {
 	if err != nil {
 		return SnapshotList{}, err
 	}
-	all, err := SnapshotsOf(d.Dir)
+	all, err := SnapshotsOf(d)
 	return SnapshotList{all}, err
 }
 

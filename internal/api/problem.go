@@ -10,7 +10,6 @@ import (
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -72,7 +71,7 @@ func CodeOf(err error) Code {
 		return CodeNotFound
 	case isInvalid(err):
 		return CodeInvalid
-	case is[*rundir.ResultError](err), is[*projector.DamagedError](err):
+	case is[*rundir.ResultError](err), is[*rundir.DamagedError](err):
 		return CodeDamaged
 	case is[*connect.Error](err):
 		return CodeUnavailable
@@ -86,7 +85,7 @@ func notInStatus(err error) bool {
 	if errors.As(err, &refused) && (refused.Closed || refused.FailedPrecondition) {
 		return true
 	}
-	return is[*run.ConflictError](err) || is[*operations.LiveError](err) || is[*projector.LiveError](err)
+	return is[*run.ConflictError](err) || is[*operations.LiveError](err) || is[*rundir.LiveError](err)
 }
 
 // isInvalid reports whether the request was wrong, or its input was refused.
@@ -98,7 +97,7 @@ func isInvalid(err error) bool {
 		is[*operations.RemoveError], is[*operations.SnapshotError],
 		is[*operations.SourceError], is[*operations.StoreError], is[*operations.UnknownRunError],
 		is[*disk.OwnerError], is[*rundir.AccessError], is[*rundir.ClaimedError],
-		is[*projector.NoCheckpointError], is[*projector.TargetError],
+		is[*rundir.NoCheckpointError], is[*rundir.TargetError],
 	}, func(matches func(error) bool) bool { return matches(err) })
 }
 

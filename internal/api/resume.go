@@ -7,7 +7,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -25,13 +24,13 @@ type ResumeInput struct {
 }
 
 // MayResume checks what can be checked before a server is started. It returns the directory of the run.
-func MayResume(h Host, in ResumeInput) (projector.Dir, run.Claim, error) {
+func MayResume(h Host, in ResumeInput) (rundir.Dir, run.Claim, error) {
 	d, claim, err := h.atHome(in.Run)
 	if err == nil {
 		err = h.explained(in.Force, in.Reason)
 	}
 	if err == nil {
-		err = writableHere(d.Dir, claim, in.Here)
+		err = writableHere(d, claim, in.Here)
 	}
 	return d, claim, err
 }
@@ -49,7 +48,7 @@ func Resume(ctx context.Context, h Host, in ResumeInput) (Answer, error) {
 }
 
 func (h Host) resume(
-	ctx context.Context, o operations.Operator, d projector.Dir, claim run.Claim, in ResumeInput,
+	ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim, in ResumeInput,
 ) (string, error) {
 	open, err := o.Open(ctx, claim.RunID)
 	if err != nil {
@@ -93,13 +92,13 @@ func (h Host) explained(force bool, reason string) error {
 func writableHere(d rundir.Dir, claim run.Claim, here bool) error {
 	m, err := d.Meta()
 	if here || claim.Embedded || err == nil && run.Status(m.Status).Closed() {
-		return projector.MayWrite(d)
+		return rundir.MayWrite(d)
 	}
 	return nil
 }
 
 // reopened opens the next epoch of a run and waits until its directory records it.
-func reopened(ctx context.Context, o operations.Operator, d projector.Dir, r operations.Reopening) (string, error) {
+func reopened(ctx context.Context, o operations.Operator, d rundir.Dir, r operations.Reopening) (string, error) {
 	re, err := o.Reopen(ctx, d, r)
 	if err != nil {
 		return "", err
@@ -109,7 +108,7 @@ func reopened(ctx context.Context, o operations.Operator, d projector.Dir, r ope
 		text = fmt.Sprintf("Restored %s of the store from the directory.\n", run.Plural(re.Restored, "file")) + text
 	}
 	return ReopenedWith(re) + text,
-		AwaitDirectory(ctx, d.Dir, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
+		AwaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
 }
 
 // ReopenedWith lists what a new epoch replaced, repaired and overruled, a line for each.

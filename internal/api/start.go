@@ -15,7 +15,6 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -80,7 +79,7 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 	if in.FromRunPlan != "" {
 		parent, mode = in.FromRunPlan, operations.FromRunPlan
 	}
-	var from projector.Dir
+	var from rundir.Dir
 	if parent != "" {
 		if from, err = h.Find(parent); err != nil {
 			return def, "", err
@@ -116,7 +115,7 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 }
 
 // definition loads the file, or the definition of the earlier run.
-func (h Host) definition(file string, from projector.Dir) (operations.Definition, error) {
+func (h Host) definition(file string, from rundir.Dir) (operations.Definition, error) {
 	switch {
 	case file != "":
 		return h.LoadFile(file)
@@ -146,7 +145,7 @@ func (h Host) LoadFile(name string) (operations.Definition, error) {
 func (h Host) CheckPlan(ctx context.Context, def operations.Definition) (warnings []string, err error) {
 	def.Task = cmp.Or(def.Task, "any")
 	err = operations.Operator{Settings: h.Settings}.CheckStart(ctx, def,
-		projector.At(def.RunDir(ctx, h.Settings.RunRoot, def.Plan.Pipeline)))
+		rundir.At(def.RunDir(ctx, h.Settings.RunRoot, def.Plan.Pipeline)))
 	if source := (*operations.SourceError)(nil); errors.As(err, &source) {
 		warnings, err = append(warnings, "a run would be refused now: "+source.Source+": "+source.Why), nil
 	}
@@ -170,14 +169,14 @@ func (h Host) Warnings(ctx context.Context, def operations.Definition) []string 
 // Prepare checks what can be checked before a server is started and anything is written. It returns the directory of
 // the run; and the run in it, if that is closed and was given this definition.
 func (h Host) Prepare(ctx context.Context, def operations.Definition, dir string) (
-	d projector.Dir, closed *operations.Started, err error,
+	d rundir.Dir, closed *operations.Started, err error,
 ) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return d, nil, err
 	}
-	d = projector.At(abs)
-	if err := projector.Usable(d.Dir); err != nil {
+	d = rundir.At(abs)
+	if err := rundir.Usable(d); err != nil {
 		return d, nil, err
 	}
 	if closed, err = h.closed(ctx, d, def); closed != nil || err != nil {
@@ -192,7 +191,7 @@ func (h Host) Prepare(ctx context.Context, def operations.Definition, dir string
 
 // closed returns the run of a directory, if it is closed and was given this definition. It changes nothing but adds
 // what it found to the decision log.
-func (h Host) closed(ctx context.Context, d projector.Dir, def operations.Definition) (*operations.Started, error) {
+func (h Host) closed(ctx context.Context, d rundir.Dir, def operations.Definition) (*operations.Started, error) {
 	claim, err := d.Claim()
 	if errors.Is(err, rundir.ErrNoRun) || err == nil && def.Changed != operations.ChangedRefuse {
 		return nil, nil

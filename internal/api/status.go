@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -63,7 +62,7 @@ func Status(ctx context.Context, h Host, in RunInput) (RunStatus, error) {
 	if err != nil {
 		return RunStatus{}, err
 	}
-	r, err := h.Inspect(ctx, d.Dir)
+	r, err := h.Inspect(ctx, d)
 	return h.status(r), err
 }
 
@@ -156,7 +155,7 @@ func Wait(ctx context.Context, h Host, in WaitInput) (Waited, error) {
 }
 
 // rest returns a run when it does not work, or as it is when ctx ends.
-func (h Host) rest(ctx context.Context, d projector.Dir) (r view.Run, err error) {
+func (h Host) rest(ctx context.Context, d rundir.Dir) (r view.Run, err error) {
 	var asked time.Time
 	err = Poll(ctx, Refresh, func(now time.Time) (bool, error) {
 		interval := askEvery
@@ -167,11 +166,11 @@ func (h Host) rest(ctx context.Context, d projector.Dir) (r view.Run, err error)
 			return false, nil
 		}
 		asked = now
-		r, err = h.Inspect(context.WithoutCancel(ctx), d.Dir)
+		r, err = h.Inspect(context.WithoutCancel(ctx), d)
 		return !works(r), err
 	})
 	if err == nil && works(r) { // it is a few seconds old
-		r, err = h.Inspect(context.WithoutCancel(ctx), d.Dir)
+		r, err = h.Inspect(context.WithoutCancel(ctx), d)
 	}
 	return r, err
 }
@@ -199,11 +198,11 @@ func Diagnose(ctx context.Context, h Host, in RunInput) (Diagnosis, error) {
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	r, err := h.Inspect(ctx, d.Dir)
+	r, err := h.Inspect(ctx, d)
 	if err != nil {
 		return Diagnosis{}, err
 	}
-	last, err := LastErrors(d.Dir)
+	last, err := LastErrors(d)
 	for i := range last {
 		last[i].Message = h.Advice(last[i].Message, r.Claim.RunID)
 	}

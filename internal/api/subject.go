@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/pass"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -39,7 +37,7 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 			return
 		}
 		shown[digest] = true
-		if f, err := projector.FileOf(d, digest); err == nil && f != "" {
+		if f, err := rundir.FileOf(d, digest); err == nil && f != "" {
 			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), linesOf(d, f)})
 		}
 	}
@@ -55,7 +53,7 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		file("review", j.Reply)
 	}
 	if q.Found != nil {
-		if f, err := projector.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
+		if f, err := rundir.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
 			all = append(all, Attachment{"Found", d.Path(f), findingLines(d, f)})
 		}
 	}
@@ -85,7 +83,7 @@ func FailedCommands(d rundir.Dir, q run.Question) (all []Attachment) {
 
 // failedCommands returns the ends of the failed commands that a question is about; none if they cannot be read.
 func failedCommands(d rundir.Dir, q run.Question) []run.PassEnd {
-	failed, err := projector.FailedCommands(d, func(p run.PassEnd) bool {
+	failed, err := rundir.FailedCommands(d, func(p run.PassEnd) bool {
 		return p.As != "" && slices.Contains(q.Checks, run.Value{Name: p.As, Text: p.Value}) ||
 			slices.ContainsFunc(q.Artifacts, func(at run.Attached) bool { return at.Digest == p.Reply.Digest })
 	})
@@ -96,7 +94,7 @@ func failedCommands(d rundir.Dir, q run.Question) []run.PassEnd {
 }
 
 func outputOf(d rundir.Dir, p run.PassEnd, most int) Attachment {
-	file := layout.ReplyFile(p.Pass)
+	file := rundir.ReplyFile(p.Pass)
 	name := fmt.Sprintf("Output of %s (%s)", cmp.Or(p.As, p.Step), p.CommandFailure())
 	return Attachment{name, d.Path(file), endOf(d, file, most)}
 }
@@ -106,7 +104,7 @@ func findings(d rundir.Dir, j *run.Judged) (lines []string, file string) {
 	if j.Findings == nil {
 		return nil, ""
 	}
-	file, err := projector.FileOfVerdict(d, j.Findings.Digest)
+	file, err := rundir.FileOfVerdict(d, j.Findings.Digest)
 	if err != nil || file == "" {
 		return nil, ""
 	}
@@ -155,7 +153,7 @@ func changedLines(ctx context.Context, d rundir.Dir, q run.Question) []string {
 	if q.Change == nil {
 		return nil
 	}
-	c, drop, err := operations.Compare(ctx, projector.Dir{Dir: d})
+	c, drop, err := operations.Compare(ctx, d)
 	if err != nil {
 		return nil // the source may be on another host
 	}
@@ -185,7 +183,7 @@ func picturesOf(d rundir.Dir, manifest string) string {
 			continue
 		}
 		if e.Decode(&s); s.Manifest.Digest == manifest {
-			return layout.ShotsDir(s)
+			return rundir.ShotsDir(s)
 		}
 	}
 	return ""

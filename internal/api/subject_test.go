@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -37,11 +36,11 @@ func asked(t *testing.T, plan, output string) (rundir.Dir, run.Question) {
 			"payload": json.RawMessage(payload)})
 		require.NoError(t, err)
 		journal.Write(append(line, '\n'))
-		file := d.Path(layout.ReplyFile(p))
+		file := d.Path(rundir.ReplyFile(p))
 		require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		require.NoError(t, os.WriteFile(file, []byte(reply), 0o600))
 	}
-	require.NoError(t, os.WriteFile(d.Path(layout.EventsFile), []byte(journal.String()), 0o600))
+	require.NoError(t, os.WriteFile(d.Path(rundir.EventsFile), []byte(journal.String()), 0o600))
 	return d, q
 }
 

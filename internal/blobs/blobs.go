@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Put stores bytes unchanged.
@@ -99,11 +98,11 @@ func Of(s *store.Store) Store { return Store{s} }
 // Checkpoint returns a checkpoint of a store, after it has verified all that the checkpoint refers to. id is its name,
 // or a boundary: pass-35 is the place before that pass, cycle-2 the place before that cycle.
 func Checkpoint(ctx context.Context, s *store.Store, runID, id string) (run.Checkpoint, error) {
-	c, err := projector.FindCheckpoint(ctx, Of(s), runID, id)
+	c, err := rundir.FindCheckpoint(ctx, Of(s), runID, id)
 	if err != nil {
 		return c, err
 	}
-	if err := projector.VerifyStored(ctx, Of(s), c); err != nil {
+	if err := rundir.VerifyStored(ctx, Of(s), c); err != nil {
 		return c, err
 	}
 	if t := c.State.Tree; t != nil {

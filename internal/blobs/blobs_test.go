@@ -11,7 +11,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -52,7 +51,7 @@ func TestVersionHasItsFiles(t *testing.T) {
 	require.NotEmpty(t, v.Files)
 	away := errors.New("the store is away")
 	_, err = blobs.Version(run.PlanRef{Plan: plan.Digest, Inputs: plan.Digest}, func(name, _ string) ([]byte, error) {
-		if name == layout.InputsFile {
+		if name == rundir.InputsFile {
 			return nil, away
 		}
 		return []byte("{}"), nil

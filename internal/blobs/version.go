@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -20,7 +19,7 @@ func Version(ref run.PlanRef, read func(name, digest string) ([]byte, error)) (p
 	for _, file := range []struct {
 		name, digest string
 		to           any
-	}{{layout.PlanFile, ref.Plan, v.Plan}, {layout.InputsFile, ref.Inputs, &given}} {
+	}{{rundir.PlanFile, ref.Plan, v.Plan}, {rundir.InputsFile, ref.Inputs, &given}} {
 		raw, err := read(file.name, file.digest)
 		if err != nil {
 			return v, err

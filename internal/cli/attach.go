@@ -12,7 +12,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -38,7 +37,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(sigs)
-	v := newEventPrinter(a.out, st.Dir.Dir)
+	v := newEventPrinter(a.out, st.Dir)
 	tick := time.NewTicker(api.Refresh)
 	defer tick.Stop()
 	watch := time.NewTicker(serverEvery)
@@ -52,7 +51,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 			return ctx.Err()
 		case sig := <-sigs:
 			if sig != syscall.SIGINT {
-				return a.signalled(st.Dir.Dir, sig)
+				return a.signalled(st.Dir, sig)
 			}
 			if leave {
 				v.note(fmt.Sprintf("Detached: the run continues. To pause it: %s pause %s", program(),
@@ -64,7 +63,7 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 			}
 			go a.interrupt(ctx, s, st.RunID, interrupts, v)
 		case now := <-watch.C:
-			if text := a.host().HeldUp(ctx, s.Operator, st.Dir.Dir, v.state.Status); held.fresh(text, now) {
+			if text := a.host().HeldUp(ctx, s.Operator, st.Dir, v.state.Status); held.fresh(text, now) {
 				v.note("  ! " + run.OneLine(text))
 			}
 			if err := s.ensure(ctx); err != nil {
@@ -127,7 +126,7 @@ func (a *app) decidedHere(ctx context.Context, s *session, v *eventPrinter, sigs
 			fmt.Fprintln(a.out)
 			return false
 		}
-		if _, err = s.Decide(ctx, projector.Dir{Dir: v.dir}, m); err == nil {
+		if _, err = s.Decide(ctx, v.dir, m); err == nil {
 			return api.AwaitDirectory(ctx, v.dir, func(m rundir.Meta) bool { return !isOpen(m.State, q) }) == nil
 		}
 		fmt.Fprintln(a.out, err) // ask again, unless the question was answered meanwhile

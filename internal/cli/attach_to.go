@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -48,7 +47,7 @@ continues. To watch without a server, run: starter watch`,
 			why := fmt.Sprintf("run %s is not open; run: %s status %s", claim.RunID, program(), shell.Quote(d.Root))
 			return &operations.RefusedError{Verb: "attach", Why: why, Closed: true}
 		}
-		st := operations.Started{RunID: claim.RunID, Dir: projector.Dir{Dir: d}}
+		st := operations.Started{RunID: claim.RunID, Dir: d}
 		a.greet(s, st)
 		return a.attach(ctx, s, st, detaches)
 	})

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -32,7 +31,7 @@ With --deep, also read the store: every blob and tree that the run refers to, it
 		if err != nil {
 			return err
 		}
-		if err := show(a, *asJSON, r, func(r projector.Report) { a.printCheck(d, r) }); err != nil {
+		if err := show(a, *asJSON, r, func(r rundir.Report) { a.printCheck(d, r) }); err != nil {
 			return err
 		}
 		return attention(r)
@@ -41,18 +40,18 @@ With --deep, also read the store: every blob and tree that the run refers to, it
 
 // checked asks Temporal, then reads the directory. If the workflow is missing it asks again: the run may have been
 // resumed in between.
-func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (projector.Report, error) {
+func (a *app) checked(ctx context.Context, d rundir.Dir, deep bool) (rundir.Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // a third less memory, for a twentieth of the time
-	o := projector.CheckOptions{EffectiveStatus: a.alive(ctx, d), ReadTree: blobs.ReadTree}
+	o := rundir.CheckOptions{EffectiveStatus: a.alive(ctx, d), ReadTree: blobs.ReadTree}
 	if deep {
 		o.Deep = &runStore{dir: d}
 	}
-	r, err := projector.Check(ctx, d, o)
-	if err != nil || !r.Has(projector.RunningWithoutLiveWorkflow) {
+	r, err := rundir.Check(ctx, d, o)
+	if err != nil || !r.Has(rundir.RunningWithoutLiveWorkflow) {
 		return r, err
 	}
 	o.EffectiveStatus = a.alive(ctx, d)
-	return projector.Check(ctx, d, o)
+	return rundir.Check(ctx, d, o)
 }
 
 // alive asks Temporal for a run's workflow, before its directory is read.
@@ -60,7 +59,7 @@ func (a *app) alive(ctx context.Context, d rundir.Dir) run.EffectiveStatus {
 	return a.host().EffectiveStatus(ctx, d, "")
 }
 
-func (a *app) printCheck(d rundir.Dir, r projector.Report) {
+func (a *app) printCheck(d rundir.Dir, r rundir.Report) {
 	a.row("Directory", "%s", d.Root)
 	a.row("Status", "%s", view.Describe(r.EffectiveStatus))
 	a.row("Events", "%d", r.Snapshot.Seq)

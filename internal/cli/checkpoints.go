@@ -8,8 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -17,18 +15,18 @@ import (
 
 func (a *app) checkpoints() *cobra.Command {
 	var all bool
-	list := func(d rundir.Dir) ([]projector.Listed, error) {
+	list := func(d rundir.Dir) ([]rundir.Listed, error) {
 		if _, _, err := read(d); err != nil {
 			return nil, err
 		}
-		return projector.ListCheckpoints(d, all)
+		return rundir.ListCheckpoints(d, all)
 	}
 	cmd := offline(a, "checkpoints", "List the checkpoints of a run with quality and cost", list, a.printCheckpoints)
 	cmd.Flags().BoolVar(&all, "all", false, "also list the checkpoints after each step")
 	return cmd
 }
 
-func (a *app) printCheckpoints(lines []projector.Listed) {
+func (a *app) printCheckpoints(lines []rundir.Listed) {
 	if len(lines) == 0 {
 		fmt.Fprintln(a.out, "No named checkpoint yet: each set, round and pause ends with one. "+
 			"To list those after each step, use --all")
@@ -62,10 +60,10 @@ func read(d rundir.Dir) (rundir.PipelineState, rundir.Meta, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return rundir.PipelineState{}, meta,
 			fmt.Errorf("run %s has no %s yet; a worker writes it, see: starter server status",
-				claim.RunID, layout.MetaFile)
+				claim.RunID, rundir.MetaFile)
 	case err != nil:
 		return rundir.PipelineState{}, meta, fmt.Errorf("%w; the next event of the run rebuilds it", err)
 	}
-	book, err := projector.Records(d)
+	book, err := rundir.Records(d)
 	return book, meta, err
 }

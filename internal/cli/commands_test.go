@@ -10,9 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -37,14 +35,14 @@ func TestCommandsToTypeAreQuoted(t *testing.T) {
 	args := os.Args
 	defer func() { os.Args = args }()
 	os.Args = []string{filepath.Join(home, "bin", "starter")}
-	d := projector.At(filepath.Join(home, "one's"))
+	d := rundir.At(filepath.Join(home, "one's"))
 	typed := "'" + home + "/bin/starter' resume '" + home + `/one'\''s'`
 	var out strings.Builder
 	a := &app{out: &out, err: &outlet{to: io.Discard}}
-	require.NoError(t, a.goodbye(d.Dir, run.State{Status: run.Paused, Reason: run.UserRequested}, 1))
+	require.NoError(t, a.goodbye(d, run.State{Status: run.Paused, Reason: run.UserRequested}, 1))
 	require.Contains(t, out.String(), "Resume with: "+typed+"\n")
 
-	s := inspection{dir: d.Dir, Run: view.Recorded(run.State{Status: run.Paused, Reason: run.UserRequested})}
+	s := inspection{dir: d, Run: view.Recorded(run.State{Status: run.Paused, Reason: run.UserRequested})}
 	s.Claim.RunID, s.Directory = "run-1", d.Root
 	require.Equal(t, []string{typed}, nextCommands(s))
 	require.ErrorContains(t, &operations.CopyError{Dir: "x", RunID: "run-1", Home: d.Root}, "starter resume '"+home)
@@ -52,12 +50,12 @@ func TestCommandsToTypeAreQuoted(t *testing.T) {
 
 // TestEndNamesErrors: a run can be done although passes failed and kept the artifact as it was.
 func TestEndNamesErrors(t *testing.T) {
-	d := projector.At(t.TempDir())
+	d := rundir.At(t.TempDir())
 	for n, want := range map[int]string{0: "", 1: "1 unrecovered error: ", 4: "4 unrecovered errors: "} {
 		raw, err := json.Marshal(rundir.Meta{Version: rundir.MetaVersion, Summary: rundir.Summary{Unrecovered: n}})
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(d.Path(layout.MetaFile), raw, 0o600))
-		words := unrecoveredWords(d.Dir)
+		require.NoError(t, os.WriteFile(d.Path(rundir.MetaFile), raw, 0o600))
+		words := unrecoveredWords(d)
 		require.Equal(t, want != "", words != "", words)
 		require.True(t, strings.HasPrefix(words, want), words)
 		require.Equal(t, want != "", strings.HasSuffix(words, " status "+d.Root+"\n"), words)

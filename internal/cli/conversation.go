@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/pipeline"
@@ -21,7 +20,7 @@ func (a *app) printSessions(d rundir.Dir) {
 	if err != nil {
 		return
 	}
-	raw, err := d.ReadFile(layout.TracesFile)
+	raw, err := d.ReadFile(rundir.TracesFile)
 	if err != nil {
 		return
 	}

@@ -7,14 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestCostReportTables sums a cost log by role, set, round and model. No two rows have the same figures.
 func TestCostReportTables(t *testing.T) {
 	dir := t.TempDir()
-	log := filepath.Join(dir, filepath.FromSlash(layout.CostLog))
+	log := filepath.Join(dir, filepath.FromSlash(rundir.CostLog))
 	require.NoError(t, os.MkdirAll(filepath.Dir(log), 0o755))
 	require.NoError(t, os.WriteFile(log, []byte(`{"pass":1,"role":"builder","subset":"S1","model":"m","inputTokens":1,`+
 		`"outputTokens":10,"cacheRead":100,"cacheWrite":1000,"costUsd":1,"costKnown":"exact"}
@@ -51,13 +50,13 @@ func TestCostReportTables(t *testing.T) {
 func TestCostReportLeavesOutWhatAResetAbandoned(t *testing.T) {
 	for cause, want := range map[string]float64{"reset": 5, "revert": 7} {
 		dir := t.TempDir()
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(layout.LogsDir)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(layout.CostLog)), []byte(
+		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(rundir.LogsDir)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(rundir.CostLog)), []byte(
 			`{"seq":2,"role":"builder","model":"m","costUsd":1}
 {"seq":3,"role":"builder","model":"m","costUsd":2}
 {"seq":5,"role":"builder","model":"m","costUsd":4}
 `), 0o644))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, layout.EventsFile), []byte(
+		require.NoError(t, os.WriteFile(filepath.Join(dir, rundir.EventsFile), []byte(
 			`{"seq":1,"kind":"run.start"}
 {"seq":2,"kind":"pass.end"}
 {"seq":3,"kind":"pass.end"}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -51,7 +50,7 @@ func (o *diffOptions) oneForm() error {
 }
 
 func (a *app) showDiff(ctx context.Context, d rundir.Dir, o diffOptions) (err error) {
-	c, drop, err := api.OpenChanges(ctx, projector.Dir{Dir: d})
+	c, drop, err := api.OpenChanges(ctx, d)
 	if err != nil {
 		return err
 	}

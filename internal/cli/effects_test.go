@@ -19,11 +19,11 @@ func TestActionsAfterACheckpoint(t *testing.T) {
 	d := newHost(t).journaledRun(t, "acts", "", start(writing, "acts/1", ""), start(action, "acts/2", run.EffectExternal),
 		start(action, "acts/3", run.EffectExternal), event{run.KindPassAttempt, run.PassAttempt{Pass: action,
 			Call: "acts/3", Attempt: 1, Category: run.CategoryUnknown, Judged: true}})
-	again, err := operations.ActionsAfter(d.Dir, 3)
+	again, err := operations.ActionsAfter(d, 3)
 	require.NoError(t, err)
 	require.Equal(t, []string{"step write/1 is an external action that was executed after the checkpoint (failed, " +
 		"call acts/3): its effect stays, and the step is executed again"}, again)
-	again, err = operations.ActionsAfter(d.Dir, 1)
+	again, err = operations.ActionsAfter(d, 1)
 	require.NoError(t, err)
 	require.Len(t, again, 2)
 }

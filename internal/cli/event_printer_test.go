@@ -6,12 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 type row struct {
@@ -48,9 +46,9 @@ var seen = []row{
 }
 
 // recorded writes the events of seen to a directory and returns the expected lines.
-func recorded(t *testing.T) (projector.Dir, []string) {
+func recorded(t *testing.T) (rundir.Dir, []string) {
 	t.Helper()
-	d := projector.At(t.TempDir())
+	d := rundir.At(t.TempDir())
 	var lines, want []string
 	for i, s := range seen {
 		raw, err := run.Payload(s.payload)
@@ -62,14 +60,14 @@ func recorded(t *testing.T) (projector.Dir, []string) {
 			want = append(want, s.want)
 		}
 	}
-	require.NoError(t, os.WriteFile(d.Path(layout.EventsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	require.NoError(t, os.WriteFile(d.Path(rundir.EventsFile), []byte(strings.Join(lines, "\n")+"\n"), 0o644))
 	return d, want
 }
 
 func TestViewPrintsEachLineOnceWithoutTerminal(t *testing.T) {
 	d, want := recorded(t)
 	var out bytes.Buffer
-	v := newEventPrinter(&out, d.Dir)
+	v := newEventPrinter(&out, d)
 	for range 3 {
 		_, err := v.update()
 		require.NoError(t, err)

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Exit codes of all verbs.
@@ -39,7 +39,7 @@ type silentExit int
 func (q silentExit) Error() string { return "" }
 
 // attention returns the exit code of a check.
-func attention(r projector.Report) error {
+func attention(r rundir.Report) error {
 	switch {
 	case r.NeedsOperator():
 		return silentExit(exitOperator)
@@ -50,7 +50,7 @@ func attention(r projector.Report) error {
 }
 
 // repaired returns the exit code of a repair, which depends on the issues that are left. A dry run leaves all of them.
-func repaired(res projector.RepairResult, left projector.Report) error {
+func repaired(res rundir.RepairResult, left rundir.Report) error {
 	switch {
 	case res.NeedsOperatorDecision:
 		return silentExit(exitOperator)

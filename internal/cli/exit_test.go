@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -26,7 +25,7 @@ func TestExitCodes(t *testing.T) {
 		{"problems of a definition", pipeline.Problems{{}}, 2},
 		{"refused argument of a message", &operations.RefusedError{}, 2},
 		{"live run", &operations.LiveError{}, 5},
-		{"repair of a live run", &projector.LiveError{}, 5},
+		{"repair of a live run", &rundir.LiveError{}, 5},
 		{"operation that the status does not allow", &run.ConflictError{}, 5},
 		{"refusal because of the status", &operations.RefusedError{Conflict: &run.ConflictError{}}, 5},
 		{"message to a closed run", &operations.RefusedError{Closed: true}, 5},
@@ -89,28 +88,28 @@ func TestExitCodeFollowsTheStatus(t *testing.T) {
 
 // TestExitCodesOfChecks: issues that an operator must decide differ from those that a repair can end.
 func TestExitCodesOfChecks(t *testing.T) {
-	report := func(codes ...projector.Code) projector.Report {
-		var r projector.Report
+	report := func(codes ...rundir.Code) rundir.Report {
+		var r rundir.Report
 		for _, c := range codes {
-			r.Issues = append(r.Issues, projector.Issue{Code: c})
+			r.Issues = append(r.Issues, rundir.Issue{Code: c})
 		}
 		r.OK = len(codes) == 0
 		return r
 	}
-	interrupted := report(projector.InterruptedWithActiveHandoff, projector.ActiveHandoffWithoutDecision)
-	other := report(projector.InterruptedWithActiveHandoff)
-	changes := make([]projector.Change, 1)
+	interrupted := report(rundir.InterruptedWithActiveHandoff, rundir.ActiveHandoffWithoutDecision)
+	other := report(rundir.InterruptedWithActiveHandoff)
+	changes := make([]rundir.Change, 1)
 	for name, row := range map[string]struct {
 		err  error
 		want int
 	}{
 		"valid": {attention(report()), 0}, "an issue": {attention(other), 3},
 		"interrupted and undecided": {attention(interrupted), 4},
-		"repaired":                  {repaired(projector.RepairResult{Applied: true, Changes: changes}, report()), 0},
-		"nothing to repair":         {repaired(projector.RepairResult{}, report()), 0},
-		"a dry run":                 {repaired(projector.RepairResult{Changes: changes}, report()), 3},
-		"an issue is left":          {repaired(projector.RepairResult{Applied: true, Changes: changes}, other), 3},
-		"a decision is left":        {repaired(projector.RepairResult{NeedsOperatorDecision: true}, report()), 4},
+		"repaired":                  {repaired(rundir.RepairResult{Applied: true, Changes: changes}, report()), 0},
+		"nothing to repair":         {repaired(rundir.RepairResult{}, report()), 0},
+		"a dry run":                 {repaired(rundir.RepairResult{Changes: changes}, report()), 3},
+		"an issue is left":          {repaired(rundir.RepairResult{Applied: true, Changes: changes}, other), 3},
+		"a decision is left":        {repaired(rundir.RepairResult{NeedsOperatorDecision: true}, report()), 4},
 	} {
 		require.Equal(t, row.want, exitCode(row.err), name)
 	}

@@ -19,10 +19,9 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -64,10 +63,10 @@ func (f *fakeTemporal) input() workflows.Input {
 }
 
 // remember adds the history of a run.
-func (f *fakeTemporal) remember(id string, d projector.Dir) {
+func (f *fakeTemporal) remember(id string, d rundir.Dir) {
 	claim, err := d.Claim()
 	f.check(err)
-	raw, err := os.ReadFile(d.Path(layout.EventsFile))
+	raw, err := os.ReadFile(d.Path(rundir.EventsFile))
 	f.check(err)
 	payloads := func(v any) *commonpb.Payloads {
 		p, err := converter.GetDefaultDataConverter().ToPayloads(v)
@@ -153,12 +152,12 @@ func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
 
 // begin projects the first events of a run.
 func begin(ctx context.Context, in workflows.Input) error {
-	batch := projector.Batch{Epoch: 1, First: 1}
+	batch := rundir.Batch{Epoch: 1, First: 1}
 	events := []event{{run.KindRunStart, in.Start}, {run.KindPhaseStart, run.PhaseStart{Title: "The first stage"}}}
 	if in.Reopen != nil {
 		state := in.Snapshot.State
 		state.Status = run.Running
-		batch = projector.Batch{Epoch: in.Reopen.Epoch, First: in.Snapshot.Tail.Seq + 1, Prev: in.Snapshot.Tail.Chain}
+		batch = rundir.Batch{Epoch: in.Reopen.Epoch, First: in.Snapshot.Tail.Seq + 1, Prev: in.Snapshot.Tail.Chain}
 		events = []event{{run.KindRunResumed, run.RunResumed{Epoch: in.Reopen.Epoch, From: in.Reopen.From, State: &state}}}
 	}
 	for i, e := range events {
@@ -172,6 +171,6 @@ func begin(ctx context.Context, in workflows.Input) error {
 	if err != nil {
 		return err
 	}
-	_, err = projector.At(in.Target.Dir).Project(ctx, blobs.Of(s), batch)
+	_, err = rundir.At(in.Target.Dir).Project(ctx, blobs.Of(s), batch)
 	return err
 }

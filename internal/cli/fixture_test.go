@@ -18,11 +18,11 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // event is an event of a run that a test creates.
@@ -41,13 +41,13 @@ func line(seq int64, kind run.Kind, payload any) (string, error) {
 
 // writeRun writes the directory of a run with these events and records the run in a state directory. A run that is done
 // has its result.
-func writeRun(check func(error), state, dir string, claim run.Claim, events ...event) projector.Dir {
+func writeRun(check func(error), state, dir string, claim run.Claim, events ...event) rundir.Dir {
 	ctx := context.Background()
 	s, err := store.Open(ctx, "file://"+filepath.Join(state, "store"))
 	check(err)
 	claim.Version, claim.CreatedAt, claim.Store = run.ClaimVersion, "2026-01-02T03:04:05.000Z", s.URL()
 	claim.ThreadID = cmp.Or(claim.ThreadID, claim.RunID)
-	d := projector.At(dir)
+	d := rundir.At(dir)
 	check(d.Take(claim))
 	check(operations.Index(state, claim.RunID, dir))
 	var lines []string
@@ -56,13 +56,13 @@ func writeRun(check func(error), state, dir string, claim run.Claim, events ...e
 		check(err)
 		lines = append(lines, text)
 	}
-	p, err := d.Project(ctx, blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
+	p, err := d.Project(ctx, blobs.Of(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines})
 	check(err)
 	if p.Outcome != run.ProjectionWritten {
 		check(fmt.Errorf("projection: %s", p.Outcome))
 	}
 	if end, ok := events[len(events)-1].payload.(run.RunEnd); ok && end.Status == run.Done {
-		_, err = d.Seal(ctx, blobs.Of(s), projector.Sealing{RunID: claim.RunID, First: 1, Tail: p.Tail})
+		_, err = d.Seal(ctx, blobs.Of(s), rundir.Sealing{RunID: claim.RunID, First: 1, Tail: p.Tail})
 		check(err)
 	}
 	return d
@@ -139,7 +139,7 @@ func newHost(t *testing.T) *host {
 	}
 	t.Chdir(w.root)
 	w.run(t, "small.yaml", filepath.Join(w.root, "page"), "1234-page", run.Done)
-	w.temporal.remember("1234-page", projector.At(filepath.Join(w.root, "page")))
+	w.temporal.remember("1234-page", rundir.At(filepath.Join(w.root, "page")))
 	w.treeRun(t)
 	return w
 }
@@ -166,13 +166,13 @@ func (w *host) treeRun(t *testing.T) {
 		event{run.KindRunEnd, run.RunEnd{Status: run.Done}})
 }
 
-func (w *host) record(t *testing.T, dir string, claim run.Claim, events ...event) projector.Dir {
+func (w *host) record(t *testing.T, dir string, claim run.Claim, events ...event) rundir.Dir {
 	t.Helper()
 	return writeRun(func(err error) { require.NoError(t, err) }, w.state, dir, claim, events...)
 }
 
 // journaledRun creates a run with one stage of one pass, which has these events after its start.
-func (w *host) journaledRun(t *testing.T, id string, wording run.Wording, events ...event) projector.Dir {
+func (w *host) journaledRun(t *testing.T, id string, wording run.Wording, events ...event) rundir.Dir {
 	t.Helper()
 	start := event{run.KindRunStart, run.RunStart{Pipeline: "silent", RunID: id, ThreadID: id, Epoch: 1, TotalPasses: 1,
 		Wording: wording, Budget: run.Budget{CapUSD: 5}, Stages: []run.StageRef{{Name: "write", Kind: "once"}}}}

@@ -12,13 +12,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // acting are the verbs that change something. All others read, and have --json.
@@ -79,7 +78,7 @@ func TestJSONShapes(t *testing.T) {
 		"user-requested")
 	runless := strings.Fields("list config version server-status plan")
 	absent := map[string]any{ // what this run has nothing of
-		"checkpoints": projector.Listed{}, "snapshot list": api.Snapshot{},
+		"checkpoints": rundir.Listed{}, "snapshot list": api.Snapshot{},
 		"snapshot diff": DiffReport{}, "snapshot checkout": CheckoutReport{},
 		"store gc": operations.Collected{},
 		"promote":  operations.Promoted{},

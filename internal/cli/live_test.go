@@ -13,7 +13,6 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -41,7 +40,7 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	require.NoError(t, err)
 	var out strings.Builder
 	a := &app{out: &out, settings: config.Settings{StateDir: w.state}}
-	a.printRows(a.callRows(inspection{dir: d.Dir, Run: view.Run{Now: rundir.Now{State: m.State},
+	a.printRows(a.callRows(inspection{dir: d, Run: view.Run{Now: rundir.Now{State: m.State},
 		Effective: run.EffectiveStatus{ShownStatus: run.Running.Shown()}}}, time.Date(2026, 1, 2, 3, 5, 0, 0, time.UTC)))
 	require.Regexp(t, `^Running:   writer for \S+ \(attempt 2\)\n           I wri\n$`, out.String())
 
@@ -53,7 +52,7 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	step := func() string {
 		out.Reset()
 		now = now.Add(tailEvery)
-		tail.print(d.Dir, m.State, now)
+		tail.print(d, m.State, now)
 		return out.String()
 	}
 	require.Equal(t, "  writer │ I read the page.\n  writer │ The key is <hidden>\n", step())
@@ -63,7 +62,7 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 	write(strings.Repeat("x\n", 100))
 	require.Equal(t, "  writer │ … 60 lines more\n"+strings.Repeat("  writer │ x\n", maxTail), step())
 	write("soon\n")
-	tail.print(d.Dir, m.State, now)
+	tail.print(d, m.State, now)
 	require.Equal(t, maxTail+1, strings.Count(out.String(), "\n"), "printed once a second")
 }
 
@@ -71,18 +70,18 @@ func TestOutputOfRunningCallIsShown(t *testing.T) {
 func TestMissingLogIsAwaited(t *testing.T) {
 	w := newHost(t)
 	d := w.journaledRun(t, "starts", "", event{run.KindPassStart, run.PassStart{Pass: writing, Attempt: 1, Attempts: 3}})
-	log := d.Path(layout.TextLog)
+	log := d.Path(rundir.TextLog)
 	require.NoError(t, os.Rename(log, log+".later"))
 	a := &app{}
-	_, err := a.openLog(t.Context(), d.Dir, false)
+	_, err := a.openLog(t.Context(), d, false)
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	interrupted, stop := context.WithCancel(t.Context())
 	stop()
-	f, err := a.openLog(interrupted, d.Dir, true)
+	f, err := a.openLog(interrupted, d, true)
 	require.NoError(t, err)
 	require.Nil(t, f, "it waits until it is interrupted")
 	go func() { _ = os.Rename(log+".later", log) }()
-	f, err = a.openLog(t.Context(), d.Dir, true)
+	f, err = a.openLog(t.Context(), d, true)
 	require.NoError(t, err)
 	require.NoError(t, f.Close())
 }

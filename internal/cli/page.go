@@ -15,9 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
@@ -53,7 +51,7 @@ files of a workspace are read from the run's store. No server is needed.`,
 		if err := report.Write(&page, d, options); err != nil {
 			return err
 		}
-		return a.deliver(page.Bytes(), d.Path(layout.ReportFile), o)
+		return a.deliver(page.Bytes(), d.Path(rundir.ReportFile), o)
 	})
 }
 
@@ -112,17 +110,17 @@ func replaceable(path string, force bool, what, mark string) error {
 	case err != nil:
 		return err
 	case fi.IsDir():
-		return &projector.TargetError{Path: path, Why: "it is a directory", Next: "Name a file"}
+		return &rundir.TargetError{Path: path, Why: "it is a directory", Next: "Name a file"}
 	case force:
 		return nil
 	case !fi.Mode().IsRegular():
-		return &projector.TargetError{Path: path, Why: "it is not a regular file", Next: anotherFile}
+		return &rundir.TargetError{Path: path, Why: "it is not a regular file", Next: anotherFile}
 	}
 	ours, err := hasMark(path, mark)
 	if err != nil || ours {
 		return err
 	}
-	return &projector.TargetError{Path: path, Why: "it is not " + what, Next: anotherFile}
+	return &rundir.TargetError{Path: path, Why: "it is not " + what, Next: anotherFile}
 }
 
 // hasMark reports whether a file starts with a mark.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/rundir"
@@ -27,17 +26,17 @@ A run that is paused or waits is repaired; one that works is refused.`,
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		stored := &runStore{dir: d}
 		effective := a.alive(ctx, d)
-		res, err := projector.Repair(ctx, projector.Dir{Dir: d}, projector.RepairOptions{
+		res, err := rundir.Repair(ctx, d, rundir.RepairOptions{
 			Apply: apply, EffectiveStatus: effective, Blobs: stored, ReadTree: blobs.ReadTree,
 		})
 		if err != nil {
 			return err
 		}
-		left, err := projector.Check(ctx, d, projector.CheckOptions{EffectiveStatus: effective, ReadTree: blobs.ReadTree})
+		left, err := rundir.Check(ctx, d, rundir.CheckOptions{EffectiveStatus: effective, ReadTree: blobs.ReadTree})
 		if err != nil {
 			return err
 		}
-		err = show(a, *asJSON, res, func(res projector.RepairResult) { a.printRepair(d, res, left) })
+		err = show(a, *asJSON, res, func(res rundir.RepairResult) { a.printRepair(d, res, left) })
 		if err != nil {
 			return err
 		}
@@ -45,7 +44,7 @@ A run that is paused or waits is repaired; one that works is refused.`,
 	})
 }
 
-func (a *app) printRepair(d rundir.Dir, res projector.RepairResult, left projector.Report) {
+func (a *app) printRepair(d rundir.Dir, res rundir.RepairResult, left rundir.Report) {
 	for _, c := range res.Changes {
 		fmt.Fprintf(a.out, "%s (%s): %s\n", c.File, c.Code, c.Found)
 	}
@@ -71,8 +70,8 @@ func (a *app) printRepair(d rundir.Dir, res projector.RepairResult, left project
 
 // runBlobs is the part of a store that a check or repair of a run directory uses.
 type runBlobs interface {
-	projector.Blobs
-	projector.Names
+	rundir.Blobs
+	rundir.Names
 }
 
 // runStore is the store of a run's claim, opened on first use.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -55,7 +54,7 @@ func (a *app) costReport() *cobra.Command {
 }
 
 func readCosts(d rundir.Dir) (CostReport, error) {
-	rows, skipped, err := rundir.Rows[rundir.CostRow](d, layout.CostLog)
+	rows, skipped, err := rundir.Rows[rundir.CostRow](d, rundir.CostLog)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the log no call was made
 		return CostReport{}, err
 	}
@@ -184,7 +183,7 @@ func (a *app) qualityReport() *cobra.Command {
 }
 
 func readQuality(d rundir.Dir) (QualityReport, error) {
-	rows, skipped, err := rundir.Rows[rundir.QualityRow](d, layout.QualityLog)
+	rows, skipped, err := rundir.Rows[rundir.QualityRow](d, rundir.QualityLog)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil // no reply was judged yet
 	}

@@ -47,7 +47,7 @@ func (a *app) resumeRun(ctx context.Context, in api.ResumeInput, ask bool) error
 	if err != nil {
 		return err
 	}
-	if here, err := a.inspect(ctx, d.Dir); err == nil && a.personThere() && ask {
+	if here, err := a.inspect(ctx, d); err == nil && a.personThere() && ask {
 		if _, open := here.Now.State.Asks(); open {
 			q, _, rest := a.showQuestion(ctx, here, true, false)
 			m, err := a.askPerson(ctx, q, workflows.Message{Note: in.Note}, rest)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func (a *app) run() *cobra.Command {
@@ -79,7 +79,7 @@ const dirtyUsage = "for a source with uncommitted changes: halt, include, exclud
 
 // start starts or finds a run, and attaches to it.
 func (a *app) start(ctx context.Context, def operations.Definition, dir string, detach bool) error {
-	var d projector.Dir
+	var d rundir.Dir
 	var closed *operations.Started
 	err := a.askingFor(ctx, func() (err error) {
 		d, closed, err = a.host().Prepare(ctx, def, dir)

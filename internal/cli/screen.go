@@ -65,7 +65,7 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 func (a *app) attachScreen(ctx context.Context, s *session, st operations.Started, leave bool, in, out *os.File) error {
 	ctx, stop := withSignals(ctx)
 	defer stop()
-	o := a.screen(ctx, st.Dir.Dir, in, out, &actions{a: a, dir: st.Dir.Dir, s: s})
+	o := a.screen(ctx, st.Dir, in, out, &actions{a: a, dir: st.Dir, s: s})
 	o.Attached = !leave
 	o.Interrupt = a.pauses(s, st.RunID, leave)
 	var held notice
@@ -74,7 +74,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 	o.Supervise = func(ctx context.Context) (string, error) {
 		notice := ""
 		if m, err := st.Dir.Meta(); err == nil {
-			held.set(a.host().HeldUp(ctx, s.Operator, st.Dir.Dir, m.State.Status))
+			held.set(a.host().HeldUp(ctx, s.Operator, st.Dir, m.State.Status))
 		}
 		if err := s.ensure(ctx); err != nil && ctx.Err() == nil {
 			notice = "The server or the worker cannot be started again: " + err.Error()
@@ -88,11 +88,11 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 		return notice, nil
 	}
 	res, err := a.show(ctx, o)
-	a.transcript(st.Dir.Dir, res.Interrupts)
+	a.transcript(st.Dir, res.Interrupts)
 	var ended signalError
 	switch {
 	case errors.As(context.Cause(ctx), &ended):
-		return a.signalled(st.Dir.Dir, ended.Signal)
+		return a.signalled(st.Dir, ended.Signal)
 	case err != nil:
 		return err
 	case res.Forced:
@@ -103,7 +103,7 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 	case res.State.Status.Closed():
 		s.awaitClose(ctx, res.State)
 	}
-	return a.goodbye(st.Dir.Dir, res.State, res.Interrupts)
+	return a.goodbye(st.Dir, res.State, res.Interrupts)
 }
 
 // pauses returns what Ctrl+C does on a screen that started or resumed the run; nil: it leaves.

@@ -20,14 +20,13 @@ import (
 
 	"github.com/passbook-run/passbook/examples"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workerhost"
 )
 
@@ -194,9 +193,9 @@ func temporal(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	switch args[0] {
 	case "remember":
-		(*f).remember(args[1], projector.At(ts.MkAbs(args[2])))
+		(*f).remember(args[1], rundir.At(ts.MkAbs(args[2])))
 	case "open":
-		claim, err := projector.At(ts.MkAbs(args[1])).Claim()
+		claim, err := rundir.At(ts.MkAbs(args[1])).Claim()
 		ts.Check(err)
 		(*f).open = []string{claim.RunID}
 	case "refuse":
@@ -259,7 +258,7 @@ func turns(ts *testscript.TestScript, _ bool, args []string) {
 		w.addTurn(id, folder)
 	}
 	writeRun(ts.Check, ts.MkAbs("state"), dir, run.Claim{RunID: id, Pipeline: "turns"}, w.events...)
-	ts.Check(os.WriteFile(filepath.Join(dir, layout.PlanFile), []byte(`{"version": 1}`), 0o600))
+	ts.Check(os.WriteFile(filepath.Join(dir, rundir.PlanFile), []byte(`{"version": 1}`), 0o600))
 }
 
 // workspaceStory writes the journal of a run that works on a tree.

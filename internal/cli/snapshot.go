@@ -13,7 +13,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -87,7 +86,7 @@ func (a *app) onTurns(
 		if err != nil {
 			return err
 		}
-		s, err := operations.OpenSnapshots(cmd.Context(), projector.Dir{Dir: d})
+		s, err := operations.OpenSnapshots(cmd.Context(), d)
 		if err != nil {
 			return err
 		}

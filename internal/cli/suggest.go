@@ -12,7 +12,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -53,7 +52,7 @@ func unknownFlag(cmd *cobra.Command, err error) error {
 // find returns the directory of a named run, or suggests similar names.
 func (a *app) find(what string) (rundir.Dir, error) {
 	d, err := a.host().Find(what)
-	return d.Dir, err
+	return d, err
 }
 
 // nearRuns suggests runs of this machine with similar names.
@@ -74,7 +73,7 @@ func (a *app) nearRuns(what string) string {
 
 // hint suggests checkpoints for an error that lists them.
 func hint(err error, stateDir string) string {
-	var missing *projector.NoCheckpointError
+	var missing *rundir.NoCheckpointError
 	if errors.As(err, &missing) {
 		return didYouMean(missing.ID, missing.Known)
 	}

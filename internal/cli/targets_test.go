@@ -15,9 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // deed is what a verb does with an existing target.
@@ -104,7 +103,7 @@ func TestResumeOfARunThatIsEnding(t *testing.T) {
 	w := newHost(t)
 	dir := filepath.Join(w.root, "cancelled")
 	w.run(t, "small.yaml", dir, "9012-cancelled", run.Cancelled)
-	w.temporal.remember("9012-cancelled", projector.At(dir))
+	w.temporal.remember("9012-cancelled", rundir.At(dir))
 	w.temporal.open = []string{"9012-cancelled"}
 	var out bytes.Buffer
 	require.Zero(t, Main([]string{"resume", dir, "--trust"}, nil, &out, &out), out.String())
@@ -290,16 +289,16 @@ func (w *host) made(t *testing.T, path, verb string, started int) {
 	t.Helper()
 	switch verb {
 	case "run", "fork", "replay":
-		claim, err := projector.At(path).Claim()
+		claim, err := rundir.At(path).Claim()
 		require.NoError(t, err)
 		require.Equal(t, "small", claim.Pipeline)
 		require.Equal(t, started+1, w.temporal.count())
 	case "rebuild":
-		d := projector.At(path)
+		d := rundir.At(path)
 		claim, err := d.Claim()
 		require.NoError(t, err)
 		require.Equal(t, "1234-page", claim.RunID)
-		require.FileExists(t, d.Path(layout.MetaFile))
+		require.FileExists(t, d.Path(rundir.MetaFile))
 	case "snapshot checkout", "promote a workspace":
 		raw, err := os.ReadFile(filepath.Join(path, "made.txt"))
 		require.NoError(t, err)

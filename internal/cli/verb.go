@@ -11,7 +11,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -103,7 +102,7 @@ func named(args []string, dir string) string {
 func (a *app) atHome(d rundir.Dir) (run.Claim, error) {
 	claim, err := d.Claim()
 	if err == nil {
-		err = operations.AtHome(a.settings.StateDir, claim, projector.Dir{Dir: d})
+		err = operations.AtHome(a.settings.StateDir, claim, d)
 	}
 	return claim, err
 }

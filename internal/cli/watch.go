@@ -17,7 +17,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -124,7 +123,7 @@ func (a *app) followEvents(ctx context.Context, d rundir.Dir, final func(run.Sta
 // openLog opens the log of a run. With wait, it waits for that of a run that has just been started; nil: interrupted.
 func (a *app) openLog(ctx context.Context, d rundir.Dir, wait bool) (f *os.File, err error) {
 	opened := api.Poll(ctx, api.Refresh, func(time.Time) (bool, error) {
-		f, err = d.OpenFile(layout.TextLog)
+		f, err = d.OpenFile(rundir.TextLog)
 		m, unread := d.Meta()
 		return err == nil || !wait || !errors.Is(err, fs.ErrNotExist) || unread == nil && m.State.Status.Closed(), nil
 	})

@@ -49,7 +49,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	j := journal{dir: d.Dir, last: after}
+	j := journal{dir: d, last: after}
 	if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
 		s.stream(w, r, &j)
 		return
@@ -74,7 +74,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, err)
 		return
 	}
-	list.Last, list.Closed = j.last, closed(d.Dir)
+	list.Last, list.Closed = j.last, closed(d)
 	answer(w, r, list)
 }
 

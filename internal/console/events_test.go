@@ -81,7 +81,7 @@ func TestJournalIsReadOnAfterARebuild(t *testing.T) {
 	d := newDesk(t)
 	run, err := d.s.host.Find(letter)
 	require.NoError(t, err)
-	j := journal{dir: run.Dir, last: 5}
+	j := journal{dir: run, last: 5}
 	read := func() (seen []int64) {
 		more, err := j.read(func(l *line) bool {
 			seen = append(seen, l.seq)

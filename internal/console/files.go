@@ -76,7 +76,7 @@ func (s *Server) report(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var page bytes.Buffer
-	if err := report.Write(&page, d.Dir, report.Options{}); err != nil {
+	if err := report.Write(&page, d, report.Options{}); err != nil {
 		s.fail(w, r, err)
 		return
 	}

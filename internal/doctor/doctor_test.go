@@ -18,16 +18,15 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/doctor"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -158,12 +157,12 @@ func hostname(t *testing.T) string {
 }
 
 // wrote makes a directory of a run with two events.
-func wrote(t *testing.T, o doctor.Options, id string) projector.Dir {
+func wrote(t *testing.T, o doctor.Options, id string) rundir.Dir {
 	t.Helper()
-	return wroteTo(t, o, projector.At(filepath.Join(o.Settings.RunRoot, id)), run.Claim{RunID: id})
+	return wroteTo(t, o, rundir.At(filepath.Join(o.Settings.RunRoot, id)), run.Claim{RunID: id})
 }
 
-func wroteTo(t *testing.T, o doctor.Options, d projector.Dir, claim run.Claim) projector.Dir {
+func wroteTo(t *testing.T, o doctor.Options, d rundir.Dir, claim run.Claim) rundir.Dir {
 	t.Helper()
 	id := claim.RunID
 	claim.Version, claim.Pipeline, claim.CreatedAt = 1, "small", "2026-01-02T03:04:05.000Z"
@@ -176,7 +175,7 @@ func wroteTo(t *testing.T, o doctor.Options, d projector.Dir, claim run.Claim) p
 	}
 	s, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
-	p, err := d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines})
+	p, err := d.Project(t.Context(), blobs.Of(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines})
 	require.NoError(t, err)
 	require.Equal(t, run.ProjectionWritten, p.Outcome)
 	require.NoError(t, operations.Index(o.Settings.StateDir, id, d.Root))
@@ -190,8 +189,8 @@ func TestExamineOfOpenRuns(t *testing.T) {
 		wrote(t, o, id)
 	}
 	in := func(id string) string { return filepath.Join(o.Settings.RunRoot, id) }
-	require.NoError(t, os.Remove(filepath.Join(in("bare"), layout.MetaFile)))
-	require.NoError(t, os.WriteFile(filepath.Join(in("damaged"), layout.MetaFile), []byte("{"), 0o600))
+	require.NoError(t, os.Remove(filepath.Join(in("bare"), rundir.MetaFile)))
+	require.NoError(t, os.WriteFile(filepath.Join(in("damaged"), rundir.MetaFile), []byte("{"), 0o600))
 	r := doctor.Examine(t.Context(), o)
 	require.Equal(t, doctor.OK, find(t, r, "run well").State)
 	require.Equal(t, doctor.OK, find(t, r, "run bare").State, "it has just begun")
@@ -199,8 +198,8 @@ func TestExamineOfOpenRuns(t *testing.T) {
 	require.Equal(t, doctor.Problem, damage.State)
 	require.Equal(t, "starter check "+in("damaged"), damage.Fix)
 
-	one := projector.At(in("well"))
-	o.Run = &one.Dir
+	one := rundir.At(in("well"))
+	o.Run = &one
 	r = doctor.Examine(t.Context(), o)
 	require.Equal(t, "run well", r.Checks[len(r.Checks)-1].Name)
 	require.Equal(t, "run directory", r.Checks[len(r.Checks)-2].Name, "only the run that was named")
@@ -289,12 +288,12 @@ func TestExamineOfTheDisksOfARun(t *testing.T) {
 	host, err := local.HostID(o.Settings.StateDir)
 	require.NoError(t, err)
 	elsewhere := t.TempDir()
-	d := wroteTo(t, o, projector.At(filepath.Join(elsewhere, "run")),
+	d := wroteTo(t, o, rundir.At(filepath.Join(elsewhere, "run")),
 		run.Claim{RunID: "one", Host: host, Store: "file://" + elsewhere + "/store"})
 	file := filepath.Join(elsewhere, "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	o.Settings.RunRoot, o.Settings.Store = filepath.Join(file, "runs"), "file://"+file+"/store" // no use to this run
-	o.Run = &d.Dir
+	o.Run = &d
 	r := doctor.Examine(t.Context(), o)
 	on, err := volume.Of(elsewhere)
 	require.NoError(t, err)
@@ -309,9 +308,9 @@ func TestExamineOfTheDisksOfARun(t *testing.T) {
 	require.False(t, slices.ContainsFunc(r.Checks, func(c doctor.Check) bool { return c.Name == "run root" }),
 		"the run is elsewhere")
 
-	far := wroteTo(t, o, projector.At(filepath.Join(elsewhere, "far")),
+	far := wroteTo(t, o, rundir.At(filepath.Join(elsewhere, "far")),
 		run.Claim{RunID: "far", Host: "0123456789abcdef", Store: "file:///nowhere"})
-	o.Run = &far.Dir
+	o.Run = &far
 	r = doctor.Examine(t.Context(), o)
 	require.Equal(t, doctor.Unchecked, find(t, r, "host").State)
 	require.Contains(t, find(t, r, "host").Detail, "written by host 0123456789abcdef")

@@ -12,24 +12,23 @@ import (
 
 	"github.com/passbook-run/passbook/internal/doctor"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // bound writes the directory of a run of this machine whose agent is claude, and hands an environment over to it.
-func bound(t *testing.T, o doctor.Options, id string, variables ...string) projector.Dir {
+func bound(t *testing.T, o doctor.Options, id string, variables ...string) rundir.Dir {
 	t.Helper()
 	d := wrote(t, o, id)
 	host, err := local.HostID(o.Settings.StateDir)
 	require.NoError(t, err)
 	for name, v := range map[string]any{
-		layout.ClaimFile: run.Claim{Version: 1, RunID: id, Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z",
+		rundir.ClaimFile: run.Claim{Version: 1, RunID: id, Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z",
 			Store: o.Settings.Store, Host: host},
-		layout.PlanFile: pipeline.Plan{Version: pipeline.PlanVersion,
+		rundir.PlanFile: pipeline.Plan{Version: pipeline.PlanVersion,
 			Agents: []pipeline.Agent{{Run: []string{"claude", "-p"}}}},
 	} {
 		raw, err := json.Marshal(v)
@@ -82,7 +81,7 @@ func TestExamineOfTheEnvironmentOfCalls(t *testing.T) {
 				row.values[i] = strings.NewReplacer("MINE", mine, "THEIRS", theirs).Replace(row.values[i])
 			}
 			d := bound(t, o, "alone", row.values...)
-			o.Run = &d.Dir
+			o.Run = &d
 			r := doctor.Examine(t.Context(), o)
 			c := find(t, r, "env alone")
 			all += text(row.name, c, d.Root, "RUN", mine, "MINE", theirs, "THEIRS")
@@ -109,7 +108,7 @@ func TestExamineNamesAnUnusedEnvironment(t *testing.T) {
 		require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
 		d := bound(t, o, "alone", "PATH="+os.Getenv("PATH"))
 		require.NoError(t, row.spoil(filepath.Join(o.Settings.StateDir, "environ", "alone.json")))
-		o.Agents, o.Run = nil, &d.Dir
+		o.Agents, o.Run = nil, &d
 		all += text(row.name, find(t, doctor.Examine(t.Context(), o), "env alone"), d.Root, "RUN", os.Getenv("PATH"), "PATH",
 			o.Settings.StateDir, "STATE")
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -184,10 +183,10 @@ func (c *collector) pass(e run.Event) {
 		c.turns++
 		r.Turn = c.turns
 	}
-	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, layout.PromptFile(p.Pass)
-	r.Frames = layout.EnvelopeFile(p.Pass)
+	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, rundir.PromptFile(p.Pass)
+	r.Frames = rundir.EnvelopeFile(p.Pass)
 	if p.Reply != nil {
-		r.Reply = layout.ReplyFile(p.Pass)
+		r.Reply = rundir.ReplyFile(p.Pass)
 	}
 	if p.Artifact != nil && p.Modified {
 		r.Before, r.After = p.Before, p.Artifact.Digest

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -161,7 +160,7 @@ func (c *effects) attempt(e run.Event) {
 	e.Decode(&p)
 	if p.Category == run.CategorySuperseded {
 		c.row(e, Effect{Step: p.Step, Round: p.Round, Member: p.Member, Role: p.Role, Class: p.EffectClass(),
-			Call: layout.AttemptCall(p), Attempt: p.Attempt, Status: Superseded})
+			Call: rundir.AttemptCall(p), Attempt: p.Attempt, Status: Superseded})
 		return
 	}
 	if r := c.last(p.Call); r != nil && p.Judged {

@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/evidence"
@@ -51,14 +49,14 @@ func at(seq int64) string {
 func (j *journal) dir() rundir.Dir {
 	j.t.Helper()
 	d := rundir.At(j.t.TempDir())
-	require.NoError(j.t, os.WriteFile(d.Path(layout.ClaimFile), []byte(`{"version":1,"run_id":"r-1"}`), 0o644))
-	require.NoError(j.t, os.WriteFile(d.Path(layout.EventsFile), j.lines.Bytes(), 0o644))
+	require.NoError(j.t, os.WriteFile(d.Path(rundir.ClaimFile), []byte(`{"version":1,"run_id":"r-1"}`), 0o644))
+	require.NoError(j.t, os.WriteFile(d.Path(rundir.EventsFile), j.lines.Bytes(), 0o644))
 	inputs := rundir.Inputs{Version: 1, Files: []rundir.InputFile{{Path: "prompts/code.md",
 		Digest: "5d41402abc4b2a76b9719d911017c592", Size: 1200}}}
 	raw, err := json.Marshal(inputs)
 	require.NoError(j.t, err)
-	require.NoError(j.t, os.MkdirAll(filepath.Dir(d.Path(layout.InputsFile)), 0o755))
-	require.NoError(j.t, os.WriteFile(d.Path(layout.InputsFile), raw, 0o644))
+	require.NoError(j.t, os.MkdirAll(filepath.Dir(d.Path(rundir.InputsFile)), 0o755))
+	require.NoError(j.t, os.WriteFile(d.Path(rundir.InputsFile), raw, 0o644))
 	return d
 }
 

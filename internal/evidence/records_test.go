@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -111,7 +110,7 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		Files:  files,
 		Commit: "commit-1", Checks: end.Validation, Verdict: "verdict", Findings: end.Findings, Score: end.Score,
 		Value: "value", Tampered: &tampered, Found: end.Found, Scope: end.Scope, Set: "S1", Turn: 1, Tally: end.Tally,
-		Prompt: layout.PromptFile(p), Reply: layout.ReplyFile(p), Frames: layout.EnvelopeFile(p), Before: "before",
+		Prompt: rundir.PromptFile(p), Reply: rundir.ReplyFile(p), Frames: rundir.EnvelopeFile(p), Before: "before",
 		After: "after"}, e.Passes[0])
 	failure := e.Passes[1]
 	require.Equal(t, failed, failure.Seq)

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -23,13 +20,13 @@ func Read(d rundir.Dir) (Source, error) {
 		return Source{}, err
 	}
 	s := Source{State: now.State}
-	if s.Records, err = projector.Records(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if s.Records, err = rundir.Records(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}
 	if plan, err := d.Plan(); err == nil {
 		s.Plan = &plan
 	}
-	if rows, _, err := rundir.Rows[rundir.DecisionRow](d, layout.DecisionsLog); err == nil {
+	if rows, _, err := rundir.Rows[rundir.DecisionRow](d, rundir.DecisionsLog); err == nil {
 		s.Pauses = Pauses(rows)
 	}
 	s.Recent, err = d.Recent(recentBytes)

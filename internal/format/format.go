@@ -5,8 +5,6 @@
 package format
 
 import (
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -22,9 +20,9 @@ type Version struct {
 // does.
 func All() []Version {
 	return []Version{
-		{layout.ClaimFile, run.ClaimVersion}, {layout.EventsFile, run.StateVersion},
-		{layout.MetaFile, rundir.MetaVersion},
-		{layout.StateFile, rundir.StateSchema}, {layout.PlanFile, pipeline.PlanVersion},
-		{"segments", journal.SegmentVersion}, {"state directory", State().Version()},
+		{rundir.ClaimFile, run.ClaimVersion}, {rundir.EventsFile, run.StateVersion},
+		{rundir.MetaFile, rundir.MetaVersion},
+		{rundir.StateFile, rundir.StateSchema}, {rundir.PlanFile, pipeline.PlanVersion},
+		{"segments", rundir.SegmentVersion}, {"state directory", State().Version()},
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // StateFile records the format of a state directory. A directory without it has version 1.
@@ -43,7 +43,7 @@ func (f Directories) Version() int { return len(f.steps) + 1 }
 
 // Open is called by every program before it writes to a state directory. It records the version of a directory that has
 // none, and upgrades an older one in place: an interrupted upgrade is continued by the next call. idle returns an error
-// while processes of an older version may write there. A newer version is a [*layout.NewerError], and nothing is
+// while processes of an older version may write there. A newer version is a [*rundir.NewerError], and nothing is
 // changed.
 func (f Directories) Open(ctx context.Context, dir string, idle func() error) error {
 	m, err := f.check(dir)
@@ -67,7 +67,7 @@ func (f Directories) Check(dir string) error {
 func (f Directories) check(dir string) (Mark, error) {
 	m, err := ReadState(dir)
 	if err == nil && m.Version > f.Version() {
-		err = &layout.NewerError{Op: "open state directory", Object: dir, File: StateFile, Version: m.Version,
+		err = &rundir.NewerError{Op: "open state directory", Object: dir, File: StateFile, Version: m.Version,
 			Known: f.Version(), Program: m.Program, Else: ", or set PASSBOOK_STATE_DIR to another directory"}
 	}
 	return m, err
@@ -136,7 +136,7 @@ func ReadState(dir string) (Mark, error) {
 	if err != nil {
 		return Mark{}, fmt.Errorf("open state directory: %w", err)
 	}
-	m := Mark{Version: layout.VersionOf(raw)}
+	m := Mark{Version: rundir.VersionOf(raw)}
 	if m.Version < 1 {
 		return m, fmt.Errorf("open state directory: %s has no version; restore the file, or remove it: a directory "+
 			"without it has version 1", path)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/format"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 var errStop = errors.New("stop")
@@ -146,7 +146,7 @@ func TestNewerDirectoryIsRefused(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, format.StateFile), []byte(text), 0o600))
 		before := contents(t, dir)
 		for _, err := range []error{format.State().Open(t.Context(), dir, idle), format.State().Check(dir)} {
-			var newer *layout.NewerError
+			var newer *rundir.NewerError
 			require.ErrorAs(t, err, &newer)
 			require.EqualError(t, err, "open state directory "+dir+": format.json has version 2, and this program (devel) "+
 				"reads 1; nothing was changed. Use Passbook v9.1.0 or a newer one, or set PASSBOOK_STATE_DIR to "+

@@ -6,8 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/client"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -26,17 +25,17 @@ type Reader struct {
 
 // Source returns what an execution has projected: its claim, its newest segment, and the pieces of the journal that
 // were written.
-func (h Reader) Source(ctx context.Context, workflowID, runID string) (projector.Source, error) {
+func (h Reader) Source(ctx context.Context, workflowID, runID string) (rundir.Source, error) {
 	r := historyReader{conv: cmp.Or(h.Converter, converter.GetDefaultDataConverter()),
 		inputs: map[int64]contract.ProjectInput{}, turns: map[int64]bool{}, seals: map[int64]bool{}}
 	it := h.Client.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for it.HasNext() {
 		ev, err := it.Next()
 		if err != nil {
-			return projector.Source{}, fmt.Errorf("history of %s: %w", workflowID, err)
+			return rundir.Source{}, fmt.Errorf("history of %s: %w", workflowID, err)
 		}
 		if err := r.take(ev); err != nil {
-			return projector.Source{}, fmt.Errorf("history of %s, event %d: %w", workflowID, ev.EventId, err)
+			return rundir.Source{}, fmt.Errorf("history of %s, event %d: %w", workflowID, ev.EventId, err)
 		}
 	}
 	return r.src, nil
@@ -44,7 +43,7 @@ func (h Reader) Source(ctx context.Context, workflowID, runID string) (projector
 
 type historyReader struct {
 	conv   converter.DataConverter
-	src    projector.Source
+	src    rundir.Source
 	inputs map[int64]contract.ProjectInput // by the id of the event that scheduled them
 	turns  map[int64]bool                  // the inputs that are part of a turn
 	seals  map[int64]bool
@@ -115,7 +114,7 @@ func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttrib
 		r.src.Head = res.End.Head
 	}
 	if res.Outcome == run.ProjectionWritten {
-		r.src.Batches = append(r.src.Batches, projector.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev,
+		r.src.Batches = append(r.src.Batches, rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev,
 			Lines: in.Lines, Head: in.Head})
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/telemetry"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // pollEvery is how often the server is asked for the gauges of queues and runs; after an error, pollAgain.
@@ -33,7 +33,7 @@ func (o Options) projected() func(activities.Projection) {
 		}
 		var events []run.Event
 		for _, line := range p.Lines[len(p.Lines)-p.Added:] {
-			events = append(events, journal.ParseAny(line))
+			events = append(events, rundir.ParseAny(line))
 		}
 		o.Metrics.Projected(p.Pipeline, events, time.Now())
 	}

@@ -137,15 +137,15 @@ func (r resources) open(uri string) (data []byte, kind string, err error) {
 	switch at[2] {
 	case "report.html":
 		var page bytes.Buffer
-		err = report.Write(&page, d.Dir, report.Options{Pictures: -1})
+		err = report.Write(&page, d, report.Options{Pictures: -1})
 		data, kind = page.Bytes(), "text/html"
 	case "evidence.md":
-		data, err = api.EvidencePage(d.Dir)
+		data, err = api.EvidencePage(d)
 		kind = "text/markdown"
 	case "artifact":
-		data, kind, err = artifact(d.Dir)
+		data, kind, err = artifact(d)
 	default:
-		data, err = ofPass(d.Dir, at[3], at[4])
+		data, err = ofPass(d, at[3], at[4])
 		kind = map[string]string{"prompt": "text/markdown", "reply": "text/plain"}[at[4]]
 	}
 	if err == nil && len(data) > maxResource {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -69,8 +68,8 @@ func (d *desk) openRun(task string) {
 	line, err := run.Event{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindRunStart, Payload: payload}.Line()
 	require.NoError(d.t, err)
 	claim := `{"version":1,"run_id":"r-1","pipeline":"p"}`
-	require.NoError(d.t, os.WriteFile(dir.Path(layout.ClaimFile), []byte(claim), 0o600))
-	require.NoError(d.t, os.WriteFile(dir.Path(layout.EventsFile), []byte(line+"\n"), 0o600))
+	require.NoError(d.t, os.WriteFile(dir.Path(rundir.ClaimFile), []byte(claim), 0o600))
+	require.NoError(d.t, os.WriteFile(dir.Path(rundir.EventsFile), []byte(line+"\n"), 0o600))
 	require.NoError(d.t, operations.Index(d.host.Settings.StateDir, "r-1", folder))
 }
 

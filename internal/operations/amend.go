@@ -8,7 +8,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -27,7 +26,7 @@ type Amended struct {
 
 // Amend lets an open run adopt a definition. Every step that begins later uses it. A change of completed steps or of
 // the plan's structure is refused with a [*DifferentError].
-func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, note string) (Amended, error) {
+func (o Operator) Amend(ctx context.Context, def Definition, dir rundir.Dir, note string) (Amended, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Amended{}, err
@@ -68,14 +67,14 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir projector.Dir, 
 	return out, err
 }
 
-func (o Operator) different(def Definition, dir projector.Dir, claim run.Claim, status run.Status, live bool,
+func (o Operator) different(def Definition, dir rundir.Dir, claim run.Claim, status run.Status, live bool,
 	all []Difference) *DifferentError {
 	return &DifferentError{Dir: dir.Root, RunID: claim.RunID, Status: status, Live: live, Differences: all,
 		config: def.Parsed.File, task: def.Task, source: def.WorkOn, dirty: def.Dirty}
 }
 
 // amendment stores what a run is given and returns the message that names it.
-func (o Operator) amendment(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim, s run.State,
+func (o Operator) amendment(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, s run.State,
 	note string) (workflows.Message, error) {
 	budget := contract.BudgetOf(def.Plan)
 	if err := policyOf(def.Plan, "", budget).Allowed(o.Settings, budget.CapUSD); err != nil {
@@ -98,7 +97,7 @@ func (o Operator) amendment(ctx context.Context, def Definition, dir projector.D
 }
 
 // Unchanged returns a [*DifferentError] if a closed run is given something else than it has. No server is needed.
-func (o Operator) Unchanged(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim,
+func (o Operator) Unchanged(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim,
 	s run.State) error {
 	all, err := o.Differences(ctx, def, dir, claim, s)
 	if err != nil || len(all) == 0 {
@@ -109,7 +108,7 @@ func (o Operator) Unchanged(ctx context.Context, def Definition, dir projector.D
 
 // unchanged compares what the run of a directory is given with what it has. If it is to adopt the differences, an open
 // run is amended; the message for a run that has closed is returned.
-func (o Operator) unchanged(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim, now rundir.Now,
+func (o Operator) unchanged(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, now rundir.Now,
 	effective run.EffectiveStatus) (amended *Amended, reopen *workflows.Message, err error) {
 	all, err := o.Differences(ctx, def, dir, claim, now.State)
 	if err != nil || len(all) == 0 {
@@ -181,8 +180,8 @@ func firstStage(start run.RunStart) int {
 // later calls visit with the checkpoints of a run after another one, oldest first.
 func later(ctx context.Context, s *store.Store, runID string, c run.Checkpoint,
 	visit func(run.Checkpoint) error) error {
-	var names projector.Names = blobs.Of(s)
-	marks, err := projector.Marks(ctx, names, runID)
+	var names rundir.Names = blobs.Of(s)
+	marks, err := rundir.Marks(ctx, names, runID)
 	if err != nil {
 		return err
 	}
@@ -190,7 +189,7 @@ func later(ctx context.Context, s *store.Store, runID string, c run.Checkpoint,
 		if m.Seq <= c.Seq {
 			continue
 		}
-		next, err := projector.LoadCheckpoint(ctx, names, runID, m.ID)
+		next, err := rundir.LoadCheckpoint(ctx, names, runID, m.ID)
 		if err != nil {
 			return err
 		}

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -17,7 +17,7 @@ const behindWait = 5 * time.Second
 
 // Behind describes an open workflow that has fewer events than the directory of its run. A workflow has each event
 // before the directory does, so Temporal's database was restored from a backup. Empty: it has all, or does not answer.
-func (o Operator) Behind(ctx context.Context, dir projector.Dir, runID string) string {
+func (o Operator) Behind(ctx context.Context, dir rundir.Dir, runID string) string {
 	now, err := dir.Now() // before the workflow answers, which may continue meanwhile
 	if err != nil {
 		return ""
@@ -34,7 +34,7 @@ func (o Operator) Behind(ctx context.Context, dir projector.Dir, runID string) s
 }
 
 // behindOnRefusal is [Operator.Behind] of a workflow that has refused a message.
-func (o Operator) behindOnRefusal(ctx context.Context, dir projector.Dir, runID string, err error) string {
+func (o Operator) behindOnRefusal(ctx context.Context, dir rundir.Dir, runID string, err error) string {
 	var refused *RefusedError
 	if !errors.As(err, &refused) || refused.Closed {
 		return ""
@@ -43,7 +43,7 @@ func (o Operator) behindOnRefusal(ctx context.Context, dir projector.Dir, runID 
 }
 
 // orBehind adds to a refusal that the workflow is behind its directory, with the command that continues the run.
-func (o Operator) orBehind(ctx context.Context, dir projector.Dir, runID string, err error) error {
+func (o Operator) orBehind(ctx context.Context, dir rundir.Dir, runID string, err error) error {
 	behind := o.behindOnRefusal(ctx, dir, runID, err)
 	if behind == "" {
 		return err
@@ -55,24 +55,24 @@ func (o Operator) orBehind(ctx context.Context, dir projector.Dir, runID string,
 }
 
 // forcedResume is the command that continues a run from its directory alone. Another machine knows no id of the run.
-func forcedResume(dir projector.Dir) string {
+func forcedResume(dir rundir.Dir) string {
 	return "starter resume " + shell.Quote(dir.Root) + " --force --reason TEXT"
 }
 
 // endBehind terminates the open workflow of a run that is behind its directory, if the next epoch may continue the
 // directory.
-func (o Operator) endBehind(ctx context.Context, dir projector.Dir, claim run.Claim, s run.State,
-	r Reopening) (projector.Continuation, run.EffectiveStatus, error) {
+func (o Operator) endBehind(ctx context.Context, dir rundir.Dir, claim run.Claim, s run.State,
+	r Reopening) (rundir.Continuation, run.EffectiveStatus, error) {
 	effective := run.NewEffectiveStatus(s.Status, run.LiveClosed, r.Behind)
 	err := mayReopen(s, effective, r)
 	if err == nil && r.Force {
 		err = mayForce(o.Settings)
 	}
 	if err != nil {
-		return projector.Continuation{}, effective, err
+		return rundir.Continuation{}, effective, err
 	}
 	if err := o.Client.TerminateWorkflow(ctx, claim.RunID, "", r.Behind); err != nil {
-		return projector.Continuation{}, effective, fmt.Errorf("terminate the workflow of run %s: %w", claim.RunID, err)
+		return rundir.Continuation{}, effective, fmt.Errorf("terminate the workflow of run %s: %w", claim.RunID, err)
 	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
 	effective.Detail = r.Behind

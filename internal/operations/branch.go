@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
@@ -42,14 +40,14 @@ type Branching struct {
 // earlier run of this mode may belong to the same request.
 func (b Branching) CheckDir(runRoot string) error {
 	if b.Dir == "" {
-		return projector.Writable(runRoot)
+		return rundir.Writable(runRoot)
 	}
 	abs, err := filepath.Abs(b.Dir)
 	if err != nil {
 		return err
 	}
-	d := projector.At(abs)
-	if err := projector.Usable(d.Dir); err != nil {
+	d := rundir.At(abs)
+	if err := rundir.Usable(d); err != nil {
 		return err
 	}
 	holder, err := d.Claim()
@@ -76,7 +74,7 @@ func (b Branching) changes() []string {
 type Origin struct {
 	RunID string
 	Store string // URL
-	Dir   *projector.Dir
+	Dir   *rundir.Dir
 	Start run.RunStart
 }
 
@@ -105,7 +103,7 @@ func (o Operator) Origin(ctx context.Context, what string) (Origin, error) {
 	if serr != nil {
 		return Origin{}, serr
 	}
-	first, ferr := projector.LoadCheckpoint(ctx, blobs.Of(s), from.RunID, run.UnnamedID(1))
+	first, ferr := rundir.LoadCheckpoint(ctx, blobs.Of(s), from.RunID, run.UnnamedID(1))
 	if ferr != nil || first.Start == nil {
 		if err == nil {
 			err = &NameError{What: what}
@@ -160,7 +158,7 @@ func (o Operator) Branch(ctx context.Context, from Origin, b Branching) (Started
 
 // sameBranch refuses a directory whose run was made from the same checkpoint with other changes. A run that is not
 // registered has not started.
-func sameBranch(ctx context.Context, s *store.Store, dir projector.Dir, claim run.Claim, start run.RunStart,
+func sameBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.Claim, start run.RunStart,
 	b Branching) error {
 	there, err := registration(ctx, s, claim.RunID)
 	if errors.Is(err, store.ErrMissing) {
@@ -232,9 +230,9 @@ func (o Operator) branchPoint(ctx context.Context, s *store.Store, from Origin,
 }
 
 // restored returns a checkpoint with everything in the store that a new run needs to continue from it.
-func restored(ctx context.Context, s *store.Store, from Origin, marks projector.Names, id string,
+func restored(ctx context.Context, s *store.Store, from Origin, marks rundir.Names, id string,
 	b Branching) (run.Checkpoint, error) {
-	c, warning, err := projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, from.RunID, id)
+	c, warning, err := rundir.RestoreCheckpoint(ctx, blobs.Of(s), marks, from.RunID, id)
 	if err != nil {
 		return c, err
 	}
@@ -256,7 +254,7 @@ func warnOfActions(from Origin, seq int64, b Branching) error {
 	if from.Dir == nil || b.Warn == nil || b.Mode == run.ModeReplay && b.Policy != run.Reexecute {
 		return nil
 	}
-	all, err := ActionsAfter(from.Dir.Dir, seq)
+	all, err := ActionsAfter(*from.Dir, seq)
 	for _, text := range all {
 		b.Warn(text)
 	}
@@ -267,9 +265,9 @@ func warnOfActions(from Origin, seq int64, b Branching) error {
 // directory.
 func (f Origin) complete(ctx context.Context, s *store.Store, c run.Checkpoint) error {
 	if f.Dir == nil {
-		return projector.Complete(ctx, blobs.Of(s), f.Start, c.State)
+		return rundir.Complete(ctx, blobs.Of(s), f.Start, c.State)
 	}
-	_, err := projector.Import(ctx, f.Dir.Dir, blobs.Of(s), f.Start, c.State)
+	_, err := rundir.Import(ctx, *f.Dir, blobs.Of(s), f.Start, c.State)
 	return err
 }
 
@@ -283,15 +281,15 @@ func branchOperation(mode string) run.Operation {
 // newest returns the last checkpoint of a run; marks are those of its directory, if it exists. A run without one has
 // not started.
 func (o Operator) newest(ctx context.Context, s *store.Store, from Origin,
-	op run.Operation) (marks projector.Names, newest run.Checkpoint, err error) {
-	var names projector.Names = blobs.Of(s)
+	op run.Operation) (marks rundir.Names, newest run.Checkpoint, err error) {
+	var names rundir.Names = blobs.Of(s)
 	if from.Dir != nil {
-		if marks, err = projector.Checkpoints(from.Dir.Dir); err != nil {
+		if marks, err = rundir.Checkpoints(*from.Dir); err != nil {
 			return nil, newest, err
 		}
 		names = marks
 	}
-	all, err := projector.Marks(ctx, names, from.RunID)
+	all, err := rundir.Marks(ctx, names, from.RunID)
 	if err != nil {
 		return marks, newest, err
 	}
@@ -299,7 +297,7 @@ func (o Operator) newest(ctx context.Context, s *store.Store, from Origin,
 		return marks, newest, o.notBegun(ctx, from, op)
 	}
 	last := all[len(all)-1]
-	newest, err = projector.LoadCheckpoint(ctx, names, from.RunID, last.ID)
+	newest, err = rundir.LoadCheckpoint(ctx, names, from.RunID, last.ID)
 	if from.Dir != nil && err == nil {
 		now, nerr := from.Dir.Now()
 		if nerr != nil {

@@ -8,11 +8,11 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // ChooseError reports that a fork of a completed run has to name its checkpoint: after the newest one no step is left.
@@ -56,7 +56,7 @@ func (e *ChooseError) Command(c BranchPoint) string {
 const maxChoices = 12
 
 // choose returns a [*ChooseError] if a fork of the newest checkpoint had nothing to do.
-func choose(ctx context.Context, s *store.Store, from Origin, names projector.Names, newest run.Checkpoint,
+func choose(ctx context.Context, s *store.Store, from Origin, names rundir.Names, newest run.Checkpoint,
 	b Branching) error {
 	ref := newest.State.PlanInForce(from.Start)
 	var old pipeline.Plan
@@ -69,7 +69,7 @@ func choose(ctx context.Context, s *store.Store, from Origin, names projector.Na
 	if names == nil { // without a directory
 		names = blobs.Of(s)
 	}
-	marks, err := projector.Marks(ctx, names, from.RunID)
+	marks, err := rundir.Marks(ctx, names, from.RunID)
 	if err != nil {
 		return err
 	}

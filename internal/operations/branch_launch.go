@@ -12,7 +12,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -22,7 +21,7 @@ import (
 // branchClaim claims the new run's directory. If the same request has claimed it already, begun is nil and the start
 // continues.
 func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src run.Source,
-	start *run.RunStart) (claim run.Claim, dir projector.Dir, begun *beginning, err error) {
+	start *run.RunStart) (claim run.Claim, dir rundir.Dir, begun *beginning, err error) {
 	id := uuid.New()
 	if b.Request != "" {
 		id = uuid.NewSHA1(uuid.NameSpaceOID, []byte(strings.Join([]string{from.RunID, b.Mode, b.Request}, "\n")))
@@ -40,7 +39,7 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 	if err != nil {
 		return claim, dir, nil, err
 	}
-	dir = projector.At(abs)
+	dir = rundir.At(abs)
 	if known, err := byID(o.Settings.StateDir,
 		id.String()); err == nil { // an earlier call of the same request, in its directory
 		if claim, err := known.Claim(); err == nil && claim.RunID == id.String() {
@@ -102,7 +101,7 @@ type branched struct {
 }
 
 // launchBranch writes the workspace, if the run has one, copies the runs of its projects, and starts the workflow.
-func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir projector.Dir, b Branching,
+func (o Operator) launchBranch(ctx context.Context, s *store.Store, dir rundir.Dir, b Branching,
 	r branched) (Started, error) {
 	if err := Index(o.Settings.StateDir, r.claim.RunID, dir.Root); err != nil {
 		return Started{}, err

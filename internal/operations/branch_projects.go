@@ -11,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -55,7 +54,7 @@ func (m member) sameSource(ctx context.Context, ref run.ProjectRef) error {
 
 // withCopies returns the input of a new run. For a run with projects it copies the runs of those; begun is to be
 // removed if the run is refused.
-func (o Operator) withCopies(ctx context.Context, s *store.Store, dir projector.Dir, b Branching,
+func (o Operator) withCopies(ctx context.Context, s *store.Store, dir rundir.Dir, b Branching,
 	r branched) (in workflows.Input, begun []*beginning, err error) {
 	size, declared := projectSizes{}, r.start.Projects
 	r.start.Projects = nil
@@ -128,7 +127,7 @@ func (o Operator) adopts(ctx context.Context, def Definition, p *projectCopy) er
 }
 
 // copyProject claims the directory of a project, creates its checkout, and returns the input of its run.
-func (o Operator) copyProject(ctx context.Context, s *store.Store, dir projector.Dir,
+func (o Operator) copyProject(ctx context.Context, s *store.Store, dir rundir.Dir,
 	p *projectCopy) (begun *beginning, in workflows.ProjectInput, err error) {
 	of := run.Membership{RunID: p.of.RunID, Alias: p.ref.Alias}
 	from, given, c, err := o.projectAt(ctx, s, dir, p)
@@ -177,7 +176,7 @@ func (o Operator) copyProject(ctx context.Context, s *store.Store, dir projector
 
 // projectAt returns the run of a project, the input that it was given, and its newest checkpoint at the time of the
 // copy. The checkpoint has no ID if the run had not begun then; its state is what the run was to begin with.
-func (o Operator) projectAt(ctx context.Context, s *store.Store, dir projector.Dir,
+func (o Operator) projectAt(ctx context.Context, s *store.Store, dir rundir.Dir,
 	p *projectCopy) (from Origin, given workflows.Input, c run.Checkpoint, err error) {
 	if err := s.GetJSON(ctx, store.Digest(p.ref.Input), &given); err != nil {
 		return from, given, c, fmt.Errorf("read the input of its run: %w", err)
@@ -217,8 +216,8 @@ func (o Operator) projectOrigin(ctx context.Context, s *store.Store, p *projectC
 			return from, err
 		}
 	}
-	first, err := projector.LoadCheckpoint(ctx, blobs.Of(s), from.RunID, run.UnnamedID(1))
-	if none := (*projector.NoCheckpointError)(nil); errors.As(err, &none) {
+	first, err := rundir.LoadCheckpoint(ctx, blobs.Of(s), from.RunID, run.UnnamedID(1))
+	if none := (*rundir.NoCheckpointError)(nil); errors.As(err, &none) {
 		return from, nil
 	}
 	if err == nil && first.Start != nil {
@@ -229,11 +228,11 @@ func (o Operator) projectOrigin(ctx context.Context, s *store.Store, p *projectC
 
 // checkpoint returns the newest checkpoint of a project's run at the time of the copy; without an ID: it had none. An
 // earlier call that has claimed the directory has chosen it.
-func (p *projectCopy) checkpoint(ctx context.Context, s *store.Store, dir projector.Dir,
+func (p *projectCopy) checkpoint(ctx context.Context, s *store.Store, dir rundir.Dir,
 	from Origin) (c run.Checkpoint, err error) {
-	var names, journal projector.Names = blobs.Of(s), nil
+	var names, journal rundir.Names = blobs.Of(s), nil
 	if from.Dir != nil {
-		if journal, err = projector.Checkpoints(from.Dir.Dir); err != nil {
+		if journal, err = rundir.Checkpoints(*from.Dir); err != nil {
 			return c, err
 		}
 		names = journal
@@ -254,8 +253,8 @@ func (p *projectCopy) checkpoint(ctx context.Context, s *store.Store, dir projec
 
 // newestUntil returns the newest checkpoint of a run that was made until a time. A damaged one has the time of the one
 // before.
-func newestUntil(ctx context.Context, names projector.Names, runID, until string) (id string, err error) {
-	marks, err := projector.Marks(ctx, names, runID)
+func newestUntil(ctx context.Context, names rundir.Names, runID, until string) (id string, err error) {
+	marks, err := rundir.Marks(ctx, names, runID)
 	if err != nil {
 		return "", err
 	}

@@ -10,10 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestCheckpointsToChooseFrom leaves out checkpoints without work, and those that a revert has undone.
@@ -65,20 +64,20 @@ func TestNewestCheckpointUntilATime(t *testing.T) {
 		}
 		state := run.State{Version: run.StateVersion, RunID: "r", Seq: seq,
 			Checkpoint: &run.CheckpointRef{ID: id, Seq: seq, TS: at(seq)}}
-		require.NoError(t, projector.KeepCheckpoint(t.Context(), names,
+		require.NoError(t, rundir.KeepCheckpoint(t.Context(), names,
 			run.Checkpoint{Version: run.CheckpointVersion, RunID: "r", ID: id, Seq: seq, State: state}))
 	}
 	newest := func(until string) string { t.Helper(); return must(newestUntil(t.Context(), names, "r", until))(t) }
 	for seq := int64(1); seq <= 40; seq++ {
 		id := newest(at(seq))
 		require.Equal(t, run.UnnamedID(seq), id)
-		c := must(projector.LoadCheckpoint(t.Context(), names, "r", id))(t)
+		c := must(rundir.LoadCheckpoint(t.Context(), names, "r", id))(t)
 		require.Equal(t, seq, c.Seq, "a named one also has the name of its event")
 	}
 	require.Equal(t, "cp-40", newest(""))
 	require.Empty(t, newest("2026-11-27T09:00:00.000Z"))
 
-	marks := must(projector.Marks(t.Context(), names, "r"))(t)
+	marks := must(rundir.Marks(t.Context(), names, "r"))(t)
 	for _, i := range []int{19, 29, 9} { // where the search looks
 		require.NoError(t, names.Replace(t.Context(), marks[i].Name, []byte("{}")))
 	}
@@ -98,8 +97,8 @@ func TestRunWithoutThePlanIsRefusedAsInput(t *testing.T) {
 }
 
 func TestBriefOfHaltedRun(t *testing.T) {
-	dir := projector.At(t.TempDir())
-	require.NoError(t, os.MkdirAll(dir.Path(layout.Orchestrator), 0o700))
+	dir := rundir.At(t.TempDir())
+	require.NoError(t, os.MkdirAll(dir.Path(rundir.Orchestrator), 0o700))
 	no := false
 	s := run.State{
 		Status: run.Halted, Reason: "final_acceptance_rejected", Pipeline: "review", Task: "Fix it.\n## Not a heading",
@@ -107,7 +106,7 @@ func TestBriefOfHaltedRun(t *testing.T) {
 		Decisions: []run.PastDecision{{Kind: run.QuestionDelivery, Action: "skip", Phase: "delivery", By: "ada",
 			Feedback: "not yet"}},
 	}
-	require.NoError(t, os.WriteFile(dir.Path(layout.PlanFile), []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(dir.Path(rundir.PlanFile), []byte("{}"), 0o600))
 	text, err := briefOf(dir, run.Claim{RunID: "r-1"}, s)
 	require.NoError(t, err)
 	require.Equal(t, `Run r-1 of review ended: halted, final_acceptance_rejected.
@@ -125,11 +124,11 @@ Its reply is missing.
 
 - skip of delivery delivery by ada: not yet
 `, text)
-	require.NoError(t, os.WriteFile(dir.Path(layout.PlanFile), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(dir.Path(rundir.PlanFile), []byte("{"), 0o600))
 	_, err = briefOf(dir, run.Claim{}, s)
 	require.ErrorContains(t, err, "plan.json")
 	s.Task = strings.Repeat("é", maxBriefText+1)
-	require.NoError(t, os.WriteFile(dir.Path(layout.PlanFile), []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(dir.Path(rundir.PlanFile), []byte("{}"), 0o600))
 	text = must(briefOf(dir, run.Claim{}, s))(t)
 	require.Contains(t, text, "é …\n")
 }

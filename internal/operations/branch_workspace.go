@@ -8,12 +8,11 @@ import (
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
-
-	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // branchWorkspace prepares the workspace of a new run at a checkpoint.
-func (o Operator) branchWorkspace(ctx context.Context, dir projector.Dir, claim run.Claim, pipeline string,
+func (o Operator) branchWorkspace(ctx context.Context, dir rundir.Dir, claim run.Claim, pipeline string,
 	was run.Workspace, at run.State) (*run.Workspace, error) {
 	p := preparation{folders: workspace.In(o.Settings.StateDir), dir: dir, claim: claim}
 	out := was

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // maxBriefText bounds each text of an earlier run that a prompt contains, in characters.
@@ -20,7 +19,7 @@ const maxBriefText = 20_000
 
 // briefOf describes an earlier run for the prompts of its follow-up: its task, how it ended, its plan, the last
 // findings and the decisions of operators. The files of the directory are redacted already.
-func briefOf(dir projector.Dir, claim run.Claim, s run.State) (string, error) {
+func briefOf(dir rundir.Dir, claim run.Claim, s run.State) (string, error) {
 	var b strings.Builder
 	ended := string(s.Status)
 	if s.Reason != "" {
@@ -68,14 +67,14 @@ func briefOf(dir projector.Dir, claim run.Claim, s run.State) (string, error) {
 }
 
 // planners lists the roles of a run that report and do not judge.
-func planners(dir projector.Dir) ([]string, error) {
-	raw, err := dir.ReadFile(layout.PlanFile)
+func planners(dir rundir.Dir) ([]string, error) {
+	raw, err := dir.ReadFile(rundir.PlanFile)
 	if err != nil {
 		return nil, err
 	}
 	var plan pipeline.Plan
 	if err := json.Unmarshal(raw, &plan); err != nil {
-		return nil, fmt.Errorf("read %s: %w", dir.Path(layout.PlanFile), err)
+		return nil, fmt.Errorf("read %s: %w", dir.Path(rundir.PlanFile), err)
 	}
 	var names []string
 	for _, r := range plan.Roles {
@@ -87,8 +86,8 @@ func planners(dir projector.Dir) ([]string, error) {
 }
 
 // replyText returns a reply from the directory; "" if it lacks the file.
-func replyText(dir projector.Dir, digest string) (string, error) {
-	file, err := projector.FileOfReply(dir.Dir, digest)
+func replyText(dir rundir.Dir, digest string) (string, error) {
+	file, err := rundir.FileOfReply(dir, digest)
 	if err != nil || file == "" {
 		return "", err
 	}

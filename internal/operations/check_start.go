@@ -11,15 +11,15 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/pipeline/template"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // CheckStart reports what a new run lacks, before anything is claimed or changed: all problems of the definition, of
 // what it names and of its projects; then what the settings forbid, and sources that no run can start from.
-func (o Operator) CheckStart(ctx context.Context, def Definition, dir projector.Dir) error {
+func (o Operator) CheckStart(ctx context.Context, def Definition, dir rundir.Dir) error {
 	members, problems := o.members(ctx, def)
 	problems = append(o.lacks(def), problems...)
 	for _, m := range members {
@@ -40,7 +40,7 @@ func (o Operator) CheckStart(ctx context.Context, def Definition, dir projector.
 }
 
 // allowsStart compares a definition with the settings, and checks its source.
-func (o Operator) allowsStart(ctx context.Context, def Definition, dir projector.Dir) error {
+func (o Operator) allowsStart(ctx context.Context, def Definition, dir rundir.Dir) error {
 	if err := o.allows(def.Plan); err != nil {
 		return err
 	}

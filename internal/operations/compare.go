@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -18,7 +16,7 @@ import (
 // Compare compares the first and the current version of a run's workspace or artifact. drop removes its temporary
 // files. A git workspace is compared by the commits of the run in the source repository.
 // Trees of a folder come from the store, and an artifact from the run directory.
-func Compare(ctx context.Context, d projector.Dir) (c *git.Comparison, drop func() error, err error) {
+func Compare(ctx context.Context, d rundir.Dir) (c *git.Comparison, drop func() error, err error) {
 	meta, err := d.Meta()
 	if err != nil {
 		return nil, nil, err
@@ -35,7 +33,7 @@ func Compare(ctx context.Context, d projector.Dir) (c *git.Comparison, drop func
 	}
 }
 
-func compareGit(ctx context.Context, d projector.Dir, w rundir.Workspace) (*git.Comparison, error) {
+func compareGit(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*git.Comparison, error) {
 	source, err := git.OpenReceived(ctx, w.Source)
 	if err != nil {
 		return nil, fmt.Errorf("the source with the commits of the run cannot be read: %w", err)
@@ -43,7 +41,7 @@ func compareGit(ctx context.Context, d projector.Dir, w rundir.Workspace) (*git.
 	return source.Between(ctx, w.Base, cmp.Or(w.Commit, w.Base))
 }
 
-func compareArtifact(ctx context.Context, d projector.Dir) (*git.Comparison, func() error, error) {
+func compareArtifact(ctx context.Context, d rundir.Dir) (*git.Comparison, func() error, error) {
 	a, err := d.Artifact()
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +57,7 @@ func compareArtifact(ctx context.Context, d projector.Dir) (*git.Comparison, fun
 }
 
 // compareTrees compares the first tree of a workspace with the current one.
-func compareTrees(ctx context.Context, d projector.Dir, w rundir.Workspace) (*git.Comparison, func() error, error) {
+func compareTrees(ctx context.Context, d rundir.Dir, w rundir.Workspace) (*git.Comparison, func() error, error) {
 	claim, err := d.Claim()
 	if err != nil {
 		return nil, nil, err

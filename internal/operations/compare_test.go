@@ -10,26 +10,26 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func TestContentsComeFromStoreOfRun(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "store")
-	d := projector.At(filepath.Join(t.TempDir(), "run"))
+	d := rundir.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: "r", ThreadID: "r", Store: "file://" + folder}))
 
-	missing := OpenContents(t.Context(), d.Dir)
+	missing := OpenContents(t.Context(), d)
 	require.ErrorIs(t, missing.Copy("any", io.Discard), os.ErrNotExist)
 	missing.Close()
 	require.NoFileExists(t, folder, "reading creates no store")
 
 	s := must(store.Open(t.Context(), "file://"+folder))(t)
 	digest := must(s.Put(t.Context(), []byte("text")))(t)
-	there := OpenContents(t.Context(), d.Dir)
+	there := OpenContents(t.Context(), d)
 	var got bytes.Buffer
 	require.NoError(t, there.Copy(string(digest), &got))
 	require.Equal(t, "text", got.String())
@@ -37,7 +37,7 @@ func TestContentsComeFromStoreOfRun(t *testing.T) {
 }
 
 // changesOf are the changes of a run whose workspace has this tree, or this commit.
-func changesOf(t *testing.T, d projector.Dir) []git.Change {
+func changesOf(t *testing.T, d rundir.Dir) []git.Change {
 	t.Helper()
 	c, drop, err := Compare(t.Context(), d)
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func changesOf(t *testing.T, d projector.Dir) []git.Change {
 	return must(c.Changes(t.Context()))(t)
 }
 
-func changed(t *testing.T, s *store.Store, w run.Workspace, now run.Blob, commit string) projector.Dir {
+func changed(t *testing.T, s *store.Store, w run.Workspace, now run.Blob, commit string) rundir.Dir {
 	t.Helper()
 	return directoryOf(t, s, "r1", entry{run.KindRunStart, run.RunStart{RunID: "r1", ThreadID: "r1", Epoch: 1,
 		Workspace: &w}}, entry{run.KindWorkspaceUpdated, run.WorkspaceUpdated{Tree: now, Commit: commit, Changed: 1}})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -19,7 +17,7 @@ type Decision struct {
 
 // Decide answers the open question of a run: a hand-off, a gate, a review or a delivery. If a failed or interrupted
 // run left it open, or the workflow is behind the directory and does not know it, the answer opens the run's next epoch.
-func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Message) (Decision, error) {
+func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Message) (Decision, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Decision{}, err
@@ -43,7 +41,7 @@ func (o Operator) Decide(ctx context.Context, dir projector.Dir, m workflows.Mes
 	}
 	q, open := now.State.Asks()
 	if !open {
-		if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness != run.LiveOpen {
+		if lost := rundir.Lost(dir, now.State); lost != nil && effective.Liveness != run.LiveOpen {
 			return Decision{}, lost
 		}
 		if err := workflows.CheckDecision(now.State, m); err != nil {

@@ -13,13 +13,12 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Changed is what to do if a run was given something else than it is given now.
@@ -140,7 +139,7 @@ func (e *DifferentError) Choices() []Choice {
 
 // Differences compares what a run is given with what it has: the definition, its files, the task and the source. The
 // run of the directory has begun.
-func (o Operator) Differences(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim,
+func (o Operator) Differences(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim,
 	s run.State) ([]Difference, error) {
 	start, err := dir.First()
 	if err != nil {
@@ -210,14 +209,14 @@ func (g givenTo) otherDirty(ctx context.Context, dirty string) (*Difference, err
 // givenTo reads what a run was given: from its directory, or from the store if a file there was changed.
 type givenTo struct {
 	o     Operator
-	dir   projector.Dir
+	dir   rundir.Dir
 	claim run.Claim
 	ref   run.PlanRef
 	seq   int64 // of the amendment; 0: the start
 }
 
 func (g givenTo) read(ctx context.Context, name, digest string) ([]byte, error) {
-	raw, err := g.dir.ReadFile(layout.InForce(g.seq, name))
+	raw, err := g.dir.ReadFile(rundir.InForceFile(g.seq, name))
 	if err == nil && disk.Digest(raw) == digest {
 		return raw, nil
 	}
@@ -277,7 +276,7 @@ func (g givenTo) located(ctx context.Context, def Definition, d pipeline.Differe
 	if d.File == "" {
 		return out, nil
 	}
-	was, err := g.read(ctx, path.Join(layout.InputsDir, d.File), d.Old)
+	was, err := g.read(ctx, path.Join(rundir.InputsDir, d.File), d.Old)
 	if err != nil {
 		return out, err
 	}

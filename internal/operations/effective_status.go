@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc/codes"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -38,7 +37,7 @@ func (o Operator) EffectiveStatus(ctx context.Context, claim run.Claim, recorded
 }
 
 // Observe reads the journal of a run, and asks Temporal about its workflow.
-func (o Operator) Observe(ctx context.Context, d projector.Dir,
+func (o Operator) Observe(ctx context.Context, d rundir.Dir,
 	claim run.Claim) (rundir.Now, run.EffectiveStatus, error) {
 	return Observe(d.Now, func(recorded run.Status) run.EffectiveStatus {
 		return o.EffectiveStatus(ctx, d.CurrentClaim(claim), recorded)

@@ -9,14 +9,14 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // FindID returns the directory of a run of this host by its id or the beginning of it: one that was recorded, or one in
 // the folder for runs. No text is a path.
-func FindID(stateDir, runRoot, id string, trust bool) (projector.Dir, error) {
+func FindID(stateDir, runRoot, id string, trust bool) (rundir.Dir, error) {
 	d, err := byID(stateDir, id)
 	d.Trust = trust
 	var unknown *NameError
@@ -38,10 +38,10 @@ func FindID(stateDir, runRoot, id string, trust bool) (projector.Dir, error) {
 
 // FindOn returns the run that works on a folder or one above it: the only one, or the only one that has not ended. It
 // returns unknown if none does.
-func FindOn(stateDir, runRoot, folder string, trust bool, unknown error) (projector.Dir, error) {
+func FindOn(stateDir, runRoot, folder string, trust bool, unknown error) (rundir.Dir, error) {
 	rows, _, err := Here(stateDir, runRoot)
 	if err != nil {
-		return projector.Dir{}, err
+		return rundir.Dir{}, err
 	}
 	var all, open []Row
 	for _, r := range rows {
@@ -57,9 +57,9 @@ func FindOn(stateDir, runRoot, folder string, trust bool, unknown error) (projec
 	}
 	switch len(all) {
 	case 0:
-		return projector.Dir{}, unknown
+		return rundir.Dir{}, unknown
 	case 1:
-		d := projector.At(all[0].Directory)
+		d := rundir.At(all[0].Directory)
 		d.Trust = trust
 		return d, nil
 	}
@@ -68,19 +68,19 @@ func FindOn(stateDir, runRoot, folder string, trust bool, unknown error) (projec
 		several.Found = append(several.Found, fmt.Sprintf("%.8s", r.RunID))
 	}
 	slices.Sort(several.Found)
-	return projector.Dir{}, several
+	return rundir.Dir{}, several
 }
 
 // inRoot finds a run in the folder for runs.
-func inRoot(runRoot, id string, trust bool, unknown error) (projector.Dir, error) {
+func inRoot(runRoot, id string, trust bool, unknown error) (rundir.Dir, error) {
 	dirs, err := runsIn(runRoot)
 	if err != nil {
-		return projector.Dir{}, err
+		return rundir.Dir{}, err
 	}
-	var found []projector.Dir
+	var found []rundir.Dir
 	var ids []string
 	for _, dir := range dirs {
-		d := projector.At(dir)
+		d := rundir.At(dir)
 		d.Trust = trust
 		claim, err := d.Claim()
 		if err == nil && strings.HasPrefix(claim.RunID, id) && !slices.Contains(ids, claim.RunID) {
@@ -89,11 +89,11 @@ func inRoot(runRoot, id string, trust bool, unknown error) (projector.Dir, error
 	}
 	switch len(found) {
 	case 0:
-		return projector.Dir{}, unknown
+		return rundir.Dir{}, unknown
 	case 1:
 		return found[0], nil
 	}
-	return projector.Dir{}, &NameError{What: id, Found: ids}
+	return rundir.Dir{}, &NameError{What: id, Found: ids}
 }
 
 // Far is a run whose directory is on another host, as its workflow knows it.

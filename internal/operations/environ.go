@@ -179,5 +179,5 @@ func sweepEnvironment(stateDir, scratch, runID string) error {
 	if err != nil || !now.State.Status.Closed() || run.Time(e.At) > now.State.FinishedAt {
 		return nil //nolint:nilerr // it is open, about to be resumed, or cannot be read now
 	}
-	return calls.ForgetEnvironment(stateDir, scratch, runID, dir.Dir, time.Now())
+	return calls.ForgetEnvironment(stateDir, scratch, runID, dir, time.Now())
 }

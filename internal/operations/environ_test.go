@@ -15,10 +15,9 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -62,15 +61,15 @@ func TestRefusedResumePassesNoEnvironment(t *testing.T) {
 }
 
 func TestEnvironmentIsNotPassedToOtherHosts(t *testing.T) {
-	for name, change := range map[string]func(*Operator, projector.Dir){
-		"no environment": func(o *Operator, _ projector.Dir) { o.Environ = nil },
-		"a run of another host": func(o *Operator, _ projector.Dir) {
+	for name, change := range map[string]func(*Operator, rundir.Dir){
+		"no environment": func(o *Operator, _ rundir.Dir) { o.Environ = nil },
+		"a run of another host": func(o *Operator, _ rundir.Dir) {
 			require.NoError(t, os.RemoveAll(filepath.Join(o.Settings.StateDir, "index")))
 		},
-		"a store that every host reaches": func(_ *Operator, d projector.Dir) {
+		"a store that every host reaches": func(_ *Operator, d rundir.Dir) {
 			claim := must(d.Claim())(t)
 			claim.Store = "s3://bucket"
-			write(t, d.Root, map[string]string{layout.ClaimFile: string(must(json.Marshal(claim))(t))})
+			write(t, d.Root, map[string]string{rundir.ClaimFile: string(must(json.Marshal(claim))(t))})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

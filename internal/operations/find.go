@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/rundir"
@@ -60,16 +58,16 @@ func (e *NameError) Error() string {
 
 // Find returns the directory that a name means: a path, a run's id, or the beginning of one. A directory of another
 // user is refused unless trust is set.
-func Find(stateDir, what string, trust bool) (projector.Dir, error) {
+func Find(stateDir, what string, trust bool) (rundir.Dir, error) {
 	if what == "" {
 		what = "."
 	}
 	if fi, err := os.Stat(what); err == nil && fi.IsDir() {
 		abs, err := filepath.Abs(what)
 		if err != nil {
-			return projector.Dir{}, err
+			return rundir.Dir{}, err
 		}
-		d := projector.At(abs)
+		d := rundir.At(abs)
 		d.Trust = trust
 		_, err = d.Claim()
 		return d, err
@@ -80,7 +78,7 @@ func Find(stateDir, what string, trust bool) (projector.Dir, error) {
 }
 
 // FindHere is Find for verbs that need the directory. The error for a moved or deleted one is a [MissingError].
-func FindHere(stateDir, what string, trust bool) (projector.Dir, error) {
+func FindHere(stateDir, what string, trust bool) (rundir.Dir, error) {
 	d, err := Find(stateDir, what, trust)
 	id, unknown := fullID(stateDir, what)
 	if err != nil || unknown != nil {
@@ -116,13 +114,13 @@ func CompleteID(stateDir, what string) string {
 	return what
 }
 
-func byID(stateDir, what string) (projector.Dir, error) {
+func byID(stateDir, what string) (rundir.Dir, error) {
 	id, err := fullID(stateDir, what)
 	if err != nil {
-		return projector.Dir{}, err
+		return rundir.Dir{}, err
 	}
 	raw, err := os.ReadFile(indexEntry(stateDir, id))
-	return projector.At(strings.TrimSpace(string(raw))), err
+	return rundir.At(strings.TrimSpace(string(raw))), err
 }
 
 // fullID completes the beginning of a run's id.

@@ -13,8 +13,6 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -24,7 +22,7 @@ import (
 func TestFind(t *testing.T) {
 	state, here, there := t.TempDir(), filepath.Join(t.TempDir(), "here"), filepath.Join(t.TempDir(), "there")
 	for id, dir := range map[string]string{"aa11": here, "aa22": there} {
-		require.NoError(t, projector.At(dir).Take(run.Claim{Version: 1, RunID: id}))
+		require.NoError(t, rundir.At(dir).Take(run.Claim{Version: 1, RunID: id}))
 		require.NoError(t, Index(state, id, dir))
 	}
 	t.Chdir(here)
@@ -43,7 +41,7 @@ func TestFind(t *testing.T) {
 	}
 
 	other := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(other, layout.MetaFile), []byte("{}"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(other, rundir.MetaFile), []byte("{}"), 0o600))
 	_, err := Find(state, other, false)
 	require.ErrorIs(t, err, rundir.ErrNoRun)
 	require.ErrorContains(t, err, "it has meta.json, and no run.json", "another program's")
@@ -131,7 +129,7 @@ func TestFindOn(t *testing.T) {
 		begun(t, dir, id, status)
 		on := rundir.Workspace{Source: must(filepath.EvalSymlinks(app))(t)}
 		meta := must(disk.Marshal(rundir.Meta{Workspace: &on}))(t)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, layout.MetaFile), meta, 0o600))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, rundir.MetaFile), meta, 0o600))
 		return dir
 	}
 	find := func(folder string) (string, error) {
@@ -187,7 +185,7 @@ func TestAtHome(t *testing.T) {
 		}},
 		"moved, and its place is another run's": {become: func(t *testing.T, home string) string {
 			require.NoError(t, os.Rename(home, home+"-moved"))
-			require.NoError(t, projector.At(home).Take(run.Claim{Version: 1, RunID: "r2"}))
+			require.NoError(t, rundir.At(home).Take(run.Claim{Version: 1, RunID: "r2"}))
 			return home + "-moved"
 		}},
 		"moved, and its place is free": {become: func(t *testing.T, home string) string {
@@ -198,11 +196,11 @@ func TestAtHome(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			state, home := t.TempDir(), filepath.Join(t.TempDir(), "home")
-			require.NoError(t, projector.At(home).Take(claim))
-			require.NoError(t, AtHome(state, claim, projector.At(home)), "not remembered")
+			require.NoError(t, rundir.At(home).Take(claim))
+			require.NoError(t, AtHome(state, claim, rundir.At(home)), "not remembered")
 			require.NoError(t, Index(state, "r1", home))
 			now := tt.become(t, home)
-			err := AtHome(state, claim, projector.At(now))
+			err := AtHome(state, claim, rundir.At(now))
 			if !tt.copied {
 				require.NoError(t, err)
 				return
@@ -216,10 +214,10 @@ func TestAtHome(t *testing.T) {
 func TestStoresThatADirectoryNames(t *testing.T) {
 	state, home := t.TempDir(), t.TempDir()
 	url := func(name string) string { return "file://" + filepath.Join(home, name) }
-	dir := projector.At(filepath.Join(home, "run"))
+	dir := rundir.At(filepath.Join(home, "run"))
 	require.NoError(t, dir.Take(run.Claim{Version: 1, RunID: "recorded", Store: url("recorded")}))
 	require.NoError(t, Index(state, "recorded", dir.Root))
-	received := projector.At(filepath.Join(home, "received"))
+	received := rundir.At(filepath.Join(home, "received"))
 	require.NoError(t, received.Take(run.Claim{Version: 1, RunID: "received", Store: url("foreign")}))
 
 	allowed := Stores{Settings: config.Settings{StateDir: state, Store: url("configured"),
@@ -247,7 +245,7 @@ func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}
-	dir := projector.At(filepath.Join(t.TempDir(), "run"))
+	dir := rundir.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, dir.Take(run.Claim{Version: 1, RunID: "theirs"}))
 	for _, name := range []string{"", "run.json"} {
 		require.NoError(t, os.Chown(dir.Path(name), 54321, 54321))
@@ -259,7 +257,7 @@ func TestDirectoriesOfOtherUsersAreRefused(t *testing.T) {
 
 	d := must(Find(t.TempDir(), dir.Root, true))(t)
 	require.Equal(t, "theirs", must(d.Claim())(t).RunID)
-	_, err = projector.Lock(t.Context(), d.Dir, "test")
+	_, err = rundir.LockForRemoval(d)
 	require.ErrorAs(t, err, &other)
 	require.ErrorAs(t, d.RestoreFile("meta.json", nil), &other)
 	require.NoFileExists(t, d.Path("meta.json"))

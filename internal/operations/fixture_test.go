@@ -14,13 +14,12 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestMain lets the test binary be the supervisor of a gate.
@@ -124,31 +123,31 @@ type entry struct {
 func runEnded(status run.Status) entry { return entry{run.KindRunEnd, run.RunEnd{Status: status}} }
 
 // project writes these events to the directory of a run; an ended run is sealed in the store.
-func project(t *testing.T, s *store.Store, d projector.Dir, id string, events ...entry) {
+func project(t *testing.T, s *store.Store, d rundir.Dir, id string, events ...entry) {
 	t.Helper()
 	lines := make([]string, 0, len(events))
 	for i, e := range events {
 		e := run.Event{Seq: int64(i + 1), TS: run.Time(at(5 + i)), Kind: e.kind, Payload: must(run.Payload(e.payload))(t)}
 		lines = append(lines, must(e.Line())(t))
 	}
-	p := must(d.Project(t.Context(), blobs.Of(s), projector.Batch{Epoch: 1, First: 1, Lines: lines}))(t)
+	p := must(d.Project(t.Context(), blobs.Of(s), rundir.Batch{Epoch: 1, First: 1, Lines: lines}))(t)
 	require.Equal(t, run.ProjectionWritten, p.Outcome)
 	if events[len(events)-1].kind == run.KindRunEnd {
-		must(d.Seal(t.Context(), blobs.Of(s), projector.Sealing{RunID: id, First: 1, Tail: p.Tail}))(t)
+		must(d.Seal(t.Context(), blobs.Of(s), rundir.Sealing{RunID: id, First: 1, Tail: p.Tail}))(t)
 	}
 }
 
 // directoryOf is the directory of a run with these events.
-func directoryOf(t *testing.T, s *store.Store, id string, events ...entry) projector.Dir {
+func directoryOf(t *testing.T, s *store.Store, id string, events ...entry) rundir.Dir {
 	t.Helper()
-	d := projector.At(filepath.Join(t.TempDir(), id))
+	d := rundir.At(filepath.Join(t.TempDir(), id))
 	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, Store: s.URL()}))
 	project(t, s, d, id, events...)
 	return d
 }
 
 // page is a run with an artifact; without a status it has not ended.
-func page(t *testing.T, s *store.Store, id, text string, status run.Status) projector.Dir {
+func page(t *testing.T, s *store.Store, id, text string, status run.Status) rundir.Dir {
 	t.Helper()
 	events := []entry{
 		{run.KindRunStart, run.RunStart{RunID: id, ThreadID: id, Epoch: 1, Pipeline: "page",
@@ -168,7 +167,7 @@ var small = pipeline.Plan{
 }
 
 // closedRun is a run whose directory and store are complete, and an operator on a server that has lost its workflow.
-func closedRun(t *testing.T, kind string, events ...entry) (Operator, projector.Dir, *fakeTemporal) {
+func closedRun(t *testing.T, kind string, events ...entry) (Operator, rundir.Dir, *fakeTemporal) {
 	t.Helper()
 	s, f := testStore(t), &fakeTemporal{}
 	o := Operator{
@@ -189,15 +188,15 @@ func closedRun(t *testing.T, kind string, events ...entry) (Operator, projector.
 }
 
 // linesOf are the events of a directory as they are written.
-func linesOf(t *testing.T, d projector.Dir) []string {
+func linesOf(t *testing.T, d rundir.Dir) []string {
 	t.Helper()
-	return strings.Split(strings.TrimSuffix(string(must(os.ReadFile(d.Path(layout.EventsFile)))(t)), "\n"), "\n")
+	return strings.Split(strings.TrimSuffix(string(must(os.ReadFile(d.Path(rundir.EventsFile)))(t)), "\n"), "\n")
 }
 
 // journaled is the directory of a registered run that has begun; with a status, it has ended.
-func journaled(t *testing.T, o Operator, id string, status run.Status) projector.Dir {
+func journaled(t *testing.T, o Operator, id string, status run.Status) rundir.Dir {
 	t.Helper()
-	d := projector.At(filepath.Join(filepath.Dir(o.Settings.StateDir), "runs", id))
+	d := rundir.At(filepath.Join(filepath.Dir(o.Settings.StateDir), "runs", id))
 	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, Pipeline: "small", Store: o.Settings.Store, Host: o.Host,
 		CreatedAt: "2026-01-02T03:04:05.000Z"}))
 	s := must(store.Open(t.Context(), o.Settings.Store))(t)
@@ -211,7 +210,7 @@ func journaled(t *testing.T, o Operator, id string, status run.Status) projector
 }
 
 // terminal is an operator at a terminal with an environment, on a machine with one run, "run-1".
-func terminal(t *testing.T) (Operator, projector.Dir, *fakeTemporal) {
+func terminal(t *testing.T) (Operator, rundir.Dir, *fakeTemporal) {
 	t.Helper()
 	root, f := t.TempDir(), &fakeTemporal{}
 	o := Operator{
@@ -221,14 +220,14 @@ func terminal(t *testing.T) (Operator, projector.Dir, *fakeTemporal) {
 			"ANTHROPIC_API_KEY=key"},
 	}
 	d := journaled(t, o, "run-1", "")
-	write(t, d.Root, map[string]string{layout.PlanFile: string(must(json.Marshal(small))(t))})
+	write(t, d.Root, map[string]string{rundir.PlanFile: string(must(json.Marshal(small))(t))})
 	return o, d, f
 }
 
 // begun is the directory of a run that has events only: none, those of a stage that runs, or also its end.
 func begun(t *testing.T, dir, id, kind string) {
 	t.Helper()
-	require.NoError(t, projector.At(dir).Take(run.Claim{Version: 1, RunID: id, Pipeline: "small",
+	require.NoError(t, rundir.At(dir).Take(run.Claim{Version: 1, RunID: id, Pipeline: "small",
 		CreatedAt: "2026-01-02T03:04:05.000Z"}))
 	lines := ""
 	for i, e := range []entry{
@@ -241,5 +240,5 @@ func begun(t *testing.T, dir, id, kind string) {
 		e := run.Event{Seq: int64(i + 1), TS: run.Time(at(5 + i)), Kind: e.kind, Payload: must(run.Payload(e.payload))(t)}
 		lines += must(e.Line())(t) + "\n"
 	}
-	require.NoError(t, os.WriteFile(filepath.Join(dir, layout.EventsFile), []byte(lines), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, rundir.EventsFile), []byte(lines), 0o600))
 }

@@ -8,8 +8,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -28,7 +26,7 @@ const (
 type Follow struct {
 	Mode      string
 	Task      string // of the run; empty: it had none
-	Dir       projector.Dir
+	Dir       rundir.Dir
 	Claim     run.Claim
 	Workspace *rundir.Workspace // as the run left it
 	Tree      *run.Blob         // of the workspace
@@ -40,7 +38,7 @@ type Follow struct {
 }
 
 // FollowRun returns what a run of a definition takes over from an earlier run, which must have ended.
-func FollowRun(dir projector.Dir, mode string, def Definition) (*Follow, error) {
+func FollowRun(dir rundir.Dir, mode string, def Definition) (*Follow, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return nil, err

@@ -12,10 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -213,7 +209,7 @@ func (g *collector) directories(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		g.directory(projector.At(dir))
+		g.directory(rundir.At(dir))
 	}
 	for id, dir := range remembered {
 		if !g.known[id] && !g.dropped(id) {
@@ -224,13 +220,13 @@ func (g *collector) directories(ctx context.Context) error {
 }
 
 // directory marks the references of a run directory, and of the runs archived in it.
-func (g *collector) directory(d projector.Dir) {
+func (g *collector) directory(d rundir.Dir) {
 	archived, err := d.Archived()
 	if err != nil {
 		g.broken("%v", err)
 	}
 	for _, a := range archived {
-		g.directory(projector.Dir{Dir: a})
+		g.directory(a)
 	}
 	claim, err := d.Claim()
 	if errors.Is(err, rundir.ErrNoRun) || errors.Is(err, fs.ErrNotExist) {
@@ -247,7 +243,7 @@ func (g *collector) directory(d projector.Dir) {
 		now, err = d.Now()
 	}
 	if err == nil {
-		err = projector.Lost(d.Dir, now.State)
+		err = rundir.Lost(d, now.State)
 	}
 	if err != nil {
 		if !g.dropped(claim.RunID) {
@@ -292,7 +288,7 @@ func runsBelow(root string) (dirs []string, err error) {
 		if err != nil || !e.IsDir() {
 			return err
 		}
-		if rundir.At(path).Has(layout.ClaimFile) {
+		if rundir.At(path).Has(rundir.ClaimFile) {
 			dirs = append(dirs, path)
 			return fs.SkipDir
 		}
@@ -336,13 +332,13 @@ func (g *collector) absent(ctx context.Context) error {
 		if u.Blocks = u.Missing == ""; u.Blocks || u.Names == 0 && u.Segments == 0 {
 			continue
 		}
-		marks, err := projector.Marks(ctx, blobs.Of(g.store), id)
+		marks, err := rundir.Marks(ctx, blobs.Of(g.store), id)
 		if err != nil {
 			return err
 		}
 		over := false
 		if len(marks) > 0 {
-			newest, err := projector.LoadCheckpoint(ctx, blobs.Of(g.store), id, marks[len(marks)-1].ID)
+			newest, err := rundir.LoadCheckpoint(ctx, blobs.Of(g.store), id, marks[len(marks)-1].ID)
 			over = err == nil && newest.State.Status.Closed() && newest.State.Status != run.Interrupted
 		}
 		switch began := g.claims[id].CreatedAt; {
@@ -414,7 +410,7 @@ func (g *collector) segment(ctx context.Context, d store.Digest) (string, error)
 		!errors.Is(err, store.ErrDamaged) {
 		return "", err
 	}
-	return journal.SegmentOf(look.head), nil
+	return rundir.SegmentOf(look.head), nil
 }
 
 // heading reads the beginning of a blob.

@@ -10,9 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -22,6 +19,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -64,7 +62,7 @@ func TestCollect(t *testing.T) {
 	bothStores(t, func(t *testing.T, s *store.Store) {
 		ctx, state := t.Context(), t.TempDir()
 		one, two := page(t, s, "r1", "shared", run.Done), page(t, s, "r2", "shared", run.Done)
-		for id, d := range map[string]projector.Dir{"r1": one, "r2": two} {
+		for id, d := range map[string]rundir.Dir{"r1": one, "r2": two} {
 			require.NoError(t, Index(state, id, d.Root))
 		}
 		from := t.TempDir()
@@ -109,26 +107,26 @@ func TestCollect(t *testing.T) {
 func TestCollectKeepsUnknownRuns(t *testing.T) {
 	tests := []struct {
 		name    string
-		hurt    func(t *testing.T, s *store.Store, d projector.Dir)
+		hurt    func(t *testing.T, s *store.Store, d rundir.Dir)
 		message string
 		forget  string // with which it continues; empty: it has to be repaired
 	}{
-		{"its journal cannot be read", func(t *testing.T, _ *store.Store, d projector.Dir) {
-			write(t, d.Root, map[string]string{layout.EventsFile: "\x00\n", layout.MetaFile: "\x00\n"})
+		{"its journal cannot be read", func(t *testing.T, _ *store.Store, d rundir.Dir) {
+			write(t, d.Root, map[string]string{rundir.EventsFile: "\x00\n", rundir.MetaFile: "\x00\n"})
 		}, "no event of run r1 can be read", "r1"},
-		{"its claim cannot be read", func(t *testing.T, _ *store.Store, d projector.Dir) {
-			require.NoError(t, os.WriteFile(d.Path(layout.ClaimFile), []byte("{"), 0o600))
+		{"its claim cannot be read", func(t *testing.T, _ *store.Store, d rundir.Dir) {
+			require.NoError(t, os.WriteFile(d.Path(rundir.ClaimFile), []byte("{"), 0o600))
 		}, "read ", ""},
-		{"a call of an unknown run", func(t *testing.T, s *store.Store, _ projector.Dir) {
+		{"a call of an unknown run", func(t *testing.T, s *store.Store, _ rundir.Dir) {
 			must(s.Create(t.Context(), "calls/r9/g0/claim-001", []byte("{}")))(t)
 		}, "objects of run r9", "r9"},
-		{"a run that another host has begun", func(t *testing.T, s *store.Store, _ projector.Dir) {
+		{"a run that another host has begun", func(t *testing.T, s *store.Store, _ rundir.Dir) {
 			require.NoError(t, register(t.Context(), inputOf(s, "r9")))
 		}, "objects of run r9", "r9"},
-		{"a segment of an unknown run", func(t *testing.T, s *store.Store, _ projector.Dir) {
+		{"a segment of an unknown run", func(t *testing.T, s *store.Store, _ rundir.Dir) {
 			require.NoError(t, os.RemoveAll(page(t, s, "r9", "nine", run.Done).Root))
 		}, "objects of run r9", "r9"},
-		{"a damaged list", func(t *testing.T, s *store.Store, d projector.Dir) {
+		{"a damaged list", func(t *testing.T, s *store.Store, d rundir.Dir) {
 			meta := must(d.Meta())(t)
 			path := filepath.Join(strings.TrimPrefix(s.URL(), "file://"), "blobs", meta.SegmentHead[:2],
 				meta.SegmentHead[2:])
@@ -286,9 +284,9 @@ func TestCollectFindsRuns(t *testing.T) {
 func TestCollectKeepsSourcesOfRuns(t *testing.T) {
 	s, state := testStore(t), t.TempDir()
 	one := page(t, s, "r1", "one", run.Done)
-	two := projector.At(filepath.Join(t.TempDir(), "r2"))
+	two := rundir.At(filepath.Join(t.TempDir(), "r2"))
 	require.NoError(t, two.Take(run.Claim{Version: 1, RunID: "r2", ThreadID: "r1", SourceRun: "r1"}))
-	for id, d := range map[string]projector.Dir{"r1": one, "r2": two} {
+	for id, d := range map[string]rundir.Dir{"r1": one, "r2": two} {
 		require.NoError(t, Index(state, id, d.Root))
 	}
 	reply := blobOf(t, s, "a reply")
@@ -329,7 +327,7 @@ func TestCollectMatchesAModel(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			s, state := testStore(t), t.TempDir()
 			texts := []string{"alpha", "beta", "gamma", `{"like":"json"}`, "delta"}
-			var runs []projector.Dir
+			var runs []rundir.Dir
 			trees := map[string][]store.Digest{}
 			for i := range 2 + rnd.IntN(4) {
 				id := fmt.Sprintf("r%d", i)
@@ -354,11 +352,11 @@ func TestCollectMatchesAModel(t *testing.T) {
 					require.False(t, hasText(t, s, "only of "+id), id)
 					continue
 				}
-				again := projector.At(filepath.Join(t.TempDir(), id))
+				again := rundir.At(filepath.Join(t.TempDir(), id))
 				meta := must(d.Meta())(t)
 				claim := must(d.Claim())(t)
 				must(again.Rebuild(t.Context(), blobs.Of(s),
-					projector.Source{Claim: claim, Store: claim.Store, Head: meta.SegmentHead}))(t)
+					rundir.Source{Claim: claim, Store: claim.Store, Head: meta.SegmentHead}))(t)
 				require.Equal(t, filesIn(t, d.Root), filesIn(t, again.Root), id)
 				for _, root := range trees[id] {
 					_, err := tree.Checkout(t.Context(), s, root, filepath.Join(t.TempDir(), "tree"), tree.Rules{})
@@ -380,7 +378,7 @@ func TestCollectMatchesAModel(t *testing.T) {
 
 // randomRun is a run that is done, with calls, notes, workspaces and an artifact of some of the texts.
 func randomRun(t *testing.T, s *store.Store, rnd *rand.Rand, id string,
-	texts []string) (projector.Dir, []store.Digest) {
+	texts []string) (rundir.Dir, []store.Digest) {
 	t.Helper()
 	some := func() run.Blob { return blobOf(t, s, texts[rnd.IntN(len(texts))]) }
 	var trees []store.Digest

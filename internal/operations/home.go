@@ -5,10 +5,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // CopyError reports that a directory is a copy of a run's directory. Nothing was changed.
@@ -22,7 +21,7 @@ func (e *CopyError) Error() string {
 
 // AtHome checks that a directory is the recorded one of its run. A moved directory is accepted. The error for a copy
 // is a *CopyError.
-func AtHome(stateDir string, claim run.Claim, dir projector.Dir) error {
+func AtHome(stateDir string, claim run.Claim, dir rundir.Dir) error {
 	if err := dir.Known(); err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func AtHome(stateDir string, claim run.Claim, dir projector.Dir) error {
 	if there, err := os.Stat(home); err != nil || os.SameFile(here, there) {
 		return nil //nolint:nilerr // it no longer exists: it was moved here
 	}
-	if other, err := projector.At(home).Claim(); err != nil || other.RunID != claim.RunID {
+	if other, err := rundir.At(home).Claim(); err != nil || other.RunID != claim.RunID {
 		return nil //nolint:nilerr // it belongs to another run, or is free
 	}
 	return &CopyError{Dir: dir.Root, RunID: claim.RunID, Home: home}

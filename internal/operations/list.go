@@ -16,8 +16,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -105,7 +103,7 @@ func Here(stateDir, runRoot string) (rows []Row, lost []string, err error) {
 }
 
 func here(
-	stateDir, runRoot string, rowOf func(projector.Dir) (Row, error),
+	stateDir, runRoot string, rowOf func(rundir.Dir) (Row, error),
 ) (rows []Row, lost []string, err error) {
 	byID := map[string]Row{}
 	remembered, err := indexed(stateDir)
@@ -113,7 +111,7 @@ func here(
 		return nil, nil, err
 	}
 	for id, dir := range remembered {
-		if row, err := rowOf(projector.Dir{Dir: rundir.At(dir)}); err == nil && row.RunID == id {
+		if row, err := rowOf(rundir.At(dir)); err == nil && row.RunID == id {
 			byID[id] = row
 			continue
 		}
@@ -124,7 +122,7 @@ func here(
 		return nil, nil, err
 	}
 	for _, dir := range dirs {
-		row, err := rowOf(projector.Dir{Dir: rundir.At(dir)})
+		row, err := rowOf(rundir.At(dir))
 		if _, known := byID[row.RunID]; err == nil && !known {
 			byID[row.RunID] = row
 		}
@@ -138,7 +136,7 @@ func here(
 // runsIn returns the run directories in the folder for runs and in its folders of repositories.
 func runsIn(runRoot string) (dirs []string, err error) {
 	for _, pattern := range []string{"*", "*/*"} {
-		found, err := fs.Glob(os.DirFS(runRoot), pattern+"/"+layout.ClaimFile)
+		found, err := fs.Glob(os.DirFS(runRoot), pattern+"/"+rundir.ClaimFile)
 		if err != nil {
 			return nil, err
 		}
@@ -174,7 +172,7 @@ func indexed(stateDir string) (map[string]string, error) {
 }
 
 // Describe returns the row and the folded state of one run directory, with its status as Temporal knows it.
-func (o Operator) Describe(ctx context.Context, d projector.Dir) (Row, run.State, error) {
+func (o Operator) Describe(ctx context.Context, d rundir.Dir) (Row, run.State, error) {
 	var r Row
 	again := func() (now rundir.Now, err error) {
 		r, now, err = read(d)
@@ -193,12 +191,12 @@ func (o Operator) Describe(ctx context.Context, d projector.Dir) (Row, run.State
 }
 
 // rowOf reads the row of a directory. The error is that of a directory without a run of Passbook.
-func rowOf(d projector.Dir) (Row, error) {
+func rowOf(d rundir.Dir) (Row, error) {
 	r, _, err := read(d)
 	return r, err
 }
 
-func read(d projector.Dir) (Row, rundir.Now, error) {
+func read(d rundir.Dir) (Row, rundir.Now, error) {
 	claim, err := d.Claim()
 	if err != nil {
 		return Row{}, rundir.Now{}, err
@@ -280,7 +278,7 @@ func (o Operator) List(ctx context.Context, rows []Row, lost []string, f Filter)
 	for i, r := range rows {
 		effective := o.rowStatus(ctx, r, there)
 		if effective.Status == run.Interrupted { // it may have ended since it was read
-			if again, err := rowOf(projector.At(r.Directory)); err == nil {
+			if again, err := rowOf(rundir.At(r.Directory)); err == nil {
 				rows[i], effective = again, o.rowStatus(ctx, again, there)
 			}
 		}

@@ -14,9 +14,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func TestListCombinesDirectoriesAndTemporal(t *testing.T) {
@@ -84,7 +83,7 @@ func TestListOffline(t *testing.T) {
 	begun(t, filepath.Join(root, "a"), "a", "running")
 	begun(t, filepath.Join(root, "b"), "b", "")
 	begun(t, filepath.Join(root, "c"), "c", "done")
-	require.NoError(t, os.WriteFile(filepath.Join(root, "c", layout.MetaFile), []byte("{"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "c", rundir.MetaFile), []byte("{"), 0o600))
 	rows, lost, err := Here(t.TempDir(), root)
 	require.NoError(t, err)
 	l := Offline(rows, lost, Filter{}, "not asked")
@@ -211,7 +210,7 @@ func TestRowsAreReadAgainAfterAChange(t *testing.T) {
 		return rows[0].Stage
 	}
 	require.Equal(t, "build", stage())
-	events := filepath.Join(dir, layout.EventsFile)
+	events := filepath.Join(dir, rundir.EventsFile)
 	raw := must(os.ReadFile(events))(t)
 	changed := bytes.ReplaceAll(raw, []byte("build"), []byte("build2"))
 	require.NoError(t, os.WriteFile(events, changed, 0o600))
@@ -284,12 +283,12 @@ func TestClaimNamesTheNamespaceOfHostedTemporal(t *testing.T) {
 func TestRunThatEndsWhileItIsReadIsNotInterrupted(t *testing.T) {
 	for name, read := range map[string]func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error){
 		"one run": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
-			r, s, err := o.Describe(t.Context(), projector.At(filepath.Join(root, "a")))
+			r, s, err := o.Describe(t.Context(), rundir.At(filepath.Join(root, "a")))
 			require.Equal(t, run.Done, s.Status)
 			return r.EffectiveStatus, err
 		},
 		"its journal": func(t *testing.T, o Operator, root string) (run.EffectiveStatus, error) {
-			now, s, err := o.Observe(t.Context(), projector.At(filepath.Join(root, "a")), run.Claim{RunID: "a"})
+			now, s, err := o.Observe(t.Context(), rundir.At(filepath.Join(root, "a")), run.Claim{RunID: "a"})
 			require.Equal(t, run.Done, now.State.Status)
 			return s, err
 		},

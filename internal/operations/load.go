@@ -12,9 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/price"
@@ -211,8 +208,8 @@ func (d Definition) files() []string {
 }
 
 // LoadRun reads the definition of a run from its directory: the one in force.
-func LoadRun(dir projector.Dir, prices ...price.Row) (Definition, error) {
-	name, err := dir.InForce(layout.DefinitionFile)
+func LoadRun(dir rundir.Dir, prices ...price.Row) (Definition, error) {
+	name, err := dir.InForce(rundir.DefinitionFile)
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
 	}
@@ -220,7 +217,7 @@ func LoadRun(dir projector.Dir, prices ...price.Row) (Definition, error) {
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the pipeline of the run: %w", err)
 	}
-	inputs, err := dir.InForce(layout.InputsDir)
+	inputs, err := dir.InForce(rundir.InputsDir)
 	if err != nil {
 		return Definition{}, fmt.Errorf("read the inputs of the run: %w", err)
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -14,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -39,7 +38,7 @@ func (e *RefusedError) Unwrap() error {
 
 // SendUpdate sends a message to the run of a directory, which may have been moved while the run was paused. If the
 // run's status does not allow it, the error contains a *run.ConflictError, even without a worker.
-func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string,
+func (o Operator) SendUpdate(ctx context.Context, dir rundir.Dir, verb string,
 	m workflows.Message) (workflows.Ack, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -53,7 +52,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 			&PolicyError{Differences: []string{fmt.Sprintf("a budget of %.2f USD is above policy.budget_usd, %.2f",
 				m.USD, most)}}
 	}
-	had := projector.Begun(dir.Dir) // before the events are read: they are written first
+	had := rundir.Begun(dir) // before the events are read: they are written first
 	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return workflows.Ack{}, err
@@ -64,7 +63,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		if err != nil {
 			return workflows.Ack{}, err
 		}
-		c := projector.Continuation{Now: now, Start: start}
+		c := rundir.Continuation{Now: now, Start: start}
 		_, err = o.reevaluated(ctx, claim, dir, c, Reopening{Force: m.Force})
 		if errors.As(err, new(*PolicyError)) {
 			return workflows.Ack{}, err
@@ -88,7 +87,7 @@ func (o Operator) SendUpdate(ctx context.Context, dir projector.Dir, verb string
 		}
 		return ack, err
 	}
-	if lost := projector.Lost(dir.Dir, now.State); lost != nil && effective.Liveness == run.LiveOpen && had {
+	if lost := rundir.Lost(dir, now.State); lost != nil && effective.Liveness == run.LiveOpen && had {
 		return workflows.Ack{}, lost
 	}
 	c := conflictOf(now.State, effective, verb)
@@ -102,7 +101,7 @@ func conflictOf(s run.State, effective run.EffectiveStatus, verb string) *run.Co
 
 // closed adds to a refusal the status of a run whose workflow closed after its status was read: a run records its end
 // a moment before its workflow closes.
-func (o Operator) closed(ctx context.Context, dir projector.Dir, claim run.Claim, refused *RefusedError) error {
+func (o Operator) closed(ctx context.Context, dir rundir.Dir, claim run.Claim, refused *RefusedError) error {
 	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil {
 		return errors.Join(refused, err)
@@ -121,7 +120,7 @@ func (o Operator) closed(ctx context.Context, dir projector.Dir, claim run.Claim
 }
 
 // rehome reports the new place of a directory that was moved on this host to a paused run. A resume does this itself.
-func (o Operator) rehome(ctx context.Context, claim run.Claim, dir projector.Dir, status run.Status) error {
+func (o Operator) rehome(ctx context.Context, claim run.Claim, dir rundir.Dir, status run.Status) error {
 	if claim.Host != o.Host || status.Class() != run.OperatorPause {
 		return nil
 	}

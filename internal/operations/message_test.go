@@ -10,8 +10,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -67,8 +67,8 @@ func TestDecisionOnDamagedDirectory(t *testing.T) {
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.NotContains(t, err.Error(), "damaged")
-	require.NoError(t, os.Truncate(d.Path(layout.EventsFile), must(d.Meta())(t).Events.Size-20))
+	require.NoError(t, os.Truncate(d.Path(rundir.EventsFile), must(d.Meta())(t).Events.Size-20))
 	_, err = o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
-	require.ErrorContains(t, err, "But its directory is damaged: "+d.Path(layout.EventsFile)+" is not the file that "+
+	require.ErrorContains(t, err, "But its directory is damaged: "+d.Path(rundir.EventsFile)+" is not the file that "+
 		"meta.json has seen (1 events, ")
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/price"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -116,14 +115,14 @@ func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project
 }
 
 // projectDir is the directory of a project's run.
-func projectDir(dir projector.Dir, alias string) projector.Dir {
-	dir.Dir = rundir.At(filepath.Join(dir.Root, alias))
+func projectDir(dir rundir.Dir, alias string) rundir.Dir {
+	dir = rundir.At(filepath.Join(dir.Root, alias))
 	return dir
 }
 
 // withProjects claims the directory of each project, creates its checkout, and adds its input to that of the run. What
 // an earlier start of the same run has claimed is adopted. begun is to be removed if the run is refused.
-func (o Operator) withProjects(ctx context.Context, def *Definition, dir projector.Dir, claim run.Claim,
+func (o Operator) withProjects(ctx context.Context, def *Definition, dir rundir.Dir, claim run.Claim,
 	in workflows.Input) (out workflows.Input, begun []*beginning, err error) {
 	all, problems := o.members(ctx, *def)
 	if len(problems) > 0 {
@@ -147,7 +146,7 @@ func (o Operator) withProjects(ctx context.Context, def *Definition, dir project
 	return in, begun, nil
 }
 
-func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir, parent run.Claim,
+func (o Operator) claimProject(ctx context.Context, m member, dir rundir.Dir, parent run.Claim,
 	at string) (*beginning, run.ProjectRef, workflows.ProjectInput, error) {
 	ref := run.ProjectRef{Alias: m.Alias, Needs: m.Needs}
 	none := workflows.ProjectInput{}
@@ -173,7 +172,7 @@ func (o Operator) claimProject(ctx context.Context, m member, dir projector.Dir,
 }
 
 // takeForProject claims the directory of a project for a new run, or adopts the claim of an earlier call.
-func (o Operator) takeForProject(dir projector.Dir, claim run.Claim, of run.Membership,
+func (o Operator) takeForProject(dir rundir.Dir, claim run.Claim, of run.Membership,
 	repository string) (run.Claim, *beginning, error) {
 	there, err := dir.Claim()
 	switch {
@@ -231,7 +230,7 @@ func (o Operator) projectInput(ctx context.Context, alias string, in workflows.I
 }
 
 // reopenedProjects returns the inputs of the projects for a new epoch of their run.
-func (o Operator) reopenedProjects(ctx context.Context, s *store.Store, dir projector.Dir,
+func (o Operator) reopenedProjects(ctx context.Context, s *store.Store, dir rundir.Dir,
 	start run.RunStart) ([]workflows.ProjectInput, error) {
 	var all []workflows.ProjectInput
 	for _, ref := range start.Projects {
@@ -259,7 +258,7 @@ func removeRefused(ctx context.Context, begun []*beginning, err error) error {
 
 // forwarded returns the directory of the project whose question a run forwards, and the message for it. A decision is
 // made where the question was asked.
-func forwarded(dir projector.Dir, s run.State, m workflows.Message) (projector.Dir, workflows.Message, bool) {
+func forwarded(dir rundir.Dir, s run.State, m workflows.Message) (rundir.Dir, workflows.Message, bool) {
 	q, open := s.Asks()
 	if !open || q.Project == nil || m.ID != "" && m.ID != q.ID {
 		return dir, m, false
@@ -273,7 +272,7 @@ const projectsWait = 20 * time.Second
 
 // toProjects sends a message to each open project of a run: a pause or a resume of the run is one of all its projects.
 // What a project refuses is a warning.
-func (o Operator) toProjects(ctx context.Context, dir projector.Dir, s run.State, verb string,
+func (o Operator) toProjects(ctx context.Context, dir rundir.Dir, s run.State, verb string,
 	m workflows.Message) (warnings []string) {
 	for _, p := range s.Projects {
 		if p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending {
@@ -299,7 +298,7 @@ func ProjectNames(runID string, aliases []string) string {
 }
 
 // errOfProject refuses to start a run in the directory of a project.
-func errOfProject(dir projector.Dir, claim run.Claim) error {
+func errOfProject(dir rundir.Dir, claim run.Claim) error {
 	return &RefusedError{Verb: "run", Why: fmt.Sprintf("%s is the directory of project %s of run %s; nothing was "+
 		"changed. Resume the project, or take another --output-dir", dir.Root, claim.MemberOf.Alias, claim.MemberOf.RunID)}
 }

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -45,7 +43,7 @@ type Promoted struct {
 // the result is first checked against journal and store. At any time the path has either the former data or the
 // complete result. Repeating a promotion copies and records nothing. Other data at the path is refused unless Force
 // is set.
-func Promote(ctx context.Context, dir projector.Dir, p Promotion) (Promoted, error) {
+func Promote(ctx context.Context, dir rundir.Dir, p Promotion) (Promoted, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Promoted{}, err
@@ -78,7 +76,7 @@ func Promote(ctx context.Context, dir projector.Dir, p Promotion) (Promoted, err
 
 // copying runs one promotion.
 type copying struct {
-	dir    projector.Dir
+	dir    rundir.Dir
 	store  *store.Store
 	result rundir.Result
 	path   string
@@ -103,7 +101,7 @@ func (c *copying) copy(ctx context.Context) (run.DeliveryCompleted, error) {
 }
 
 // destination returns the target without symbolic links. It is writable, in no run's directory, and contains none.
-func destination(r rundir.Result, dir projector.Dir, to string) (string, error) {
+func destination(r rundir.Result, dir rundir.Dir, to string) (string, error) {
 	path, err := filepath.Abs(to)
 	if err != nil {
 		return "", err
@@ -113,11 +111,11 @@ func destination(r rundir.Result, dir projector.Dir, to string) (string, error) 
 		fi.IsDir()) {
 		path = filepath.Join(path, filepath.Base(r.Name))
 	}
-	if err := projector.Writable(filepath.Dir(path)); err != nil {
+	if err := rundir.Writable(filepath.Dir(path)); err != nil {
 		return "", err
 	}
 	if r.Kind == rundir.ResultTree {
-		if err := projector.Writable(path); err != nil {
+		if err := rundir.Writable(path); err != nil {
 			return "", err
 		}
 	}
@@ -153,7 +151,7 @@ func resolved(path string) (string, error) {
 		return resolved(path) // it has been created meanwhile
 	}
 	if err == nil {
-		return "", &projector.TargetError{Path: path, Why: "it is a symbolic link that leads nowhere",
+		return "", &rundir.TargetError{Path: path, Why: "it is a symbolic link that leads nowhere",
 			Next: "Name another path"}
 	}
 	above, err := resolved(filepath.Dir(path))

@@ -14,9 +14,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/disk"
@@ -28,7 +25,7 @@ import (
 )
 
 // treeRun is a completed run, and the files of its workspace.
-func treeRun(t *testing.T, s *store.Store) (projector.Dir, map[string]string) {
+func treeRun(t *testing.T, s *store.Store) (rundir.Dir, map[string]string) {
 	t.Helper()
 	from := t.TempDir()
 	write(t, from, map[string]string{"a.txt": "a\n", "sub/b.txt": "b\n"})
@@ -43,9 +40,9 @@ func treeRun(t *testing.T, s *store.Store) (projector.Dir, map[string]string) {
 }
 
 // promotionLines returns the lines of promotions.jsonl.
-func promotionLines(t *testing.T, d projector.Dir) []string {
+func promotionLines(t *testing.T, d rundir.Dir) []string {
 	t.Helper()
-	raw, err := os.ReadFile(d.Path(layout.PromotionsFile))
+	raw, err := os.ReadFile(d.Path(rundir.PromotionsFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -95,7 +92,7 @@ func TestPromoteAnArtifact(t *testing.T) {
 	require.Len(t, promotionLines(t, d), 2)
 
 	after := filesIn(t, d.Root)
-	delete(after, layout.PromotionsFile)
+	delete(after, rundir.PromotionsFile)
 	require.Equal(t, before, after, "nothing else of the run directory has changed")
 }
 
@@ -103,25 +100,25 @@ func TestPromoteAnArtifact(t *testing.T) {
 func TestPromoteRefuses(t *testing.T) {
 	type edit struct{ file, from, to string }
 	good, forged := string(store.DigestOf([]byte("<p>done</p>"))), string(store.DigestOf([]byte("forged")))
-	manifest, artifact := edit{layout.ResultFile, good, forged}, edit{"page.html", "<p>done</p>", "forged"}
+	manifest, artifact := edit{rundir.ResultFile, good, forged}, edit{"page.html", "<p>done</p>", "forged"}
 	const head = `"segment_head": "`
 	for _, tt := range []struct {
 		name    string
 		edits   []edit
 		message string
 	}{
-		{"the manifest is half a file", []edit{{layout.ResultFile, "\n}", ""}}, "damaged"},
+		{"the manifest is half a file", []edit{{rundir.ResultFile, "\n}", ""}}, "damaged"},
 		{"the manifest names other bytes", []edit{manifest}, "differs from the journal"},
-		{"the manifest names another file", []edit{{layout.ResultFile, "page.html", "run.json"}},
+		{"the manifest names another file", []edit{{rundir.ResultFile, "page.html", "run.json"}},
 			"differs from the journal"},
 		{"manifest and artifact are forged", []edit{manifest, artifact}, "differs from the journal"},
-		{"manifest, artifact and journal are forged", []edit{manifest, artifact, {layout.EventsFile, good, forged}},
+		{"manifest, artifact and journal are forged", []edit{manifest, artifact, {rundir.EventsFile, good, forged}},
 			"event 2 of events.jsonl is not the one in the store"},
-		{"the journal is not sealed", []edit{{layout.MetaFile, head, `"segment_head": "", "was": "`}},
+		{"the journal is not sealed", []edit{{rundir.MetaFile, head, `"segment_head": "", "was": "`}},
 			"the store holds events 1 to 0"},
-		{"the store has lost the journal", []edit{{layout.MetaFile, head,
+		{"the store has lost the journal", []edit{{rundir.MetaFile, head,
 			head + strings.Repeat("0", 64) + `", "was": "`}}, "does not confirm"},
-		{"the events are those of another run", []edit{{layout.ClaimFile, "r1", "r2"}}, "those of run r1"},
+		{"the events are those of another run", []edit{{rundir.ClaimFile, "r1", "r2"}}, "those of run r1"},
 		{"the manifest is missing", nil, "result.json is missing"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,7 +129,7 @@ func TestPromoteRefuses(t *testing.T) {
 				write(t, d.Root, map[string]string{e.file: strings.ReplaceAll(raw, e.from, e.to)})
 			}
 			if len(tt.edits) == 0 {
-				require.NoError(t, os.Remove(d.Path(layout.ResultFile)))
+				require.NoError(t, os.Remove(d.Path(rundir.ResultFile)))
 			} else if len(tt.edits) == 3 {
 				rechain(t, d)
 			}
@@ -143,17 +140,17 @@ func TestPromoteRefuses(t *testing.T) {
 			require.ErrorContains(t, err, tt.message)
 			require.ErrorContains(t, err, "starter rebuild")
 			require.NoFileExists(t, out)
-			require.NoFileExists(t, d.Path(layout.PromotionsFile))
+			require.NoFileExists(t, d.Path(rundir.PromotionsFile))
 		})
 	}
 }
 
 // rechain updates the chain in the manifest.
-func rechain(t *testing.T, d projector.Dir) {
+func rechain(t *testing.T, d rundir.Dir) {
 	tail := must(d.Tail())(t)
-	raw := string(must(os.ReadFile(d.Path(layout.ResultFile)))(t))
+	raw := string(must(os.ReadFile(d.Path(rundir.ResultFile)))(t))
 	raw = regexp.MustCompile(`"chain": "[0-9a-f]+"`).ReplaceAllString(raw, `"chain": "`+string(tail.Chain)+`"`)
-	require.NoError(t, os.WriteFile(d.Path(layout.ResultFile), []byte(raw), 0o600))
+	require.NoError(t, os.WriteFile(d.Path(rundir.ResultFile), []byte(raw), 0o600))
 }
 
 // TestPromoteRequiresACompletedRun: package run tests which operations a status allows.
@@ -167,7 +164,7 @@ func TestPromoteRequiresACompletedRun(t *testing.T) {
 		require.Equal(t, run.Promote, conflict.Operation)
 		require.Equal(t, cmp.Or(status, run.Running), conflict.From)
 		require.NoFileExists(t, out)
-		require.NoFileExists(t, d.Path(layout.ResultFile))
+		require.NoFileExists(t, d.Path(rundir.ResultFile))
 	}
 }
 
@@ -203,7 +200,7 @@ func TestPromoteAWorkspace(t *testing.T) {
 			change()
 			changed := filesIn(t, out)
 			_, err := Promote(ctx, d, Promotion{To: out, Now: at(3)})
-			var refused *projector.TargetError
+			var refused *rundir.TargetError
 			require.ErrorAs(t, err, &refused)
 			require.Contains(t, refused.Next, "with --force")
 			require.Equal(t, changed, filesIn(t, out))

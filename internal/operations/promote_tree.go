@@ -9,10 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // tree copies the workspace to the path: it is written beside it, made durable, and then takes its place.
@@ -66,7 +65,7 @@ func (c *copying) look(want tree.Tree) (free bool, err error) {
 		c.made.Again = true
 		return false, c.dir.Disk.SettleAll(c.path)
 	case !c.force:
-		return false, orForce(projector.Vacant(c.path),
+		return false, orForce(rundir.Vacant(c.path),
 			"with --force the result of run "+c.result.RunID+" replaces what is there, which is kept beside it")
 	}
 	return false, nil

@@ -3,20 +3,19 @@ package operations
 import (
 	"context"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // CheckRebuild refuses a directory that is not the run's and cannot become it. Nothing is written.
 func CheckRebuild(runID, dir string) error {
-	d := projector.At(dir)
-	if err := projector.MayContinue(d.Dir, runID); err != nil {
+	d := rundir.At(dir)
+	if err := rundir.MayContinue(d, runID); err != nil {
 		return err
 	}
-	return projector.MayWrite(d.Dir)
+	return rundir.MayWrite(d)
 }
 
 // Rebuild rebuilds a lost run directory from the newest execution's history and the segments that it names.
@@ -29,7 +28,7 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	d := projector.At(dir)
+	d := rundir.At(dir)
 	tail, err := d.Rebuild(ctx, blobs.Of(s), src)
 	if err != nil {
 		return tail, err
@@ -38,7 +37,7 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 }
 
 // hideRebuilt keeps git from seeing a directory in the checkout that its run works on.
-func hideRebuilt(d projector.Dir) error {
+func hideRebuilt(d rundir.Dir) error {
 	meta, err := d.Meta()
 	if err != nil || meta.Workspace == nil || meta.Workspace.Kind != run.WorkspaceGit {
 		return err

@@ -8,10 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Removal names the runs to remove.
@@ -202,7 +201,10 @@ func (p Removable) removeParts(ctx context.Context) error {
 }
 
 // heldRuns are the locks of the runs that are being removed.
-type heldRuns struct{ turns, dirs []*disk.Lock }
+type heldRuns struct {
+	turns []*disk.Lock
+	dirs  []func() error // unlock each directory
+}
 
 // hold waits until no start uses any of the directories, and acquires their locks.
 func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err error) {
@@ -212,7 +214,7 @@ func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err
 	}
 	// in one order, so that two removals do not wait for each other
 	for _, dir := range slices.Sorted(maps.Keys(byDir)) {
-		turn, err := o.turn(ctx, projector.At(dir))
+		turn, err := o.turn(ctx, rundir.At(dir))
 		if err != nil {
 			return held, err
 		}
@@ -220,7 +222,7 @@ func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err
 		if !byDir[dir] {
 			continue
 		}
-		lock, err := projector.LockForRemoval(projector.At(dir).Dir)
+		unlock, err := rundir.LockForRemoval(rundir.At(dir))
 		if writer := (*disk.ErrHeld)(nil); errors.As(err, &writer) {
 			return held, &RefusedError{Verb: removeVerb,
 				Why: fmt.Sprintf("%s is being written by %s; nothing was removed. Wait for it to end", dir,
@@ -228,15 +230,15 @@ func (o Operator) hold(ctx context.Context, all []Removable) (held heldRuns, err
 		} else if err != nil {
 			return held, err
 		}
-		held.dirs = append(held.dirs, lock)
+		held.dirs = append(held.dirs, unlock)
 	}
 	return held, nil
 }
 
 // free releases the locks. removed: the runs are removed, so the locks of their starts are too.
 func (h heldRuns) free(removed bool) (err error) {
-	for _, lock := range h.dirs {
-		err = errors.Join(err, lock.Unlock())
+	for _, unlock := range h.dirs {
+		err = errors.Join(err, unlock())
 	}
 	for _, turn := range h.turns {
 		if removed {

@@ -6,10 +6,8 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/passbook-run/passbook/rundir"
-
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // edits refuses to remove manual changes of the artifact, and files of operators that were kept. All work of a run is in the store; a file with other content
@@ -24,10 +22,10 @@ func (o Operator) edits(ctx context.Context, p *Removable, r Removal, s removed,
 	}
 	e := edits{store: blobs}
 	if start, ferr := s.dir.First(); ferr == nil && start.Artifact != nil {
-		err = e.below(ctx, s.dir.Dir, start.Artifact.File)
+		err = e.below(ctx, s.dir, start.Artifact.File)
 	}
 	if err == nil {
-		err = e.below(ctx, s.dir.Dir, layout.EditsDir)
+		err = e.below(ctx, s.dir, rundir.EditsDir)
 	}
 	if err != nil {
 		return err

@@ -12,12 +12,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -25,9 +24,9 @@ import (
 type removed struct {
 	named string // so it is found again
 	claim run.Claim
-	dir   projector.Dir // empty: not recorded
-	there bool          // the directory exists and is the run's
-	state run.State     // as recorded
+	dir   rundir.Dir // empty: not recorded
+	there bool       // the directory exists and is the run's
+	state run.State  // as recorded
 	work  *run.Workspace
 	store string // URL
 	begun bool   // the store has a note of its removal: it was interrupted, or only the workflow is left
@@ -89,7 +88,7 @@ func (o Operator) locate(ctx context.Context, what string) (removed, error) {
 }
 
 // located returns a run whose directory exists or is recorded.
-func (o Operator) located(ctx context.Context, what string, d projector.Dir) (removed, error) {
+func (o Operator) located(ctx context.Context, what string, d rundir.Dir) (removed, error) {
 	claim, err := d.Claim()
 	if fi, serr := os.Stat(what); serr != nil || !fi.IsDir() { // an id
 		id, ierr := fullID(o.Settings.StateDir, what)
@@ -104,7 +103,7 @@ func (o Operator) located(ctx context.Context, what string, d projector.Dir) (re
 }
 
 // rememberedAt returns the run recorded for a directory that is missing or contains no run.
-func rememberedAt(stateDir, what string) (id string, d projector.Dir, err error) {
+func rememberedAt(stateDir, what string) (id string, d rundir.Dir, err error) {
 	abs, err := filepath.Abs(what)
 	if err != nil {
 		return "", d, err
@@ -116,7 +115,7 @@ func rememberedAt(stateDir, what string) (id string, d projector.Dir, err error)
 	var found []string
 	for run, dir := range all {
 		if filepath.Clean(dir) == abs {
-			found, d = append(found, run), projector.At(dir)
+			found, d = append(found, run), rundir.At(dir)
 		}
 	}
 	slices.Sort(found)
@@ -131,14 +130,14 @@ func rememberedAt(stateDir, what string) (id string, d projector.Dir, err error)
 
 // remembered returns a run whose directory is not at its recorded place: it was deleted, or archived when another run
 // started there.
-func (o Operator) remembered(ctx context.Context, id string, was projector.Dir) (removed, error) {
+func (o Operator) remembered(ctx context.Context, id string, was rundir.Dir) (removed, error) {
 	archived, err := was.Archived()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return removed{}, err
 	}
 	for _, a := range archived {
 		if claim, err := a.Claim(); err == nil && claim.RunID == id {
-			return removed{named: id, claim: claim, dir: projector.Dir{Dir: a}, there: true}, nil
+			return removed{named: id, claim: claim, dir: a, there: true}, nil
 		}
 	}
 	s := removed{named: id, dir: was, claim: run.Claim{RunID: id, Host: o.Host, Store: o.Settings.Store}}
@@ -161,7 +160,7 @@ func (o Operator) elsewhere(ctx context.Context, id string, missing error) (remo
 	claim, dir, err := o.registered(ctx, id)
 	switch {
 	case err == nil:
-		s.claim, s.dir = claim, projector.At(dir)
+		s.claim, s.dir = claim, rundir.At(dir)
 		return s, nil
 	case !errors.Is(err, store.ErrMissing):
 		return s, err
@@ -239,14 +238,14 @@ func (s *removed) readDirectory(ctx context.Context, folders *workspace.Folders)
 // readStore reads the same from the checkpoints if the directory is missing.
 func (s *removed) readStore(ctx context.Context, st *store.Store) error {
 	names := blobs.Of(st)
-	marks, err := projector.Marks(ctx, names, s.claim.RunID)
+	marks, err := rundir.Marks(ctx, names, s.claim.RunID)
 	if err != nil || len(marks) == 0 {
 		return err
 	}
-	if newest, err := projector.LoadCheckpoint(ctx, names, s.claim.RunID, marks[len(marks)-1].ID); err == nil {
+	if newest, err := rundir.LoadCheckpoint(ctx, names, s.claim.RunID, marks[len(marks)-1].ID); err == nil {
 		s.state = newest.State
 	}
-	if first, err := projector.LoadCheckpoint(ctx, names, s.claim.RunID, run.UnnamedID(1)); err == nil &&
+	if first, err := rundir.LoadCheckpoint(ctx, names, s.claim.RunID, run.UnnamedID(1)); err == nil &&
 		first.Start != nil && s.work == nil {
 		s.work = first.Start.Workspace
 	}

@@ -11,11 +11,11 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // removal is a run on a git repository with everything that a run leaves.
@@ -25,7 +25,7 @@ type removal struct {
 	f      *fakeTemporal
 	s      *store.Store
 	source string
-	dir    projector.Dir
+	dir    rundir.Dir
 	entry  string // in the registry
 }
 

@@ -11,13 +11,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // removable lists what a run has left, in the order of removal: first what can be refused, last what identifies the
@@ -208,14 +206,14 @@ func (o Operator) directoryParts(_ context.Context, p *Removable, _ Removal, s r
 	if !s.there {
 		if left, err := s.dir.ReadDir("."); err == nil && len(left) == 0 {
 			p.part("directory", s.dir.Root, Amount{}, "empty",
-				func(context.Context) error { return projector.RemoveEmpty(s.dir.Dir) })
+				func(context.Context) error { return rundir.RemoveEmpty(s.dir) })
 		} else if err == nil {
 			p.keep("%s: it has no %s of this run, so its files are not known to be the run's", s.dir.Root,
-				layout.ClaimFile)
+				rundir.ClaimFile)
 		}
 		return nil
 	}
-	c, err := projector.ReadContents(s.dir.Dir)
+	c, err := rundir.ReadContents(s.dir)
 	if err != nil {
 		return err
 	}

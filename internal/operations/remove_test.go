@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -84,9 +81,9 @@ func TestRemoveRefuses(t *testing.T) {
 			m.git("switch", "-q", removedBranch)
 		}, Removal{}, []string{"is checked out at"}},
 		"another host": {run.Done, func(m *removal) {
-			raw := string(must(os.ReadFile(m.dir.Path(layout.ClaimFile)))(m.t))
+			raw := string(must(os.ReadFile(m.dir.Path(rundir.ClaimFile)))(m.t))
 			write(m.t, m.dir.Root, map[string]string{
-				layout.ClaimFile: strings.Replace(raw, `"host": ""`, `"host": "there"`, 1)})
+				rundir.ClaimFile: strings.Replace(raw, `"host": ""`, `"host": "there"`, 1)})
 		}, Removal{}, []string{"on another host (there)"}},
 		"the record of the workspace is damaged": {run.Done, func(m *removal) {
 			require.NoError(m.t, os.WriteFile(m.work()+".json", []byte("{"), 0o600))
@@ -118,13 +115,13 @@ func TestRemoveRefuses(t *testing.T) {
 		dir, o := t.TempDir(), Operator{}
 		_, err := o.Removables(t.Context(), Removal{Runs: []string{dir}})
 		require.ErrorIs(t, err, rundir.ErrNoRun)
-		write(t, dir, map[string]string{layout.EventsFile: ""})
+		write(t, dir, map[string]string{rundir.EventsFile: ""})
 		_, err = o.Removables(t.Context(), Removal{Runs: []string{dir}})
 		require.ErrorIs(t, err, rundir.ErrNoRun)
 	})
 	t.Run("another process writes there", func(t *testing.T) {
 		m := newRemoval(t, run.Done)
-		lock := must((disk.Disk{}).TryLock(m.dir.Path(layout.LockFile), disk.Self("rebuild", time.Now())))(t)
+		lock := must((disk.Disk{}).TryLock(m.dir.Path(rundir.LockFile), disk.Self("rebuild", time.Now())))(t)
 		err := m.remove(Removal{})
 		require.ErrorContains(t, err, "is being written by rebuild")
 		require.Len(t, m.f.executions, 3)
@@ -158,7 +155,7 @@ func TestRemoveWithoutTheRepository(t *testing.T) {
 			to := filepath.Join(m.t.TempDir(), "moved")
 			require.NoError(m.t, os.Rename(m.dir.Root, to))
 			require.NoError(m.t, Index(m.o.Settings.StateDir, removedRun, to))
-			m.dir = projector.At(to)
+			m.dir = rundir.At(to)
 		}, "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +228,7 @@ func TestRemoveInterruptedStart(t *testing.T) {
 			m := newRemoval(t, run.Done)
 			require.NoError(t, m.remove(Removal{}))
 			m.f.executions = nil
-			m.dir = projector.At(filepath.Join(t.TempDir(), "r2"))
+			m.dir = rundir.At(filepath.Join(t.TempDir(), "r2"))
 			claim := run.Claim{Version: 1, RunID: "r2", ThreadID: "r2", Store: m.s.URL(), Pipeline: "it"}
 			require.NoError(t, m.dir.Take(claim))
 			m.entry = filepath.Join(m.o.Settings.StateDir, "index", "r2")
@@ -400,11 +397,11 @@ func TestRemoveCompletesAnInterruptedRemoval(t *testing.T) {
 	}
 	for name, cut := range map[string]func(t *testing.T, m *removal){
 		"only the claim is left": func(t *testing.T, m *removal) {
-			c := must(projector.ReadContents(m.dir.Dir))(t)
+			c := must(rundir.ReadContents(m.dir))(t)
 			for _, name := range c.Own[:len(c.Own)-1] {
 				require.NoError(t, os.RemoveAll(m.dir.Path(name)))
 			}
-			require.FileExists(t, m.dir.Path(layout.ClaimFile))
+			require.FileExists(t, m.dir.Path(rundir.ClaimFile))
 		},
 		"the claim is gone, too": func(t *testing.T, m *removal) {
 			require.NoError(t, os.RemoveAll(m.dir.Root))
@@ -444,7 +441,7 @@ func TestRemoveAfterTheDirectory(t *testing.T) {
 // TestRemoveKeepsSourcesOfRuns: a fork needs the source's calls and checkpoints. They stay until it is removed too.
 func TestRemoveKeepsSourcesOfRuns(t *testing.T) {
 	m := newRemoval(t, run.Done)
-	fork := projector.At(filepath.Join(t.TempDir(), "r2"))
+	fork := rundir.At(filepath.Join(t.TempDir(), "r2"))
 	require.NoError(t, fork.Take(run.Claim{Version: 1, RunID: "r2", ThreadID: removedRun, SourceRun: removedRun,
 		Mode: run.ModeFork, Store: m.s.URL()}))
 	require.NoError(t, Index(m.o.Settings.StateDir, "r2", fork.Root))

@@ -9,11 +9,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/journal"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -21,11 +16,13 @@ import (
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -58,12 +55,12 @@ type Reopened struct {
 // Reopen continues a failed, cancelled or interrupted run in a new epoch, from its last checkpoint, in the same
 // directory (requirement 003 §6). Lines that the directory lacks are restored first. Of several concurrent calls one
 // wins. A refusal changes nothing in the directory.
-func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (Reopened, error) {
+func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reopened, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Reopened{}, err
 	}
-	if err := projector.MayWrite(dir.Dir); err != nil {
+	if err := rundir.MayWrite(dir); err != nil {
 		return Reopened{}, err
 	}
 	if err := MayExecute(ctx, dir, claim); err != nil {
@@ -76,7 +73,7 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 	if err != nil {
 		return Reopened{}, err
 	}
-	if lost := projector.Lost(dir.Dir, c.State); lost != nil && effective.Liveness != run.LiveOpen &&
+	if lost := rundir.Lost(dir, c.State); lost != nil && effective.Liveness != run.LiveOpen &&
 		(effective.Liveness != run.LiveUnknown || r.Force) {
 		return Reopened{}, lost
 	}
@@ -104,7 +101,7 @@ func (o Operator) Reopen(ctx context.Context, dir projector.Dir, r Reopening) (R
 
 // reevaluated compares what the run was allowed at its start with today's settings (requirement 003 §6). If the
 // settings allow force, force overrules the differences, which are returned.
-func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir projector.Dir, c projector.Continuation,
+func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir rundir.Dir, c rundir.Continuation,
 	r Reopening) (overruled []string, err error) {
 	if r.Force {
 		if err := mayForce(o.Settings); err != nil {
@@ -128,7 +125,7 @@ func (o Operator) reevaluated(ctx context.Context, claim run.Claim, dir projecto
 }
 
 // policyInForce returns what the run was allowed when it started, or when it was amended last.
-func (o Operator) policyInForce(ctx context.Context, claim run.Claim, dir projector.Dir,
+func (o Operator) policyInForce(ctx context.Context, claim run.Claim, dir rundir.Dir,
 	ref run.PlanRef) (Policy, error) {
 	var p Policy
 	blobs, err := o.openStore(ctx, claim)
@@ -136,7 +133,7 @@ func (o Operator) policyInForce(ctx context.Context, claim run.Claim, dir projec
 		return p, err
 	}
 	if err := blobs.GetJSON(ctx, store.Digest(ref.Policy), &p); err != nil {
-		name, rerr := dir.InForce(layout.PolicyFile) // the store has lost it; the directory has a copy
+		name, rerr := dir.InForce(rundir.PolicyFile) // the store has lost it; the directory has a copy
 		raw, ferr := dir.ReadFile(name)
 		if rerr != nil || ferr != nil || json.Unmarshal(raw, &p) != nil {
 			return p, fmt.Errorf("read the policy of run %s: %w", claim.RunID, err)
@@ -163,9 +160,9 @@ func conflict(s run.State, effective run.EffectiveStatus, format string, args ..
 // catchUp returns what the next epoch continues: the journal of the run's directory, which must be no copy, compared
 // with Temporal's history, the store and the chain. It only reads. For a run with an open workflow, it returns the
 // content of the directory.
-func (o Operator) catchUp(ctx context.Context, dir projector.Dir,
-	claim run.Claim) (projector.Continuation, run.EffectiveStatus, error) {
-	var c projector.Continuation
+func (o Operator) catchUp(ctx context.Context, dir rundir.Dir,
+	claim run.Claim) (rundir.Continuation, run.EffectiveStatus, error) {
+	var c rundir.Continuation
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
 		return c, run.EffectiveStatus{}, err
 	}
@@ -186,13 +183,13 @@ func (o Operator) catchUp(ctx context.Context, dir projector.Dir,
 	if err != nil {
 		return c, effective, err
 	}
-	c, err = projector.Continue(ctx, dir.Dir, blobs.Of(s), known)
-	var other *projector.OtherEventsError
+	c, err = rundir.Continue(ctx, dir, blobs.Of(s), known)
+	var other *rundir.OtherEventsError
 	switch {
 	case errors.As(err, &other):
 		return c, effective, fmt.Errorf("bring %s in line with Temporal's history: %w", dir.Root, err)
-	case errors.As(err, new(*projector.DamagedError)):
-		return c, effective, cmp.Or(projector.Lost(dir.Dir, now.State), err)
+	case errors.As(err, new(*rundir.DamagedError)):
+		return c, effective, cmp.Or(rundir.Lost(dir, now.State), err)
 	case err != nil:
 		return c, effective, err
 	}
@@ -214,7 +211,7 @@ func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string,
 		return nil, "", err
 	}
 	lines, err = src.Lines(ctx, blobs.Of(s))
-	if errors.As(err, new(*journal.HistoryGapError)) || errors.Is(err, fs.ErrNotExist) ||
+	if errors.As(err, new(*rundir.HistoryGapError)) || errors.Is(err, fs.ErrNotExist) ||
 		errors.Is(err, disk.ErrDamaged) {
 		return nil, "", nil
 	}
@@ -223,7 +220,7 @@ func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string,
 
 // lacksEnd reports whether a review approved the run and its workflow was ended before it wrote run.end. The next epoch
 // writes only that.
-func lacksEnd(c projector.Continuation, effective run.EffectiveStatus) bool {
+func lacksEnd(c rundir.Continuation, effective run.EffectiveStatus) bool {
 	closed := effective.Liveness == run.LiveClosed || effective.Liveness == run.LiveGone
 	return closed && c.State.Status == run.Done && c.State.Reason == run.ReasonReviewApproved && !c.Ended
 }
@@ -300,7 +297,7 @@ func insisted(s run.EffectiveStatus, r Reopening) run.EffectiveStatus {
 }
 
 // reopening returns the input of the new epoch's first execution, from the directory alone.
-func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Claim, now projector.Continuation,
+func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Continuation,
 	effective run.EffectiveStatus, r Reopening) (workflows.Input, int, error) {
 	var in workflows.Input
 	start := now.Start
@@ -308,7 +305,7 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 	if err != nil {
 		return in, 0, err
 	}
-	restored, err := projector.Import(ctx, dir.Dir, blobs.Of(s), start, now.State)
+	restored, err := rundir.Import(ctx, dir, blobs.Of(s), start, now.State)
 	if err != nil {
 		return in, restored, err
 	}
@@ -324,7 +321,7 @@ func (o Operator) reopening(ctx context.Context, dir projector.Dir, claim run.Cl
 		return in, restored, err
 	}
 	in.Snapshot = &workflows.Snapshot{State: now.State, Tail: now.Tail}
-	if last, err := journal.SegmentEnd(ctx, blobs.Of(s),
+	if last, err := rundir.SegmentEnd(ctx, blobs.Of(s),
 		now.Meta.SegmentHead); err == nil { // else the whole journal is stored again
 		in.Snapshot.Head, in.Snapshot.Archived = now.Meta.SegmentHead, last
 	}
@@ -368,7 +365,7 @@ func (o Operator) storeAt(url, host string) string {
 }
 
 // target returns the part of an input that names the places of the work.
-func (o Operator) target(dir projector.Dir, claim run.Claim, start run.RunStart, scale float64) workflows.Input {
+func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, scale float64) workflows.Input {
 	q := contract.HostQueues(claim.TaskQueue, o.Host)
 	in := workflows.Input{
 		Target: contract.Target{RunID: claim.RunID, Dir: dir.Root, Store: o.storeOf(claim)},

@@ -3,14 +3,14 @@ package operations
 import (
 	"context"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
 // Resume continues a run (requirement 003 §6): a paused one where it paused, a closed one in a new epoch. Of several
 // concurrent calls one wins. If the run's status does not allow it, the error contains a *run.ConflictError.
-func (o Operator) Resume(ctx context.Context, dir projector.Dir, r Reopening) (Reopened, error) {
+func (o Operator) Resume(ctx context.Context, dir rundir.Dir, r Reopening) (Reopened, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Reopened{}, err

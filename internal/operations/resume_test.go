@@ -17,8 +17,6 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -128,28 +126,28 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 	for name, row := range map[string]struct {
 		end      run.Status
 		damage   func([]string) []string
-		unsealed bool           // meta.json names no segment
-		code     projector.Code // of the damage that refuses it
-		final    bool           // refused because the run is done
+		unsealed bool        // meta.json names no segment
+		code     rundir.Code // of the damage that refuses it
+		final    bool        // refused because the run is done
 	}{
 		"a whole directory":                     {end: run.Failed},
 		"a changed line that the store has":     {end: run.Failed, damage: edit},
 		"a cut line that the store has":         {end: run.Failed, damage: cut},
-		"a changed line that the store has not": {end: run.Failed, damage: edit, unsealed: true, code: projector.JournalDamaged},
-		"a cut line that the store has not":     {end: run.Failed, damage: cut, unsealed: true, code: projector.JournalDamaged},
+		"a changed line that the store has not": {end: run.Failed, damage: edit, unsealed: true, code: rundir.JournalDamaged},
+		"a cut line that the store has not":     {end: run.Failed, damage: cut, unsealed: true, code: rundir.JournalDamaged},
 		"done, and the last line is cut":        {end: run.Done, damage: cut, final: true},
-		"done, cut, and the store has it not":   {end: run.Done, damage: cut, unsealed: true, code: projector.JournalDamaged},
+		"done, cut, and the store has it not":   {end: run.Done, damage: cut, unsealed: true, code: rundir.JournalDamaged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, d, f := closedRun(t, "", runEnded(row.end))
 			lines := linesOf(t, d)
 			if row.damage != nil {
-				write(t, d.Root, map[string]string{layout.EventsFile: strings.Join(row.damage(lines), "\n") + "\n"})
+				write(t, d.Root, map[string]string{rundir.EventsFile: strings.Join(row.damage(lines), "\n") + "\n"})
 			}
 			if row.unsealed {
-				raw := must(os.ReadFile(d.Path(layout.MetaFile)))(t)
+				raw := must(os.ReadFile(d.Path(rundir.MetaFile)))(t)
 				write(t, d.Root, map[string]string{
-					layout.MetaFile: strings.Replace(string(raw), must(d.Meta())(t).SegmentHead, "", 1)})
+					rundir.MetaFile: strings.Replace(string(raw), must(d.Meta())(t).SegmentHead, "", 1)})
 			}
 			same := unchanged(t, d.Root)
 			re, err := o.Resume(t.Context(), d, Reopening{Yes: true})
@@ -159,7 +157,7 @@ func TestResumeComparesTheJournalFirst(t *testing.T) {
 					require.ErrorAs(t, err, &conflict)
 					require.Equal(t, run.Done, conflict.From)
 				} else {
-					var damaged *projector.DamagedError
+					var damaged *rundir.DamagedError
 					require.ErrorAs(t, err, &damaged)
 					require.Equal(t, row.code, damaged.Code)
 				}
@@ -223,8 +221,8 @@ func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
 	o, d, f := closedRun(t, "", runEnded(run.Failed))
 	acquire := func(owner rundir.Owner, tail run.Tail) {
 		t.Helper()
-		require.NoError(t, projector.TakeOver(t.Context(), d, owner, tail))
-		r := must(projector.Check(t.Context(), d.Dir, projector.CheckOptions{}))(t)
+		require.NoError(t, rundir.TakeOver(t.Context(), d, owner, tail))
+		r := must(rundir.Check(t.Context(), d, rundir.CheckOptions{}))(t)
 		require.True(t, r.OK, r.Issues)
 	}
 	acquire(rundir.Owner{Epoch: 2, RunID: "r1", Execution: "terminated"}, must(d.Now())(t).Tail)
@@ -258,15 +256,15 @@ func historyOf(t *testing.T, in workflows.Input, lines []string) []*historypb.Hi
 
 // TestRefusedCommandsChangeNothing in the directory of a run that has closed: no file, and no time of a change.
 func TestRefusedCommandsChangeNothing(t *testing.T) {
-	type command = func(t *testing.T, o Operator, d projector.Dir) error
+	type command = func(t *testing.T, o Operator, d rundir.Dir) error
 	resume := func(how Reopening) command {
-		return func(t *testing.T, o Operator, d projector.Dir) error {
+		return func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.Resume(t.Context(), d, how)
 			return err
 		}
 	}
 	revert := func(how Reverting) command {
-		return func(t *testing.T, o Operator, d projector.Dir) error {
+		return func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.Revert(t.Context(), d, how)
 			return err
 		}
@@ -283,8 +281,8 @@ func TestRefusedCommandsChangeNothing(t *testing.T) {
 		"revert by force, without a reason": {run.Failed, revert(Reverting{To: "cp-1", Force: true}), "needs --reason"},
 		"revert to no checkpoint":           {run.Failed, revert(Reverting{To: "cp-none"}), "no checkpoint cp-none"},
 		"cancel of a failed run": {run.Failed,
-			func(t *testing.T, o Operator, d projector.Dir) error { return o.Cancel(t.Context(), d) }, "cannot cancel"},
-		"decide where nothing is asked": {run.Failed, func(t *testing.T, o Operator, d projector.Dir) error {
+			func(t *testing.T, o Operator, d rundir.Dir) error { return o.Cancel(t.Context(), d) }, "cannot cancel"},
+		"decide where nothing is asked": {run.Failed, func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
 			return err
 		}, "decide refused"},
@@ -303,7 +301,7 @@ func TestRefusedCommandsChangeNothing(t *testing.T) {
 }
 
 // asksOf is a run whose question is open, and an operator on a server that has its workflow with some of its events.
-func asksOf(t *testing.T, has int) (Operator, projector.Dir, *fakeTemporal) {
+func asksOf(t *testing.T, has int) (Operator, rundir.Dir, *fakeTemporal) {
 	t.Helper()
 	o, d, f := closedRun(t, "", decided(run.KindHandoffRequested, "", run.QuestionHandoff, run.TriggerAsked,
 		run.ActionContinue)[0])
@@ -324,39 +322,39 @@ func TestDirectoryAheadOfWorkflow(t *testing.T) {
 	force := Reopening{Force: true, Reason: "restored"}
 	for name, row := range map[string]struct {
 		has     int // events of the workflow
-		command func(*testing.T, Operator, projector.Dir) error
+		command func(*testing.T, Operator, rundir.Dir) error
 		message string
 	}{
-		"decide": {has: 2, command: func(t *testing.T, o Operator, d projector.Dir) error {
+		"decide": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
 			return err
 		}},
-		"resume by force": {has: 2, command: func(t *testing.T, o Operator, d projector.Dir) error {
+		"resume by force": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.Resume(t.Context(), d, force)
 			return err
 		}},
-		"resume": {has: 2, command: func(t *testing.T, o Operator, d projector.Dir) error {
+		"resume": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.Resume(t.Context(), d, Reopening{})
 			return err
 		}, message: "resume refused: only a paused run can be resumed. But " + behindText +
 			". To continue from the directory: starter resume DIR --force --reason TEXT"},
-		"pause": {has: 2, command: func(t *testing.T, o Operator, d projector.Dir) error {
+		"pause": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
 			_, err := o.SendUpdate(t.Context(), d, workflows.VerbPause, workflows.Message{})
 			return err
 		}, message: "pause refused: only a paused run can be resumed. But " + behindText +
 			". To continue from the directory: starter resume DIR --force --reason TEXT"},
 		"a decision that the question does not offer": {has: 2,
-			command: func(t *testing.T, o Operator, d projector.Dir) error {
+			command: func(t *testing.T, o Operator, d rundir.Dir) error {
 				_, err := o.Decide(t.Context(), d, workflows.Message{Action: "approve"})
 				return err
 			}, message: "decide refused: approve is not offered here: use one of continue, other"},
 		"decide, and the workflow has all events": {has: 3,
-			command: func(t *testing.T, o Operator, d projector.Dir) error {
+			command: func(t *testing.T, o Operator, d rundir.Dir) error {
 				_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
 				return err
 			}, message: "decide refused: only a paused run can be resumed"},
 		"resume by force, and the workflow has all events": {has: 3,
-			command: func(t *testing.T, o Operator, d projector.Dir) error {
+			command: func(t *testing.T, o Operator, d rundir.Dir) error {
 				_, err := o.Resume(t.Context(), d, force)
 				return err
 			}, message: "resume refused: only a paused run can be resumed"},
@@ -389,7 +387,7 @@ func TestQuestionOfLostServer(t *testing.T) {
 	f.described = nil
 	claim := must(d.Claim())(t)
 	claim.Cluster = "another"
-	write(t, d.Root, map[string]string{layout.ClaimFile: string(must(json.Marshal(claim))(t))})
+	write(t, d.Root, map[string]string{rundir.ClaimFile: string(must(json.Marshal(claim))(t))})
 	f.update = func(string) error { return serviceerror.NewNotFound("no such workflow") }
 	const lost = " refused: whether the run is alive is unknown (this Temporal server (cluster this) does not know it; it " +
 		"was started on another one (cluster another)). If that server is gone for good"
@@ -458,11 +456,11 @@ func TestRevertRebuildsACheckpoint(t *testing.T) {
 	back := must(o.Revert(t.Context(), d, Reverting{To: "cp-1"}))(t)
 	require.Equal(t, "checkpoint cp-1 was damaged in the store and was rebuilt from the journal", back.Warning)
 	require.Len(t, f.started, 1)
-	must(projector.LoadCheckpoint(t.Context(), blobs.Of(s), "r1", "cp-1"))(t)
+	must(rundir.LoadCheckpoint(t.Context(), blobs.Of(s), "r1", "cp-1"))(t)
 }
 
 // closesOn is a run whose end is on disk, and whose workflow is open until it answers a message with this error.
-func closesOn(t *testing.T, end run.Status, answer error) (o Operator, d projector.Dir, f *fakeTemporal, sent *int) {
+func closesOn(t *testing.T, end run.Status, answer error) (o Operator, d rundir.Dir, f *fakeTemporal, sent *int) {
 	t.Helper()
 	o, d, f = closedRun(t, "", runEnded(end))
 	f.described = map[string]enumspb.WorkflowExecutionStatus{"r1": isOpen}

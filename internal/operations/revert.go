@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -43,7 +42,7 @@ type Reverted struct {
 // the next generation of calls. Nothing is lost: abandoned work stays in the journal and on disk, and its cost is
 // counted. If the status does not allow it, the error is a *run.ConflictError. A missing or damaged checkpoint
 // changes nothing.
-func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (Reverted, error) {
+func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reverted, error) {
 	out, err := o.revert(ctx, dir, r)
 	if o.EndedMeanwhile(ctx, out.RunID, err) {
 		return o.revert(ctx, dir, r)
@@ -51,7 +50,7 @@ func (o Operator) Revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 	return out, err
 }
 
-func (o Operator) revert(ctx context.Context, dir projector.Dir, r Reverting) (Reverted, error) {
+func (o Operator) revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reverted, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Reverted{}, err
@@ -72,7 +71,7 @@ func (o Operator) revert(ctx context.Context, dir projector.Dir, r Reverting) (R
 	}
 	out := Reverted{Warning: warning, RunID: claim.RunID, Checkpoint: c.ID, Pass: c.State.Passes.LastSettled,
 		Generation: now.State.Generation + 1, Epoch: now.State.Epoch}
-	if out.Actions, err = ActionsAfter(dir.Dir, c.Seq); err != nil {
+	if out.Actions, err = ActionsAfter(dir, c.Seq); err != nil {
 		return out, err
 	}
 	if effective.Liveness == run.LiveOpen {
@@ -119,7 +118,7 @@ func (o Operator) mayRevert(s run.State, effective run.EffectiveStatus, r Revert
 
 // openEpoch starts the first execution of a closed run's next epoch, after the journal in its directory is complete.
 // Of several concurrent calls one wins.
-func (o Operator) openEpoch(ctx context.Context, dir projector.Dir, claim run.Claim, c projector.Continuation,
+func (o Operator) openEpoch(ctx context.Context, dir rundir.Dir, claim run.Claim, c rundir.Continuation,
 	effective run.EffectiveStatus, in workflows.Input, verb string) error {
 	if err := o.refill(ctx, dir, claim, c); err != nil {
 		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
@@ -146,7 +145,7 @@ func (o Operator) openEpoch(ctx context.Context, dir projector.Dir, claim run.Cl
 
 // checkpoint finds a checkpoint of a run and checks that all its data exists. A checkpoint that is missing or damaged
 // in the store is rebuilt from the journal, with a warning.
-func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.Claim, now projector.Continuation,
+func (o Operator) checkpoint(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Continuation,
 	id string) (c run.Checkpoint, warning string, err error) {
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
@@ -154,7 +153,7 @@ func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.C
 	}
 	journal, start := now.Checkpoints, now.Start
 	if start.RunID == "" { // the run is open: its directory decides
-		journal = func() (projector.Names, error) { return projector.Checkpoints(dir.Dir) }
+		journal = func() (rundir.Names, error) { return rundir.Checkpoints(dir) }
 		if start, err = dir.First(); err != nil {
 			return c, "", err
 		}
@@ -163,16 +162,16 @@ func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.C
 	if err != nil {
 		return c, "", err
 	}
-	c, warning, err = projector.RestoreCheckpoint(ctx, blobs.Of(s), marks, claim.RunID, id)
+	c, warning, err = rundir.RestoreCheckpoint(ctx, blobs.Of(s), marks, claim.RunID, id)
 	if err != nil {
 		return c, "", err
 	}
-	if err := projector.VerifyCheckpoint(dir.Dir, c.ID); err != nil {
+	if err := rundir.VerifyCheckpoint(dir, c.ID); err != nil {
 		return c, "", fmt.Errorf("%w; restore it (starter repair-state %s --apply), then revert", err,
 			shell.Quote(dir.Root))
 	}
-	var lost *projector.MissingError
-	if _, err := projector.Import(ctx, dir.Dir, blobs.Of(s), start, c.State); err != nil && !errors.As(err,
+	var lost *rundir.MissingError
+	if _, err := rundir.Import(ctx, dir, blobs.Of(s), start, c.State); err != nil && !errors.As(err,
 		&lost) { // the next line reports what is lost
 		return c, "", err
 	}
@@ -183,7 +182,7 @@ func (o Operator) checkpoint(ctx context.Context, dir projector.Dir, claim run.C
 // Cancel ends a live, paused or interrupted run (lifecycle.md): it ends the running call and writes a terminal event,
 // the last one. No workflow writes the journal of an interrupted run, so a new epoch does, without a call. A run that
 // was already cancelled stays unchanged.
-func (o Operator) Cancel(ctx context.Context, dir projector.Dir) error {
+func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 	claim, err := dir.Claim()
 	if err != nil {
 		return err
@@ -220,7 +219,7 @@ func (o Operator) Cancel(ctx context.Context, dir projector.Dir) error {
 
 // cancelInterrupted opens the epoch that closes an interrupted run as cancelled. The settings are not checked,
 // because no call is made.
-func (o Operator) cancelInterrupted(ctx context.Context, dir projector.Dir, claim run.Claim) error {
+func (o Operator) cancelInterrupted(ctx context.Context, dir rundir.Dir, claim run.Claim) error {
 	now, effective, err := o.catchUp(ctx, dir, claim)
 	if err != nil {
 		return err
@@ -249,10 +248,10 @@ func (o Operator) cancelInterrupted(ctx context.Context, dir projector.Dir, clai
 }
 
 // refill writes the lines that the directory lacks or has otherwise.
-func (o Operator) refill(ctx context.Context, dir projector.Dir, claim run.Claim, c projector.Continuation) error {
+func (o Operator) refill(ctx context.Context, dir rundir.Dir, claim run.Claim, c rundir.Continuation) error {
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
 		return err
 	}
-	return projector.Refill(ctx, dir, blobs.Of(s), c)
+	return rundir.Refill(ctx, dir, blobs.Of(s), c)
 }

@@ -8,8 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Rows remembers the rows of run directories for a program that lists runs again and again. A directory is read again
@@ -26,7 +25,7 @@ type known struct {
 }
 
 // rowFiles are the files that a row depends on.
-var rowFiles = [...]string{layout.ClaimFile, layout.MetaFile, layout.EventsFile, layout.OwnerFile}
+var rowFiles = [...]string{rundir.ClaimFile, rundir.MetaFile, rundir.EventsFile, rundir.OwnerFile}
 
 // stamp identifies versions of the files.
 type stamp [len(rowFiles)]struct {
@@ -39,7 +38,7 @@ const unsettled = 2 * time.Second
 
 // stampOf returns the stamp of a directory. It is of no use if a file has just changed: another change may have the
 // same time. Nothing of the files is read, so links are followed.
-func stampOf(d projector.Dir, now time.Time) (s stamp, useful bool) {
+func stampOf(d rundir.Dir, now time.Time) (s stamp, useful bool) {
 	useful = true
 	for i, name := range rowFiles {
 		fi, err := os.Stat(filepath.Join(d.Root, name))
@@ -58,7 +57,7 @@ func (r *Rows) Here(stateDir, runRoot string) (rows []Row, lost []string, err er
 		return Here(stateDir, runRoot)
 	}
 	now := time.Now()
-	return here(stateDir, runRoot, func(d projector.Dir) (Row, error) {
+	return here(stateDir, runRoot, func(d rundir.Dir) (Row, error) {
 		at, useful := stampOf(d, now)
 		r.mu.Lock()
 		have, there := r.known[d.Root]

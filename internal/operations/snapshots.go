@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/rundir"
@@ -16,7 +15,7 @@ import (
 // Snapshots are the trees of a run's workspace: their list is in the directory, their contents are in the store.
 type Snapshots struct {
 	Versions []rundir.Version // oldest first
-	dir      projector.Dir
+	dir      rundir.Dir
 	store    *store.Store
 }
 
@@ -26,7 +25,7 @@ type SnapshotError struct{ Why string }
 func (e *SnapshotError) Error() string { return e.Why }
 
 // OpenSnapshots reads the versions of a run. For a run without a workspace the error is a [SnapshotError].
-func OpenSnapshots(ctx context.Context, d projector.Dir) (*Snapshots, error) {
+func OpenSnapshots(ctx context.Context, d rundir.Dir) (*Snapshots, error) {
 	versions, err := d.Versions()
 	if err != nil {
 		return nil, err
@@ -89,7 +88,7 @@ func (s *Snapshots) Checkout(ctx context.Context, n int, dir string, force bool)
 
 // mayHold checks whether a tree may be written to a folder.
 func (s *Snapshots) mayHold(dir string, force bool) error {
-	if err := projector.Writable(dir); err != nil {
+	if err := rundir.Writable(dir); err != nil {
 		return err
 	}
 	place, err := resolved(dir)
@@ -108,12 +107,12 @@ func (s *Snapshots) mayHold(dir string, force bool) error {
 	if force {
 		return nil
 	}
-	return orForce(projector.Vacant(dir), "with --force, what the snapshot does not have is deleted there")
+	return orForce(rundir.Vacant(dir), "with --force, what the snapshot does not have is deleted there")
 }
 
 // orForce adds the effect of force to the fix of a target error.
 func orForce(err error, does string) error {
-	var refused *projector.TargetError
+	var refused *rundir.TargetError
 	if errors.As(err, &refused) {
 		refused.Next += "; " + does
 	}

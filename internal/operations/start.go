@@ -9,8 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -52,7 +50,7 @@ type Operator struct {
 // Started is the result of a start.
 type Started struct {
 	RunID    string
-	Dir      projector.Dir
+	Dir      rundir.Dir
 	Status   run.Status
 	New      bool
 	Reopened *Reopened // set if the run was interrupted
@@ -71,7 +69,7 @@ func (e *LiveError) Error() string {
 // Start starts a run of a definition in a directory, or finds the run that the directory contains. A claim without a
 // workflow is adopted; a finished run stays unchanged. Starts of this host in one directory run one after another,
 // because between its claim and its workflow a run looks abandoned.
-func (o Operator) Start(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {
+func (o Operator) Start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
 	if f := def.Follow; f != nil {
 		if err := MayExecute(ctx, f.Dir, f.Claim); err != nil { // its repository and store
 			return Started{}, err
@@ -89,7 +87,7 @@ func (o Operator) Start(ctx context.Context, def Definition, dir projector.Dir) 
 }
 
 // turn waits until no other start of this host uses a directory. It writes nothing there.
-func (o Operator) turn(ctx context.Context, dir projector.Dir) (*disk.Lock, error) {
+func (o Operator) turn(ctx context.Context, dir rundir.Dir) (*disk.Lock, error) {
 	path, err := resolved(dir.Root)
 	if err != nil {
 		return nil, err
@@ -102,11 +100,11 @@ func (o Operator) turn(ctx context.Context, dir projector.Dir) (*disk.Lock, erro
 	return (disk.Disk{}).WaitLock(ctx, filepath.Join(folder, name), disk.Self("start on "+path, time.Now()))
 }
 
-func (o Operator) start(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {
+func (o Operator) start(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
 	claim, err := dir.Claim()
 	switch {
 	case errors.Is(err, rundir.ErrNoRun):
-		if err := projector.Usable(dir.Dir); err != nil {
+		if err := rundir.Usable(dir); err != nil {
 			return Started{}, err
 		}
 		if err := o.CheckStart(ctx, def, dir); err != nil {
@@ -134,7 +132,7 @@ func (o Operator) ownPrograms() []string {
 }
 
 // startFresh archives the run of a directory, unless it is live, and starts a new one, because an operator asks for it.
-func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim) (Started, error) {
+func (o Operator) startFresh(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
 	now, err := dir.Now()
 	if err != nil {
 		return Started{}, err
@@ -169,7 +167,7 @@ func (o Operator) startFresh(ctx context.Context, def Definition, dir projector.
 }
 
 // ended cancels the run of a directory, which does not work at the moment, and waits until its workflow is closed.
-func (o Operator) ended(ctx context.Context, dir projector.Dir, claim run.Claim) (run.EffectiveStatus, error) {
+func (o Operator) ended(ctx context.Context, dir rundir.Dir, claim run.Claim) (run.EffectiveStatus, error) {
 	if err := o.Cancel(ctx, dir); err != nil {
 		return run.EffectiveStatus{}, err
 	}
@@ -191,7 +189,7 @@ func (o Operator) ended(ctx context.Context, dir projector.Dir, claim run.Claim)
 }
 
 // found continues the run of a directory. A run whose workflow was lost continues in a new epoch.
-func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim) (Started, error) {
+func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim) (Started, error) {
 	st := Started{RunID: claim.RunID, Dir: dir, Status: run.Pending}
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
 		return st, err
@@ -210,7 +208,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 		effective = o.EffectiveStatus(ctx, dir.CurrentClaim(claim), now.State.Status)
 	}
 	st.Status = effective.Status
-	lost := projector.Lost(dir.Dir, now.State)
+	lost := rundir.Lost(dir, now.State)
 	var amends *workflows.Message
 	if now.Tail.Seq > 0 && lost == nil {
 		if st.Amended, amends, err = o.unchanged(ctx, def, dir, claim, now, effective); err != nil {
@@ -255,7 +253,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir projector.Dir, 
 
 // waitFor waits some seconds until the state of a directory fits, and returns it in any case: events are written after
 // a message is accepted.
-func waitFor(ctx context.Context, dir projector.Dir, fits func(rundir.Now) bool) (rundir.Now, error) {
+func waitFor(ctx context.Context, dir rundir.Dir, fits func(rundir.Now) bool) (rundir.Now, error) {
 	const wait, interval = 5 * time.Second, 50 * time.Millisecond
 	late := time.After(wait)
 	for {
@@ -302,7 +300,7 @@ func (o Operator) Open(ctx context.Context, runID string) (bool, error) {
 }
 
 // fresh claims an empty directory and starts a run.
-func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) (Started, error) {
+func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
 	id, err := uuid.NewRandom()
 	if err != nil {
 		return Started{}, err
@@ -343,7 +341,7 @@ func (o Operator) fresh(ctx context.Context, def Definition, dir projector.Dir) 
 }
 
 // upload stores the inputs of a run.
-func upload(ctx context.Context, def Definition, dir projector.Dir, url string) (Stored, error) {
+func upload(ctx context.Context, def Definition, dir rundir.Dir, url string) (Stored, error) {
 	s, err := openStoreOn(ctx, dir.Disk, url)
 	if err != nil {
 		return Stored{}, err
@@ -356,7 +354,7 @@ func upload(ctx context.Context, def Definition, dir projector.Dir, url string) 
 }
 
 // launch creates the run's checkout, if it has one, and starts the workflow.
-func (o Operator) launch(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim,
+func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim,
 	stored Stored) (Started, error) {
 	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
 		return Started{}, err
@@ -388,7 +386,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir projector.Dir,
 	return Started{RunID: claim.RunID, Dir: dir, Status: run.Pending, New: true, Warnings: def.Warnings}, nil
 }
 
-func (o Operator) input(ctx context.Context, def Definition, dir projector.Dir, claim run.Claim,
+func (o Operator) input(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim,
 	st Stored) workflows.Input {
 	start := startEvent(def, claim, st)
 	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build

@@ -18,14 +18,13 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -34,18 +33,18 @@ import (
 func TestStartsInOneDirectoryRunOneAfterAnother(t *testing.T) {
 	base := t.TempDir()
 	o := Operator{Settings: config.Settings{StateDir: filepath.Join(base, "state")}}
-	turn := must(o.turn(t.Context(), projector.At(filepath.Join(base, "run"))))(t)
+	turn := must(o.turn(t.Context(), rundir.At(filepath.Join(base, "run"))))(t)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	var held *disk.ErrHeld
 	for _, path := range []string{"run", "other/../run"} {
-		_, err := o.Start(over, Definition{}, projector.At(filepath.Join(base, path)))
+		_, err := o.Start(over, Definition{}, rundir.At(filepath.Join(base, path)))
 		require.ErrorAs(t, err, &held, path)
 		require.ErrorContains(t, err, "start on ")
 		require.NoDirExists(t, filepath.Join(base, "run"))
 	}
 	require.NoError(t, turn.Unlock())
-	_, err := o.turn(over, projector.At(filepath.Join(base, "run")))
+	_, err := o.turn(over, rundir.At(filepath.Join(base, "run")))
 	require.NoError(t, err, "it is unlocked")
 }
 
@@ -79,7 +78,7 @@ func TestStartKeepsWhatMayHaveStarted(t *testing.T) {
 		if err == nil {
 			continue
 		}
-		dir := projector.At(filepath.Join(t.TempDir(), "r"))
+		dir := rundir.At(filepath.Join(t.TempDir(), "r"))
 		begun, claimed := Operator{}.take(dir, run.Claim{Version: 1, RunID: "r"})
 		require.NoError(t, claimed)
 		require.ErrorIs(t, begun.refused(t.Context(), err), row.err, name)
@@ -211,7 +210,7 @@ func TestSubmodulesAreInTheFirstTree(t *testing.T) {
 // preparing is the preparation of a run, whose directory exists.
 func preparing(t *testing.T, s *store.Store) preparation {
 	t.Helper()
-	return preparation{s: s, folders: workspace.In(t.TempDir()), dir: projector.At(t.TempDir()),
+	return preparation{s: s, folders: workspace.In(t.TempDir()), dir: rundir.At(t.TempDir()),
 		claim: run.Claim{RunID: "0123456789-r", Store: s.URL()}}
 }
 
@@ -266,7 +265,7 @@ func TestStartsWithUncommittedChanges(t *testing.T) {
 
 			folder := p.folders.Path(source, p.claim.RunID, "")
 			require.Equal(t, row.begins, filesIn(t, folder))
-			require.Equal(t, folder, must(os.Readlink(p.dir.Path(layout.WorkspaceDir)))(t))
+			require.Equal(t, folder, must(os.Readlink(p.dir.Path(rundir.WorkspaceDir)))(t))
 			again := must(p.prepare(t.Context(), &def))(t)
 			require.Equal(t, w.Tree, again.Tree, "a repetition finds the same")
 			require.Equal(t, row.begins, filesIn(t, folder))
@@ -294,7 +293,7 @@ func TestBranchesAreNamedAfterTasks(t *testing.T) {
 func TestRefusedStartRemovesWorkspaceAndBranch(t *testing.T) {
 	source, s := repository(t), testStore(t)
 	runGit(t, source, "branch", "passbook/it-76543210")
-	state, dir := t.TempDir(), projector.At(filepath.Join(t.TempDir(), "run"))
+	state, dir := t.TempDir(), rundir.At(filepath.Join(t.TempDir(), "run"))
 	o := Operator{Settings: config.Settings{StateDir: state, Store: s.URL()}}
 	def := Definition{Plan: &pipeline.Plan{Pipeline: "p", Workspace: &pipeline.Workspace{Git: "worktree",
 		Dirty: "exclude"}}, WorkOn: source}
@@ -385,7 +384,7 @@ func TestFilesOfPipelinesAreNoChanges(t *testing.T) {
 	}
 	def := must(LoadFile(filepath.Join(source, "passbook/first/pipeline.yaml")))(t)
 	def.WorkOn = source
-	dir := projector.At(filepath.Join(t.TempDir(), "run"))
+	dir := rundir.At(filepath.Join(t.TempDir(), "run"))
 	require.NoError(t, CheckSource(t.Context(), def, dir))
 	write(t, source, map[string]string{"passbook/notes.txt": "n\n", "passbook/third/x.md": "x\n"})
 	var refused *SourceError
@@ -403,8 +402,8 @@ func TestRebuiltDirectoryIsHiddenFromGit(t *testing.T) {
 		entry{run.KindRunStart, run.RunStart{RunID: "t1", ThreadID: "t1", Epoch: 1,
 			Workspace: &run.Workspace{Kind: run.WorkspaceGit, Source: source, Tree: b}}},
 		runEnded(run.Done))
-	moved := projector.At(filepath.Join(source, "run"))
+	moved := rundir.At(filepath.Join(source, "run"))
 	require.NoError(t, os.Rename(d.Root, moved.Root))
 	require.NoError(t, hideRebuilt(moved))
-	require.Equal(t, layout.HiddenFromGit, string(must(os.ReadFile(moved.Path(".gitignore")))(t)))
+	require.Equal(t, rundir.HiddenFromGit, string(must(os.ReadFile(moved.Path(".gitignore")))(t)))
 }

@@ -8,8 +8,6 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
@@ -85,12 +83,12 @@ type UnknownRunError struct{ RunID, Dir string }
 func (e *UnknownRunError) Error() string {
 	return fmt.Sprintf("execute the plan in %s: this machine has recorded no run %s, so directory and commands may "+
 		"come from elsewhere; if you trust them, add --trust. To see the commands: %s", e.Dir, e.RunID,
-		shell.Line("cat", filepath.Join(e.Dir, layout.PlanFile)))
+		shell.Line("cat", filepath.Join(e.Dir, rundir.PlanFile)))
 }
 
 // MayExecute checks that the commands in a run directory may be executed: this machine has recorded its run, or the user
 // trusts the directory. Programs that use the Go API decide themselves.
-func MayExecute(ctx context.Context, dir projector.Dir, claim run.Claim) error {
+func MayExecute(ctx context.Context, dir rundir.Dir, claim run.Claim) error {
 	s, set := ctx.Value(storesKey{}).(Stores)
 	if !set || s.Trust {
 		return nil

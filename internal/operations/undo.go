@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/api/serviceerror"
 	"google.golang.org/grpc/codes"
 
@@ -18,12 +16,13 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // beginning is what a start creates before its workflow. A refused start removes it.
 type beginning struct {
 	o      Operator
-	dir    projector.Dir
+	dir    rundir.Dir
 	claim  run.Claim
 	source string   // repository with the run's branch; empty: it has none
 	made   []string // created folders, innermost first
@@ -32,7 +31,7 @@ type beginning struct {
 }
 
 // take claims a directory for a new run, and records what it contained.
-func (o Operator) take(dir projector.Dir, claim run.Claim) (*beginning, error) {
+func (o Operator) take(dir rundir.Dir, claim run.Claim) (*beginning, error) {
 	b := &beginning{o: o, dir: dir, claim: claim}
 	for path := dir.Root; ; path = filepath.Dir(path) {
 		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) || path == filepath.Dir(path) {
@@ -122,7 +121,7 @@ func (b *beginning) removeWorkspace(ctx context.Context) error {
 // removeDir removes the claim, everything else in a directory that was vacant, and the created folders.
 func (b *beginning) removeDir() error {
 	if !b.vacant {
-		return projector.RemoveClaim(b.dir.Dir, b.claim)
+		return rundir.RemoveClaim(b.dir, b.claim)
 	}
 	if err := b.dir.Remove(); err != nil {
 		return err

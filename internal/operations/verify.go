@@ -15,7 +15,6 @@ import (
 	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -25,6 +24,7 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Verified is the result of running the gates of a finished run again.
@@ -58,7 +58,7 @@ type Gate struct {
 
 // Verify runs the gates of a finished run again, each on a new copy of its final tree. Neither the run directory nor
 // the source changes.
-func Verify(ctx context.Context, settings config.Settings, dir projector.Dir, secrets *redact.Redactor) (Verified,
+func Verify(ctx context.Context, settings config.Settings, dir rundir.Dir, secrets *redact.Redactor) (Verified,
 	error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -113,7 +113,7 @@ type verification struct {
 }
 
 // newVerification reads the gates of a run, and refuses one that has none or is not finished.
-func newVerification(dir projector.Dir, claim run.Claim) (*verification, error) {
+func newVerification(dir rundir.Dir, claim run.Claim) (*verification, error) {
 	refuse := func(early bool, format string, args ...any) error {
 		return &RefusedError{Verb: "verify", Why: fmt.Sprintf(format, args...), FailedPrecondition: early}
 	}
@@ -168,7 +168,7 @@ func gatesOf(plan pipeline.Plan) []Gate {
 }
 
 // recorded adds the last values of the gates in the journal.
-func (v *verification) recorded(dir projector.Dir) error {
+func (v *verification) recorded(dir rundir.Dir) error {
 	events, _, err := dir.Events()
 	if err != nil {
 		return err

@@ -11,7 +11,6 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/environ"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
@@ -19,10 +18,11 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // finished is a finished run whose plan has these commands.
-func finished(t *testing.T, s *store.Store, commands ...string) (d projector.Dir, root string) {
+func finished(t *testing.T, s *store.Store, commands ...string) (d rundir.Dir, root string) {
 	t.Helper()
 	from := t.TempDir()
 	write(t, from, map[string]string{"a.txt": "a\n"})

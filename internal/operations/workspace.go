@@ -10,8 +10,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/scaffold"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -19,6 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // SourceError reports that a run cannot start with its source. Nothing was started or changed.
@@ -95,7 +94,7 @@ func runDir(runRoot, source, pipeline, name string) string {
 }
 
 // CheckSource checks the source before anything is changed.
-func CheckSource(ctx context.Context, def Definition, dir projector.Dir) error {
+func CheckSource(ctx context.Context, def Definition, dir rundir.Dir) error {
 	w := def.Plan.Workspace
 	if w == nil {
 		return nil
@@ -184,7 +183,7 @@ func few(paths []string) string {
 }
 
 // checkFolder requires a folder, and a run directory outside the run's tree.
-func checkFolder(source string, dir projector.Dir, ignore []string) error {
+func checkFolder(source string, dir rundir.Dir, ignore []string) error {
 	if fi, err := os.Stat(source); err != nil || !fi.IsDir() {
 		return &SourceError{Source: source, Why: "it is not a folder"}
 	}
@@ -211,7 +210,7 @@ func within(folder, dir string) (rel string, inside bool) {
 
 // prepareIn stores the first tree of a run, and prepares its workspace; nil: the run has none. Files left out of the
 // tree become warnings.
-func (o Operator) prepareIn(ctx context.Context, def *Definition, dir projector.Dir,
+func (o Operator) prepareIn(ctx context.Context, def *Definition, dir rundir.Dir,
 	claim run.Claim) (*run.Workspace, error) {
 	if def.Plan.Workspace == nil {
 		return nil, nil
@@ -264,7 +263,7 @@ func (d Definition) within(root string) (all []string) {
 type preparation struct {
 	s       *store.Store
 	folders *workspace.Folders
-	dir     projector.Dir
+	dir     rundir.Dir
 	claim   run.Claim
 }
 
@@ -452,7 +451,7 @@ func begins(def *Definition, w *run.Workspace, saved tree.Saved) {
 }
 
 // hide excludes a run directory inside the source's checkout from git.
-func hide(dir projector.Dir, root string) error {
+func hide(dir rundir.Dir, root string) error {
 	if _, inside := within(root, dir.Root); !inside {
 		return nil
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -63,8 +62,8 @@ func (v *page) differences(s source) {
 		room -= len(d.Lines)
 		v.Changes = append(v.Changes, d)
 	}
-	if raw, err := s.dir.ReadFile(layout.DeliveryPatch); err == nil {
-		d := difference{Title: layout.DeliveryPatch}
+	if raw, err := s.dir.ReadFile(rundir.DeliveryPatch); err == nil {
+		d := difference{Title: rundir.DeliveryPatch}
 		d.take(raw)
 		v.Patch = &d
 	}

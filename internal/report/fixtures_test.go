@@ -17,7 +17,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -90,18 +89,18 @@ func (s *story) add(kind run.Kind, payload any) {
 // dir writes the run directory of the journal.
 func (s *story) dir() rundir.Dir {
 	s.t.Helper()
-	d := projector.At(filepath.Join(s.t.TempDir(), "run"))
+	d := rundir.At(filepath.Join(s.t.TempDir(), "run"))
 	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: "run-1", ThreadID: "run-1"}))
 	const piece = 1000
 	for first := 0; first < len(s.lines); first += piece {
 		last := min(first+piece, len(s.lines))
 		p, err := d.Project(s.t.Context(), s.blobs,
-			projector.Batch{Epoch: 1, First: int64(first + 1), Prev: run.Chain("").Over(s.lines[:first]),
+			rundir.Batch{Epoch: 1, First: int64(first + 1), Prev: run.Chain("").Over(s.lines[:first]),
 				Lines: s.lines[first:last]})
 		require.NoError(s.t, err)
 		require.Equal(s.t, run.ProjectionWritten, p.Outcome)
 	}
-	return d.Dir
+	return d
 }
 
 // moment advances by ten seconds per event.

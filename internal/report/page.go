@@ -11,7 +11,6 @@ import (
 
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -99,7 +98,7 @@ func load(d rundir.Dir, o Options) (s source, left []string, err error) {
 		return s, nil, err
 	}
 	if unread != nil {
-		left = append(left, fmt.Sprintf("%s cannot be read (%v): its records are missing", layout.StateFile, unread))
+		left = append(left, fmt.Sprintf("%s cannot be read (%v): its records are missing", rundir.StateFile, unread))
 		now, err := d.Now()
 		if err != nil {
 			return s, left, err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/internal/testenv"
@@ -145,14 +144,14 @@ func TestPageCutsLongLists(t *testing.T) {
 // TestPageOfDamagedDirectoryListsGaps shows what can be read, and lists the rest.
 func TestPageOfDamagedDirectoryListsGaps(t *testing.T) {
 	d := storyDir(t)
-	require.NoError(t, os.WriteFile(d.Path(layout.StateFile), []byte("{"), 0o644))
+	require.NoError(t, os.WriteFile(d.Path(rundir.StateFile), []byte("{"), 0o644))
 	require.NoError(t, os.WriteFile(d.Path("_orchestrator/screenshots/cycle-1/viewport-1440x900.png"),
 		[]byte("no picture"), 0o644))
 	require.NoError(t, os.Remove(d.Path("_orchestrator/screenshots/cycle-2/manifest.json")))
 	page := func() string { return strings.ReplaceAll(shown(t, write(t, d, report.Options{})), d.Root, "DIR") }
 	testenv.Golden(t, *update, "damaged", page())
-	require.NoError(t, os.Remove(d.Path(layout.EventsFile)))
-	require.NoError(t, os.Remove(d.Path(layout.MetaFile)))
+	require.NoError(t, os.Remove(d.Path(rundir.EventsFile)))
+	require.NoError(t, os.Remove(d.Path(rundir.MetaFile)))
 	testenv.Golden(t, *update, "no-events", page())
 }
 

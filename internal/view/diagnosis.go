@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Available lists the operations that are allowed now. A run that a full disk holds up can be resumed, although its
@@ -67,7 +67,7 @@ func (r Run) Details() []Row {
 	s := r.Now.State
 	t.row("Epoch", "%d, start %d, generation %d", s.Epoch, s.Starts, s.Generation)
 	t.row("Journal", "%d events, chain %.12s, %d not folded into %s yet", r.Now.Tail.Seq, r.Now.Tail.Chain, r.Now.Lag,
-		layout.MetaFile)
+		rundir.MetaFile)
 	if c := s.Checkpoint; c != nil {
 		t.row("Continues at", "%s (event %d, pass %d)", c.ID, c.Seq, c.AtPass)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -81,7 +80,7 @@ func Result(d rundir.Dir, s run.State) string {
 		}
 		var start run.RunStart
 		if line.Event.Decode(&start); line.Event.Kind == run.KindRunStart && start.Artifact != nil {
-			return d.Path(layout.ArtifactFile(start))
+			return d.Path(rundir.ArtifactFile(start))
 		}
 	}
 	return ""

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/figures"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -63,8 +62,8 @@ func (r Run) Identity() []Row {
 	t.row("Started", "%s", Minute(s.StartedAt))
 	if w := r.Now.Meta.Workspace; w != nil {
 		d := rundir.At(r.Directory)
-		place := d.Path(layout.WorkspaceDir)
-		if _, err := d.Lstat(layout.WorkspaceDir); err != nil && s.Delivery != nil && s.Delivery.Delivered {
+		place := d.Path(rundir.WorkspaceDir)
+		if _, err := d.Lstat(rundir.WorkspaceDir); err != nil && s.Delivery != nil && s.Delivery.Delivered {
 			place = "removed after the delivery"
 		}
 		t.row("Workspace", "%s of %s%s", place, w.Source, prefixed(", branch ", w.Branch))
@@ -173,12 +172,12 @@ func (r Run) Health() []Row {
 		t.row("Refused", "%d messages that were not accepted (starter logs %s)", s.Refused, shell.Quote(r.Directory))
 	}
 	if r.Now.Lag > 0 {
-		t.row("Journal", "%d events are not folded into %s yet", r.Now.Lag, layout.MetaFile)
+		t.row("Journal", "%d events are not folded into %s yet", r.Now.Lag, rundir.MetaFile)
 	}
 	if r.Lost != nil {
 		t.row("Damage", "%v", r.Lost)
 	} else if r.Now.Why != nil {
-		t.row("Damage", "%v; what is shown is folded from %s", r.Now.Why, layout.EventsFile)
+		t.row("Damage", "%v; what is shown is folded from %s", r.Now.Why, rundir.EventsFile)
 	}
 	for _, d := range r.Now.Damage {
 		t.row("Damage", "%s", d)

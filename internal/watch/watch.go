@@ -21,7 +21,6 @@ import (
 	"github.com/charmbracelet/colorprofile"
 
 	"github.com/passbook-run/passbook/internal/figures"
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -380,7 +379,7 @@ type mark struct {
 
 func (r *reader) marks() [2]mark {
 	var out [2]mark
-	for i, name := range []string{layout.EventsFile, layout.MetaFile} {
+	for i, name := range []string{rundir.EventsFile, rundir.MetaFile} {
 		if fi, err := r.o.Dir.Stat(name); err == nil {
 			out[i] = mark{fi.Size(), fi.ModTime()}
 		}

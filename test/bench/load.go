@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -89,7 +88,7 @@ func (p *passbook) batch(ctx context.Context, row size, name string) (s sample, 
 		if _, err := p.await(ctx, id); err != nil {
 			return s, err
 		}
-		starts, end, err := passTimes(p.dir(id).Dir)
+		starts, end, err := passTimes(p.dir(id))
 		if err == nil && len(starts) != row.Passes {
 			err = fmt.Errorf("run %s made %d calls for %d passes", id, len(starts), row.Passes)
 		}
@@ -157,8 +156,8 @@ func passTimes(dir rundir.Dir) (begun []time.Time, ended time.Time, err error) {
 	return begun, ended, nil
 }
 
-func (p *passbook) dir(name string) projector.Dir {
-	return projector.Dir{Dir: rundir.At(filepath.Join(p.temp, "runs", name))}
+func (p *passbook) dir(name string) rundir.Dir {
+	return rundir.At(filepath.Join(p.temp, "runs", name))
 }
 
 func names(id string, n int) []string {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 var accountsAll = flag.Bool("accounts.all", false,
@@ -73,7 +73,7 @@ func (h *environment) starts(file string, n int) (dirs []string) {
 	op := h.operator(h.dial())
 	for i := range n {
 		dir := h.dir(fmt.Sprintf("runs/%02d", i))
-		_, err := op.Start(h.t.Context(), def, projector.At(dir))
+		_, err := op.Start(h.t.Context(), def, rundir.At(dir))
 		require.NoError(h.t, err)
 		dirs = append(dirs, dir)
 	}

@@ -8,9 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -29,12 +26,12 @@ type change struct {
 
 // changesOf reads the rows about files; folders come and go with what is in them.
 func changesOf(dir string, now instant) ([]change, error) {
-	rows, skipped, err := rundir.Rows[change](projector.At(dir).Dir, layout.ProvenanceFile)
+	rows, skipped, err := rundir.Rows[change](rundir.At(dir), rundir.ProvenanceFile)
 	if err != nil {
 		return nil, err
 	}
 	if skipped > 0 {
-		return nil, fmt.Errorf("%d rows of %s cannot be read", skipped, layout.ProvenanceFile)
+		return nil, fmt.Errorf("%d rows of %s cannot be read", skipped, rundir.ProvenanceFile)
 	}
 	rows = slices.DeleteFunc(rows, func(c change) bool { return c.Before == "" && c.After == "" })
 	for i := range rows {
@@ -79,7 +76,7 @@ func provenanceOfTree(dir string, want outcome, now instant) error {
 		}
 	}
 	for path, digest := range hash {
-		if now.Files[layout.WorkspaceDir+"/"+path] != digest {
+		if now.Files[rundir.WorkspaceDir+"/"+path] != digest {
 			return fmt.Errorf("%s is not what call after call has made of it", path)
 		}
 	}

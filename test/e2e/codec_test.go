@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -20,6 +18,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/histories"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -115,7 +114,7 @@ func (h *environment) holdsNone(id string, words []string) {
 // rebuildsEncrypted writes a lost directory again; without the retired key, the error names it.
 func (h *environment) rebuildsEncrypted(dir, id string) {
 	h.t.Helper()
-	events := read(h.t, filepath.Join(dir, layout.EventsFile))
+	events := read(h.t, filepath.Join(dir, rundir.EventsFile))
 	require.NoError(h.t, os.RemoveAll(dir))
 	all := h.env
 	h.encrypting("two", "two")
@@ -124,7 +123,7 @@ func (h *environment) rebuildsEncrypted(dir, id string) {
 	require.Contains(h.t, output, `key "one" is not in codec.keys (two)`)
 	h.env = all
 	h.starter("rebuild", id, "--output-dir", dir)
-	require.Equal(h.t, string(events), string(read(h.t, filepath.Join(dir, layout.EventsFile))))
+	require.Equal(h.t, string(events), string(read(h.t, filepath.Join(dir, rundir.EventsFile))))
 	h.valid(dir)
 }
 

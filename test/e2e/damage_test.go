@@ -6,11 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestChangedLineIsReportedAndRepaired changes one byte of an old line while a run is paused. The run records it and
@@ -25,7 +24,7 @@ func TestChangedLineIsReportedAndRepaired(t *testing.T) {
 	a.interrupt()
 	require.Zero(t, a.wait(), a.output())
 
-	path := filepath.Join(dir, layout.EventsFile)
+	path := filepath.Join(dir, rundir.EventsFile)
 	whole := read(t, path)
 	lines := bytes.SplitAfter(whole, []byte("\n"))
 	lines[2] = bytes.Replace(lines[2], []byte(`"kind":"p`), []byte(`"kind":"q`), 1)

@@ -8,15 +8,13 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // damage is a way to damage a file; other is the same file of another run. It returns nil if there is nothing to
@@ -61,7 +59,7 @@ func TestWalkDamages(t *testing.T) {
 	other := cancelled(t, h, o).dir
 	var names []string
 	for name := range tree(t, other.Root) {
-		if name != layout.SpendFile && len(read(t, other.Path(name))) > 1 {
+		if name != rundir.SpendFile && len(read(t, other.Path(name))) > 1 {
 			names = append(names, name)
 		}
 	}
@@ -97,7 +95,7 @@ func cancelled(t *testing.T, h *environment, o operations.Operator) *subject {
 }
 
 // damage damages a file, and reports whether there was something to damage.
-func (l *subject) damage(name string, how damage, other projector.Dir) bool {
+func (l *subject) damage(name string, how damage, other rundir.Dir) bool {
 	l.t.Helper()
 	path := l.dir.Path(name)
 	raw, err := os.ReadFile(path)
@@ -107,8 +105,8 @@ func (l *subject) damage(name string, how damage, other projector.Dir) bool {
 	require.NoError(l.t, err)
 	if how.of == nil {
 		require.NoError(l.t, os.Remove(path))
-		if name == layout.CostLog {
-			require.NoError(l.t, os.Remove(l.dir.Path(layout.SpendFile))) // a link to it
+		if name == rundir.CostLog {
+			require.NoError(l.t, os.Remove(l.dir.Path(rundir.SpendFile))) // a link to it
 		}
 		return true
 	}
@@ -126,7 +124,7 @@ func (l *subject) damage(name string, how damage, other projector.Dir) bool {
 func (l *subject) survives(name string) {
 	t := l.t
 	// it follows from no event, or events are read from it
-	given := slices.Contains([]string{layout.ClaimFile, layout.OwnerFile, layout.EventsFile, layout.MetaFile}, name)
+	given := slices.Contains([]string{rundir.ClaimFile, rundir.OwnerFile, rundir.EventsFile, rundir.MetaFile}, name)
 	before := tree(t, l.dir.Root)
 	if _, err := l.o.Resume(t.Context(), l.dir, operations.Reopening{}); err != nil {
 		require.True(t, given, "resume: %v", err)
@@ -137,17 +135,17 @@ func (l *subject) survives(name string) {
 		return
 	}
 	l.is(run.Done).closed()
-	if name == layout.ClaimFile || name == layout.EventsFile {
+	if name == rundir.ClaimFile || name == rundir.EventsFile {
 		return // neither can be rebuilt
 	}
 	s, err := store.Open(t.Context(), l.o.Settings.Store)
 	require.NoError(t, err)
-	_, err = projector.Repair(t.Context(), l.dir, projector.RepairOptions{Apply: true, Blobs: blobs.Of(s),
+	_, err = rundir.Repair(t.Context(), l.dir, rundir.RepairOptions{Apply: true, Blobs: blobs.Of(s),
 		ReadTree: blobs.ReadTree})
 	require.NoError(t, err)
-	r, err := projector.Check(t.Context(), l.dir.Dir, projector.CheckOptions{ReadTree: blobs.ReadTree, Deep: blobs.Of(s)})
+	r, err := rundir.Check(t.Context(), l.dir, rundir.CheckOptions{ReadTree: blobs.ReadTree, Deep: blobs.Of(s)})
 	require.NoError(t, err)
 	for _, i := range r.Issues { // the journal records the damage that was repaired
-		require.Equal(t, projector.SeverityInfo, i.Severity, "%s: %s", i.Code, i.Message)
+		require.Equal(t, rundir.SeverityInfo, i.Severity, "%s: %s", i.Code, i.Message)
 	}
 }

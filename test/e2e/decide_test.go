@@ -9,9 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -96,7 +95,7 @@ func clean(t *testing.T, dir string) {
 // valid wants a directory that check finds nothing in, and that only its owner can read.
 func (h *environment) valid(dir string) {
 	h.t.Helper()
-	r, err := projector.Check(h.t.Context(), projector.At(dir).Dir, projector.CheckOptions{})
+	r, err := rundir.Check(h.t.Context(), rundir.At(dir), rundir.CheckOptions{})
 	require.NoError(h.t, err)
 	require.Empty(h.t, r.Issues)
 	private(h.t, dir)
@@ -109,7 +108,7 @@ func private(t *testing.T, dir string) {
 		if err != nil {
 			return err
 		}
-		if path == filepath.Join(dir, layout.WorkspaceDir) {
+		if path == filepath.Join(dir, rundir.WorkspaceDir) {
 			return fs.SkipDir
 		}
 		info, err := e.Info()

@@ -12,9 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/disk"
@@ -45,7 +42,7 @@ func artifactOf(t *testing.T, dir string) string {
 // is left unterminated.
 func eventsOf(t *testing.T, dir string) []run.Event {
 	t.Helper()
-	raw := read(t, filepath.Join(dir, layout.EventsFile))
+	raw := read(t, filepath.Join(dir, rundir.EventsFile))
 	require.True(t, bytes.HasSuffix(raw, []byte("\n")), "an unterminated tail: %q", raw[max(0, len(raw)-80):])
 	out, err := invariants.Events(raw)
 	require.NoError(t, err)
@@ -67,21 +64,21 @@ func of[P any](events []run.Event, kind run.Kind) []P {
 
 func metaOf(t *testing.T, dir string) rundir.Meta {
 	t.Helper()
-	m, err := projector.At(dir).Meta()
+	m, err := rundir.At(dir).Meta()
 	require.NoError(t, err)
 	return m
 }
 
 func stateOf(t *testing.T, dir string) rundir.PipelineState {
 	t.Helper()
-	s, err := projector.Records(projector.At(dir).Dir)
+	s, err := rundir.Records(rundir.At(dir))
 	require.NoError(t, err)
 	return s
 }
 
 // statusIs reports whether the run on disk is of that status.
 func statusIs(dir string, want run.Status) bool {
-	m, err := projector.At(dir).Meta()
+	m, err := rundir.At(dir).Meta()
 	return err == nil && m.Status == string(want)
 }
 
@@ -101,11 +98,11 @@ func digests(dir string) (map[string]string, error) {
 		if file == dir && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipDir
 		}
-		if err != nil || e.IsDir() || e.Name() == layout.LockFile ||
-			e.Name() == path.Base(layout.ExportFile) || disk.IsTemp(e.Name()) {
+		if err != nil || e.IsDir() || e.Name() == rundir.LockFile ||
+			e.Name() == path.Base(rundir.ExportFile) || disk.IsTemp(e.Name()) {
 			return err
 		}
-		if e.Type() == fs.ModeSymlink && e.Name() == layout.WorkspaceDir {
+		if e.Type() == fs.ModeSymlink && e.Name() == rundir.WorkspaceDir {
 			return ofWorkspace(file, out)
 		}
 		name, err := filepath.Rel(dir, file)
@@ -128,7 +125,7 @@ func ofWorkspace(link string, out map[string]string) error {
 	files, err := digests(to)
 	for name, digest := range files {
 		if !strings.HasPrefix(name, ".git/") {
-			out[layout.WorkspaceDir+"/"+name] = digest
+			out[rundir.WorkspaceDir+"/"+name] = digest
 		}
 	}
 	return err

@@ -12,14 +12,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/activities"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/e2e/point"
 )
 
@@ -131,13 +129,13 @@ func damagedPages(t *testing.T, stranger process.Identity) []damaged {
 	dir, err := os.Getwd()
 	require.NoError(t, err)
 	return []damaged{
-		{2, "half a row", rewritten(t, layout.TracesFile, func(raw string) string { return raw + `{"half` })},
-		{3, "missing line", rewritten(t, layout.EventsFile, func(raw string) string { return raw[firstLine(raw):] })},
-		{3, "changed line", rewritten(t, layout.EventsFile, texts("kill-points", "kill-paints"))},
+		{2, "half a row", rewritten(t, rundir.TracesFile, func(raw string) string { return raw + `{"half` })},
+		{3, "missing line", rewritten(t, rundir.EventsFile, func(raw string) string { return raw[firstLine(raw):] })},
+		{3, "changed line", rewritten(t, rundir.EventsFile, texts("kill-points", "kill-paints"))},
 		{4, "settled call started again", called(t, callLine{Event: "start", At: "001"})},
 		{4, "call answered twice", called(t, callLine{Event: "answered", At: "weaver-1"})},
 		{5, "changed checkpoint", rewritten(t, "_orchestrator/checkpoints/cp-S1/manifest.json", texts("cp-S1", "cp-S2"))},
-		{6, "duplicated cost row", rewritten(t, layout.CostLog,
+		{6, "duplicated cost row", rewritten(t, rundir.CostLog,
 			func(raw string) string { return raw + raw[:firstLine(raw)] })},
 		{6, "call missing at the gate of the host", func(c *site) {
 			require.NoError(t, os.Remove(filepath.Join(c.op.Settings.StateDir, "gate.db")))
@@ -145,9 +143,9 @@ func damagedPages(t *testing.T, stranger process.Identity) []damaged {
 		{7, "shortened notes", rewritten(t, "_orchestrator/discovery-log.md",
 			func(raw string) string { return raw[:len(raw)/2] })},
 		{8, "surviving agent", called(t, callLine{Event: "start", At: "001", PID: stranger.PID, Dir: dir})},
-		{9, "last change without a row", rewritten(t, layout.ProvenanceFile,
+		{9, "last change without a row", rewritten(t, rundir.ProvenanceFile,
 			func(raw string) string { return raw[:firstLine(raw)] })},
-		{10, "second end", rewritten(t, layout.EventsFile, func(raw string) string {
+		{10, "second end", rewritten(t, rundir.EventsFile, func(raw string) string {
 			last, n := raw[strings.LastIndex(raw[:len(raw)-1], "\n")+1:], strings.Count(raw, "\n")
 			return raw + texts(fmt.Sprintf(`"seq":%d,`, n), fmt.Sprintf(`"seq":%d,`, n+1))(last)
 		})},
@@ -156,8 +154,8 @@ func damagedPages(t *testing.T, stranger process.Identity) []damaged {
 
 func damagedTrees(t *testing.T) []damaged {
 	return []damaged{
-		{5, "changed snapshot", rewritten(t, layout.SnapshotManifest(1), texts("kept.txt", "lost.txt"))},
-		{7, "another last snapshot", rewritten(t, layout.SnapshotManifest(2), texts("kept.txt", "lost.txt"))},
+		{5, "changed snapshot", rewritten(t, rundir.SnapshotManifest(1), texts("kept.txt", "lost.txt"))},
+		{7, "another last snapshot", rewritten(t, rundir.SnapshotManifest(2), texts("kept.txt", "lost.txt"))},
 		{7, "changed file of a snapshot", rewritten(t, "snapshots/turn-1/tree/kept.txt", texts("", "changed"))},
 		{7, "changed file of the checkout", rewritten(t, "workspace/kept.txt", texts("", "changed"))},
 		{8, "process in the run directory", func(c *site) {
@@ -166,12 +164,12 @@ func damagedTrees(t *testing.T) []damaged {
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { require.NoError(t, end(cmd)) })
 		}},
-		{9, "deletion without a row", rewritten(t, layout.ProvenanceFile, func(raw string) string {
+		{9, "deletion without a row", rewritten(t, rundir.ProvenanceFile, func(raw string) string {
 			return strings.Join(slices.DeleteFunc(slices.Collect(strings.Lines(raw)), func(line string) bool {
 				return strings.Contains(line, `"path":"draft.txt"`)
 			}), "")
 		})},
-		{9, "row of another call", rewritten(t, layout.ProvenanceFile, texts("g0.turns/1.2.-.1", "g0.turns/1.1.-.1"))},
+		{9, "row of another call", rewritten(t, rundir.ProvenanceFile, texts("g0.turns/1.2.-.1", "g0.turns/1.1.-.1"))},
 	}
 }
 
@@ -179,13 +177,13 @@ func damagedTrees(t *testing.T) []damaged {
 func testGoingBack(t *testing.T, s *site) {
 	c := s.copied(t)
 	require.NoError(t, c.watch.over())
-	w := &watch{dir: projector.At(c.dir), seen: map[string]time.Time{}}
+	w := &watch{dir: rundir.At(c.dir), seen: map[string]time.Time{}}
 	require.NoError(t, w.look())
-	rewritten(t, layout.MetaFile, texts(fmt.Sprintf(`"seq": %d`, w.turn.Meta), fmt.Sprintf(`"seq": %d`, w.turn.Meta-1)))(c)
+	rewritten(t, rundir.MetaFile, texts(fmt.Sprintf(`"seq": %d`, w.turn.Meta), fmt.Sprintf(`"seq": %d`, w.turn.Meta-1)))(c)
 	require.ErrorContains(t, w.look(), "the run goes back")
-	rewritten(t, layout.MetaFile, func(raw string) string { return raw[:len(raw)/2] })(c)
+	rewritten(t, rundir.MetaFile, func(raw string) string { return raw[:len(raw)/2] })(c)
 	require.ErrorIs(t, w.look(), disk.ErrDamaged)
-	require.NoError(t, os.Remove(filepath.Join(c.dir, layout.StateFile)))
+	require.NoError(t, os.Remove(filepath.Join(c.dir, rundir.StateFile)))
 	require.Error(t, w.look())
 }
 
@@ -201,7 +199,7 @@ func (s *site) copied(t *testing.T) *site {
 	const ledger = "costs"
 	require.NoError(t, os.CopyFS(filepath.Join(c.op.Settings.StateDir, ledger),
 		os.DirFS(filepath.Join(s.op.Settings.StateDir, ledger))))
-	c.watch = watchDirectory(projector.At(c.dir))
+	c.watch = watchDirectory(rundir.At(c.dir))
 	return &c
 }
 

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -22,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestHostedTemporal runs a pipeline on a server as hosted ones are: TLS, an API key, and no call about clusters.
@@ -38,7 +37,7 @@ func TestHostedTemporal(t *testing.T) {
 	output := h.starter("run", "--config", tiny(), "--output-dir", dir)
 	require.True(t, statusIs(dir, run.Done), output)
 	require.NotContains(t, output, "cannot be listed")
-	claim, err := projector.At(dir).Claim()
+	claim, err := rundir.At(dir).Claim()
 	require.NoError(t, err)
 	require.NotEmpty(t, claim.Cluster, "the namespace's id stands in for the cluster's")
 	require.Contains(t, h.starter("list", "--status", "done"), "corpus-tiny")

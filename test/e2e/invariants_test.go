@@ -14,9 +14,6 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/agent/gate"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -38,20 +35,20 @@ type instant struct {
 func look(dir, log string) (instant, error) {
 	var i instant
 	var err error
-	if i.Journal, err = os.ReadFile(filepath.Join(dir, layout.EventsFile)); err != nil &&
+	if i.Journal, err = os.ReadFile(filepath.Join(dir, rundir.EventsFile)); err != nil &&
 		!errors.Is(err, fs.ErrNotExist) {
 		return i, err
 	}
 	if i.Events, err = invariants.Events(i.Journal); err != nil {
 		return i, violated(3, err)
 	}
-	d := projector.At(dir)
+	d := rundir.At(dir)
 	if m, err := d.Meta(); err == nil {
 		i.Meta = &m
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return i, violated(1, err)
 	}
-	if b, err := projector.Records(d.Dir); err == nil {
+	if b, err := rundir.Records(d); err == nil {
 		i.Book = &b
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return i, violated(1, err)
@@ -175,7 +172,7 @@ func (s *site) invariants(want outcome, bystanders ...process.Identity) error {
 
 // checked wants the product's own check to find nothing.
 func checked(dir string) error {
-	r, err := projector.Check(context.Background(), projector.At(dir).Dir, projector.CheckOptions{})
+	r, err := rundir.Check(context.Background(), rundir.At(dir), rundir.CheckOptions{})
 	if err == nil && !r.OK {
 		err = fmt.Errorf("the check finds %+v", r.Issues)
 	}
@@ -281,7 +278,7 @@ func isManifest(name string) bool {
 
 // costsAgree requires the same costs in the log, both state files and the journal (6).
 func costsAgree(dir string, now instant) error {
-	return invariants.Costs(projector.At(dir).Dir, *now.Meta, *now.Book, now.Events)
+	return invariants.Costs(rundir.At(dir), *now.Meta, *now.Book, now.Events)
 }
 
 // yesterday is the time of a ledger whose day has all calls of a test, also of one that lasts past midnight.
@@ -362,7 +359,7 @@ func provenance(dir string, now instant) error {
 		Before string `json:"hash_before"`
 		After  string `json:"hash_after"`
 	}
-	rows, skipped, err := rundir.Rows[row](projector.At(dir).Dir, layout.ProvenanceFile)
+	rows, skipped, err := rundir.Rows[row](rundir.At(dir), rundir.ProvenanceFile)
 	if err != nil {
 		return err
 	}

@@ -14,13 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/invariants"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -148,8 +147,8 @@ func (l *life) goBack(ctx context.Context) error {
 	if closed, err := s.settled(ctx); closed || err != nil {
 		return err
 	}
-	dir := projector.At(s.dir)
-	list, err := projector.ListCheckpoints(dir.Dir, true)
+	dir := rundir.At(s.dir)
+	list, err := rundir.ListCheckpoints(dir, true)
 	if err != nil {
 		return err
 	}
@@ -177,7 +176,7 @@ func (l *life) goBack(ctx context.Context) error {
 // settled waits until the run is paused or closed.
 func (s *site) settled(ctx context.Context) (closed bool, err error) {
 	err = wait(ctx, "the run is paused or closed", func() (bool, error) {
-		now, err := projector.At(s.dir).Now()
+		now, err := rundir.At(s.dir).Now()
 		st := now.State.Status
 		closed = st.Closed() && st != run.Unknown && st != ""
 		return err == nil && (st == run.Paused || closed), nil
@@ -219,7 +218,7 @@ func (l *life) branch(ctx context.Context, mode string) error {
 	if err != nil {
 		return err
 	}
-	list, err := projector.ListCheckpoints(projector.At(s.dir).Dir, true)
+	list, err := rundir.ListCheckpoints(rundir.At(s.dir), true)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -71,7 +69,7 @@ func (s shop) project(name string) string { return filepath.Join(s.dir, name) }
 func (s shop) checkpoint() (c rundir.CrossCheckpoint) {
 	s.t.Helper()
 	c.SubStatus = map[string]string{}
-	require.NoError(s.t, json.Unmarshal(read(s.t, filepath.Join(s.dir, layout.CrossFile)), &c))
+	require.NoError(s.t, json.Unmarshal(read(s.t, filepath.Join(s.dir, rundir.CrossFile)), &c))
 	return c
 }
 
@@ -178,6 +176,6 @@ func testProjectsCancelled(t *testing.T, h *environment) {
 	require.Empty(t, s.delivered())
 	p, _ := metaOf(t, s.dir).State.Project("library")
 	require.Equal(t, run.ProjectCancelled, p.Outcome)
-	_, err := projector.At(s.project("service")).Meta()
+	_, err := rundir.At(s.project("service")).Meta()
 	require.ErrorIs(t, err, os.ErrNotExist, "the service was not started")
 }

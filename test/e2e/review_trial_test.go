@@ -9,12 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // within is the same environment for a subtest.
@@ -155,7 +154,7 @@ func (tr *trial) asked(kind run.QuestionKind, before ...run.Question) run.Questi
 	tr.t.Helper()
 	var q run.Question
 	until(tr.t, "the run asks", func() bool {
-		meta, err := projector.At(tr.dir).Meta()
+		meta, err := rundir.At(tr.dir).Meta()
 		if err != nil {
 			require.ErrorIs(tr.t, err, fs.ErrNotExist)
 			return false
@@ -180,7 +179,7 @@ func (tr *trial) decide(args ...string) {
 func (tr *trial) over(want run.Status) []run.Event {
 	tr.t.Helper()
 	until(tr.t, "the run is over", func() bool {
-		meta, err := projector.At(tr.dir).Meta()
+		meta, err := rundir.At(tr.dir).Meta()
 		if err != nil {
 			require.ErrorIs(tr.t, err, fs.ErrNotExist)
 			return false

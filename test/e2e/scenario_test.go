@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/realcli"
 	"github.com/passbook-run/passbook/workflows"
 )
@@ -255,7 +255,7 @@ func (h *environment) journalOf(t *testing.T, client string, tell storyRunner) [
 	require.Equal(t, "approve", meta.DeliveryOverride.Action)
 	tr.untouched("result")
 
-	journal := read(t, filepath.Join(tr.dir, layout.EventsFile))
+	journal := read(t, filepath.Join(tr.dir, rundir.EventsFile))
 	for _, r := range [][2]string{{folder, "FOLDER"}, {meta.RunID, "RUN"}, {meta.RunID[:8], "RUN"}} { // of the branch
 		require.Contains(t, string(journal), r[0])
 		journal = bytes.ReplaceAll(journal, []byte(r[0]), []byte(r[1]))

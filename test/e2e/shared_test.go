@@ -14,9 +14,8 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // sharedRoot is the folder of all shared environments; empty until a test needs one.
@@ -63,8 +62,8 @@ func endShared() error {
 // runs lists the ids of all runs whose directories are in the environment.
 func (h *environment) runs() (ids []string) {
 	_ = filepath.WalkDir(h.root, func(path string, e fs.DirEntry, err error) error { // a missing folder has no run
-		if err == nil && e.Name() == layout.ClaimFile {
-			if claim, err := projector.At(filepath.Dir(path)).Claim(); err == nil {
+		if err == nil && e.Name() == rundir.ClaimFile {
+			if claim, err := rundir.At(filepath.Dir(path)).Claim(); err == nil {
 				ids = append(ids, claim.RunID)
 			}
 		}

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/config"
@@ -22,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/testenv"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/e2e/point"
 )
 
@@ -84,7 +83,7 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 			TaskQueue: "passbook", Heartbeat: heartbeat, Environment: "test",
 		},
 	}
-	s.watch = watchDirectory(projector.At(s.dir))
+	s.watch = watchDirectory(rundir.At(s.dir))
 	return s, nil
 }
 
@@ -100,7 +99,7 @@ func (s *site) spoil(faults string) error {
 
 // start starts the run, or continues where a starter was killed.
 func (s *site) start(ctx context.Context) error {
-	st, err := s.op.Start(ctx, s.def, projector.At(s.dir))
+	st, err := s.op.Start(ctx, s.def, rundir.At(s.dir))
 	s.runID = st.RunID
 	return err
 }

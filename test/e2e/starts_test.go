@@ -7,11 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestTwoStartsOnOneDirectory starts two programs at once: of one pipeline, and of two. Only one run begins. The other
@@ -36,7 +35,7 @@ func TestTwoStartsOnOneDirectory(t *testing.T) {
 			})
 		}
 		both.Wait()
-		claim, err := projector.At(dir).Claim()
+		claim, err := rundir.At(dir).Claim()
 		require.NoError(t, err)
 		received := fmt.Sprintf("round %d, of %s:\n%s\n%s", round, claim.Pipeline, output[0], output[1])
 		winners := 0

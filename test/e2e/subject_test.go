@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // operator controls the runs of the environment as a program does that uses Passbook as a library.
@@ -42,7 +41,7 @@ type subject struct {
 	t     *testing.T
 	o     operations.Operator
 	def   operations.Definition
-	dir   projector.Dir
+	dir   rundir.Dir
 	steer string
 	id    string
 }
@@ -58,7 +57,7 @@ func (h *environment) subject(t *testing.T, o operations.Operator, edits ...stri
 	for i := 0; i < len(edits); i += 2 {
 		replace(t, folder, "pipeline.yaml", edits[i], edits[i+1])
 	}
-	l := &subject{environment: h, t: t, o: o, dir: projector.At(filepath.Join(folder, "run")),
+	l := &subject{environment: h, t: t, o: o, dir: rundir.At(filepath.Join(folder, "run")),
 		steer: filepath.Join(folder, "steer")}
 	require.NoError(t, os.Mkdir(l.steer, 0o700))
 	l.def, err = operations.Load(os.DirFS(folder), "pipeline.yaml", "pipeline.yaml")

@@ -9,13 +9,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // TestTurnsSurviveMachineCrash stops the machine, supervisors of calls and all, in the middle of a turn.
@@ -48,18 +46,18 @@ func (g *grounds) cutInTurn2(t *testing.T, name string) *site {
 // testCleanRedo: a turn is repeated on the tree before it, half lines are moved, and earlier snapshots stay.
 func testCleanRedo(t *testing.T, g *grounds) {
 	s := g.cutInTurn2(t, "clean")
-	name := filepath.Join(s.dir, layout.SnapshotManifest(1))
+	name := filepath.Join(s.dir, rundir.SnapshotManifest(1))
 	before, err := os.Stat(name)
 	require.NoError(t, err)
-	require.NoFileExists(t, filepath.Join(s.dir, layout.SnapshotManifest(2)), "half a turn has no snapshot")
-	for _, log := range []string{layout.EventsFile, layout.TracesFile, layout.ProvenanceFile, layout.CostLog} {
+	require.NoFileExists(t, filepath.Join(s.dir, rundir.SnapshotManifest(2)), "half a turn has no snapshot")
+	for _, log := range []string{rundir.EventsFile, rundir.TracesFile, rundir.ProvenanceFile, rundir.CostLog} {
 		f, err := os.OpenFile(filepath.Join(s.dir, log), os.O_APPEND|os.O_WRONLY, 0)
 		require.NoError(t, err)
 		_, err = f.WriteString(`{"seq":99,"half`)
 		require.NoError(t, errors.Join(err, f.Close()))
 	}
 	require.NoError(t, s.finish(t.Context()))
-	kept := filepath.Join(s.dir, layout.EditsDir)
+	kept := filepath.Join(s.dir, rundir.EditsDir)
 	require.FileExists(t, filepath.Join(kept, "in", "two.txt"), "what the lost call left")
 	require.NoError(t, os.RemoveAll(kept)) // no undisturbed run has it
 	require.NoError(t, s.invariants(g.want))
@@ -82,7 +80,7 @@ func testCleanRedo(t *testing.T, g *grounds) {
 		}
 		require.Equal(t, run.CategoryLost, p.Category, "the agent reports a folder that is not clean: %s", p.Message)
 	}
-	for _, log := range []string{layout.ProvenanceFile, layout.TracesFile, layout.CostLog} {
+	for _, log := range []string{rundir.ProvenanceFile, rundir.TracesFile, rundir.CostLog} {
 		require.NotContains(t, string(read(t, filepath.Join(s.dir, log))), s.root, "%s: an absolute path", log)
 	}
 }
@@ -101,7 +99,7 @@ func testOnlyDirectory(t *testing.T, g *grounds) {
 	s := v.cutInTurn2(t, "gone")
 	require.NoError(t, s.op.Client.TerminateWorkflow(t.Context(), s.runID, "", "test"))
 	require.NoError(t, os.RemoveAll(filepath.Join(s.root, "state", "store")))
-	st, err := s.op.Start(t.Context(), s.def, projector.At(s.dir))
+	st, err := s.op.Start(t.Context(), s.def, rundir.At(s.dir))
 	require.NoError(t, err)
 	require.NotNil(t, st.Reopened)
 	require.Positive(t, st.Reopened.Restored)
@@ -114,16 +112,16 @@ func testOnlyDirectory(t *testing.T, g *grounds) {
 	require.Equal(t, map[string]int{"worker-1": 1, "worker-2": 2, "worker-3": 1}, starts)
 	require.Equal(t, map[string]int{"worker-1": 1, "worker-2": 1, "worker-3": 1}, answers)
 	require.Equal(t, g.want.Tree, treeOf(left))
-	for _, name := range []string{layout.SnapshotManifest(1), layout.SnapshotManifest(2)} {
+	for _, name := range []string{rundir.SnapshotManifest(1), rundir.SnapshotManifest(2)} {
 		require.Equal(t, g.want.Files[name], left.Files[name], name)
 	}
-	versions, err := projector.At(s.dir).Versions()
+	versions, err := rundir.At(s.dir).Versions()
 	require.NoError(t, err)
 	last := versions[len(versions)-1]
 	require.Equal(t, 3, last.Turn)
 	require.Equal(t, run.CategoryOK, last.Outcome)
 	require.Equal(t, last.Before, last.Tree)
-	require.Equal(t, left.Files[layout.SnapshotManifest(2)], left.Files[layout.SnapshotManifest(3)])
+	require.Equal(t, left.Files[rundir.SnapshotManifest(2)], left.Files[rundir.SnapshotManifest(3)])
 	require.NoError(t, checked(s.dir))
 	require.NoError(t, s.watch.over())
 }

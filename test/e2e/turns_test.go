@@ -6,11 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/passbook-run/passbook/internal/layout"
-
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // turnsPipeline is the turn loop of the examples.
@@ -49,19 +48,19 @@ func TestTurns(t *testing.T) {
 	require.Len(t, tampered, 1, "the worker edits the test that judges it")
 	require.Equal(t, "test.sh (changed)", tampered[0].Text())
 	require.Equal(t, read(t, filepath.Join(project, "examples", "turns", "project", "test.sh")),
-		read(t, filepath.Join(dir, layout.WorkspaceDir, "test.sh")))
+		read(t, filepath.Join(dir, rundir.WorkspaceDir, "test.sh")))
 
 	verifyTurns(t, h, dir)
 
 	whole, id := tree(t, dir), metaOf(t, dir).RunID
 	for n := 1; n <= 8; n++ {
-		require.Contains(t, whole, layout.SnapshotManifest(n))
+		require.Contains(t, whole, rundir.SnapshotManifest(n))
 	}
 	require.NoError(t, os.RemoveAll(dir))
 	h.starter("rebuild", id, "--output-dir", dir)
 	rebuilt := tree(t, dir)
 	for name := range whole {
-		if strings.HasPrefix(name, layout.WorkspaceDir+"/") {
+		if strings.HasPrefix(name, rundir.WorkspaceDir+"/") {
 			delete(whole, name) // the next call links it
 		}
 	}
@@ -74,7 +73,7 @@ func verifyTurns(t *testing.T, h *environment, dir string) {
 	before := tree(t, dir)
 	require.Regexp(t, `sh test.sh +0 +[0-9.]+s +ok +ok\n`, h.starter("verify", dir))
 	sameTree(t, before, tree(t, dir))
-	plan := filepath.Join(dir, layout.PlanFile)
+	plan := filepath.Join(dir, rundir.PlanFile)
 	raw := read(t, plan)
 	failing := strings.Replace(string(raw), `"sh test.sh"`, `"rm PLAN.md README.md; echo broken; exit 7"`, 1)
 	require.NotEqual(t, string(raw), failing)

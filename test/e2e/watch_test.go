@@ -8,13 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // watch reads both state files of a directory all the time, as other programs do (invariant 1).
 type watch struct {
-	dir  projector.Dir
+	dir  rundir.Dir
 	stop chan struct{}
 	done sync.WaitGroup
 	err  error
@@ -32,7 +31,7 @@ type turn struct {
 }
 
 // watchDirectory begins to watch; the directory need not be there yet.
-func watchDirectory(dir projector.Dir) *watch {
+func watchDirectory(dir rundir.Dir) *watch {
 	w := &watch{dir: dir, stop: make(chan struct{}), seen: map[string]time.Time{}}
 	w.done.Go(func() {
 		tick := time.NewTicker(10 * time.Millisecond)
@@ -59,15 +58,15 @@ func (w *watch) over() error {
 // look reads what has changed.
 func (w *watch) look() error {
 	next := w.turn
-	if w.changed(layout.MetaFile) {
+	if w.changed(rundir.MetaFile) {
 		m, err := w.dir.Meta()
 		if err != nil {
 			return err
 		}
 		next.Meta = m.Events.Seq
 	}
-	if w.changed(layout.StateFile) {
-		b, err := projector.Records(w.dir.Dir)
+	if w.changed(rundir.StateFile) {
+		b, err := rundir.Records(w.dir)
 		if err != nil {
 			return err
 		}

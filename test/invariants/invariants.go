@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -23,7 +22,7 @@ func CompleteLines(raw []byte) []byte { return raw[:bytes.LastIndexByte(raw, '\n
 // WholeLines requires every line of every JSONL file to be an object that ends. Pieces of lines are in a separate folder.
 func WholeLines(root string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && path == filepath.Join(root, filepath.FromSlash(layout.TornDir)) {
+		if err == nil && d.IsDir() && path == filepath.Join(root, filepath.FromSlash(rundir.TornDir)) {
 			return fs.SkipDir
 		}
 		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".jsonl") {
@@ -69,12 +68,12 @@ func Events(raw []byte) ([]run.Event, error) {
 // Costs requires the rows of the cost log to add up to what both state files and the journal contain. What a reset
 // abandoned does not count: its answers are found and journaled again.
 func Costs(d rundir.Dir, meta rundir.Meta, book rundir.PipelineState, events []run.Event) error {
-	rows, skipped, err := rundir.Rows[rundir.CostRow](d, layout.CostLog)
+	rows, skipped, err := rundir.Rows[rundir.CostRow](d, rundir.CostLog)
 	if err != nil {
 		return err
 	}
 	if skipped > 0 {
-		return fmt.Errorf("%d rows of %s cannot be read", skipped, layout.CostLog)
+		return fmt.Errorf("%d rows of %s cannot be read", skipped, rundir.CostLog)
 	}
 	var reverts run.Reverts
 	for _, e := range events {

@@ -8,8 +8,6 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -25,11 +23,11 @@ type settled struct {
 
 // keep records, at a crash, the files of the checkpoints that are committed.
 func (w *world) keep() {
-	book, err := projector.Records(w.dir.Dir)
+	book, err := rundir.Records(w.dir)
 	if err != nil {
 		return // there is none yet
 	}
-	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	raw, err := os.ReadFile(w.dir.Path(rundir.EventsFile))
 	w.check(err)
 	events, err := invariants.Events(raw)
 	if w.holds(3, err); err != nil {
@@ -97,7 +95,7 @@ func (s settled) gone(events []run.Event) bool {
 			return c.ID == s.id
 		case run.KindRunReverted:
 			e.Decode(&back)
-			return back.To < s.seq && !projector.Lasting(s.id)
+			return back.To < s.seq && !rundir.Lasting(s.id)
 		}
 		return false
 	})

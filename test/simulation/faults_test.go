@@ -10,7 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/layout"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // fault is one that a test plants behind the seams, to see the simulation detect it.
@@ -24,11 +24,11 @@ const (
 // plant does what a planted fault does before a step.
 func (w *world) plant(s activities.Step) {
 	switch {
-	case w.fault == metaLost && w.count[crash] > 0 && s.Path == w.dir.Path(layout.MetaFile):
+	case w.fault == metaLost && w.count[crash] > 0 && s.Path == w.dir.Path(rundir.MetaFile):
 		w.meta, _ = os.ReadFile(s.Path)
 	case w.fault == metaLost && w.meta != nil && disk.Op(s.Op) == disk.OpSyncFolder &&
 		s.Path == filepath.Clean(w.dir.Root):
-		w.check(os.WriteFile(w.dir.Path(layout.MetaFile), w.meta, 0o600))
+		w.check(os.WriteFile(w.dir.Path(rundir.MetaFile), w.meta, 0o600))
 		w.meta = nil
 	}
 }

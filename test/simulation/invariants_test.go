@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/layout"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/invariants"
@@ -22,7 +20,7 @@ import (
 // its chain, and the fold of its events.
 func (w *world) projected() {
 	w.batches++
-	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	raw, err := os.ReadFile(w.dir.Path(rundir.EventsFile))
 	if err != nil {
 		w.check(err)
 		return
@@ -108,9 +106,9 @@ func (w *world) ended() {
 		w.check(err)
 		return
 	}
-	book, err := projector.Records(w.dir.Dir)
+	book, err := rundir.Records(w.dir)
 	w.check(err)
-	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	raw, err := os.ReadFile(w.dir.Path(rundir.EventsFile))
 	w.check(err)
 	events, err := invariants.Events(raw)
 	if w.holds(3, err); err != nil {
@@ -128,13 +126,13 @@ func (w *world) ended() {
 	w.check(all.folds(meta))
 	w.check(w.unchanged(events))
 	w.check(w.answeredOnce(events))
-	w.holds(6, invariants.Costs(w.dir.Dir, meta, book, events))
+	w.holds(6, invariants.Costs(w.dir, meta, book, events))
 	if left := w.machine.agents(); len(left) > 0 {
 		w.fail("invariant 8: %d agents survive", len(left))
 	}
 	w.check(w.provenance(meta, events))
 	w.holds(10, invariants.OneEnd(events, w.running))
-	r, err := projector.Check(context.Background(), w.dir.Dir, projector.CheckOptions{})
+	r, err := rundir.Check(context.Background(), w.dir, rundir.CheckOptions{})
 	if err == nil && !r.OK && !w.running {
 		err = fmt.Errorf("the check finds %+v", r.Issues)
 	}
@@ -145,13 +143,13 @@ func (w *world) ended() {
 func (w *world) crashed() {
 	for _, read := range []func() error{
 		func() error { _, err := w.dir.Meta(); return err },
-		func() error { _, err := projector.Records(w.dir.Dir); return err },
+		func() error { _, err := rundir.Records(w.dir); return err },
 	} {
 		if err := read(); err != nil && !errors.Is(err, os.ErrNotExist) {
 			w.fail("invariant 1: after a crash: %w", err)
 		}
 	}
-	raw, err := os.ReadFile(w.dir.Path(layout.EventsFile))
+	raw, err := os.ReadFile(w.dir.Path(rundir.EventsFile))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		w.check(err)
 	}
@@ -223,7 +221,7 @@ func (w *world) provenance(meta rundir.Meta, events []run.Event) error {
 		After  string `json:"hash_after"`
 		Seq    int64  `json:"seq"`
 	}
-	rows, skipped, err := rundir.Rows[row](w.dir.Dir, layout.ProvenanceFile)
+	rows, skipped, err := rundir.Rows[row](w.dir, rundir.ProvenanceFile)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(rows) == 0 {
 		return nil
 	}

@@ -25,9 +25,7 @@ import (
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/journal"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -45,7 +43,7 @@ func newWorld(seed uint64, root string, p plan, f fault) *world {
 		answers: rand.New(rand.NewPCG(seed, 1)), root: root, fault: f, calls: newCallLog(),
 		settled:  map[string]settled{},
 		arrivals: make(chan struct{}, 1), over: make(chan struct{})}
-	w.dir, w.store = projector.At(filepath.Join(root, "run")), "file://"+filepath.Join(root, "store")
+	w.dir, w.store = rundir.At(filepath.Join(root, "run")), "file://"+filepath.Join(root, "store")
 	w.machine = &machine{w: w, boot: "boot of " + root}
 	return w
 }
@@ -277,7 +275,7 @@ func (w *world) reopened() (in workflows.Input, err error) {
 	if err != nil {
 		return in, err
 	}
-	c, err := projector.Continue(ctx, w.dir.Dir, blobs.Of(s), nil)
+	c, err := rundir.Continue(ctx, w.dir, blobs.Of(s), nil)
 	if err != nil {
 		return in, err
 	}
@@ -291,7 +289,7 @@ func (w *world) reopened() (in workflows.Input, err error) {
 	}
 	in = w.target(claim, start)
 	in.Snapshot = &workflows.Snapshot{State: c.State, Tail: c.Tail}
-	if last, err := journal.SegmentEnd(ctx, blobs.Of(s), c.Meta.SegmentHead); err == nil {
+	if last, err := rundir.SegmentEnd(ctx, blobs.Of(s), c.Meta.SegmentHead); err == nil {
 		in.Snapshot.Head, in.Snapshot.Archived = c.Meta.SegmentHead, last
 	}
 	in.Reopen = &workflows.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: host,

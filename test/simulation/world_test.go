@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
 )
 
@@ -28,7 +28,7 @@ type world struct {
 	random  *rand.Rand // only the scheduler, and the process whose turn it is, may use it
 	answers *rand.Rand // of the operator
 	root    string
-	dir     projector.Dir
+	dir     rundir.Dir
 	store   string
 	machine *machine
 	calls   *callLog

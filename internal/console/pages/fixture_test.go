@@ -23,7 +23,6 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -148,12 +147,12 @@ func (s *story) decide(id, action string) {
 }
 
 // write makes the run directory below a folder.
-func (s *story) write(root string) projector.Dir {
+func (s *story) write(root string) rundir.Dir {
 	s.t.Helper()
-	d := projector.At(filepath.Join(root, s.id))
+	d := rundir.At(filepath.Join(root, s.id))
 	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: s.id, ThreadID: s.id, Pipeline: "weave",
 		CreatedAt: run.Time(s.began), Store: "file://" + filepath.Join(root, "no-store")}))
-	p, err := d.Project(s.t.Context(), s.blobs, projector.Batch{Epoch: 1, First: 1, Lines: s.lines})
+	p, err := d.Project(s.t.Context(), s.blobs, rundir.Batch{Epoch: 1, First: 1, Lines: s.lines})
 	require.NoError(s.t, err)
 	require.Equal(s.t, run.ProjectionWritten, p.Outcome)
 	return d
@@ -233,9 +232,9 @@ func (d *desk) post(path string, form url.Values) (int, string, string) {
 }
 
 // extend writes further lines of the journal.
-func (s *story) extend(d projector.Dir, before int) {
+func (s *story) extend(d rundir.Dir, before int) {
 	s.t.Helper()
-	p, err := d.Project(s.t.Context(), s.blobs, projector.Batch{Epoch: 1, First: int64(before + 1),
+	p, err := d.Project(s.t.Context(), s.blobs, rundir.Batch{Epoch: 1, First: int64(before + 1),
 		Prev: run.Chain("").Over(s.lines[:before]), Lines: s.lines[before:]})
 	require.NoError(s.t, err)
 	require.Equal(s.t, run.ProjectionWritten, p.Outcome)

@@ -151,7 +151,7 @@ func (s *site) question(ctx context.Context, sub subject) (*question, error) {
 	q := &question{subject: sub, Asked: *found.Question, Judged: sub.Asks.Judged, Returns: "run",
 		Budget: state.Budget.CapUSD, Spent: state.CostText()}
 	if held := sub.Run.Effective.Held; held != nil {
-		q.Held = s.h.HeldText(*held, sub.dir.Dir)
+		q.Held = s.h.HeldText(*held, sub.dir)
 	}
 	for _, f := range state.Facts(*sub.Asks) {
 		if f.Name != "Verdict" && f.Name != "Cost" && f.Name != "Changed" {
@@ -241,7 +241,7 @@ type picture struct {
 
 // picturesFor returns the pictures of a manifest, each beside the one of the round before.
 func picturesFor(sub subject, manifest string) ([]pair, error) {
-	found, err := evidence.Read(sub.dir.Dir)
+	found, err := evidence.Read(sub.dir)
 	if err != nil {
 		return nil, err
 	}

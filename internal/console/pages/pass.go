@@ -11,10 +11,10 @@ import (
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // passPage is the body of the page about one pass.
@@ -54,7 +54,7 @@ func (s *site) pass(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, missing
 	}
-	found, err := evidence.Read(sub.dir.Dir)
+	found, err := evidence.Read(sub.dir)
 	if err != nil {
 		return view{}, err
 	}
@@ -83,9 +83,9 @@ func (s *site) pass(r *http.Request) (view, error) {
 	if err := s.attachFrames(&body); err != nil {
 		body.Left = append(body.Left, s.h.ProblemOf(err).Message)
 	}
-	contents := operations.OpenContents(r.Context(), sub.dir.Dir)
+	contents := operations.OpenContents(r.Context(), sub.dir)
 	defer contents.Close()
-	body.Changes, body.More, err = report.ChangesOf(sub.dir.Dir, seq, report.Options{Contents: contents.Copy})
+	body.Changes, body.More, err = report.ChangesOf(sub.dir, seq, report.Options{Contents: contents.Copy})
 	if err != nil {
 		return view{}, err
 	}
@@ -108,7 +108,7 @@ func (p *passPage) link(all []evidence.Pass, at int) {
 
 // boundary finds the last checkpoint before the pass.
 func (p *passPage) boundary() error {
-	all, err := projector.ListCheckpoints(p.dir.Dir, true)
+	all, err := rundir.ListCheckpoints(p.dir, true)
 	for _, l := range slices.Backward(all) {
 		if l.Seq < p.Pass.Seq && l.InForce {
 			p.Boundary = l.ID

@@ -9,8 +9,8 @@ import (
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // preparation is the body of the page that prepares an operation: its form, and what it will do.
@@ -18,7 +18,7 @@ type preparation struct {
 	subject
 	entered
 	Operation api.Operation
-	At        *projector.Listed // the checkpoint; nil: the operation has none
+	At        *rundir.Listed // the checkpoint; nil: the operation has none
 	Behind    *behind
 	Running   []call // calls that it may end
 	Roles     []string
@@ -154,7 +154,7 @@ func questionView(ctx context.Context, q *question, status int) view {
 
 // mark finds the checkpoint and what follows it.
 func (p *preparation) mark(sub subject, at, operation string) error {
-	all, err := projector.ListCheckpoints(sub.dir.Dir, true)
+	all, err := rundir.ListCheckpoints(sub.dir, true)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func (p *preparation) mark(sub subject, at, operation string) error {
 		i = min(0, len(all)-1)
 	}
 	if at != "" {
-		i = slices.IndexFunc(all, func(l projector.Listed) bool { return l.ID == at })
+		i = slices.IndexFunc(all, func(l rundir.Listed) bool { return l.ID == at })
 	}
 	if i < 0 {
 		if at == "" {
@@ -183,7 +183,7 @@ const (
 
 // whatIsBehind reads what a run has done after an event.
 func whatIsBehind(sub subject, seq int64) (*behind, error) {
-	found, err := evidence.Read(sub.dir.Dir)
+	found, err := evidence.Read(sub.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -215,13 +215,13 @@ func whatIsBehind(sub subject, seq int64) (*behind, error) {
 			b.Decisions = append(b.Decisions, d)
 		}
 	}
-	b.Effects, err = operations.ActionsAfter(sub.dir.Dir, seq)
+	b.Effects, err = operations.ActionsAfter(sub.dir, seq)
 	return b, err
 }
 
 // mark is a checkpoint in the list.
 type mark struct {
-	projector.Listed
+	rundir.Listed
 	Named bool
 	Later int // passes in force after it
 }
@@ -237,11 +237,11 @@ func (s *site) checkpoints(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	found, err := evidence.Read(p.dir.Dir)
+	found, err := evidence.Read(p.dir)
 	if err != nil {
 		return view{}, err
 	}
-	named := slices.ContainsFunc(list.Checkpoints, func(l projector.Listed) bool { return l.ID != run.UnnamedID(l.Seq) })
+	named := slices.ContainsFunc(list.Checkpoints, func(l rundir.Listed) bool { return l.ID != run.UnnamedID(l.Seq) })
 	for _, l := range slices.Backward(list.Checkpoints) { // without the unnamed ones, unless there are no others
 		m := mark{Listed: l, Named: l.ID != run.UnnamedID(l.Seq)}
 		if !p.All && (!m.Named && named || len(p.Marks) >= maxPasses) {

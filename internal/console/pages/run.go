@@ -92,7 +92,7 @@ func (p *runPage) read(rows int) error {
 	if p.Run.Effective.Status.Class() == run.Live {
 		o.Now = p.Run.Clock.Now
 	}
-	page, err := report.Read(p.dir.Dir, o)
+	page, err := report.Read(p.dir, o)
 	p.Report = page
 	return err
 }
@@ -138,7 +138,7 @@ func (s *site) overview(r *http.Request) (view, error) {
 	p.Now = s.working(p.subject, nil)
 	switch held := p.Run.Effective.Held; {
 	case held != nil:
-		p.Causes = []string{s.h.HeldText(*held, p.dir.Dir)}
+		p.Causes = []string{s.h.HeldText(*held, p.dir)}
 	case p.Asks == nil && p.Run.Effective.Status.Class() != run.Live: // else the page shows what the run waits for
 		p.Causes = p.Run.Causes()
 	}
@@ -153,7 +153,7 @@ var shownRows = []string{"Started", "Workspace", "Delivered", "Follows up", "Lim
 
 // timeline arranges what has happened and what is planned.
 func (p *runPage) timeline() error {
-	f, err := figures.Read(p.dir.Dir)
+	f, err := figures.Read(p.dir)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (s *site) pictures(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	found, err := evidence.Read(p.dir.Dir)
+	found, err := evidence.Read(p.dir)
 	if err != nil {
 		return view{}, err
 	}

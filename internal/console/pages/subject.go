@@ -9,10 +9,10 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/projector"
 	"github.com/passbook-run/passbook/internal/report"
 	model "github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // here returns the runs with a directory on this host, as recorded.
@@ -38,7 +38,7 @@ type subject struct {
 	Row  operations.Row
 	Run  model.Run // zero: its directory is on another host
 	Path string    // of its page
-	dir  projector.Dir
+	dir  rundir.Dir
 
 	Actions []api.Operation // that its status and the identity allow
 	Others  []api.Operation // of these, those without a special place on the page
@@ -116,12 +116,12 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 	if sub.dir, err = s.h.Find(row.Directory); err != nil {
 		return sub, err
 	}
-	if sub.Run, err = s.h.Inspect(ctx, sub.dir.Dir); err != nil {
+	if sub.Run, err = s.h.Inspect(ctx, sub.dir); err != nil {
 		return sub, err
 	}
 	sub.Row.EffectiveStatus = sub.Run.Effective
 	if q, open := sub.Run.Now.State.Asks(); open && !sub.Run.Now.State.Status.Settled() {
-		if g, ok := s.h.Answered(ctx, sub.dir.Dir, sub.Run.Now.State, q); ok {
+		if g, ok := s.h.Answered(ctx, sub.dir, sub.Run.Now.State, q); ok {
 			sub.Answered, sub.Row.Question = &unrecorded{g, run.Time(g.At)}, nil
 		} else {
 			sub.Asks = &q

@@ -19,8 +19,6 @@ import (
 
 	"go.temporal.io/sdk/worker"
 
-	"github.com/passbook-run/passbook/internal/projector"
-
 	"github.com/passbook-run/passbook/activities"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
@@ -142,7 +140,7 @@ func (v victim) start(ctx context.Context, o operations.Operator, file, dir stri
 	if err != nil {
 		return err
 	}
-	st, err := o.Start(ctx, def, projector.Dir{Dir: rundir.At(dir), Disk: v.counter.Disk()})
+	st, err := o.Start(ctx, def, rundir.Dir{Root: dir, Disk: v.counter.Disk()})
 	if err != nil {
 		return err
 	}

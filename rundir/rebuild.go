@@ -1,0 +1,166 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
+)
+
+// Source contains everything from which a lost directory is rebuilt.
+type Source struct {
+	Claim   run.Claim
+	Store   string  // URL
+	Head    string  // newest segment
+	Batches []Batch // batches in the current history, oldest first
+}
+
+// OtherEventsError reports that a directory and the history contain different events. Nothing was written.
+type OtherEventsError struct {
+	RunID string
+	Dir   string
+	Seq   int64 // the first that differs
+}
+
+// OtherEvents returns the error of a directory.
+func OtherEvents(d Dir, seq int64) *OtherEventsError {
+	e := &OtherEventsError{RunID: "RUN-ID", Dir: d.Root, Seq: seq}
+	if claim, err := d.Claim(); err == nil {
+		e.RunID = claim.RunID
+	}
+	return e
+}
+
+func (e *OtherEventsError) Error() string {
+	return fmt.Sprintf("event %d of %s is not the one in history: nothing was written. If the line was damaged, "+
+		"restore it (starter repair-state %s --apply); otherwise rebuild into another directory (starter rebuild "+
+		"%s --output-dir OTHER) and compare the two", e.Seq, e.Dir, shell.Quote(e.Dir), shell.Quote(e.RunID))
+}
+
+// Lines returns the whole journal of a source.
+func (s Source) Lines(ctx context.Context, blobs Blobs) ([]string, error) {
+	lines, err := Segments(ctx, blobs, s.Head)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range s.Batches {
+		have := int64(len(lines))
+		switch {
+		case b.First > have+1:
+			return nil, &HistoryGapError{First: have + 1, Last: b.First - 1}
+		case b.First+int64(len(b.Lines))-1 <= have:
+			continue
+		}
+		lines = append(lines, b.Lines[have-b.First+1:]...)
+	}
+	return lines, nil
+}
+
+// Rebuild writes what a directory lacks: the claim, the missing event lines, and everything derived from them. It does
+// not change a directory that is longer than the history or has other lines. It returns the end of the directory's
+// journal.
+func (d Dir) Rebuild(ctx context.Context, blobs Blobs, src Source) (run.Tail, error) {
+	r, err := d.rebuild(ctx, blobs, src, (*exporter).complete)
+	return r.Tail, err
+}
+
+// Restored is the end of a rebuilt directory's journal, and the damage found in its lines.
+type Restored struct {
+	Tail   run.Tail
+	Damage []run.JournalDamage
+}
+
+// Restore is [Dir.Rebuild] for the run's current execution, which knows every line: a directory that is not longer and
+// has other lines is damaged. It keeps a copy of events.jsonl and rewrites the file.
+func (d Dir) Restore(ctx context.Context, blobs Blobs, src Source) (Restored, error) {
+	return d.rebuild(ctx, blobs, src, (*exporter).fill)
+}
+
+func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
+	fill func(*exporter, []string) ([]run.JournalDamage, error)) (Restored, error) {
+	lines, err := src.Lines(ctx, blobs)
+	if err != nil {
+		return Restored{}, err
+	}
+	if err := MayContinue(d, src.Claim.RunID); err != nil {
+		return Restored{}, err
+	}
+	if err := d.take(src.Claim); err != nil {
+		return Restored{}, err
+	}
+	held, err := lock(ctx, d, "rebuild")
+	if err != nil {
+		return Restored{}, err
+	}
+	defer held.Unlock()
+	w, err := d.open(ctx, blobs)
+	if err != nil {
+		return Restored{}, err
+	}
+	damage, err := fill(w, lines)
+	if err != nil {
+		return Restored{}, err
+	}
+	if src.Head != "" {
+		w.head = src.Head
+	}
+	w.whole, w.moves = true, true
+	return Restored{Tail: w.tail, Damage: damage}, w.export()
+}
+
+// complete adds the missing lines at the end.
+func (w *exporter) complete(lines []string) ([]run.JournalDamage, error) {
+	missing, err := w.lacks(lines)
+	if err != nil {
+		return nil, err
+	}
+	return nil, w.append(missing)
+}
+
+// fill is complete, and also replaces different lines. A directory without any line was lost as a whole, which is no
+// damage to a line.
+func (w *exporter) fill(lines []string) ([]run.JournalDamage, error) {
+	all, err := ReadStream(w.dir, EventsFile, 0)
+	if err != nil {
+		return nil, err
+	}
+	var other *OtherEventsError
+	damage := func(kept string) []run.JournalDamage {
+		found := LineDamage(all.Lines, lines, run.Tail{})
+		for i := range found {
+			found[i].Repaired, found[i].Kept = true, kept
+		}
+		return found
+	}
+	switch _, err := w.lacks(lines); {
+	case errors.As(err, &other) && len(all.Lines) <= len(lines):
+		kept, err := w.replaceLines(lines)
+		return damage(kept), err
+	case err != nil:
+		return nil, err
+	case len(all.Lines) == 0 || len(all.Lines) >= len(lines):
+		return w.complete(lines)
+	}
+	found := damage("")
+	_, err = w.complete(lines)
+	return found, err
+}
+
+// lacks returns the lines that are not on disk; the lines on disk must be a prefix.
+func (w *exporter) lacks(lines []string) ([]string, error) {
+	all, err := ReadStream(w.dir, EventsFile, 0)
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range all.Lines {
+		if i == len(lines) {
+			return nil, nil
+		}
+		if lines[i] != line {
+			return nil, OtherEvents(w.dir, int64(i+1))
+		}
+	}
+	return lines[len(all.Lines):], nil
+}

@@ -1,0 +1,81 @@
+package rundir
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/run"
+)
+
+// verify compares the lines on disk with their chain, and reads the segments up to head. It reports the differences and
+// changes nothing.
+func (w *exporter) verify(head string, truth Truth) ([]run.JournalDamage, error) {
+	all, err := ReadStream(w.dir, EventsFile, 0)
+	if err != nil {
+		return nil, err
+	}
+	var found []run.JournalDamage
+	stored, err := Segments(w.ctx, w.blobs, head)
+	if Unreadable(err) {
+		found = append(found, SegmentDamage(head, err))
+	} else if err != nil {
+		return nil, err
+	}
+	if tail := w.tail; int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
+		whole, err := Intact(w.ctx, tail, all.Lines, stored, truth)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, LineDamage(all.Lines, whole, tail)...)
+	}
+	return found, nil
+}
+
+// Intact returns the lines up to a tail as they were written: those on disk; or those of the segments, followed by the
+// later lines on disk; or those of truth. It returns nil if none of them has the tail's chain.
+func Intact(ctx context.Context, tail run.Tail, disk, stored []string, truth Truth) ([]string, error) {
+	for _, lines := range [][]string{disk, slices.Concat(stored, NumberedBehind(disk, int64(len(stored))))} {
+		if Ends(lines, tail) {
+			return lines[:tail.Seq], nil
+		}
+	}
+	if truth == nil {
+		return nil, nil
+	}
+	lines, err := truth(ctx)
+	switch {
+	case errors.As(err, new(*HistoryGapError)) || Unreadable(err):
+		return nil, nil // neither store nor history has all lines
+	case err != nil || !Ends(lines, tail):
+		return nil, err
+	}
+	return lines[:tail.Seq], nil
+}
+
+// replaceLines rewrites events.jsonl after a copy of the existing file, and reads the lines back as unseen: everything
+// derived from them is rebuilt. On return both are on disk; a crash leaves either the old or the new file complete.
+// kept is the path of the copy in the directory.
+func (w *exporter) replaceLines(lines []string) (kept string, err error) {
+	old, err := w.dir.ReadRaw(EventsFile)
+	if err != nil {
+		return "", err
+	}
+	if err := w.dir.inside().Mkdir(w.dir.Path(TornDir), DirPerm); err != nil {
+		return "", err
+	}
+	kept = path.Join(TornDir, "events-damaged-"+disk.Digest(old)[:8]+".jsonl")
+	if err := w.dir.inside().WriteFile(w.dir.Path(kept), old, FilePerm); err != nil {
+		return "", err
+	}
+	if err := w.dir.inside().WriteFile(w.dir.Path(EventsFile), []byte(strings.Join(lines, "\n")+"\n"),
+		FilePerm); err != nil {
+		return "", fmt.Errorf("write %s as it was: %w", EventsFile, err)
+	}
+	w.whole, w.moves, w.spares = true, true, true
+	return kept, w.read(Meta{})
+}

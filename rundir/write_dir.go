@@ -1,0 +1,73 @@
+package rundir
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/passbook-run/passbook/internal/disk"
+)
+
+// inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
+func (d Dir) inside() disk.Disk { return d.Disk.In(d.Root) }
+
+// lockKnown takes the directory's lock, and waits for its current holder. A directory that a newer release has written is a
+// [NewerError].
+func lockKnown(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
+	if err := d.Known(); err != nil {
+		return nil, err
+	}
+	return lock(ctx, d, what)
+}
+
+// lock is lockKnown for a caller that opens the directory, which checks the rest.
+func lock(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
+	if err := d.KnownClaim(); err != nil {
+		return nil, err
+	}
+	l, err := disk.Disk{}.In(d.Root).WaitLock(ctx, d.Path(LockFile), disk.Self(what, time.Now()))
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", d.Root, err)
+	}
+	return l, nil
+}
+
+// Blobs is the part of a store that an export uses.
+type Blobs interface {
+	Trees
+	Get(ctx context.Context, digest string) ([]byte, error)
+	Put(ctx context.Context, data []byte) (string, error)
+	// Name stores data under a name. Existing data stays.
+	Name(ctx context.Context, name string, data []byte) error
+}
+
+// Trees is the part of a store for trees. An export knows trees only by their digests.
+type Trees interface {
+	// Manifest lists a whole tree in the format of run directories.
+	Manifest(ctx context.Context, tree string) ([]byte, error)
+	// LayDown makes the folder at dir contain exactly a tree; it creates the folder if necessary. Nothing is synced.
+	LayDown(ctx context.Context, tree, dir string) error
+	// PutTree stores the entries of a manifest, except for the contents of its files. A changed manifest is [ErrDamaged].
+	PutTree(ctx context.Context, manifest []byte) error
+}
+
+// Strange returns an error if meta.json belongs to another run, because neither run.json nor the journal has its run
+// ID.
+func Strange(d Dir, m Meta) error {
+	claim, err := d.Claim()
+	if err != nil || m.RunID == "" || m.RunID == claim.RunID {
+		return nil //nolint:nilerr // an unreadable claim is reported by its own check
+	}
+	if first, err := d.First(); err != nil || first.RunID != claim.RunID {
+		return nil //nolint:nilerr // then run.json may be the one of another run
+	}
+	return fmt.Errorf("%s is %w: it is of run %s", d.Path(MetaFile), disk.ErrDamaged, m.RunID)
+}
+
+// boot returns the id of this boot; empty: everything is synced at once.
+func (d Dir) boot() string {
+	if d.Boot != nil {
+		return d.Boot()
+	}
+	return disk.Boot()
+}
