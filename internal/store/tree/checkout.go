@@ -68,7 +68,7 @@ func checkout(ctx context.Context, s *store.Store, t Tree, dir string, rules Rul
 	defer func() { _ = root.Close() }()
 	l := &layer{
 		store: s, root: root, sieve: sieve, tree: t, want: t.find(), over: over, prev: over.Cache.of(s), look: time.Now(),
-		ours: finds(over.Ours), seen: map[string]fs.FileInfo{},
+		ours: finds(over.Ours), seen: map[string]fs.FileInfo{}, keeping: make(chan struct{}, 1),
 	}
 	if err := l.lay(ctx); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ type layer struct {
 	prev    *Cache
 	look    time.Time              // before any file was read
 	seen    map[string]fs.FileInfo // what is in the place of an entry, of its type
-	keeping sync.Mutex
-	wrote   sync.Map // paths of entries that were written
+	keeping chan struct{}          // one file is kept at a time
+	wrote   sync.Map               // paths of entries that were written
 }
 
 // lay removes what is in the way, then creates folders, files, and last the folders' permissions, which may forbid
@@ -190,8 +190,8 @@ func (l *layer) keep(path string, info fs.FileInfo) error {
 	if foreign, err := l.foreign(path, info); err != nil || !foreign {
 		return err
 	}
-	l.keeping.Lock()
-	defer l.keeping.Unlock()
+	l.keeping <- struct{}{}
+	defer func() { <-l.keeping }()
 	return l.over.Keep(path)
 }
 
