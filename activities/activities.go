@@ -212,21 +212,21 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, contract.Open, redactingInterceptor(a, withSlot(a, a.slots.projections, a.Open)))
 	register(r, contract.Project, redactingInterceptor(a, withSlot(a, a.slots.projections, a.Project)))
 	register(r, contract.Rebuild, redactingInterceptor(a, withSlot(a, a.slots.segments, a.Rebuild)))
-	register(r, contract.ArchiveSegment, redactingInterceptor(a, withSlot(a, a.slots.segments, a.ArchiveSegment)))
+	register(r, contract.ArchiveSegment, redactingInterceptor(a, withSlot(a, a.slots.segments, requireCurrent(a, a.ArchiveSegment))))
 	register(r, contract.Inspect, redactingInterceptor(a, a.inspect))
 	register(r, contract.SyncWorkspace,
-		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.SyncWorkspace))))
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.SyncWorkspace))))
 	register(r, contract.MergeLane,
-		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.MergeLane))))
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.MergeLane))))
 	register(r, contract.Deliver, redactingInterceptor(a,
-		withSlot(a, a.slots.checkouts, requireUnfinished(a, a.Deliver))))
+		withSlot(a, a.slots.checkouts, requireCurrent(a, a.Deliver))))
 	register(r, contract.ReadProject, redactingInterceptor(a, withSlot(a, a.slots.projections, a.ReadProject)))
 	register(r, contract.JoinTrees,
-		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.JoinTrees))))
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.JoinTrees))))
 	register(r, contract.DeliverProject,
-		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireUnfinished(a, a.DeliverProject))))
+		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.DeliverProject))))
 	register(r, contract.Ask, redactingInterceptor(a, a.Ask))
-	register(r, contract.Rehome, redactingInterceptor(a, a.Rehome))
+	register(r, contract.NextEpoch, redactingInterceptor(a, withSlot(a, a.slots.segments, a.NextEpoch)))
 	register(r, contract.Notify, redactingInterceptor(a, withSlot(a, a.slots.notices, a.Notify)))
 	register(r, contract.ExamineAgents, redactingInterceptor(a, a.ExamineAgents))
 }

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,10 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Open opens the directory for an execution: it must be this run's. If its run is done, the derived files are complete
-// on return: the execution that wrote the end may have been terminated before it wrote them.
+// Open opens the directory for an execution: it must be this run's.
 func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.OpenResult, error) {
 	defer a.keepAlive(ctx)()
-	s, err := a.store(ctx, in.Store)
-	if err != nil { // before anything is written
+	if _, err := a.store(ctx, in.Store); err != nil { // before anything is written
 		return contract.OpenResult{}, err
 	}
 	d := a.open(in.Dir)
@@ -36,13 +35,7 @@ func (a *Activities) Open(ctx context.Context, in contract.OpenInput) (contract.
 		Epoch: in.Epoch, RunID: in.RunID, Execution: in.Execution, Host: a.cfg.Host, Cluster: in.Cluster,
 		Embedded: in.Embedded, Address: in.Address, OpenedAt: run.Time(a.cfg.Now()),
 	}
-	err = rundir.TakeOver(ctx, d, owner, in.Tail)
-	var stale *rundir.StaleError
-	if errors.As(err, &stale) && stale.Done {
-		if err := d.CatchUp(ctx, blobs.Of(s)); err != nil {
-			return contract.OpenResult{}, err
-		}
-	}
+	err := rundir.TakeOver(ctx, d, owner, in.Tail)
 	return contract.OpenResult{Tail: in.Tail, Host: a.cfg.Host}, nonRetryable(err)
 }
 
@@ -61,10 +54,10 @@ func nonRetryable(err error) error {
 	switch {
 	case errors.As(err, &c):
 		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrClaimed, err)
-	case errors.As(err, &other):
-		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDiverged, err)
-	case errors.As(err, &stale), errors.As(err, &damaged):
-		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrStale, err)
+	case errors.As(err, &other), errors.As(err, &stale):
+		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrNewer, err)
+	case errors.As(err, &damaged):
+		return temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDamaged, err)
 	}
 	return err
 }
@@ -120,20 +113,17 @@ func (a *Activities) project(ctx context.Context, in contract.ProjectInput) (con
 	if err := rundir.MayContinue(d, in.RunID); err != nil {
 		return contract.ProjectResult{}, nonRetryable(err)
 	}
-	if in.CheckOnly {
-		return checkEnd(ctx, d, blobs.Of(s), in)
-	}
 	batch := rundir.Batch{
 		Epoch: in.Epoch, First: in.First, Prev: in.Prev, Lines: in.Lines, Head: in.Head, Verified: in.Verified,
 		Truth: a.journalSource(blobs.Of(s), in.Head),
 	}
 	p, err := d.Project(ctx, blobs.Of(s), batch)
-	if err == nil && p.Outcome == run.ProjectionWritten {
+	if err == nil && p.Outcome == run.ProjectionWritten && len(in.Lines) > 0 {
 		a.forgetClosedRun(ctx, d, in)
 		a.cfg.Projected(Projection{Dir: in.Dir, RunID: in.RunID, Pipeline: p.Pipeline, First: in.First,
 			Lines: in.Lines, Added: p.Added})
 	}
-	res := contract.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage, End: endOf(p.End)}
+	res := contract.ProjectResult{Outcome: p.Outcome, Tail: p.Tail, Damage: p.Damage}
 	for _, what := range p.Healed {
 		res.Recovered = append(res.Recovered, contract.RecoveredError{Category: run.CategoryStateCorruption,
 			Message: what})
@@ -197,24 +187,10 @@ func (a *Activities) Rebuild(ctx context.Context, in contract.RebuildInput) (con
 		return contract.RebuildResult{}, err
 	}
 	src.Claim, src.Head = in.Claim, in.Head
+	if owner, err := a.open(in.Dir).Owner(); err != nil || owner.Epoch > in.Epoch {
+		return contract.RebuildResult{}, cmp.Or(err, nonRetryable(&rundir.StaleError{Dir: in.Dir,
+			Why: fmt.Sprintf("it is of epoch %d", owner.Epoch)}))
+	}
 	r, err := a.open(in.Dir).Restore(ctx, blobs.Of(s), src)
 	return contract.RebuildResult{Tail: r.Tail, Damage: r.Damage}, nonRetryable(err)
-}
-
-// Rehome checks that a directory is that of a run that was somewhere else. It writes nothing.
-func (a *Activities) Rehome(ctx context.Context, in contract.RehomeInput) (none struct{}, err error) {
-	defer a.keepAlive(ctx)()
-	s, err := a.store(ctx, in.Store)
-	if err != nil {
-		return none, err
-	}
-	err = rundir.MayMoveHere(ctx, a.open(in.To), rundir.Moving{
-		RunID: in.RunID, From: in.From, Epoch: in.Epoch, Execution: in.Execution, Tail: in.Tail,
-		Truth: a.journalSource(blobs.Of(s), in.Head),
-	})
-	var refused *rundir.TargetError
-	if errors.As(err, &refused) {
-		err = temporal.NewNonRetryableApplicationError(err.Error(), contract.ErrDirNotFound, err)
-	}
-	return none, err
 }

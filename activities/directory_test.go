@@ -25,7 +25,7 @@ import (
 // startsAs is a projection of the first event of a run.
 func (h *harness) startsAs(dir string) contract.ProjectInput {
 	return contract.ProjectInput{
-		Target: contract.Target{RunID: "run-1", Dir: dir, Store: h.s.URL()}, Epoch: 1, First: 1,
+		Target: contract.Target{RunID: "run-1", Dir: dir, Store: h.s.URL(), Epoch: 1}, First: 1,
 		Lines: []string{h.line(1, run.KindRunStart, run.RunStart{
 			RunID: "run-1", ThreadID: "run-1", Epoch: 1, Definition: h.put("x").Digest, Plan: h.plan,
 			Inputs: h.in.At.Inputs,
@@ -87,25 +87,6 @@ func TestProjectReportsRecoveredError(t *testing.T) {
 	res, _, err = h.project(in, &contract.Heartbeat{Host: "here"})
 	require.NoError(t, err)
 	require.Empty(t, res.Recovered, "nothing had failed")
-}
-
-// TestOpenOfDoneRunCompletesDerivedFiles: the execution that wrote the end was terminated before it wrote meta.json.
-// The next one is refused, and is the last that could write it.
-func TestOpenOfDoneRunCompletesDerivedFiles(t *testing.T) {
-	h := newHarness(t, "")
-	in := h.startsAs(filepath.Join(h.dir, "run"))
-	d := rundir.At(in.Dir)
-	claim := run.Claim{Version: 1, RunID: "run-1", Pipeline: "small", CreatedAt: "2026-01-02T03:04:05.000Z"}
-	require.NoError(t, d.Take(claim))
-	h.projected(in)
-	end := h.line(2, run.KindRunEnd, run.RunEnd{Status: run.Done})
-	write(d.Path(rundir.EventsFile), in.Lines[0]+"\n"+end+"\n")
-	_, err := do(t, h.acts.Open, contract.OpenInput{Target: in.Target, Claim: claim, Epoch: 2, Execution: "next",
-		Tail: run.Tail{Seq: 2}})
-	require.Error(t, err)
-	meta := must(d.Meta())(t)
-	require.Equal(t, run.Done, meta.State.Status)
-	require.EqualValues(t, 2, meta.Events.Seq)
 }
 
 // TestProjectReportsDamagedFile: Temporal retries until an operator has fixed the file; the error has the command.

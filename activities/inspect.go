@@ -16,7 +16,7 @@ func (a *Activities) inspect(ctx context.Context, in contract.InspectInput) (con
 	if in.Tree != nil {
 		kind = a.slots.checkouts
 	}
-	return withSlot(a, kind, requireUnfinished(a, a.Inspect))(ctx, in)
+	return withSlot(a, kind, requireCurrent(a, a.Inspect))(ctx, in)
 }
 
 // Inspect compares the artifact or the checkout with the one in the journal (requirement 002 §3.4). An edit is

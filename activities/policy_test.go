@@ -19,7 +19,6 @@ func TestDirectoriesAreBelowTheRoots(t *testing.T) {
 		"its neighbor": {contract.OpenInput{Target: in}, contract.OpenInput{Target: contract.Target{Dir: "/runs-2/1"}}},
 		"a turn": {contract.TurnInput{Project: contract.ProjectInput{Target: in}},
 			contract.TurnInput{Project: contract.ProjectInput{Target: out}}},
-		"a move": {contract.RehomeInput{Target: in, To: "/data/1"}, contract.RehomeInput{Target: in, To: "/new"}},
 		"a project": {contract.DeliverProjectInput{Target: in, Project: contract.DeliverInput{Target: in}},
 			contract.DeliverProjectInput{Target: in, Project: contract.DeliverInput{Target: out}}},
 	} {

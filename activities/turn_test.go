@@ -53,9 +53,9 @@ func TestTurnCallsNothingUnlessItWrites(t *testing.T) {
 		prepare func(h *harness, in *contract.ProjectInput)
 		outcome string
 	}{
-		"lost events":      {func(_ *harness, in *contract.ProjectInput) { in.First = 5 }, "gap"},
-		"other events":     {func(_ *harness, in *contract.ProjectInput) { in.Lines[0] += " " }, "diverged"},
-		"a later epoch":    {func(_ *harness, in *contract.ProjectInput) { in.Epoch = -1 }, "stale"},
+		"lost events":      {func(_ *harness, in *contract.ProjectInput) { in.First = 5 }, "behind"},
+		"other events":     {func(_ *harness, in *contract.ProjectInput) { in.Lines[0] += " " }, "newer"},
+		"a later epoch":    {func(_ *harness, in *contract.ProjectInput) { in.Epoch = -1 }, "newer"},
 		"an unknown store": {func(_ *harness, in *contract.ProjectInput) { in.Store = "gopher://bucket" }, ""},
 		"a file in the way": {func(h *harness, in *contract.ProjectInput) {
 			in.Dir = filepath.Join(h.dir, "file")

@@ -57,7 +57,7 @@ func (c *Client) send(ctx context.Context, name, verb string, m workflows.Messag
 // ResumeOptions are the options of [Client.Resume].
 type ResumeOptions struct {
 	Note   string // recorded in the journal
-	Force  bool   // resume a halted run, or one that differs from today's policy; the policy may forbid it
+	Force  bool   // resume a halted run, one that differs from today's policy, or one of a lost host; the policy may forbid it
 	Reason string // of Force, which requires one; recorded in the journal
 }
 
@@ -69,8 +69,9 @@ type Resumed struct {
 	Overridden []string   // differences between the run and the policy that Force overrides
 }
 
-// Resume continues a paused run, or a failed, cancelled or interrupted one in a new epoch from its last checkpoint. If
-// several callers resume a run at once, one wins.
+// Resume continues a paused run, or a failed, cancelled or interrupted one in a new epoch from its last checkpoint. A
+// paused run whose directory was moved continues there in a new epoch; other messages to it are refused. If several
+// callers resume a run at once, one wins.
 //
 // Errors: [*NameError], [*run.ConflictError], [*RefusedError], [*PolicyError], [*DirectoryError].
 func (c *Client) Resume(ctx context.Context, name string, o ResumeOptions) (Resumed, error) {
@@ -94,11 +95,14 @@ func resumed(r *operations.Reopened) *Resumed {
 }
 
 // Cancel ends a run: it ends the running call and writes the end to the journal. A cancelled run can be resumed. A run
-// that was already cancelled stays unchanged.
+// that was already cancelled stays unchanged. A run whose directory was deleted is named by its id.
 //
 // Errors: [*NameError], [*run.ConflictError], [*RefusedError], [*DirectoryError].
 func (c *Client) Cancel(ctx context.Context, name string) error {
-	dir, err := c.find(name)
+	dir, err := operations.FindHere(c.op.Settings.StateDir, name, false)
+	if id, lost := operations.WithoutDirectory(name, err); lost {
+		return public(c.op.CancelID(ctx, id, err))
+	}
 	if err != nil {
 		return public(err)
 	}

@@ -164,6 +164,10 @@ func (s *State) failedAgain(p RunPaused) *Failure {
 func (f *folder) resume(e *Event) {
 	var p RunResumed
 	e.Decode(&p)
+	if p.Waits && p.Epoch > f.Epoch {
+		f.Epoch = p.Epoch
+		return
+	}
 	if p.State == nil && !f.Status.Closed() {
 		replayed := f.Status == Replaying // its recorded part is complete: this starts nothing
 		if f.become(Running, "") && !replayed {

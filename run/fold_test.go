@@ -110,6 +110,8 @@ func TestFoldOfStatuses(t *testing.T) {
 			before:  becomes(run.Halted), want: func(s *run.State) {
 				*s = run.State{Status: run.Running, Rounds: 3, Epoch: 2, Starts: 1, Seq: 9, TS: now}
 			}},
+		{name: "an epoch of a run that waits", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, Waits: true},
+			before: becomes(run.Paused), want: func(s *run.State) { s.Epoch = 2 }},
 		{name: "no epoch after done", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 2, State: &run.State{}},
 			before: becomes(run.Done), illegal: true},
 		{name: "an epoch twice", kind: run.KindRunResumed, payload: run.RunResumed{Epoch: 1, State: &run.State{}},
@@ -248,7 +250,6 @@ func TestFoldOfWork(t *testing.T) {
 		{name: "many at once", kind: run.KindDecisionRefused, payload: run.DecisionRefused{Verb: "pause", Count: 1000},
 			before: func(s *run.State) { s.Refused = 100 },
 			want:   func(s *run.State) { s.Refused = 1100 }},
-		{name: "a moved directory", kind: run.KindRunRehomed, payload: run.RunRehomed{From: "/a", To: "/b"}},
 		{name: "unknown kind", kind: "weather.changed", payload: map[string]any{"status": "done"}},
 	})
 }

@@ -213,10 +213,7 @@ type Reverts struct {
 	last int64 // event
 }
 
-type revertTo struct {
-	seq, to int64
-	reset   bool
-}
+type revertTo struct{ seq, to int64 }
 
 // Take takes the next event.
 func (r *Reverts) Take(e Event) {
@@ -225,24 +222,17 @@ func (r *Reverts) Take(e Event) {
 		return
 	}
 	if p := decoded[RunReverted](&e); p.State != nil && p.To >= 0 && p.To < e.Seq {
-		r.list = append(r.list, revertTo{e.Seq, p.To, p.Cause == "reset"})
+		r.list = append(r.list, revertTo{e.Seq, p.To})
 	}
 }
 
 // InForce returns the events that hold: a revert leaves behind what came after the event that it goes back to, and what
-// had been left behind at that event already.
-func (r *Reverts) InForce() Ranges { return r.holding(func(revertTo) bool { return true }) }
-
-// Counted returns the events whose costs count. What a revert leaves behind has been paid for. After a reset, the run
-// finds the answers that it left behind and journals them again.
-func (r *Reverts) Counted() Ranges { return r.holding(func(back revertTo) bool { return back.reset }) }
-
-// holding returns the events that the given reverts do not leave behind.
-func (r *Reverts) holding(leaves func(revertTo) bool) Ranges {
+// had been left behind at that event already. The costs of what is left behind count: it has been paid for.
+func (r *Reverts) InForce() Ranges {
 	var out Ranges
 	last := r.last
 	for _, back := range slices.Backward(r.list) {
-		if back.seq <= last && leaves(back) { // it is not left behind itself
+		if back.seq <= last { // it is not left behind itself
 			out, last = append(out, Range{First: back.seq, Last: last}), back.to
 		}
 	}

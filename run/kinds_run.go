@@ -11,7 +11,6 @@ const (
 	KindRunLimited      Kind = "run.limited"
 	KindRunUnlimited    Kind = "run.unlimited"
 	KindRunReverted     Kind = "run.reverted"
-	KindRunRehomed      Kind = "run.rehomed"
 	KindRunAmended      Kind = "run.amended"
 	KindBudgetWarning   Kind = "budget.warning"
 	KindBudgetExceeded  Kind = "budget.exceeded"
@@ -73,7 +72,6 @@ func statusKinds() []kindRow {
 // controlKinds are about the run and leave its status alone.
 func controlKinds() []kindRow {
 	return []kindRow{
-		{kind: KindRunRehomed, fold: unchanged, texts: about((*Log).rehomed, noHeadline, rehomedStory)},
 		{
 			kind: KindRunAmended, traits: traits{started: true}, fold: (*folder).amend,
 			texts: about((*Log).amended, amendedHeadline, amendedStory),

@@ -21,6 +21,11 @@ func (l *Log) started(_ *Entry, p RunStart) {
 
 // resumed records where the run continues, and every pass that is not done again.
 func (l *Log) resumed(e *Entry, p RunResumed) {
+	if p.Waits {
+		l.warn("Epoch %d continues from this directory: %s", p.Epoch, p.Why)
+		l.decide(LogDecision{Decision: "continue-directory", Reason: p.Why, By: p.By})
+		return
+	}
 	next := e.After.Passes.LastSettled + 1
 	reason := "resumed after " + string(p.From)
 	if e.Before.Reason != "" {
@@ -116,9 +121,4 @@ func (l *Log) refused(_ *Entry, p DecisionRefused) {
 		l.warn("Message %s refused: %s", p.Verb, p.Reason)
 	}
 	l.decide(LogDecision{Decision: "refuse-" + p.Verb, Reason: p.Reason, By: p.By})
-}
-
-func (l *Log) rehomed(_ *Entry, p RunRehomed) {
-	l.info("Directory moved from %s to %s", p.From, p.To)
-	l.decide(LogDecision{Decision: "rehome", Reason: "moved from " + p.From + " to " + p.To, By: p.By})
 }

@@ -257,6 +257,8 @@ type RunResumed struct {
 	Host  string `json:"host,omitempty"`   // that opened the epoch
 	Build string `json:"build,omitempty"`
 	State *State `json:"state,omitempty"`
+	// the epoch continues a run that waits, as it is: its workflow did not know the end of the journal
+	Waits bool `json:"waits,omitempty"`
 
 	// differences between the run's policy and the settings that force overruled
 	Overruled []string `json:"overruled,omitempty"`
@@ -271,7 +273,7 @@ type RunInterrupted struct {
 // RunReverted goes back to an earlier state. The lines between stay where they are and are abandoned.
 type RunReverted struct {
 	To        int64  `json:"to"`    // the last sequence number that still holds
-	Cause     string `json:"cause"` // "reset", "revert"
+	Cause     string `json:"cause"` // "revert"
 	Abandoned Range  `json:"abandoned"`
 	State     *State `json:"state"`
 
@@ -448,16 +450,6 @@ type DecisionRefused struct {
 	Reason string `json:"reason"`
 	By     string `json:"by,omitempty"`
 	Count  int    `json:"count,omitempty"` // number since the last such event; 0: one
-}
-
-// RunRehomed is payload of run.rehomed: the directory was moved. The event is the first one at the new place.
-type RunRehomed struct {
-	From      string `json:"from"` // absolute paths
-	To        string `json:"to"`
-	FromQueue string `json:"from_queue,omitempty"` // task queues of the hosts, where these differ
-	ToQueue   string `json:"to_queue,omitempty"`
-	By        string `json:"by,omitempty"`
-	Note      string `json:"note,omitempty"`
 }
 
 // ErrorNoted is an error outside of an attempt: the run recovered from it, or ended because of it.

@@ -4,12 +4,10 @@ package run
 // workflow decides on it.
 type Projection string
 
-// Projections.
+// Projections. Except for the first one, nothing was written.
 const (
-	ProjectionWritten  Projection = "written"  // the lines are on disk, and everything derived from them
-	ProjectionGap      Projection = "gap"      // the directory ends before the lines begin; nothing written
-	ProjectionDiverged Projection = "diverged" // the directory holds other lines there; nothing written, nothing cut
-	ProjectionStale    Projection = "stale"    // a later epoch owns the directory; nothing written
-	ProjectionDamaged  Projection = "damaged"  // lines on disk, or segments, are not what was written; nothing written
-	ProjectionFinal    Projection = "final"    // the directory has another end of the run; nothing written
+	ProjectionWritten Projection = "written" // the lines are on disk, and everything derived from them
+	ProjectionBehind  Projection = "behind"  // the directory ends before the lines begin
+	ProjectionNewer   Projection = "newer"   // the directory has lines or an epoch that the execution does not know
+	ProjectionDamaged Projection = "damaged" // lines on disk, or segments, are not what was written
 )

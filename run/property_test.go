@@ -22,7 +22,7 @@ func asked(t testing.TB) []run.Event {
 	s.add(run.KindScoreRecorded, "write", run.ScoreRecorded{Name: "score", Score: ptr(2.5)})
 	s.add(run.KindBudgetWarning, "write", run.BudgetEvent{})
 	s.pass(4)
-	s.add(run.KindRunReverted, "write", run.RunReverted{To: before.Seq, Cause: "reset", State: &before})
+	s.add(run.KindRunReverted, "write", run.RunReverted{To: before.Seq, Cause: "revert", State: &before})
 	s.pass(4)
 	s.add(run.KindPhaseEnd, "write", run.PhaseEnd{Key: "write", Outcome: "ok", Round: 1, Repeats: true,
 		Next: &run.Place{Stage: 1, Round: 1}})

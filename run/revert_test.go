@@ -197,25 +197,6 @@ func TestEventsInForce(t *testing.T) {
 	require.False(t, Ranges(nil).Has(1))
 }
 
-// A run finds again what a reset left behind; what a revert left behind counts.
-func TestEventsWhoseCostsCount(t *testing.T) {
-	var reverts Reverts
-	for seq, p := range []*RunReverted{
-		nil, nil, nil, {To: 1, Cause: "revert"}, nil, {To: 4, Cause: "reset"}, nil, {To: 5, Cause: "reset"},
-		{To: 2, Cause: "revert"},
-	} {
-		e := Event{Kind: KindPhaseStart}
-		if p != nil {
-			p.State = &State{}
-			raw, err := Payload(p)
-			require.NoError(t, err)
-			e = Event{Kind: KindRunReverted, Payload: raw}
-		}
-		reverts.Take(e.At(int64(seq) + 1))
-	}
-	require.Equal(t, Ranges{{1, 5}, {8, 9}}, reverts.Counted(), "the second reset brings event 5 back")
-}
-
 // A recorder that gets whole events comes to the same history as the fold.
 func TestRecorderIsTheFold(t *testing.T) {
 	event := func(seq int64, kind Kind, payload any) Event {

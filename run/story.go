@@ -30,7 +30,11 @@ func pausedStory(_ *Entry, p RunPaused) Story {
 
 func resumedStory(_ *Entry, p RunResumed) Story {
 	note := strings.TrimSpace(strings.TrimSpace(p.Note) + " " + p.Why)
-	return Story{What: fmt.Sprintf("resumed (epoch %d)", p.Epoch), By: p.By, Note: note}
+	what := "resumed"
+	if p.Waits {
+		what = "continued from the directory"
+	}
+	return Story{What: fmt.Sprintf("%s (epoch %d)", what, p.Epoch), By: p.By, Note: note}
 }
 
 func limitedStory(e *Entry, _ RunLimited) Story {
@@ -47,11 +51,6 @@ func interruptedStory(_ *Entry, p RunInterrupted) Story {
 
 func revertedStory(_ *Entry, p RunReverted) Story {
 	return Story{What: fmt.Sprintf("reverted to event %d (%s)", p.To, p.Cause)}
-}
-
-func rehomedStory(_ *Entry, p RunRehomed) Story {
-	what := fmt.Sprintf("directory moved from %s to %s", p.From, p.To)
-	return Story{What: what, By: p.By, Note: strings.TrimSpace(p.Note)}
 }
 
 func budgetStory(_ *Entry, p BudgetEvent) Story {

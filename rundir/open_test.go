@@ -129,7 +129,7 @@ func TestShorterJournal(t *testing.T) {
 		n := int64(strings.Count(text, "\n"))
 		p, err := d.Project(t.Context(), w.store, w.batch(10, 10))
 		require.NoError(t, err)
-		require.Equal(t, Projected{Outcome: run.ProjectionGap, Tail: w.tail(n)}, p, name)
+		require.Equal(t, Projected{Outcome: run.ProjectionBehind, Tail: w.tail(n)}, p, name)
 		require.Equal(t, []string{"events.jsonl is shorter than its mark in meta.json: made again from events.jsonl"},
 			w.project(d, 10).Healed)
 		got, want := contents(t, d), contents(t, w.projected(10))

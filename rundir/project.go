@@ -29,7 +29,6 @@ type Projected struct {
 	Edits   []Edit         `json:"edits,omitempty"`
 
 	Damage []run.JournalDamage `json:"damage,omitempty"` // damage to the journal itself: the outcome is Damaged
-	End    *End                `json:"end,omitempty"`    // of a final journal: the outcome is Final
 
 	Added    int    `json:"-"` // lines that were not on disk before, the last ones of the batch
 	Pipeline string `json:"-"` // of the run
@@ -67,29 +66,31 @@ func (w *exporter) project(b Batch) (Projected, error) {
 	if b.First < 1 {
 		return Projected{}, fmt.Errorf("project events from %d on: the first event of a run is 1", b.First)
 	}
-	end, err := ReadEnd(w.dir)
-	if err != nil {
-		return Projected{}, err
-	}
-	if end != nil && !end.Holds(b.First, b.Prev, b.Lines) {
-		return Projected{Outcome: run.ProjectionFinal, Tail: end.Tail, End: end}, w.finish()
-	}
 	owner, err := w.dir.Owner()
 	if err != nil {
 		return Projected{}, err
 	}
 	if b.Epoch < max(w.epoch(), owner.Epoch) {
-		return Projected{Outcome: run.ProjectionStale, Tail: w.tail}, nil
+		return Projected{Outcome: run.ProjectionNewer, Tail: w.tail}, nil
 	}
 	fresh, outcome, err := w.missing(b)
 	if err != nil || outcome != run.ProjectionWritten {
 		return Projected{Outcome: outcome, Tail: w.tail}, err
+	}
+	if slices.ContainsFunc(fresh, acts) {
+		if ended, err := w.dir.Ended(); err != nil || ended {
+			return Projected{Outcome: run.ProjectionNewer, Tail: w.tail}, err
+		}
 	}
 	if !b.Verified && b.First == w.tail.Seq+1 && (w.broken || verifies(b.Lines)) {
 		found, err := w.verify(b.Head, b.Truth)
 		if err != nil || len(found) > 0 {
 			return Projected{Outcome: run.ProjectionDamaged, Tail: w.tail, Damage: found}, err
 		}
+	}
+	if len(b.Lines) == 0 && len(w.torn) == 0 && len(w.unseen) == 0 && !w.whole { // only a comparison
+		w.dir.Folds.keep(w.dir.Root, w)
+		return Projected{Outcome: run.ProjectionWritten, Tail: w.tail}, nil
 	}
 	if err := w.append(fresh); err != nil {
 		return Projected{}, err
@@ -130,14 +131,17 @@ func verifies(lines []string) bool {
 	})
 }
 
+// acts reports whether a line is more than a refused message. Nothing else follows the end of a run that is done.
+func acts(line string) bool { return ParseAny(line).Kind != run.KindDecisionRefused }
+
 // missing returns the lines of the batch that are not on disk yet, or the reason why none may be written.
 func (w *exporter) missing(b Batch) ([]string, run.Projection, error) {
 	switch {
 	case b.First > w.tail.Seq+1:
-		return nil, run.ProjectionGap, nil
+		return nil, run.ProjectionBehind, nil
 	case b.First == w.tail.Seq+1:
 		if b.Prev != w.tail.Chain {
-			return nil, run.ProjectionDiverged, nil
+			return nil, run.ProjectionNewer, nil
 		}
 		return b.Lines, run.ProjectionWritten, nil
 	}
@@ -146,17 +150,16 @@ func (w *exporter) missing(b Batch) ([]string, run.Projection, error) {
 		return nil, "", err
 	}
 	if int64(len(all.Lines)) < b.First-1 {
-		return nil, run.ProjectionDiverged, nil // the file was replaced
+		return nil, run.ProjectionBehind, nil // the file was replaced
 	}
 	before, onDisk := all.Lines[:b.First-1], all.Lines[b.First-1:]
 	// the same journal with a damaged earlier line ends in the same chain
-	if run.Chain("").Over(before) != b.Prev && b.Prev.Over(onDisk) != w.tail.Chain {
-		return nil, run.ProjectionDiverged, nil
+	same := run.Chain("").Over(before) == b.Prev || b.Prev.Over(onDisk) == w.tail.Chain
+	switch {
+	case same && begins(b.Lines, onDisk):
+		return b.Lines[len(onDisk):], run.ProjectionWritten, nil
+	case w.broken: // these are not the lines that were written
+		return nil, run.ProjectionBehind, nil
 	}
-	for i, line := range onDisk {
-		if i == len(b.Lines) || b.Lines[i] != line {
-			return nil, run.ProjectionDiverged, nil
-		}
-	}
-	return b.Lines[len(onDisk):], run.ProjectionWritten, nil
+	return nil, run.ProjectionNewer, nil
 }

@@ -217,13 +217,13 @@ func TestAnswersToBatches(t *testing.T) {
 		"the last line again":         {6, w.batch(6, 8), run.ProjectionWritten, 8, 2},
 		"the first line again":        {6, w.batch(1, 7), run.ProjectionWritten, 7, 1},
 		"no lines":                    {6, w.batch(7, 6), run.ProjectionWritten, 6, 0},
-		"lines after a gap":           {6, w.batch(8, 9), run.ProjectionGap, 6, 0},
-		"another line":                {6, other.batch(5, 7), run.ProjectionDiverged, 6, 0},
-		"another line before":         {6, other.batch(7, 8), run.ProjectionDiverged, 6, 0},
-		"another line before, partly": {6, other.batch(6, 8), run.ProjectionDiverged, 6, 0},
-		"fewer lines than are there":  {6, w.batch(4, 5), run.ProjectionDiverged, 6, 0},
-		"another chain before":        {6, prev(w.batch(7, 8), "x"), run.ProjectionDiverged, 6, 0},
-		"an earlier epoch":            {6, epoch(w.batch(7, 8), 0), run.ProjectionStale, 6, 0},
+		"lines after a gap":           {6, w.batch(8, 9), run.ProjectionBehind, 6, 0},
+		"another line":                {6, other.batch(5, 7), run.ProjectionNewer, 6, 0},
+		"another line before":         {6, other.batch(7, 8), run.ProjectionNewer, 6, 0},
+		"another line before, partly": {6, other.batch(6, 8), run.ProjectionNewer, 6, 0},
+		"fewer lines than are there":  {6, w.batch(4, 5), run.ProjectionNewer, 6, 0},
+		"another chain before":        {6, prev(w.batch(7, 8), "x"), run.ProjectionNewer, 6, 0},
+		"an earlier epoch":            {6, epoch(w.batch(7, 8), 0), run.ProjectionNewer, 6, 0},
 		"a later epoch":               {6, epoch(w.batch(7, 8), 2), run.ProjectionWritten, 8, 2},
 	} {
 		d := w.projected(row.disk)
@@ -248,7 +248,7 @@ func TestAnswersToBatches(t *testing.T) {
 	write(t, d, OwnerFile, `{"run_id":"r","epoch":2}`)
 	got, err := d.Project(t.Context(), w.store, w.batch(7, 8))
 	require.NoError(t, err)
-	require.Equal(t, Projected{Outcome: run.ProjectionStale, Tail: w.tail(6)}, got)
+	require.Equal(t, Projected{Outcome: run.ProjectionNewer, Tail: w.tail(6)}, got)
 	b := epoch(w.batch(7, 8), 2)
 	b.Head = "newest"
 	_, err = d.Project(t.Context(), w.store, b)
@@ -278,13 +278,13 @@ func TestBatchesOfDamagedJournals(t *testing.T) {
 	b.Prev = run.Chain("").Over(lines)
 	p, err = d.Project(t.Context(), w.store, b)
 	require.NoError(t, err)
-	require.Equal(t, run.ProjectionDiverged, p.Outcome, "only the damaged lines have that chain")
+	require.Equal(t, run.ProjectionNewer, p.Outcome, "only the damaged lines have that chain")
 	for first := int64(1); first <= 6; first++ {
 		d := w.projected(6)
 		write(t, d, EventsFile, strings.Repeat("x", len(strings.Join(w.lines[:6], "\n")))+"\n")
 		p, err = d.Project(t.Context(), w.store, w.batch(first, 8))
 		require.NoError(t, err)
-		require.Equal(t, run.ProjectionDiverged, p.Outcome, "the file has one line of that size")
+		require.Equal(t, run.ProjectionBehind, p.Outcome, "the file has one line of that size")
 	}
 }
 

@@ -175,8 +175,8 @@ func TestSourcesThatAreRefused(t *testing.T) {
 	require.Equal(t, sealed.Head, meta.SegmentHead, "a source without segments keeps it")
 }
 
-// TestFinalJournals: after the end of a run that is done, other lines are refused with that end.
-func TestFinalJournals(t *testing.T) {
+// TestEndedJournals: after the end of a run that is done, only refusals of messages are appended.
+func TestEndedJournals(t *testing.T) {
 	w := working(t)
 	w.settle(numbered(2, "report"), "")
 	w.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
@@ -188,77 +188,61 @@ func TestFinalJournals(t *testing.T) {
 	refusal.add(run.KindDecisionRefused, run.DecisionRefused{})
 	more := &writer{t: t, lines: slices.Clone(w.lines)}
 	more.add(run.KindRunPaused, run.RunPaused{})
-	end := End{Tail: w.tail(n)}
 	for name, row := range map[string]struct {
 		b    Batch
-		want bool
+		want run.Projection
 	}{
-		"the lines again":               {w.batch(3, n), true},
-		"the last line again":           {w.batch(n, n), true},
-		"all of them but the last":      {w.batch(3, n-1), false},
-		"no line":                       {w.batch(n+1, n), true},
-		"a refusal":                     {refusal.batch(n+1, n+1), true},
-		"refusals":                      {refusal.batch(n+1, n+2), true},
-		"a refusal in another place":    {refusal.batch(n+2, n+2), false},
-		"another event":                 {more.batch(n+1, n+1), false},
-		"the last line and another":     {more.batch(n, n+1), true},
-		"another end":                   {(&writer{t: t, lines: other}).batch(n, n), false},
-		"a refusal after another chain": {Batch{First: n + 1, Prev: "x", Lines: refusal.lines[n : n+1]}, false},
+		"the lines again":               {w.batch(3, n), run.ProjectionWritten},
+		"the last line again":           {w.batch(n, n), run.ProjectionWritten},
+		"all of them but the last":      {w.batch(3, n-1), run.ProjectionNewer},
+		"no line":                       {w.batch(n+1, n), run.ProjectionWritten},
+		"a refusal":                     {refusal.batch(n+1, n+1), run.ProjectionWritten},
+		"refusals":                      {refusal.batch(n+1, n+2), run.ProjectionWritten},
+		"a refusal in another place":    {refusal.batch(n+2, n+2), run.ProjectionBehind},
+		"another event":                 {more.batch(n+1, n+1), run.ProjectionNewer},
+		"the last line and another":     {more.batch(n, n+1), run.ProjectionNewer},
+		"another end":                   {(&writer{t: t, lines: other}).batch(n, n), run.ProjectionNewer},
+		"a refusal after another chain": {Batch{Epoch: 1, First: n + 1, Prev: "x", Lines: refusal.lines[n : n+1]}, run.ProjectionNewer},
 	} {
-		require.Equal(t, row.want, end.Holds(row.b.First, row.b.Prev, row.b.Lines), name)
+		whole := w.projected(n)
+		ended, err := whole.Ended()
+		require.NoError(t, err)
+		require.True(t, ended)
+		before := contents(t, whole)
+		p, err := whole.Project(t.Context(), w.store, row.b)
+		require.NoError(t, err)
+		require.Equal(t, row.want, p.Outcome, name)
+		if row.want != run.ProjectionWritten {
+			require.Equal(t, w.tail(n), p.Tail, name)
+			require.Equal(t, before, contents(t, whole), name)
+		}
 	}
-
-	whole := w.projected(n)
-	got, err := ReadEnd(whole)
-	require.NoError(t, err)
-	require.Equal(t, w.tail(n), got.Tail)
-	require.Equal(t, run.Done, got.State.Status)
-	b := (&writer{t: t, lines: other}).batch(n, n)
-	b.Head = "x"
-	before := contents(t, whole)
-	p, err := whole.Project(t.Context(), w.store, b)
-	require.NoError(t, err)
-	require.Equal(t, run.ProjectionFinal, p.Outcome)
-	require.Equal(t, w.tail(n), p.Tail)
-	require.Equal(t, w.tail(n), p.End.Tail)
-	require.Equal(t, before, contents(t, whole))
-
 	cut := w.projected(n)
 	write(t, cut, EventsFile, strings.Join(w.lines[:n-1], "\n")+"\n")
-	got, err = ReadEnd(cut)
+	ended, err := cut.Ended()
 	require.NoError(t, err)
-	require.Equal(t, w.tail(n), got.Tail, "the end that meta.json has")
-	require.Equal(t, run.Done, got.State.Status)
-	running := w.projected(n - 1)
-	got, err = ReadEnd(running)
+	require.True(t, ended, "meta.json has the end")
+	ended, err = w.projected(n - 1).Ended()
 	require.NoError(t, err)
-	require.Nil(t, got)
+	require.False(t, ended)
 }
 
-// TestDerivedFilesOfAFinalRunCatchUp: a projection wrote the end and nothing that follows from it, and the workflow was
-// reset. Its next execution writes no event, so the check for an end or the answer to other lines writes these files.
-func TestDerivedFilesOfAFinalRunCatchUp(t *testing.T) {
+// TestCatchUp: a projection wrote the end and nothing that follows from it, and the workflow was reset. Its next execution
+// writes no event.
+func TestCatchUp(t *testing.T) {
 	w := working(t)
 	w.settle(numbered(2, "report"), "")
 	w.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
 	n := w.last()
-	other := slices.Clone(w.lines)
-	other[n-1] = strings.Replace(other[n-1], `"ts":"2026`, `"ts":"2027`, 1)
 	want := contents(t, w.projected(n))
 	check := func(d Dir) error { return d.CatchUp(t.Context(), w.store) }
-	for _, catchUp := range []func(Dir) error{check, func(d Dir) error {
-		p, err := d.Project(t.Context(), w.store, (&writer{t: t, lines: other}).batch(n, n))
-		require.Equal(t, run.ProjectionFinal, p.Outcome)
-		return err
-	}} {
-		d := w.projected(n - 1)
-		write(t, d, EventsFile, strings.Join(w.lines, "\n")+"\n")
-		require.NoError(t, catchUp(d))
-		w.consistent(d, n)
-		require.Equal(t, want, contents(t, d))
-		d.Disk = disk.Disk{Hook: func(disk.Step) error { return fs.ErrPermission }}
-		require.NoError(t, check(d), "nothing is left to write")
-	}
+	d := w.projected(n - 1)
+	write(t, d, EventsFile, strings.Join(w.lines, "\n")+"\n")
+	require.NoError(t, check(d))
+	w.consistent(d, n)
+	require.Equal(t, want, contents(t, d))
+	d.Disk = disk.Disk{Hook: func(disk.Step) error { return fs.ErrPermission }}
+	require.NoError(t, check(d), "nothing is left to write")
 	for _, change := range []func(Dir){
 		func(d Dir) { write(t, d, EventsFile, strings.Join(w.lines[:n-1], "\n")+"\n") },
 		func(d Dir) { require.NoError(t, os.Remove(d.Path(MetaFile))) },

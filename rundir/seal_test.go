@@ -325,7 +325,7 @@ func TestEpochOfUnseenLines(t *testing.T) {
 	b.Epoch = 1
 	p, err := d.Project(t.Context(), w.store, b)
 	require.NoError(t, err)
-	require.Equal(t, run.ProjectionStale, p.Outcome)
+	require.Equal(t, run.ProjectionNewer, p.Outcome)
 	b.Epoch = 2
 	p, err = d.Project(t.Context(), w.store, b)
 	require.NoError(t, err)

@@ -8,12 +8,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// StaleError reports that a directory is not the one that an execution expects, or that another execution owns it.
-// Nothing was written.
+// StaleError reports that a directory has lines or an epoch that an execution does not know. Nothing was written.
 type StaleError struct {
-	Dir  string
-	Why  string
-	Done bool // its run is done
+	Dir string
+	Why string
 }
 
 func (e *StaleError) Error() string {
@@ -22,8 +20,7 @@ func (e *StaleError) Error() string {
 
 // TakeOver makes the directory that of a new epoch, under its lock. Its journal must be as written ([Continue]), end at
 // tail, and not be that of a finished run; and no other start may own the directory. The current owner may call it
-// again with any end, because after a reset the journal continues after the existing lines. On return the owner is on
-// disk, and projections of earlier epochs are stale.
+// again. On return the owner is on disk, and projections of earlier epochs are refused.
 func TakeOver(ctx context.Context, d Dir, o Owner, tail run.Tail) error {
 	lock, err := lockKnown(ctx, d, "open")
 	if err != nil {
@@ -41,12 +38,12 @@ func TakeOver(ctx context.Context, d Dir, o Owner, tail run.Tail) error {
 	if have.Epoch == o.Epoch {
 		return nil
 	}
-	end, err := ReadEnd(d)
+	ended, err := d.Ended()
 	if err != nil {
 		return err
 	}
-	if end != nil {
-		return &StaleError{Dir: d.Root, Done: true, Why: "its run is done, and done is final: fork it or follow it up"}
+	if ended {
+		return &StaleError{Dir: d.Root, Why: "its run is done, and done is final: fork it or follow it up"}
 	}
 	c, err := Continue(ctx, d, nil, nil)
 	if err != nil {

@@ -1,7 +1,6 @@
 package rundir
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -213,84 +212,4 @@ func TestOwnersOfTargets(t *testing.T) {
 		require.Equal(t, name == "its run", Writable(row.d.Root+"/new") != nil, name)
 		require.Equal(t, row.other == "" || name == "its run", Usable(row.d) == nil, name)
 	}
-}
-
-// TestMovedDirectories: whether a directory is that of a moved run, and what else it is.
-func TestMovedDirectories(t *testing.T) {
-	w := working(t)
-	n := w.last()
-	here := w.projected(n)
-	owned := func(epoch int, execution string) func(Dir) {
-		return func(d Dir) {
-			write(t, d, OwnerFile, fmt.Sprintf(`{"run_id":"r","epoch":%d,"execution":%q}`, epoch, execution))
-		}
-	}
-	other := w.projected(n)
-	empty := At(t.TempDir())
-	another := At(t.TempDir())
-	write(t, another, ClaimFile, `{"version":1,"run_id":"x"}`)
-	lines := func(lines []string) func(Dir) {
-		return func(d Dir) { write(t, d, EventsFile, strings.Join(lines, "\n")+"\n") }
-	}
-	broken := errors.New("no connection")
-	const name, start = "Name the directory that the run was moved to", "a later start of the run owns it (epoch "
-	const foreign = "its events.jsonl is not the journal of run r"
-	for what, row := range map[string]struct {
-		m         Moving
-		change    func(Dir)
-		why, next string
-		err       error
-	}{
-		"its own":                  {m: Moving{Tail: w.tail(n)}},
-		"longer than the journal":  {m: Moving{Tail: w.tail(4)}},
-		"shorter than the journal": {m: Moving{Tail: w.tail(n), Truth: truth(w.lines, nil)}, change: lines(w.lines[:4])},
-		"of the same start":        {m: Moving{Tail: w.tail(n), Epoch: 2, Execution: "e"}, change: owned(2, "e")},
-		"of an earlier start":      {m: Moving{Tail: w.tail(n), Epoch: 3, Execution: "e"}, change: owned(2, "other")},
-		"moved from another host":  {m: Moving{Tail: w.tail(n), From: ""}},
-		"the old one is gone":      {m: Moving{Tail: w.tail(n), From: here.Root + "/none"}},
-		"the old one is empty":     {m: Moving{Tail: w.tail(n), From: empty.Root}},
-		"another run is there":     {m: Moving{Tail: w.tail(n), From: another.Root}},
-		"of another run":           {m: Moving{RunID: "x"}, why: "it belongs to run r (p)", next: name},
-		"of a later start":         {m: Moving{Epoch: 1}, change: owned(2, "e"), why: start + "2)", next: name},
-		"of another execution": {m: Moving{Epoch: 2, Execution: "x"}, change: owned(2, "e"), why: start + "2)",
-			next: name},
-		"a copy": {m: Moving{From: other.Root}, why: "it is a copy: run r has its directory in " + other.Root,
-			next: "To continue with this directory, move the other one away first"},
-		"another journal": {m: Moving{Tail: run.Tail{Seq: 4, Chain: "x"}}, why: foreign, next: "starter check"},
-		"shorter and another": {m: Moving{Tail: w.tail(n), Truth: truth(w.lines, nil)}, change: lines(w.lines[1:4]),
-			why: foreign, next: "starter check"},
-		"shorter, history too": {m: Moving{Tail: w.tail(n), Truth: truth(w.lines[:3], nil)}, change: lines(w.lines[:4]),
-			why: foreign, next: "starter check"},
-		"history cannot be read": {m: Moving{Tail: w.tail(n), Truth: truth(nil, broken)}, change: lines(w.lines[:4]),
-			err: broken},
-		"the same length as history": {m: Moving{Tail: w.tail(n), Truth: truth(w.lines[:4], nil)},
-			change: lines(w.lines[:4])},
-	} {
-		d := w.projected(n)
-		if row.change != nil {
-			row.change(d)
-		}
-		if row.m.RunID == "" {
-			row.m.RunID = "r"
-		}
-		before := contents(t, d)
-		err := MayMoveHere(context.Background(), d, row.m)
-		require.Equal(t, before, contents(t, d), "%s: nothing is written", what)
-		var refused *TargetError
-		switch {
-		case row.err != nil:
-			require.ErrorIs(t, err, row.err, what)
-		case row.why == "":
-			require.NoError(t, err, what)
-		default:
-			require.ErrorAs(t, err, &refused, what)
-			require.Equal(t, row.why, refused.Why, what)
-			require.Contains(t, refused.Next, row.next, what)
-		}
-	}
-	require.ErrorIs(t, MayMoveHere(t.Context(), empty, Moving{RunID: "r"}), ErrNoRun)
-	link := filepath.Join(t.TempDir(), "link")
-	require.NoError(t, os.Symlink(here.Root, link))
-	require.NoError(t, MayMoveHere(t.Context(), At(link), Moving{RunID: "r", From: here.Root, Tail: w.tail(n)}),
-		"another name of the same directory")
 }

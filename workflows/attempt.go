@@ -175,9 +175,6 @@ const maxLostDeliveries = 20
 func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, error) {
 	queue, wait, claimed := p.e.callQueue(p.agent().Program), time.Duration(0), (*contract.HostClaim)(nil)
 	for n, lost, away := 0, 0, 0; ; n++ {
-		if err := p.e.checkAfterReset(ctx); err != nil {
-			return nil, err
-		}
 		turn := n == 0 && p.unwritten && p.takesTurn()
 		if p.unwritten && !turn {
 			if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {

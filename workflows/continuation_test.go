@@ -263,17 +263,23 @@ func (w *harness) executions(before func(next workflows.Input), after func(n int
 		if err == nil {
 			return r, n
 		}
-		var next *workflow.ContinueAsNewError
-		require.ErrorAs(w.t, err, &next)
-		require.Equal(w.t, workflows.Name, next.WorkflowType.Name)
-		var in workflows.Input
-		require.NoError(w.t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+		in := nextOf(w.t, err)
 		require.Equal(w.t, w.dir.tail(), in.Snapshot.Tail)
 		before(in)
 		w.in = in
 		w.fresh()
 		after(n)
 	}
+}
+
+// nextOf is the input of the execution that continues as new.
+func nextOf(t *testing.T, err error) (in workflows.Input) {
+	t.Helper()
+	var next *workflow.ContinueAsNewError
+	require.ErrorAs(t, err, &next)
+	require.Equal(t, workflows.Name, next.WorkflowType.Name)
+	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
+	return in
 }
 
 // chain is executions without a step after each.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,7 +19,6 @@ const (
 	VerbPause  = "pause"
 	VerbResume = "resume"
 	VerbBudget = "budget"
-	VerbRehome = "rehome"
 	VerbSteer  = "steer"
 )
 
@@ -29,9 +29,7 @@ type Message struct {
 	Now  bool    `json:"now,omitempty"` // pause, steer: cancel the running call instead of waiting for it
 	USD  float64 `json:"usd,omitempty"` // budget: the new cap
 	BudgetLimits
-	Force bool   `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
-	Dir   string `json:"dir,omitempty"`   // rehome, resume: the new path of the run directory of a paused run
-	Queue string `json:"queue,omitempty"` // rehome: task queue of the new host
+	Force bool `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
 
 	To         string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary such as pass-35
 	StayPaused bool   `json:"rest,omitempty"` // revert: stay paused there
@@ -77,6 +75,10 @@ type control struct {
 	err           error // a message could not be journaled and has no sender to report to: the main loop fails the run
 	retryRequests int   // requests that a full disk delays: each triggers a retry at once
 	busy          int   // signals being handled
+	looks, looked int   // requests to compare the directory, and how many of them are done
+
+	unwritten  []run.DecisionRefused // messages since the last write
+	superseded []run.DecisionRefused // messages that do not count, because the directory is newer
 
 	refusals RefusedSignals
 }
@@ -106,9 +108,8 @@ func descriptions(runID string) []struct{ verb, signal, update string } {
 			"Add an instruction to the next prompts; refused if the run has ended or has no such role.",
 		},
 		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost."},
-		{VerbRehome, "Set the directory of a paused run that was moved: " +
-			"{\"dir\":\"/new\",\"queue\":\"passbook-dir-HOST\"}.",
-			"Set the directory of a paused run that was moved; refused while the run is active."},
+		{VerbLook, "Compare the run directory with the workflow.",
+			"Compare the run directory with the workflow; the next execution continues from one with later events."},
 	}
 }
 
@@ -120,22 +121,26 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			if err := c.awaitHost(ctx, verb); err != nil {
 				return Ack{}, err
 			}
-			var ack Ack
 			m, err := c.redacted(ctx, m)
-			if err == nil {
-				ack, err = c.handle(ctx, verb, m)
+			if err != nil {
+				return Ack{}, err
 			}
-			if err != nil && wasReset(ctx) { // a message that a reset reapplied has no sender to report to
-				err = errors.Join(
-					err, c.record(ctx, run.KindDecisionRefused,
-						run.DecisionRefused{Verb: verb, Reason: errorMessage(err), By: m.By}),
-				)
+			still := standsStill(c.e.j.state)
+			ack, err := c.handle(ctx, verb, m)
+			switch {
+			case still || c.e.j.newer:
+				err = cmp.Or(c.confirm(ctx), err)
+			case err == nil:
+				c.note(verb, m)
 			}
 			return ack, err
 		}
 		opts := workflow.UpdateHandlerOptions{
 			Description: d.update,
 			Validator: func(_ workflow.Context, m Message) error {
+				if c.e.j.newer { // the handler refuses it as superseded
+					return nil
+				}
 				if m.lacksReason(verb) {
 					return c.errReasonRequired()
 				}
@@ -189,11 +194,6 @@ func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, err
 	if m.lacksReason(verb) {
 		return Ack{}, c.errReasonRequired()
 	}
-	if c.changesLocation(m) {
-		if err := c.relocate(ctx, verb, m); err != nil {
-			return Ack{}, err
-		}
-	}
 	ack, err := c.apply(ctx, verb, m)
 	c.e.showDetails(ctx)
 	return ack, err
@@ -233,8 +233,18 @@ func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.
 	if err == nil {
 		_, err = c.handle(ctx, verb, m)
 	}
-	if err != nil {
-		c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: errorMessage(err), By: m.By}))
+	if err == nil || c.e.j.newer {
+		c.note(verb, m)
+		return
+	}
+	c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: errorMessage(err), By: m.By}))
+}
+
+// note remembers a message until the next write: it does not count if the directory is found newer. Of many, the last ones
+// are forgotten.
+func (c *control) note(verb string, m Message) {
+	if verb != VerbLook && len(c.unwritten) < maxRefusedEvents {
+		c.unwritten = append(c.unwritten, run.DecisionRefused{Verb: verb, Reason: "the run directory had later events", By: m.By})
 	}
 }
 
@@ -310,7 +320,7 @@ func (c *control) deferError(err error) { c.err = errors.Join(c.err, err) }
 // validate reports why a message cannot be acted on now. It changes nothing.
 func (c *control) validate(verb string, m Message) error {
 	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Dir) + len(m.Queue) + len(m.Feedback) + len(m.Action) + len(m.ID) +
+	if size := len(m.By) + len(m.Note) + len(m.Feedback) + len(m.Action) + len(m.ID) +
 		len(m.To) + len(m.Reason) + len(m.Text) + len(m.Role); size > maxMessage {
 		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
 	}
@@ -319,9 +329,6 @@ func (c *control) validate(verb string, m Message) error {
 	}
 	if s.Status.Closed() {
 		return conflict(s, operationOf(verb), "the run is %s: it accepts no more messages", s.Status)
-	}
-	if err := c.validateMove(verb, m); err != nil {
-		return err
 	}
 	switch verb {
 	case VerbPause:
@@ -363,29 +370,12 @@ func (c *control) validate(verb string, m Message) error {
 		return err
 	case VerbRevert:
 		return c.validateRevert(m)
-	case VerbRehome:
-		return c.validateRehome(m)
 	case VerbAmend:
 		return c.validateAmend(m)
 	case VerbBudget:
 		return c.validateBudget(m)
 	case VerbSteer:
 		return c.validateSteer(m)
-	}
-	return nil
-}
-
-// validateRehome requires a paused run. A store that is a folder binds the run to its host.
-func (c *control) validateRehome(m Message) error {
-	in, s := c.e.in, c.e.j.state
-	switch {
-	case s.Status.Class() != run.OperatorPause:
-		return unmet("the run is %s: pause it before you move its directory", s.Status)
-	case m.Dir == "":
-		return refuse("the new directory is missing: send {\"dir\":\"/new\"}")
-	case m.Queue != "" && m.Queue != in.DirQueue && strings.HasPrefix(in.Target.Store, "file:"):
-		return refuse("the store %s is a folder on the host of the run: the run cannot move to another host",
-			in.Target.Store)
 	}
 	return nil
 }
@@ -434,9 +424,9 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		return c.amend(ctx, m)
 	case VerbSteer:
 		return c.steer(ctx, m)
-	case VerbRehome:
-		c.retryRequests++
-		return c.ack("the run directory is " + c.e.in.Target.Dir), nil
+	case VerbLook:
+		c.looks++
+		return c.ack("the workflow has every event of the directory"), nil
 	case VerbBudget:
 		b := m.budget(s.Budget, c.e.budgetWarnShare())
 		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
@@ -457,14 +447,20 @@ func (c *control) ack(text string) Ack {
 	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
 }
 
-// startFlusher starts the coroutine that writes journaled events while the main loop waits for something else.
+// startFlusher starts the coroutine that writes journaled events, and compares the directory for messages, while the main
+// loop waits for something else.
 func (c *control) startFlusher(ctx workflow.Context) {
 	workflow.GoNamed(ctx, "flusher", func(ctx workflow.Context) {
-		for workflow.Await(ctx, func() bool { return c.unflushed && c.e.open && c.e.j.waiting == 0 }) == nil {
-			c.unflushed = false
-			if err := c.e.j.flush(ctx); err != nil { // events stay pending: the main loop writes them or fails
-				workflow.GetLogger(ctx).Error("write a message's event to the run directory", "error", err)
+		wanted := func() bool { return c.e.open && (c.looked < c.looks || c.unflushed && c.e.j.waiting == 0) }
+		for workflow.Await(ctx, wanted) == nil {
+			looks, write := c.looks, c.e.j.flush
+			if c.unflushed = false; c.looked < looks {
+				write = c.e.j.look
 			}
+			if err := write(ctx); err != nil { // events stay pending: the main loop writes them or fails
+				workflow.GetLogger(ctx).Error("compare or write the run directory", "error", err)
+			}
+			c.looked = looks
 		}
 	})
 }

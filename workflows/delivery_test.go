@@ -28,8 +28,10 @@ func TestDelivery(t *testing.T) {
 	w := newHarness(t, judged)
 	w.in.Start.Task = "Do it"
 	s := w.ends(run.Done, "")
+	at := w.in.Target
+	at.Epoch, at.Seq = 1, 8
 	require.Equal(t, []contract.DeliverInput{{
-		Target: w.in.Target, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
+		Target: at, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
 		Tree: &run.Blob{Digest: "tree of run-1/g0.001.1.-.1"}, PlanUse: w.planUse(),
 		Message: "Do it\n\nPassbook-Run: run-1\n",
 	}}, w.trees.delivers)

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"errors"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -16,18 +15,17 @@ type targetSetter interface {
 
 // runDirectoryActivity runs an activity on the host of the directory, and waits while its disk is full.
 func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
-	if err := e.checkAfterReset(ctx); err != nil {
-		return err
-	}
 	defer e.clearDiskFull(ctx) // and not before: a retry that is under way is still held up
 	for {
 		asked := e.control.retryRequests
-		err := e.withDirectory(ctx, func() error {
-			in.SetTarget(e.in.Target)
-			return workflow.ExecuteActivity(e.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
-		})
-		if isType(err, contract.ErrFinal) {
-			return errors.Join(err, e.checkFinal(ctx))
+		in.SetTarget(e.target())
+		err := workflow.ExecuteActivity(e.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
+		if compares := activity == contract.Inspect || activity == contract.ArchiveSegment; compares &&
+			isType(err, contract.ErrNewer) {
+			if err := e.j.root().compare(ctx, 0); err != nil { // else a message was journaled meanwhile
+				return err
+			}
+			continue
 		}
 		if isType(err, contract.ErrDirectoryLost) {
 			if err := e.j.rebuildLost(ctx); err != nil {
@@ -56,7 +54,7 @@ const (
 // an operator asks for a retry. asked is the number of such requests when the failed attempt began, so that none
 // is missed.
 func (e *engine) awaitDiskSpace(ctx workflow.Context, full error, asked int) error {
-	if e.active() {
+	if e.active() && !e.j.newer {
 		if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, run.RunPaused{
 			Reason: run.DiskFull, Detail: errorMessage(full),
 		}); err != nil {

@@ -32,12 +32,10 @@ type fakeDirectory struct {
 	full     int                   // number of batches for which the disk is full
 	opening  func()                // while it is opened
 	opens    []contract.OpenInput
-	restored bool                   // the artifact was restored while the run was paused
-	taken    error                  // by another start
-	moves    []contract.RehomeInput // that were checked
-	looked   func()                 // while a move is
-	notHere  error                  // what a move finds
-	shorter  bool                   // it is lost before it is sealed
+	restored bool   // the artifact was restored while the run was paused
+	taken    error  // by another start
+	cluster  string // that has continued the run
+	shorter  bool   // it is lost before it is sealed
 	note     func(string)
 	head     string // newest segment
 
@@ -91,21 +89,33 @@ func (d *fakeDirectory) Open(_ context.Context, in contract.OpenInput) (contract
 	}
 	if d.taken == nil && in.Tail.Seq > 0 && in.Tail != d.tail() {
 		return contract.OpenResult{},
-			temporal.NewNonRetryableApplicationError("it does not end there", contract.ErrStale, nil)
+			temporal.NewNonRetryableApplicationError("it does not end there", contract.ErrNewer, nil)
 	}
 	return contract.OpenResult{Host: "here", Task: strings.ReplaceAll(in.Task, "open-sesame", "<hidden>")}, d.taken
 }
 
-func (d *fakeDirectory) Rehome(_ context.Context, in contract.RehomeInput) error {
-	d.note("Rehome " + in.To)
-	d.moves = append(d.moves, in)
-	if d.looked != nil {
-		d.looked()
+// NextEpoch continues from the lines.
+func (d *fakeDirectory) NextEpoch(_ context.Context, in contract.NextEpochInput) (contract.NextEpochResult, error) {
+	d.note("NextEpoch")
+	if d.cluster != "" {
+		return contract.NextEpochResult{Elsewhere: d.cluster}, nil
 	}
-	return d.notHere
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first, err := run.ParseEvent([]byte(d.lines[0]))
+	if err != nil {
+		return contract.NextEpochResult{}, err
+	}
+	s := d.folded()
+	d.epoch = max(d.epoch, s.Epoch) + 1
+	return contract.NextEpochResult{Epoch: d.epoch, State: s, Tail: d.tail(), Start: run.PayloadOf[run.RunStart](first),
+		Host: "here", Head: d.head, Ended: rundir.HasEnded(d.lines)}, nil
 }
 
 func (d *fakeDirectory) Project(_ context.Context, in contract.ProjectInput) (contract.ProjectResult, error) {
+	if len(in.Lines) == 0 {
+		return d.project(in), nil
+	}
 	d.mu.Lock()
 	d.batches = append(d.batches, in)
 	hook := d.before[len(d.batches)]
@@ -150,25 +160,22 @@ func (d *fakeDirectory) project(in contract.ProjectInput) contract.ProjectResult
 	tail := d.tail()
 	approved := func(s run.State) bool { return s.Reason == run.ReasonReviewApproved && !rundir.HasEnded(d.lines) }
 	if s := d.folded(); s.Status == run.Done && !approved(s) && !d.holds(in) {
-		return contract.ProjectResult{Outcome: "final", Tail: tail, End: &contract.JournalEnd{State: s, Head: d.head}}
-	}
-	if in.CheckOnly {
-		return contract.ProjectResult{Tail: tail}
+		return contract.ProjectResult{Outcome: "newer", Tail: tail}
 	}
 	if len(d.damage) > 0 && !in.Verified && resumedOrEnded(in.Lines) {
 		return contract.ProjectResult{Outcome: "damaged", Tail: tail, Damage: d.damage}
 	}
 	switch {
 	case in.Epoch < d.epoch:
-		return contract.ProjectResult{Outcome: "stale", Tail: tail}
+		return contract.ProjectResult{Outcome: "newer", Tail: tail}
 	case in.First > tail.Seq+1:
-		return contract.ProjectResult{Outcome: "gap", Tail: tail}
+		return contract.ProjectResult{Outcome: "behind", Tail: tail}
 	case run.Chain("").Over(d.lines[:in.First-1]) != in.Prev:
-		return contract.ProjectResult{Outcome: "diverged", Tail: tail}
+		return contract.ProjectResult{Outcome: "newer", Tail: tail}
 	}
 	have := d.lines[in.First-1:]
 	if len(have) > len(in.Lines) || !slices.Equal(have, in.Lines[:len(have)]) {
-		return contract.ProjectResult{Outcome: "diverged", Tail: tail}
+		return contract.ProjectResult{Outcome: "newer", Tail: tail}
 	}
 	d.lines = append(d.lines, in.Lines[len(have):]...)
 	d.written = slices.Clone(d.lines)

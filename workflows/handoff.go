@@ -255,9 +255,6 @@ func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
 	if same {
 		return c.ack("already decided"), nil
 	}
-	if err := c.e.rejectReapplied(ctx); err != nil {
-		return Ack{}, err
-	}
 	q, _ := c.e.j.state.Asks()
 	if err := c.record(ctx, q.Kind.Spec().Decided, c.decisionEvent(ctx, q, m)); err != nil {
 		return Ack{}, err
@@ -272,9 +269,6 @@ func (e *engine) applyReopenDecision(ctx workflow.Context, m *Message) error {
 	}
 	if err := e.restoreRoutes(ctx); err != nil {
 		return err
-	}
-	if q, open := e.j.state.Asks(); open {
-		e.answerable = q.ID // not reapplied by a reset: it came with the epoch
 	}
 	_, err := e.control.decide(ctx, *m)
 	return err

@@ -51,7 +51,6 @@ type harness struct {
 	prompt    run.Blob // that is composed
 	secret    string   // redacted as <hidden> where the workflow hides
 	start     time.Time
-	memo      map[string]any // as it was set last
 
 	server *fakeServer // what the workflow asks of it, if it is observed
 }
@@ -174,7 +173,7 @@ func (w *harness) fresh() {
 		contract.TakeScreenshots: w.shots.TakeScreenshots,
 		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,
 		contract.Deliver: w.trees.Deliver, contract.Notify: w.received.Notify,
-		contract.Rehome: w.dir.Rehome,
+		contract.NextEpoch: w.dir.NextEpoch,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}

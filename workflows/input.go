@@ -56,6 +56,9 @@ type Reopen struct {
 	Cancel   bool           `json:"cancel,omitempty"`   // the epoch only closes the run as cancelled
 	Amend    *Message       `json:"amend,omitempty"`    // amend the definition first
 	Now      bool           `json:"now,omitempty"`      // do not wait for a limit that the last epoch met
+
+	Waits   bool                  `json:"waits,omitempty"`   // the run continues to wait; Interruption is why the epoch begins
+	Refused []run.DecisionRefused `json:"refused,omitempty"` // messages that do not count: the directory was newer
 }
 
 // Options tune an execution. Zero values are replaced by defaults.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -30,8 +29,7 @@ type journal struct {
 	mu             workflow.Mutex
 	waiting        int                 // callers of project that wait for mu
 	reportedDamage []run.JournalDamage // by this execution: the state keeps only the last ones
-	abandoned      run.Tail            // of the lines on disk that a reset abandons
-	final          bool                // the directory holds an end of the run that this execution did not write
+	newer          bool                // the directory has lines or an epoch that this execution does not know
 }
 
 // written is what the directory holds as of the last projection.
@@ -42,10 +40,8 @@ type written struct {
 
 // emit journals one event and folds it.
 func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payload any) error {
-	late := kind == run.KindDecisionRefused && j.state.Status == run.Done && wasReset(ctx) // reapplied by a reset
-	// nothing is journaled after the end of the run
-	if j.final || late {
-		return nil
+	if j.newer {
+		return errNewer
 	}
 	if j.of != nil {
 		return j.of.emitIn(ctx, j.lane, kind, phase, payload)
@@ -73,7 +69,7 @@ func (j *journal) emitIn(ctx workflow.Context, lane string, kind run.Kind, phase
 // showLanes updates the states that lanes see.
 func (j *journal) showLanes() {
 	for _, v := range j.views {
-		v.state, v.final = j.state.InLane(v.lane), j.final
+		v.state, v.newer = j.state.InLane(v.lane), j.newer
 	}
 }
 
@@ -114,33 +110,21 @@ func (j *journal) project(ctx workflow.Context) error {
 		return err
 	}
 	defer j.mu.Unlock()
-	if len(j.pending) == 0 && j.abandoned.Seq > j.disk.tail.Seq {
-		if err := j.rebase(ctx, j.abandoned); err != nil {
-			return err
-		}
+	if j.newer {
+		return errNewer
 	}
+	ctx = workflow.WithValue(ctx, writing{}, true)
 	// What messages journal meanwhile is left to the next call: they may come faster than events are written.
 	verified, last := false, j.state.Seq
 	for rebuilt := 0; len(j.pending) > 0 && j.disk.tail.Seq < last; {
 		var res contract.ProjectResult
-		var batch contract.ProjectInput
-		var n int
 		asked := j.e.control.retryRequests
-		err := j.e.withDirectory(ctx, func() (err error) {
-			if j.final { // found while the directory was moved
-				return errFinal
-			}
-			if batch, n, err = j.batch(); err != nil {
-				return err
-			}
-			batch.Verified = verified
-			return workflow.ExecuteActivity(j.e.directoryOptions(ctx, batchSummary(batch)), contract.Project,
-				batch).Get(ctx,
-				&res)
-		})
-		if j.final { // the check after a reset has found this end meanwhile, and dropped what was pending
-			return errFinal
+		batch, n, err := j.batch()
+		if err != nil {
+			return err
 		}
+		batch.Verified = verified
+		err = workflow.ExecuteActivity(j.e.directoryOptions(ctx, batchSummary(batch)), contract.Project, batch).Get(ctx, &res)
 		if isType(err, contract.ErrDiskFull) {
 			if err := j.e.awaitDiskSpace(ctx, err, asked); err != nil {
 				return err
@@ -155,7 +139,7 @@ func (j *journal) project(ctx workflow.Context) error {
 		case run.ProjectionWritten:
 			j.markWritten(n, res.Tail)
 			err = j.e.journalRecovered(ctx, "", res.Recovered, 0)
-		case run.ProjectionGap:
+		case run.ProjectionBehind:
 			if rebuilt++; rebuilt > 3 {
 				return fmt.Errorf("rebuild the run directory %s: it lost its events again after 3 rebuilds",
 					j.e.in.Target.Dir)
@@ -164,13 +148,8 @@ func (j *journal) project(ctx workflow.Context) error {
 		case run.ProjectionDamaged:
 			verified = true
 			err = j.handleDamage(ctx, res.Damage)
-		case run.ProjectionDiverged:
-			err = j.rebase(ctx, res.Tail)
-		case run.ProjectionFinal:
-			err = j.adoptEnd(ctx, res)
 		default:
-			return temporal.NewNonRetryableApplicationError("a later start of this run owns "+j.e.in.Target.Dir,
-				contract.ErrStale, nil)
+			return j.becomeNewer()
 		}
 		if err != nil {
 			return err
@@ -185,7 +164,7 @@ func (j *journal) project(ctx workflow.Context) error {
 // batch returns as many pending lines as fit. Events that belong to one pass are not split.
 func (j *journal) batch() (contract.ProjectInput, int, error) {
 	in := contract.ProjectInput{
-		Target: j.e.in.Target, Epoch: j.state.Epoch, First: j.pending[0].Seq, Prev: j.disk.tail.Chain, Head: j.head,
+		Target: j.e.target(), First: j.pending[0].Seq, Prev: j.disk.tail.Chain, Head: j.head,
 	}
 	size := 0
 	for _, ev := range j.pending {
@@ -224,7 +203,7 @@ func (j *journal) markWritten(n int, tail run.Tail) {
 		j.e.queueNotices(ev, j.disk.state)
 	}
 	j.pending, j.disk.tail = j.pending[n:], tail
-	j.e.diskFullTries = 0
+	j.e.diskFullTries, j.e.control.unwritten = 0, nil
 }
 
 // rebuild rebuilds a directory that lacks lines from first.
@@ -251,33 +230,6 @@ func (j *journal) rebuildLost(ctx workflow.Context) error {
 		return j.of.rebuildLost(ctx)
 	}
 	return j.rebuild(ctx, j.archived+1)
-}
-
-// rebase numbers the pending events after the lines on disk. Those lines are kept, archived, and journaled as
-// abandoned.
-func (j *journal) rebase(ctx workflow.Context, disk run.Tail) error {
-	if err := j.archive(ctx, disk); err != nil {
-		return err
-	}
-	holds := j.disk.state
-	raw, err := run.Payload(run.RunReverted{
-		To: holds.Seq, Cause: "reset", Abandoned: run.Range{First: holds.Seq + 1, Last: disk.Seq}, State: &holds,
-	})
-	if err != nil {
-		return err
-	}
-	lead := run.Event{TS: j.now(ctx), Kind: run.KindRunReverted, Payload: raw}
-	moved := append([]run.Event{lead}, j.pending...)
-	state := j.disk.state
-	for i := range moved {
-		moved[i].Seq = disk.Seq + 1 + int64(i)
-		// they were journaled before the lead, and time never decreases in a journal
-		moved[i].TS = max(moved[i].TS, lead.TS)
-		state = run.Apply(state, moved[i])
-	}
-	j.pending, j.state, j.disk.tail = moved, state, disk
-	j.showLanes()
-	return nil
 }
 
 // archive archives the lines up to tail. Damaged lines without an intact copy are journaled and left out.

@@ -79,31 +79,6 @@ func TestEndStaysTheLastEvent(t *testing.T) {
 	}
 }
 
-// TestRebaseAfterOtherLines: events that are not on disk follow the lines there, with their lanes, times and order.
-func TestRebaseAfterOtherLines(t *testing.T) {
-	e := engineOf(run.State{Status: run.Running, Seq: 6})
-	e.j.disk = written{state: run.State{Status: run.Running, Seq: 5}, tail: run.Tail{Seq: 5}}
-	e.j.archived = 9
-	e.j.pending = []run.Event{
-		{Seq: 6, TS: "2026-01-02T03:04:04.000Z", Kind: run.KindErrorNoted, Lane: "k", Payload: []byte("{}")},
-		{Seq: 7, TS: "2026-01-02T03:04:09.000Z", Kind: run.KindErrorNoted, Payload: []byte("{}")},
-	}
-	disk := run.Tail{Seq: 9, Chain: "theirs"}
-	inside(t, func(ctx workflow.Context) error { return e.j.rebase(ctx, disk) })
-	require.Equal(t, []run.Kind{run.KindRunReverted, run.KindErrorNoted, run.KindErrorNoted}, pendingOf(e.j))
-	lead, first, second := e.j.pending[0], e.j.pending[1], e.j.pending[2]
-	require.Equal(t, []int64{10, 11, 12}, []int64{lead.Seq, first.Seq, second.Seq})
-	require.Equal(t, []string{"", "k", ""}, []string{lead.Lane, first.Lane, second.Lane})
-	require.Equal(t, []string{"2026-01-02T03:04:05.000Z", "2026-01-02T03:04:05.000Z", "2026-01-02T03:04:09.000Z"},
-		[]string{lead.TS, first.TS, second.TS})
-	reverted := run.PayloadOf[run.RunReverted](lead)
-	require.Equal(t, int64(5), reverted.To)
-	require.Equal(t, "reset", reverted.Cause)
-	require.Equal(t, run.Range{First: 6, Last: 9}, reverted.Abandoned)
-	require.Equal(t, disk, e.j.disk.tail)
-	require.Equal(t, int64(12), e.j.state.Seq)
-}
-
 // TestSizeOfASignal: a signal may have as many bytes as a message, or none.
 func TestSizeOfASignal(t *testing.T) {
 	raw := func(size int) converter.RawValue {
@@ -234,7 +209,6 @@ func TestDamagedSegmentsAreArchivedAgain(t *testing.T) {
 		"no line":       {[]run.JournalDamage{segment}, 0, []bool{false}, "old", 7},
 	} {
 		e := engineOf(run.State{Status: run.Running})
-		e.finalChecked = true
 		e.j.head, e.j.archived, e.j.disk.tail = "old", 7, run.Tail{Seq: 9}
 		var in contract.ArchiveSegmentInput
 		var got []run.JournalDamage
@@ -302,9 +276,8 @@ func TestTurnsTakeWhatFits(t *testing.T) {
 	}{
 		"an event":          {func(*journal) {}, true},
 		"nothing":           {func(j *journal) { j.pending = nil }, false},
-		"a final directory": {func(j *journal) { j.final = true }, false},
+		"a newer directory": {func(j *journal) { j.newer = true }, false},
 		"another writes":    {func(j *journal) { j.waiting = 1 }, false},
-		"abandoned lines":   {func(j *journal) { j.abandoned.Seq = 1 }, false},
 		"large events":      {func(j *journal) { j.pending[0].Payload = text(33) }, false},
 		"just small enough": {func(j *journal) { j.pending[0].Payload = text(31) }, true},
 		"a notice": {func(j *journal) {

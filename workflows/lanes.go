@@ -166,7 +166,7 @@ func (e *engine) mayStep(ctx workflow.Context) bool {
 	c := e.control
 	failed := func(l *engine) bool { return l.lane.err != nil }
 	return !e.handingOver && e.mergeErr == nil && !c.Pause && c.err == nil && c.Revert == nil && e.active() &&
-		!e.j.final && ctx.Err() == nil && !slices.ContainsFunc(e.lanes, failed)
+		!e.j.newer && ctx.Err() == nil && !slices.ContainsFunc(e.lanes, failed)
 }
 
 // working counts the lanes that work.

@@ -115,7 +115,7 @@ func onDirectory(summary string) workflow.ActivityOptions {
 	return workflow.ActivityOptions{TaskQueue: "passbook-dir-here", StartToCloseTimeout: 5 * time.Minute,
 		HeartbeatTimeout: 10 * time.Second, Summary: summary, RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrClaimed, contract.ErrStale},
+			NonRetryableErrorTypes: []string{"payloadSizeError", contract.ErrClaimed, contract.ErrNewer, contract.ErrDamaged},
 		}}
 }
 
@@ -136,9 +136,6 @@ func ofCall(queue, id, summary string, timeout, wait time.Duration) workflow.Act
 
 // TestActivityOptions: timeouts, retries, queues, ids and summaries of what a run asks its workers for.
 func TestActivityOptions(t *testing.T) {
-	moved := onDirectory("check /new")
-	moved.ScheduleToStartTimeout, moved.ScheduleToCloseTimeout = 5*time.Second, time.Minute
-	moved.RetryPolicy.MaximumAttempts = 3
 	for name, row := range map[string]struct {
 		src  string
 		hurt func(*harness)
@@ -153,14 +150,12 @@ func TestActivityOptions(t *testing.T) {
 		"a turn": {twoPasses, func(*harness) {}, map[string]workflow.ActivityOptions{
 			contract.Turn: ofCall("passbook-calls", "pass-001", "[build] Step 1/2 — Builder", 10*time.Minute,
 				5*time.Second)}},
-		"a paused run that moves": {twoPasses, func(w *harness) {
+		"a paused run": {twoPasses, func(w *harness) {
 			w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 			w.onPause(func() {
-				w.update("rehome", message{"dir": "/new"})
 				w.signal("resume", nil)
 			})
-		}, map[string]workflow.ActivityOptions{contract.Rehome: moved,
-			contract.Inspect: onDirectory("inspect the artifact")}},
+		}, map[string]workflow.ActivityOptions{contract.Inspect: onDirectory("inspect the artifact")}},
 		"a lost directory": {twoPasses, func(w *harness) { w.dir.before = map[int]func(){2: w.dir.lose} },
 			map[string]workflow.ActivityOptions{contract.Rebuild: onDirectory("rebuild the lost run directory")}},
 		"a delivery": {judged, func(*harness) {}, map[string]workflow.ActivityOptions{

@@ -42,9 +42,7 @@ type execution struct {
 	itemsFrom     int
 	handingOver   bool // the next execution continues: no step begins
 	control       *control
-	directory     directoryUse
 	calls         []runningCall
-	answerable    string              // question whose answers after a reset count
 	open          bool                // this execution owns the directory: messages may be handled
 	noWorker      bool                // no worker has opened the directory for some time
 	pending       *PendingWait        // question that an earlier execution asked
@@ -59,8 +57,6 @@ type execution struct {
 	unrecorded    map[string]bool     // external actions of a replay without a recorded result, by the same key
 	permit        string              // key that the open question is about
 	notices       notices
-	finalCheck    workflow.Mutex // guards the check after a reset whether the run is done
-	finalChecked  bool
 	projects      map[string]*projectWatch
 	readEvery     time.Duration       // interval at which projects are read that nothing watches; 0: the shortest
 	stop          workflow.CancelFunc // cancels everything; not called at the normal end of an execution
@@ -80,10 +76,9 @@ func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, 
 	}
 	all, stop := workflow.WithCancel(ctx)
 	e.stop = stop
-	e.watchReset(all)
 	r, err := e.run(all)
-	if e.j.final {
-		return e.completeFinal(ctx)
+	if e.j.newer || isType(err, contract.ErrNewer) {
+		return e.nextEpoch(ctx)
 	}
 	return r, err
 }
@@ -103,8 +98,8 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 	for {
 		end, err := e.next(ctx)
 		switch {
-		case e.j.final:
-			return Result{}, errFinal
+		case e.j.newer || isType(err, contract.ErrNewer):
+			return Result{}, errNewer
 		case temporal.IsCanceledError(err) || ctx.Err() != nil:
 			return e.closeCancelled(ctx)
 		case errors.Is(err, errContinueAsNew):
@@ -129,6 +124,9 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 // handOver continues in the next execution. If the run is cancelled before that, this execution closes it.
 func (e *engine) handOver(ctx workflow.Context) (Result, error) {
 	err := e.continueAsNew(ctx)
+	if e.j.newer {
+		return Result{}, errNewer
+	}
 	if temporal.IsCanceledError(err) {
 		return e.closeCancelled(ctx)
 	}
@@ -141,7 +139,6 @@ func newEngine(ctx workflow.Context, in Input, hide func(string) string) (*engin
 	e := &engine{execution: &execution{in: in, redact: hide, activityIDs: map[string]int{}}}
 	e.root = e
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
-	e.finalCheck = workflow.NewMutex(ctx)
 	e.control = &control{e: e}
 	if c := in.Snapshot; c != nil {
 		e.j.state, e.j.disk, e.j.head, e.j.archived = c.State, written{c.State, c.Tail}, c.Head, c.Archived
@@ -189,7 +186,7 @@ func (e *engine) openDirectory(ctx workflow.Context) error {
 
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.
 func (e *engine) acquireOwnership(ctx workflow.Context, in contract.OpenInput) (contract.OpenResult, error) {
-	in.Target, in.Claim, in.Tail, in.Execution = e.in.Target, e.in.Claim, e.j.disk.tail, workflow.GetInfo(ctx).FirstRunID
+	in.Claim, in.Tail, in.Execution = e.in.Claim, e.j.disk.tail, workflow.GetInfo(ctx).FirstRunID
 	var res contract.OpenResult
 	if err := e.runDirectoryActivity(ctx, "open the run directory", contract.Open, &in, &res); err != nil {
 		return res, fmt.Errorf("open %s: %w", e.in.Target.Dir, err)
@@ -359,6 +356,9 @@ func (e *engine) drainHandlers(ctx workflow.Context) error {
 }
 
 func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
+	if e.j.newer {
+		return Result{}, errNewer
+	}
 	ctx, cancel := workflow.NewDisconnectedContext(ctx) // a cancellation comes too late
 	defer cancel()
 	if end.Status == run.Cancelled {
@@ -396,9 +396,6 @@ func (e *engine) result() Result {
 
 // closeFailed closes the run after an error that no retry fixes.
 func (e *engine) closeFailed(ctx workflow.Context, cause error) (Result, error) {
-	if isType(cause, contract.ErrStale) {
-		return Result{}, cause // a later start owns the directory: there is nothing to write
-	}
 	r, err := e.close(ctx, run.RunEnd{Status: run.Failed, Reason: errorMessage(cause)})
 	if err != nil {
 		return r, errors.Join(cause, err)

@@ -22,7 +22,7 @@ func (e *engine) directoryOptions(ctx workflow.Context, summary string) workflow
 		Summary:             summary,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: 200 * time.Millisecond, BackoffCoefficient: 2, MaximumInterval: 10 * time.Second,
-			NonRetryableErrorTypes: []string{tooLarge, contract.ErrClaimed, contract.ErrStale},
+			NonRetryableErrorTypes: []string{tooLarge, contract.ErrClaimed, contract.ErrNewer, contract.ErrDamaged},
 		},
 	})
 }

@@ -113,7 +113,6 @@ func (e *engine) requestAnswer(ctx workflow.Context, ask run.QuestionRequested) 
 	if err := e.j.emit(ctx, ask.Kind.Spec().Requested, ask.Phase, ask); err != nil {
 		return "", err
 	}
-	e.noteQuestion(ctx, ask.ID)
 	return ask.ID, nil
 }
 

@@ -316,13 +316,13 @@ func TestQuestionOfAGate(t *testing.T) {
 	p := passOf(e, testStep, contract.Role{}, "")
 	p.result = &contract.PassResult{ExitCode: 2, Reply: &run.Blob{Digest: "output", Size: 9}}
 	away := func(contract.ProjectInput) (contract.ProjectResult, error) {
-		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrStale, nil)
+		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrNewer, nil)
 	}
 	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
 		e.j.mu = workflow.NewMutex(ctx)
 		var stale *temporal.ApplicationError
 		require.ErrorAs(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), &stale)
-		require.Equal(t, contract.ErrStale, stale.Type())
+		require.Equal(t, contract.ErrNewer, stale.Type())
 		return nil
 	})
 	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])

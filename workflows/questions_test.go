@@ -200,7 +200,7 @@ func TestFirstStepAskOffersNoRetry(t *testing.T) {
 var questions = []struct {
 	name, src  string
 	requested  run.Kind
-	again      message // noteQuestion once more
+	again      message // asks once more
 	other      string  // another action that is offered
 	onContinue run.Status
 	hurt       func(*harness)

@@ -16,7 +16,7 @@ import (
 // retry was needed. Nothing is journaled after the end of the run.
 func (e *engine) journalRecovered(ctx workflow.Context, context string, all []contract.RecoveredError,
 	attempt int) error {
-	if e.j.state.Status.Closed() {
+	if e.j.state.Status.Closed() || e.j.newer {
 		return nil
 	}
 	for _, t := range all {

@@ -11,7 +11,7 @@ import (
 // journals what happened and the state to continue from.
 func (e *engine) reopen(ctx workflow.Context) error {
 	r := *e.in.Reopen
-	e.in.Reopen = nil
+	e.in.Reopen, e.in.Target.Epoch = nil, r.Epoch // which the journal has later
 	if _, err := e.acquireOwnership(ctx, contract.OpenInput{
 		Epoch: r.Epoch, Cluster: r.Cluster, Embedded: r.Embedded, Address: r.Address,
 	}); err != nil {
@@ -23,6 +23,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if r.From == run.Done { // only its end is missing, and nothing follows it
 		e.open = true
 		return nil
+	}
+	if r.Waits {
+		return e.reopenWaiting(ctx, r)
 	}
 	if r.Unended {
 		end := run.RunEnd{Status: e.j.state.Status, Reason: e.j.state.Reason}
@@ -54,6 +57,9 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if err := e.j.journalDamage(ctx, r.Repaired); err != nil {
 		return err
 	}
+	if err := e.refuseSuperseded(ctx, r); err != nil {
+		return err
+	}
 	if err := e.applyReopenDecision(ctx, r.Decision); err != nil {
 		return err
 	}
@@ -75,4 +81,40 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	}
 	e.tellParent(ctx)
 	return e.adoptEdits(ctx)
+}
+
+// reopenWaiting begins an epoch that waits for what the last one waited for.
+func (e *engine) reopenWaiting(ctx workflow.Context, r Reopen) error {
+	ev := run.RunResumed{Epoch: r.Epoch, From: e.j.state.Status, Why: r.Interruption, Host: r.Host, Build: r.Build, Waits: true}
+	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
+		return err
+	}
+	if err := e.publish(ctx, run.State{}); err != nil { // the attributes are those of the last execution
+		return err
+	}
+	if err := e.j.journalDamage(ctx, r.Repaired); err != nil {
+		return err
+	}
+	if err := e.refuseSuperseded(ctx, r); err != nil {
+		return err
+	}
+	if err := e.restoreWait(ctx); err != nil { // routes must be known before a decision arrives
+		return err
+	}
+	e.open = true
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
+	e.tellParent(ctx)
+	return nil
+}
+
+// refuseSuperseded journals the messages that came to an execution whose directory was newer.
+func (e *engine) refuseSuperseded(ctx workflow.Context, r Reopen) error {
+	for _, ev := range r.Refused {
+		if err := e.control.journalRefused(ctx, ev); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -351,19 +351,3 @@ func TestEditsAreAdopted(t *testing.T) {
 		require.Empty(t, e.j.pending, name)
 	}
 }
-
-// TestNewLocation: a message that names the current directory and queue moves nothing.
-func TestNewLocation(t *testing.T) {
-	for name, row := range map[string]struct {
-		m     Message
-		moves bool
-	}{
-		"neither": {Message{}, false}, "the same directory": {Message{Dir: "/runs/1/"}, false},
-		"the same queue": {Message{Queue: "here"}, false}, "both the same": {Message{Dir: "/runs/1", Queue: "here"}, false},
-		"another directory": {Message{Dir: "/new"}, true}, "another queue": {Message{Dir: "/runs/1", Queue: "there"}, true},
-	} {
-		e := engineOf(run.State{})
-		e.in.Target.Dir, e.in.DirQueue = "/runs/1", "here"
-		require.Equal(t, row.moves, e.control.changesLocation(row.m), name)
-	}
-}

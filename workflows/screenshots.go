@@ -18,9 +18,6 @@ func (e *engine) screenshots(ctx workflow.Context, at run.Place, s contract.Step
 	ev := run.Screenshots{Step: s.Key, Round: at.Round, Dir: e.round.Dir, Redo: e.j.state.Redo(), Next: e.nextPlace(at)}
 	maxAttempts := max(1, s.Shots.Attempts)
 	for lost, away := 0, 0; ev.Attempts < maxAttempts; {
-		if err := e.checkAfterReset(ctx); err != nil {
-			return err
-		}
 		res, err := e.takeScreenshots(ctx, at, s, ev.Attempts+1 >= maxAttempts)
 		if isType(err, contract.ErrNoSlot) && ctx.Err() == nil {
 			continue

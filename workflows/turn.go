@@ -24,7 +24,7 @@ func (p *pass) takesTurn() bool {
 
 // fitTurn reports whether a turn can take all pending events, and no other projection is in progress.
 func (j *journal) fitTurn() bool {
-	if j.final || j.mu.IsLocked() || j.waiting > 0 || len(j.pending) == 0 || j.abandoned.Seq > j.disk.tail.Seq {
+	if j.newer || j.mu.IsLocked() || j.waiting > 0 || len(j.pending) == 0 {
 		return false
 	}
 	size, after := 0, j.disk.state

@@ -80,14 +80,6 @@ var messageRows = map[string]struct {
 	"deadline that has passed": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "2026-01-02T03:04:05Z"}},
 		"the deadline 2026-01-02T03:04:05Z has passed", ""},
 	"amend without a plan": {run.State{Status: run.Paused}, VerbAmend, Message{}, "the plan is missing", ""},
-	"move by pause": {run.State{Status: run.Running}, VerbPause, Message{Dir: "/new"},
-		"a pause message cannot move the run", ""},
-	"move by decide": {run.State{Status: run.Paused}, VerbDecide, Message{Action: "halt", Dir: "/new"},
-		"a decide message cannot move the run", ""},
-	"move by revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1", Dir: "/new"},
-		"a revert message cannot move the run", ""},
-	"move by resume to another host": {run.State{Status: run.Paused}, VerbResume, Message{Queue: "there"},
-		"a resume message cannot move the run", ""},
 	"decide without a question": {run.State{Status: run.Running}, VerbDecide, Message{Action: "halt"},
 		"the run is running: no question is open", run.Decide},
 	"decide without feedback": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, VerbDecide,
@@ -113,16 +105,6 @@ var messageRows = map[string]struct {
 		"the plan is missing", ""},
 	"amend": {run.State{Status: run.Paused}, VerbAmend,
 		Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "", ""},
-	"move of a running run": {run.State{Status: run.Running}, VerbRehome, Message{Dir: "/new"},
-		"the run is running: pause it before you move its directory", ""},
-	"move to where it is": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "/runs/1/"}, "", ""},
-	"move to nowhere":     {run.State{Status: run.Paused}, VerbRehome, Message{}, "the new directory is missing", ""},
-	"move to another host": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "/new", Queue: "there"},
-		"the store file:///s is a folder on the host of the run", ""},
-	"move on the same host": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "/new", Queue: "here"}, "", ""},
-	"move by another verb": {run.State{Status: run.Paused}, VerbBudget, Message{USD: 1, Dir: "/new"},
-		"a budget message cannot move the run", ""},
-	"relative path": {run.State{Status: run.Paused}, VerbRehome, Message{Dir: "new"}, "new is not an absolute path", ""},
 }
 
 // TestMessagesByState: which messages a run accepts depends on its state as it is now, not as it is on disk.
@@ -153,8 +135,8 @@ func TestMessagesHaveASize(t *testing.T) {
 	c := engineOf(run.State{Status: run.Running}).control
 	path := "/" + strings.Repeat("x", maxMessage-3)
 	for _, set := range []func(m *Message){
-		func(m *Message) { m.By = path }, func(m *Message) { m.Note = path }, func(m *Message) { m.Dir = path },
-		func(m *Message) { m.Queue = path }, func(m *Message) { m.Feedback = path }, func(m *Message) { m.Action = path },
+		func(m *Message) { m.By = path }, func(m *Message) { m.Note = path },
+		func(m *Message) { m.Feedback = path }, func(m *Message) { m.Action = path },
 		func(m *Message) { m.ID = path }, func(m *Message) { m.To = path }, func(m *Message) { m.Reason = path },
 		func(m *Message) { m.Text = path }, func(m *Message) { m.Role = path },
 	} {
@@ -212,7 +194,6 @@ func TestRequestsForARetry(t *testing.T) {
 		"resume":           {run.State{Status: run.Paused}, VerbResume, Message{}, "resuming"},
 		"resume of a wait": {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "trying at once"},
 		"revert":           {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "reverting to cp-1"},
-		"move":             {run.State{Status: run.Paused}, VerbRehome, Message{}, "the run directory is "},
 	} {
 		e := engineOf(row.s)
 		ack, err := e.control.apply(nil, row.verb, row.m)

@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -156,19 +155,14 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 // tryCheckoutActivity runs an activity on a checkout as soon as its host can. failed: six attempts failed.
 func (e *engine) tryCheckoutActivity(ctx workflow.Context, summary, activity string, in targetSetter,
 	out any) (failed, err error) {
-	if err := e.checkAfterReset(ctx); err != nil {
-		return nil, err
-	}
 	for away := 0; ; {
 		asked := e.control.retryRequests
-		err := e.withDirectory(ctx, func() error {
-			in.SetTarget(e.in.Target)
-			return workflow.ExecuteActivity(e.checkoutOptions(ctx, summary), activity, in).Get(ctx, out)
-		})
+		in.SetTarget(e.target())
+		err := workflow.ExecuteActivity(e.checkoutOptions(ctx, summary), activity, in).Get(ctx, out)
 		switch {
-		case isType(err, contract.ErrFinal):
-			return nil, errors.Join(err, e.checkFinal(ctx))
-		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput), isType(err, contract.ErrStale),
+		case isType(err, contract.ErrNewer):
+			err = e.j.root().compare(ctx, 0) // else a message was journaled meanwhile
+		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput),
 			isType(err, contract.ErrClaimed):
 			return nil, err
 		case isType(err, contract.ErrNoStore):

@@ -45,7 +45,7 @@ func turnOf(t *testing.T) TurnInput {
 	line, err := run.Event{Seq: 4, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindPassStart, Payload: payload}.Line()
 	require.NoError(t, err)
 	return TurnInput{
-		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s"}, Epoch: 1, First: 4, Prev: "c",
+		Project: ProjectInput{Target: Target{RunID: "r", Dir: "/d", Store: "file:///s", Epoch: 1}, First: 4, Prev: "c",
 			Lines: Lines{line}},
 		Call: PassInput{RunID: "r", Store: "file:///s", Call: "r/g0.001.1.-.2", Attempt: 2, Prompt: prompt,
 			Heading: "## Pass 1 (S1, Rotation A, builder)", TimeoutMS: 7, HeartbeatMS: 10_000,
@@ -117,7 +117,7 @@ func TestResultsOfTurnsStateEachFactOnce(t *testing.T) {
 		"no reply":         {Project: written, Pass: &PassResult{Artifact: &page}},
 		"recovered errors": {Project: ProjectResult{Outcome: run.ProjectionWritten, Recovered: []RecoveredError{{}}},
 			Pass: &PassResult{}},
-		"another outcome":     {Project: ProjectResult{Outcome: run.ProjectionStale}},
+		"another outcome":     {Project: ProjectResult{Outcome: run.ProjectionNewer}},
 		"nothing was written": {},
 	} {
 		raw, err := json.Marshal(r)

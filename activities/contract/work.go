@@ -23,15 +23,18 @@ const (
 	Deliver         = "Deliver"
 	Notify          = "Notify"
 	FindCheckpoint  = "FindCheckpoint"
-	Rehome          = "Rehome"
+	NextEpoch       = "NextEpoch"
 	Amend           = "Amend"
 )
 
-// Target locates a run: its directory and its blobs.
+// Target locates a run: its directory and its blobs. An activity refuses a directory with a later epoch or later events,
+// with ErrNewer.
 type Target struct {
 	RunID string `json:"run_id"`
 	Dir   string `json:"dir"`
 	Store string `json:"store"`
+	Epoch int    `json:"epoch,omitempty"`
+	Seq   int64  `json:"seq,omitempty"` // the last event that the execution knows; 0: not compared
 }
 
 // Run returns the run id.
@@ -55,7 +58,7 @@ type PlanUse struct {
 type OpenInput struct {
 	Target
 	Claim     run.Claim `json:"claim"`
-	Epoch     int       `json:"epoch"`
+	Epoch     int       `json:"epoch"`             // that begins
 	Tail      run.Tail  `json:"tail"`              // where the directory must end; zero for a new run
 	Execution string    `json:"execution"`         // id of the first execution of this epoch
 	Cluster   string    `json:"cluster"`           // id of the Temporal cluster
@@ -71,32 +74,43 @@ type OpenResult struct {
 	Task string   `json:"task,omitempty"` // of the input, without the secrets that the worker knows
 }
 
-// RehomeInput checks whether a directory is that of the target's run, which was somewhere else. Nothing is written.
-type RehomeInput struct {
+// NextEpochInput asks for the epoch that continues a directory with lines or an epoch that the execution does not know.
+type NextEpochInput struct {
 	Target
-	To        string   `json:"to"`             // the new location
-	From      string   `json:"from,omitempty"` // the old location; empty: on another host
-	Epoch     int      `json:"epoch"`
-	Execution string   `json:"execution"` // id of the first execution of this epoch
-	Tail      run.Tail `json:"tail"`      // last known end of the journal on disk
-	Head      string   `json:"head"`
+	Claim run.Claim `json:"claim"`
 }
 
-// Dirs includes the new location.
-func (in RehomeInput) Dirs() []string { return []string{in.Dir, in.To} }
+// NextEpochResult is what the next epoch continues.
+type NextEpochResult struct {
+	Elsewhere string `json:"elsewhere,omitempty"` // the Temporal cluster that executes the run now; the rest is empty
 
-// ProjectInput is a batch of the journal. These bytes, as scheduled, are the record.
+	Epoch     int          `json:"epoch,omitempty"`
+	State     run.State    `json:"state,omitzero"` // a closed one: there is nothing to continue
+	Tail      run.Tail     `json:"tail,omitzero"`
+	Head      string       `json:"head,omitempty"`   // newest segment
+	Archived  int64        `json:"sealed,omitempty"` // last line in it
+	Start     run.RunStart `json:"start,omitzero"`   // under the plan in force
+	TimeScale float64      `json:"time_scale,omitempty"`
+	Ended     bool         `json:"ended,omitempty"` // the last epoch has journaled its end
+
+	Host     string `json:"host,omitempty"`
+	Cluster  string `json:"cluster,omitempty"`
+	Embedded bool   `json:"embedded,omitempty"`
+	Address  string `json:"address,omitempty"`
+
+	Repaired []run.JournalDamage `json:"repaired,omitempty"` // lines of the directory that were restored
+}
+
+// ProjectInput is a batch of the journal. These bytes, as scheduled, are the record. Without lines, the directory is only
+// compared with the journal before First.
 type ProjectInput struct {
 	Target
-	Epoch int       `json:"epoch,omitempty"`
 	First int64     `json:"first,omitempty"`
 	Prev  run.Chain `json:"prev"`
 	Lines Lines     `json:"lines"`
 	Head  string    `json:"head,omitempty"` // newest segment
 
 	Verified bool `json:"verified,omitempty"` // damage to earlier lines is already known
-	// only check whether the directory's run is done: there are no lines and nothing is written
-	CheckOnly bool `json:"look,omitempty"`
 }
 
 // ProjectResult reports where the directory's journal ends.
@@ -106,13 +120,6 @@ type ProjectResult struct {
 	Recovered []RecoveredError `json:"troubles,omitempty"`
 
 	Damage []run.JournalDamage `json:"damage,omitempty"`
-	End    *JournalEnd         `json:"end,omitempty"` // set if the outcome is final
-}
-
-// JournalEnd is how the journal of a finished run ends.
-type JournalEnd struct {
-	State run.State `json:"state"`
-	Head  string    `json:"head"` // newest segment
 }
 
 // RebuildInput rebuilds a lost directory from segments and the workflow's history.
@@ -452,22 +459,19 @@ const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
 	// redeliver to the host in the details (a Heartbeat): it has an answer that the store did not take
 	ErrUnstored      = "Unstored"
-	ErrNoAnswer      = "NoAnswer"    // the agent ended without an answer; the details have its cost
-	ErrForced        = "Forced"      // reset or cancelled by an operator
-	ErrPaused        = "Paused"      // the activity was paused by an operator
-	ErrBadInput      = "BadInput"    // no worker can do it
-	ErrDirectoryLost = "Shorter"     // rebuild the lost directory first
-	ErrClaimed       = "Claimed"     // the directory belongs to another run
-	ErrStale         = "Stale"       // a later start of the run owns the directory
-	ErrFinal         = "Final"       // the run is done: nothing is changed
-	ErrDiverged      = "OtherEvents" // directory and history have different events
-	ErrDamaged       = "Damaged"     // a file is damaged, and no retry can read it
-	ErrNoStore       = "NoStore"     // this host cannot reach the store, or its settings do not list it
-	ErrNoProgram     = "NoProgram"   // this host lacks the agent's program
-	ErrNoSlot        = "NoSlot"      // no slot in time; the work has not begun
-	ErrDirNotFound   = "NotThere"    // the run directory is not at the given path
-	ErrSetup         = "Setup"       // the commands that set up the workspace failed
-	ErrDiskFull      = "DiskFull"    // a disk is full or its quota is used up
+	ErrNoAnswer      = "NoAnswer"  // the agent ended without an answer; the details have its cost
+	ErrForced        = "Forced"    // reset or cancelled by an operator
+	ErrPaused        = "Paused"    // the activity was paused by an operator
+	ErrBadInput      = "BadInput"  // no worker can do it
+	ErrDirectoryLost = "Shorter"   // rebuild the lost directory first
+	ErrClaimed       = "Claimed"   // the directory belongs to another run
+	ErrNewer         = "Newer"     // the directory has lines or an epoch that the execution does not know
+	ErrDamaged       = "Damaged"   // a file is damaged, and no retry can read it
+	ErrNoStore       = "NoStore"   // this host cannot reach the store, or its settings do not list it
+	ErrNoProgram     = "NoProgram" // this host lacks the agent's program
+	ErrNoSlot        = "NoSlot"    // no slot in time; the work has not begun
+	ErrSetup         = "Setup"     // the commands that set up the workspace failed
+	ErrDiskFull      = "DiskFull"  // a disk is full or its quota is used up
 )
 
 // ShotsInput takes screenshots of the artifact.

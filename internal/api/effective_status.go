@@ -17,6 +17,9 @@ import (
 // AskFor bounds the time that a reading operation waits for a server.
 const AskFor = 2 * time.Second
 
+// refreshFor bounds the time in which an open run continues from its directory.
+const refreshFor = 2 * AskFor
+
 // pollsAfter is the maximum time from the start of a worker to its first poll.
 const pollsAfter = 10 * time.Second
 
@@ -50,6 +53,25 @@ func (h Host) Observe(ctx context.Context, d rundir.Dir) (rundir.Now, run.Effect
 	return operations.Observe(d.Now, func(recorded run.Status) run.EffectiveStatus {
 		return h.EffectiveStatus(ctx, d, recorded)
 	})
+}
+
+// Refresh lets the open workflow of a run continue from the directory if that is newer, as after Temporal's database was
+// restored from a backup. It does nothing if that cannot be known.
+func (h Host) Refresh(ctx context.Context, d rundir.Dir) {
+	claim, err := d.Claim()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, refreshFor)
+	defer cancel()
+	o, err := h.Peek(ctx, d.CurrentClaim(claim))
+	if err != nil {
+		return
+	}
+	defer o.Client.Close()
+	if err := o.Refresh(ctx, d); err != nil {
+		slog.Debug("compare a run with its directory", "run", claim.RunID, "error", err)
+	}
 }
 
 // Peek connects to a running server, without starting anything.

@@ -20,6 +20,9 @@ type RunInput struct {
 // Cancel ends a run. The status of the answer is cancelled, or a worker has to process the request first.
 func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 	d, claim, err := h.atHome(in.Run)
+	if id, lost := operations.WithoutDirectory(in.Run, err); lost {
+		return h.cancelID(ctx, id, err)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -45,13 +48,25 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 	})
 }
 
+// cancelID ends a run whose directory is missing.
+func (h Host) cancelID(ctx context.Context, id string, missing error) (Answer, error) {
+	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
+		if err := o.CancelID(ctx, id, missing); err != nil {
+			return Answer{}, err
+		}
+		text := fmt.Sprintf("Cancelling run %s: its directory is missing, and a worker has to rebuild it and write the end "+
+			"there. To check: %s status %s", id, h.Program, id)
+		return Answer{RunID: id, ShownStatus: run.Unknown.Shown(), Message: h.Advice(text, id)}, nil
+	})
+}
+
 // withoutWorker returns why nothing processes requests to an open run. Nil: a worker does, or it is not known.
 func withoutWorker(ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim) *run.NoWorker {
 	_, s, err := o.Observe(ctx, d, claim)
 	if err != nil {
 		return nil
 	}
-	return o.NoWorker(ctx, claim, s)
+	return o.NoWorker(ctx, d.CurrentClaim(claim), s)
 }
 
 // RevertInput is the input of [Revert].

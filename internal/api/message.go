@@ -114,13 +114,9 @@ func (h Host) answer(d rundir.Dir, runID, text string) Answer {
 // speak sends a message to an open run and returns the answer. After a resume it returns when the directory records it.
 func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim, verb string,
 	m workflows.Message) (string, error) {
-	switch err := operations.MayExecute(ctx, d, claim); {
-	case err == nil:
-		if err := operations.Index(h.Settings.StateDir, claim.RunID, d.Root); err != nil {
-			return "", err
-		}
-	case verb == workflows.VerbResume || verb == workflows.VerbAmend: // they execute the plan in the directory
-		return "", err
+	trusted := operations.MayExecute(ctx, d, claim)
+	if trusted != nil && (verb == workflows.VerbResume || verb == workflows.VerbAmend) { // they execute the plan there
+		return "", trusted
 	}
 	before, err := d.Meta()
 	if err != nil {
@@ -129,6 +125,11 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, cl
 	ack, err := o.SendUpdate(ctx, d, verb, m)
 	if err != nil {
 		return h.alreadyRunning(d, verb, err)
+	}
+	if trusted == nil { // the directory is that of the workflow
+		if err := operations.Index(h.Settings.StateDir, claim.RunID, d.Root); err != nil {
+			return "", err
+		}
 	}
 	text := fmt.Sprintf("Run %s: %s.", claim.RunID, ack.Message)
 	if verb != workflows.VerbResume || ack.Status != run.Paused {

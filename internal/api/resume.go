@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -18,7 +17,6 @@ type ResumeInput struct {
 	Now    bool   `json:"now,omitempty" jsonschema:"try at once instead of waiting for a usage limit to reset"`
 	Force  bool   `json:"force,omitempty" jsonschema:"resume a failed run, or despite repeated failures or a halt; needs a reason"`
 	Reason string `json:"reason,omitempty" jsonschema:"the reason for force, which is recorded"`
-	Here   bool   `json:"here,omitempty" jsonschema:"the directory was moved to this host, which writes it from now on"`
 	Note   string `json:"note,omitempty" jsonschema:"a note for the journal"`
 	Yes    bool   `json:"-"` // at a terminal, after the cause of a failed run was shown
 }
@@ -30,7 +28,7 @@ func MayResume(h Host, in ResumeInput) (rundir.Dir, run.Claim, error) {
 		err = h.explained(in.Force, in.Reason)
 	}
 	if err == nil {
-		err = writableHere(d, claim, in.Here)
+		err = writableHere(d, claim)
 	}
 	return d, claim, err
 }
@@ -54,29 +52,15 @@ func (h Host) resume(
 	if err != nil {
 		return "", err
 	}
-	behind := ""
-	if open && in.Force {
-		behind = o.Behind(ctx, d, claim.RunID)
-	}
-	if open && behind == "" {
-		if in.Here {
-			home := workflows.Message{Dir: d.Root, Queue: contract.HostQueues(claim.TaskQueue, o.Host).Dir, Note: in.Note}
-			if _, err := o.Send(ctx, claim.RunID, workflows.VerbRehome, home); err != nil &&
-				!o.EndedMeanwhile(ctx, claim.RunID, err) {
-				return "", err
-			}
-		}
+	if open {
 		text, err := h.speak(ctx, o, d, claim, workflows.VerbResume,
 			workflows.Message{Note: in.Note, Force: in.Force, Reason: in.Reason})
-		switch {
-		case err == nil:
-			return text, nil
-		case !o.EndedMeanwhile(ctx, claim.RunID, err):
-			return "", err
+		if !o.Reopens(ctx, claim.RunID, err) {
+			return text, err
 		}
 	}
 	return reopened(ctx, o, d, operations.Reopening{Force: in.Force, Reason: in.Reason, Note: in.Note, Now: in.Now,
-		Yes: in.Yes, Behind: behind})
+		Yes: in.Yes})
 }
 
 // explained refuses force without a reason, before a server is started.
@@ -89,9 +73,9 @@ func (h Host) explained(force bool, reason string) error {
 
 // writableHere refuses a directory that this user cannot write, if this machine will write it. An open run elsewhere
 // only gets a message.
-func writableHere(d rundir.Dir, claim run.Claim, here bool) error {
+func writableHere(d rundir.Dir, claim run.Claim) error {
 	m, err := d.Meta()
-	if here || claim.Embedded || err == nil && run.Status(m.Status).Closed() {
+	if claim.Embedded || err == nil && run.Status(m.Status).Closed() {
 		return rundir.MayWrite(d)
 	}
 	return nil
@@ -111,12 +95,9 @@ func reopened(ctx context.Context, o operations.Operator, d rundir.Dir, r operat
 		AwaitDirectory(ctx, d, func(m rundir.Meta) bool { return m.Epoch >= re.Epoch })
 }
 
-// ReopenedWith lists what a new epoch replaced, repaired and overruled, a line for each.
+// ReopenedWith lists what a new epoch repaired and overruled, a line for each.
 func ReopenedWith(re operations.Reopened) string {
 	text := ""
-	if re.Behind != "" {
-		text = fmt.Sprintf("Warning: %s. That workflow was terminated, and the directory counts.\n", re.Behind)
-	}
 	for _, what := range re.Repaired {
 		text += fmt.Sprintf("Warning: the journal was damaged and was restored: %s\n", what)
 	}

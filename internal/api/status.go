@@ -62,6 +62,7 @@ func Status(ctx context.Context, h Host, in RunInput) (RunStatus, error) {
 	if err != nil {
 		return RunStatus{}, err
 	}
+	h.Refresh(ctx, d)
 	r, err := h.Inspect(ctx, d)
 	return h.status(r), err
 }

@@ -44,27 +44,3 @@ func TestCostReportTables(t *testing.T) {
 		with(row("round 1", 1, 8), func(l *CostLine) { l.Unknown = 1 }), row("round 2", 1, 16)}, r.Cycle)
 	require.ElementsMatch(t, []CostLine{with(row("m", 4, 27), both), row("n", 1, 4)}, r.Model)
 }
-
-// A reset leaves the row of a call behind, and the run then finds its answer and journals it again. What a revert
-// leaves behind has been paid for.
-func TestCostReportLeavesOutWhatAResetAbandoned(t *testing.T) {
-	for cause, want := range map[string]float64{"reset": 5, "revert": 7} {
-		dir := t.TempDir()
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.FromSlash(rundir.LogsDir)), 0o755))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, filepath.FromSlash(rundir.CostLog)), []byte(
-			`{"seq":2,"role":"builder","model":"m","costUsd":1}
-{"seq":3,"role":"builder","model":"m","costUsd":2}
-{"seq":5,"role":"builder","model":"m","costUsd":4}
-`), 0o644))
-		require.NoError(t, os.WriteFile(filepath.Join(dir, rundir.EventsFile), []byte(
-			`{"seq":1,"kind":"run.start"}
-{"seq":2,"kind":"pass.end"}
-{"seq":3,"kind":"pass.end"}
-{"seq":4,"kind":"run.reverted","payload":{"to":2,"cause":"`+cause+`","state":{"v":1}}}
-{"seq":5,"kind":"pass.end"}
-`), 0o644))
-		r, err := readCosts(rundir.At(dir))
-		require.NoError(t, err)
-		require.InDelta(t, want, r.Total.USD, 0, cause)
-	}
-}

@@ -36,6 +36,8 @@ type fakeTemporal struct {
 	started   int
 	last      workflows.Input // of a start
 	open      []string        // runs with an open workflow
+	cancelled []string        // runs whose cancellation was requested
+	updates   []string        // names
 	refuse    error           // the error of a start
 }
 
@@ -74,7 +76,7 @@ func (f *fakeTemporal) remember(id string, d rundir.Dir) {
 		return p
 	}
 	in := workflows.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
-	lines := contract.ProjectInput{Epoch: 1, First: 1,
+	lines := contract.ProjectInput{Target: contract.Target{Epoch: 1}, First: 1,
 		Lines: slices.Collect(strings.SplitSeq(strings.TrimSpace(string(raw)), "\n"))}
 	f.histories[id] = []*historypb.HistoryEvent{
 		{EventId: 1, Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
@@ -114,16 +116,35 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
 		return &workflowservice.DescribeWorkflowExecutionResponse{
 			ExecutionConfig: &workflowpb.WorkflowExecutionConfig{},
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Execution: r.Execution,
+				Type:             &commonpb.WorkflowType{Name: workflows.Name},
 				SearchAttributes: &commonpb.SearchAttributes{}, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}}, nil
 	}
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
 }
 
 // UpdateWorkflowExecution finds no open run: each has ended since it was described.
-func (f *fakeTemporal) UpdateWorkflowExecution(context.Context,
-	*workflowservice.UpdateWorkflowExecutionRequest) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
-	f.open = nil
+func (f *fakeTemporal) UpdateWorkflowExecution(_ context.Context,
+	r *workflowservice.UpdateWorkflowExecutionRequest) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
+	if f.updates = append(f.updates, r.Request.Input.Name); r.Request.Input.Name != workflows.VerbLook {
+		f.open = nil
+	}
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("workflow execution already completed")).Err()
+}
+
+// QueryWorkflow answers as a workflow that has one event.
+func (f *fakeTemporal) QueryWorkflow(_ context.Context,
+	r *workflowservice.QueryWorkflowRequest) (*workflowservice.QueryWorkflowResponse, error) {
+	if r.Query.QueryType != workflows.QueryStatus {
+		return nil, serviceerror.ToStatus(serviceerror.NewInvalidArgument("unknown query")).Err()
+	}
+	p, err := converter.GetDefaultDataConverter().ToPayloads(workflows.StatusAnswer{State: run.State{Seq: 1}})
+	return &workflowservice.QueryWorkflowResponse{QueryResult: p}, err
+}
+
+func (f *fakeTemporal) RequestCancelWorkflowExecution(_ context.Context,
+	r *workflowservice.RequestCancelWorkflowExecutionRequest) (*workflowservice.RequestCancelWorkflowExecutionResponse, error) {
+	f.cancelled = append(f.cancelled, r.WorkflowExecution.WorkflowId)
+	return &workflowservice.RequestCancelWorkflowExecutionResponse{}, nil
 }
 
 func (f *fakeTemporal) GetWorkflowExecutionHistory(_ context.Context,

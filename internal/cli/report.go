@@ -58,15 +58,8 @@ func readCosts(d rundir.Dir) (CostReport, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the log no call was made
 		return CostReport{}, err
 	}
-	counted, err := countedEvents(d)
-	if err != nil {
-		return CostReport{}, err
-	}
 	r := CostReport{Total: CostLine{Name: "total"}, Skipped: skipped, round: wordsOf(d).Round}
 	for _, row := range rows {
-		if row.Seq > 0 && !counted.Has(row.Seq) {
-			continue // abandoned by a reset, after which the run found the same answer
-		}
 		if row.Role == "" {
 			r.Skipped++ // a line of another program
 			continue
@@ -82,18 +75,6 @@ func readCosts(d rundir.Dir) (CostReport, error) {
 		}
 	}
 	return r, nil
-}
-
-// countedEvents returns the events whose costs count.
-func countedEvents(d rundir.Dir) (run.Ranges, error) {
-	var reverts run.Reverts
-	for line, err := range d.Lines(0) {
-		if err != nil {
-			return nil, err
-		}
-		reverts.Take(line.Event.At(line.Number))
-	}
-	return reverts.Counted(), nil
 }
 
 func (l *CostLine) add(row rundir.CostRow) {

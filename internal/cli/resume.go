@@ -19,17 +19,17 @@ func (a *app) resume() *cobra.Command {
 		Long: `Resume a run. A paused run continues where it paused, once the cause is fixed. A failed, cancelled or
 interrupted run (its workflow was terminated or timed out, or Temporal's database is lost) continues in a new epoch
 from the last completed step; answered calls are not paid for again. A failed run is to be inspected first: the command
-asks at a terminal, and needs --force elsewhere. Name a moved directory by its new path:
---output-dir NEW. After a move to another host, run the command there with --here. The command does not wait for the
-run: starter attach RUN shows it.
+asks at a terminal, and needs --force elsewhere. The command does not wait for the run: starter attach RUN shows it.
+
+To move a run, pause it, move its directory and name the new path, on another host with --trust: the run continues there
+in a new epoch. If the old host is gone, add --force --reason TEXT.
 
 A run that waits for a usage limit tries at once. In a new epoch it continues to wait, unless --now is given.`,
 	}
 	cmd.Flags().StringVar(&in.Note, "note", "", "a note for the record")
 	cmd.Flags().BoolVar(&in.Force, "force", false,
-		"resume a failed run, or despite repeated failures, a halt, a lost or restored server or changed settings; needs --reason")
+		"resume a failed run, or despite repeated failures, a halt, a lost server or host or changed settings; needs --reason")
 	cmd.Flags().BoolVar(&in.Now, "now", false, "try at once instead of waiting for a usage limit to reset")
-	cmd.Flags().BoolVar(&in.Here, "here", false, "the directory was moved to this host, which writes it from now on")
 	cmd.Flags().StringVar(&in.Reason, "reason", "", "the reason for --force, which is recorded")
 	asJSON := startedFlag(cmd)
 	return a.onNamed(cmd, func(ctx context.Context, name string) error {

@@ -50,7 +50,8 @@ func (a *app) cancel() *cobra.Command {
 	return a.onNamed(&cobra.Command{
 		Use: "cancel [RUN]", Short: "Cancel a run and end its running call",
 		Long: `End a live, paused or interrupted run. Its running call is ended; completed results stay. An interrupted run
-is closed in a separate epoch without calls. A cancelled run can be resumed in a new epoch, followed up or forked.`,
+is closed in a separate epoch without calls. A cancelled run can be resumed in a new epoch, followed up or forked. If the
+directory was deleted, name the run by its id: a worker rebuilds the directory and writes the end there.`,
 	}, func(ctx context.Context, name string) error {
 		out, err := api.Cancel(ctx, a.host(), api.RunInput{Run: name})
 		if err = a.answered(out, err); err == nil && out.Status != run.Cancelled {

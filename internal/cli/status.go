@@ -19,7 +19,8 @@ func (a *app) status() *cobra.Command {
 		Use: "status [RUN]", Short: "Show the status of a run from its directory",
 		Long: `Show the status of a run as its directory records it, and the status of its workflow if Temporal can be
 reached. No server is needed, and none is started. A run whose events leave it open, and whose workflow has ended, is
-shown as interrupted.
+shown as interrupted. An open workflow first continues from the directory if that is newer, as after Temporal's database
+was restored from a backup.
 
 A recorded status of any kind has exit code 0, also a failed run and an open question; 3 means that the directory is
 damaged, and 4 that an interrupted run has an open question. starter diagnose has 4 for every open question.`,
@@ -28,6 +29,7 @@ damaged, and 4 that an interrupted run has an open question. starter diagnose ha
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,
 		"also show epoch, running calls, journal, store, last errors, the last session of each role, and the runs of the lineage")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		a.host().Refresh(ctx, d)
 		s, err := a.inspect(ctx, d)
 		if err != nil {
 			return err

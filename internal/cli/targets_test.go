@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // deed is what a verb does with an existing target.
@@ -103,12 +106,54 @@ func TestResumeOfARunThatIsEnding(t *testing.T) {
 	w := newHost(t)
 	dir := filepath.Join(w.root, "cancelled")
 	w.run(t, "small.yaml", dir, "9012-cancelled", run.Cancelled)
+	w.hosts(t, rundir.At(dir))
 	w.temporal.remember("9012-cancelled", rundir.At(dir))
 	w.temporal.open = []string{"9012-cancelled"}
 	var out bytes.Buffer
 	require.Zero(t, Main([]string{"resume", dir, "--trust"}, nil, &out, &out), out.String())
 	require.Equal(t, 1, w.temporal.count())
 	require.Contains(t, out.String(), "was cancelled and continues in epoch 2")
+}
+
+// hosts makes this host the one that writes a run directory.
+func (w *host) hosts(t *testing.T, d rundir.Dir) {
+	t.Helper()
+	claim, err := d.Claim()
+	require.NoError(t, err)
+	claim.Host, err = local.HostID(w.state)
+	require.NoError(t, err)
+	raw, err := json.Marshal(claim)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(d.Path(rundir.ClaimFile), raw, 0o600))
+}
+
+// TestCancelWithoutDirectory: the directory was deleted, and the workflow is open.
+func TestCancelWithoutDirectory(t *testing.T) {
+	w := newHost(t)
+	dir := filepath.Join(w.root, "deleted")
+	w.run(t, "small.yaml", dir, "9012-deleted", "")
+	require.NoError(t, os.RemoveAll(dir))
+	var out bytes.Buffer
+	require.Equal(t, exitStatus, Main([]string{"cancel", "9012-d"}, nil, &out, &out), out.String())
+	require.Contains(t, out.String(), "run 9012-deleted has no directory and no open workflow")
+	out.Reset()
+	w.temporal.open = []string{"9012-deleted"}
+	require.Equal(t, exitAttention, Main([]string{"cancel", "9012-d"}, nil, &out, &out), out.String())
+	require.Contains(t, out.String(), "Cancelling run 9012-deleted: its directory is missing")
+	require.Equal(t, []string{"9012-deleted"}, w.temporal.cancelled)
+}
+
+// TestStatusComparesTheDirectory: the workflow of a run that waits has fewer events than the directory, as after
+// Temporal's database was restored from a backup.
+func TestStatusComparesTheDirectory(t *testing.T) {
+	w := newHost(t)
+	dir := filepath.Join(w.root, "paused")
+	w.run(t, "small.yaml", dir, "9012-paused", "")
+	w.hosts(t, rundir.At(dir))
+	w.temporal.open = []string{"9012-paused"}
+	var out bytes.Buffer
+	require.Zero(t, Main([]string{"status", dir}, nil, &out, &out), out.String())
+	require.Equal(t, []string{workflows.VerbLook}, w.temporal.updates)
 }
 
 // cell is one verb at one target.

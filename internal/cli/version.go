@@ -13,8 +13,8 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/format"
+	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -110,7 +110,7 @@ func (a *app) serverVersion(ctx context.Context) serverVersion {
 	}
 	defer o.Client.Close()
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
-	if err != nil && !operations.Denied(err) { // hosted Temporal does not disclose it
+	if err != nil && !history.Denied(err) { // hosted Temporal does not disclose it
 		return serverVersion{Problem: err.Error()}
 	}
 	return serverVersion{Address: o.Address, Version: info.GetServerVersion(), Cluster: info.GetClusterId()}

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/workflows"
@@ -107,7 +108,7 @@ func (e *examiner) healthy(ctx context.Context, o operations.Operator, secure bo
 	var header metadata.MD
 	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{},
 		grpc.Header(&header))
-	if err != nil && !operations.Denied(err) {
+	if err != nil && !history.Denied(err) {
 		e.add(Problem, "server", "server", "check the server's log", "%v", err)
 		return
 	}

@@ -87,7 +87,7 @@ func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledE
 			return err
 		}
 		r.inputs[id], r.turns[id] = in.Project, true
-	case contract.ArchiveSegment:
+	case contract.ArchiveSegment, contract.NextEpoch:
 		r.seals[id] = true
 	}
 	return nil
@@ -95,11 +95,13 @@ func (r *historyReader) scheduled(id int64, at *historypb.ActivityTaskScheduledE
 
 func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttributes) error {
 	if r.seals[at.ScheduledEventId] {
-		var res contract.ArchiveSegmentResult
+		var res struct {
+			Head string `json:"head"` // of both results
+		}
 		if err := r.conv.FromPayloads(at.Result, &res); err != nil {
 			return err
 		}
-		r.src.Head = res.Head
+		r.src.Head = cmp.Or(res.Head, r.src.Head)
 		return nil
 	}
 	in, ok := r.inputs[at.ScheduledEventId]
@@ -110,10 +112,7 @@ func (r *historyReader) completed(at *historypb.ActivityTaskCompletedEventAttrib
 	if err != nil {
 		return err
 	}
-	if res.Outcome == run.ProjectionFinal && res.End != nil { // the segments hold what an earlier execution has written
-		r.src.Head = res.End.Head
-	}
-	if res.Outcome == run.ProjectionWritten {
+	if res.Outcome == run.ProjectionWritten && len(in.Lines) > 0 {
 		r.src.Batches = append(r.src.Batches, rundir.Batch{Epoch: in.Epoch, First: in.First, Prev: in.Prev,
 			Lines: in.Lines, Head: in.Head})
 	}

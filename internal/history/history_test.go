@@ -61,11 +61,11 @@ func TestSourceOfARebuild(t *testing.T) {
 	require.Equal(t, "older", e.r.src.Head)
 
 	batch := func(first int64) contract.ProjectInput {
-		return contract.ProjectInput{Epoch: 2, First: first, Prev: "before", Lines: []string{"line"}, Head: "head"}
+		return contract.ProjectInput{Target: contract.Target{Epoch: 2}, First: first, Prev: "before", Lines: []string{"line"}, Head: "head"}
 	}
 	written := contract.ProjectResult{Outcome: run.ProjectionWritten}
 	e.activity(contract.Project, batch(1), written)
-	e.activity(contract.Project, batch(2), contract.ProjectResult{Outcome: run.ProjectionGap})
+	e.activity(contract.Project, batch(2), contract.ProjectResult{Outcome: run.ProjectionBehind})
 	e.activity(contract.ArchiveSegment, contract.ArchiveSegmentInput{}, contract.ArchiveSegmentResult{Head: "newer"})
 	require.Equal(t, "newer", e.r.src.Head)
 	e.activity(contract.Project, batch(2), written)
@@ -80,8 +80,6 @@ func TestSourceOfARebuild(t *testing.T) {
 		require.Equal(t, "head", b.Head)
 	}
 	require.Equal(t, []int64{1, 2, 3}, firsts)
-	e.activity(contract.Project, batch(4), contract.ProjectResult{Outcome: run.ProjectionFinal,
-		End: &contract.JournalEnd{Head: "final"}})
-	require.Equal(t, "final", e.r.src.Head)
-	require.Len(t, e.r.src.Batches, 3)
+	e.activity(contract.NextEpoch, contract.NextEpochInput{}, contract.NextEpochResult{Head: "of the directory"})
+	require.Equal(t, "of the directory", e.r.src.Head)
 }

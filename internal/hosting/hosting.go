@@ -35,7 +35,7 @@ type Options struct {
 	Settings  config.Settings
 	Client    client.Client
 	Host      string                          // id of this host
-	Operator  operations.Operator             // names the server; its client is not used
+	Operator  operations.Operator             // names the server and the user; its client and settings are not used
 	Scripted  []string                        // argv of the scripted agent
 	Converter converter.DataConverter         // of the client; nil: payloads are not encrypted
 	Redact    *redact.Redactor                // of all output; nil: only well-known forms of keys are redacted
@@ -94,6 +94,7 @@ func Run(ctx context.Context, o Options) error {
 	checking, end := context.WithCancel(ctx)
 	var checks sync.WaitGroup
 	checks.Go(func() { host.keep(checking) })
+	checks.Go(func() { o.refreshRuns(checking) })
 	unobserve := o.observe(checking, acts, host)
 	defer func() {
 		end()
@@ -117,6 +118,15 @@ func recoverState(ctx context.Context, o Options, acts *activities.Activities) e
 		return fmt.Errorf("read the environments of runs: %w", err)
 	}
 	return nil
+}
+
+// refreshRuns lets runs that wait continue from their directories, if these are newer than the workflows.
+func (o Options) refreshRuns(ctx context.Context) {
+	op := o.Operator
+	op.Client, op.Settings, op.Host, op.WorkerStarts = o.Client, o.Settings, o.Host, true
+	if err := op.RefreshAll(ctx); err != nil && ctx.Err() == nil {
+		slog.Warn("some runs were not compared with their directories", "error", err)
+	}
 }
 
 // wait returns when the worker is to stop.

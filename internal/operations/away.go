@@ -14,6 +14,9 @@ import (
 const (
 	workerWait = 5 * time.Second  // for a worker that is being started
 	answerWait = 30 * time.Second // for the answer to a message
+
+	updates     = 20                     // how often a superseded message is sent, at most
+	updateAgain = 500 * time.Millisecond // for the next execution
 )
 
 // attended returns when a worker polls the workflow tasks of an open run; it waits for a worker that is starting.

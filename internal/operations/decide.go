@@ -16,7 +16,7 @@ type Decision struct {
 }
 
 // Decide answers the open question of a run: a hand-off, a gate, a review or a delivery. If a failed or interrupted
-// run left it open, or the workflow is behind the directory and does not know it, the answer opens the run's next epoch.
+// run left it open, the answer opens the run's next epoch.
 func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Message) (Decision, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -45,31 +45,24 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 			return Decision{}, lost
 		}
 		if err := workflows.CheckDecision(now.State, m); err != nil {
-			err = notDecided(now, effective, err)
-			if effective.Liveness == run.LiveOpen {
-				err = o.orBehind(ctx, dir, claim.RunID, err)
-			}
-			return Decision{}, err
+			return Decision{}, notDecided(now, effective, err)
 		}
 		return Decision{Said: "that was decided already"}, nil
 	}
 	if m.ID == "" { // the decision is about the question that was read
 		m.ID, m.Implicit = q.ID, true
 	}
-	left, behind := effective.Status == run.Failed || effective.Status == run.Interrupted, ""
-	if effective.Liveness == run.LiveOpen || !left {
-		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
-			return Decision{}, err
-		}
-		ack, err := o.Send(ctx, claim.RunID, workflows.VerbDecide, m)
-		if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
-			err = o.closed(ctx, dir, claim, refused)
-		}
-		if behind = o.behindOnRefusal(ctx, dir, claim.RunID, err); behind == "" {
-			return Decision{Said: ack.Message}, err
-		}
+	left := effective.Status == run.Failed || effective.Status == run.Interrupted
+	switch {
+	case effective.Liveness == run.LiveUnknown:
+		return Decision{}, unknown(workflows.VerbDecide, dir, effective)
+	case effective.Liveness == run.LiveOpen:
+		ack, err := o.sendInPlace(ctx, dir, claim, workflows.VerbDecide, m)
+		return Decision{Said: ack.Message}, err
+	case !left:
+		return Decision{}, refusedByStatus(now.State, effective, workflows.VerbDecide)
 	}
-	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m, Behind: behind})
+	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
 	return Decision{Said: m.Action + " is decided", Reopened: &re}, err
 }
 

@@ -8,9 +8,8 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/grpc/codes"
 
+	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
@@ -89,7 +88,7 @@ func (o Operator) unknownThere(ctx context.Context, claim run.Claim) (run.Livene
 					"does not know its workflow", claim.Address, id)
 		}
 		// a client with fewer permissions started it
-		if ns, err := o.namespaceID(ctx); err == nil && claim.Cluster == ns {
+		if ns, err := history.NamespaceID(ctx, o.Client, o.Namespace); err == nil && claim.Cluster == ns {
 			return run.LiveGone, goneThere
 		}
 		return run.LiveUnknown,
@@ -108,30 +107,9 @@ func (o Operator) address() string {
 	return o.Address
 }
 
-// cluster returns the id of the server for a claim: that of the cluster, or that of the namespace if the server does
-// not disclose the first, as Temporal Cloud. Both are unique.
+// cluster returns the id of the server for a claim.
 func (o Operator) cluster(ctx context.Context) (string, error) {
-	info, err := o.Client.WorkflowService().GetClusterInfo(ctx, &workflowservice.GetClusterInfoRequest{})
-	if Denied(err) {
-		return o.namespaceID(ctx)
-	}
-	return info.GetClusterId(), err
-}
-
-func (o Operator) namespaceID(ctx context.Context) (string, error) {
-	d, err := o.Client.WorkflowService().DescribeNamespace(ctx,
-		&workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
-	return d.GetNamespaceInfo().GetId(), err
-}
-
-// Denied reports whether a server does not offer a request, at least to this client, as Temporal Cloud does with
-// requests about clusters.
-func Denied(err error) bool {
-	switch serviceerror.ToStatus(err).Code() {
-	case codes.PermissionDenied, codes.Unauthenticated, codes.Unimplemented:
-		return true
-	}
-	return false
+	return history.Cluster(ctx, o.Client, o.Namespace)
 }
 
 func closedWords(s enumspb.WorkflowExecutionStatus) string {

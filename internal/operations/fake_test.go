@@ -56,11 +56,13 @@ type fakeTemporal struct {
 	update        func(workflowID string) error
 	await         func() // a workflow ends
 
-	started  []workflows.Input
-	listed   []string // list queries
-	asked    []string // queues
-	queried  int
-	detailed int
+	started   []workflows.Input
+	cancelled []string // workflows
+	updated   []client.UpdateWorkflowOptions
+	listed    []string // list queries
+	asked     []string // queues
+	queried   int
+	detailed  int
 }
 
 func (f *fakeTemporal) ListWorkflow(_ context.Context,
@@ -146,10 +148,20 @@ func (f *fakeTemporal) TerminateWorkflow(_ context.Context, id, _, _ string, _ .
 
 func (f *fakeTemporal) UpdateWorkflow(_ context.Context,
 	o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
-	if f.update != nil {
-		return nil, f.update(o.WorkflowID)
+	if f.updated = append(f.updated, o); f.update != nil {
+		return accepted{}, f.update(o.WorkflowID)
 	}
-	return nil, f.err
+	return accepted{}, f.err
+}
+
+// accepted is an Update with an empty answer.
+type accepted struct{ client.WorkflowUpdateHandle }
+
+func (accepted) Get(context.Context, any) error { return nil }
+
+func (f *fakeTemporal) CancelWorkflow(_ context.Context, id, _ string) error {
+	f.cancelled = append(f.cancelled, id)
+	return f.err
 }
 
 func (f *fakeTemporal) GetWorkflow(context.Context, string, string) client.WorkflowRun {

@@ -141,7 +141,8 @@ func project(t *testing.T, s *store.Store, d rundir.Dir, id string, events ...en
 func directoryOf(t *testing.T, s *store.Store, id string, events ...entry) rundir.Dir {
 	t.Helper()
 	d := rundir.At(filepath.Join(t.TempDir(), id))
-	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, Store: s.URL()}))
+	require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id, ThreadID: id, Store: s.URL(), Host: "here",
+		TaskQueue: "passbook"}))
 	project(t, s, d, id, events...)
 	return d
 }
@@ -183,8 +184,10 @@ func closedRun(t *testing.T, kind string, events ...entry) (Operator, rundir.Dir
 		Stages:   []run.StageRef{{Name: "write"}},
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: blobOf(t, s, "seed")},
 	}
-	return o, directoryOf(t, s, "r1", append([]entry{{run.KindRunStart, start},
-		{run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1}}}, events...)...), f
+	d := directoryOf(t, s, "r1", append([]entry{{run.KindRunStart, start},
+		{run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1}}}, events...)...)
+	require.NoError(t, Index(o.Settings.StateDir, "r1", d.Root))
+	return o, d, f
 }
 
 // linesOf are the events of a directory as they are written.

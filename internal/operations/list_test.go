@@ -264,7 +264,7 @@ func TestLostDatabaseLeavesTheRunGone(t *testing.T) {
 	got := o.EffectiveStatus(t.Context(), claim, run.Running)
 	require.Equal(t, run.LiveGone, got.Liveness)
 	require.Contains(t, got.Detail, "the Temporal database was lost")
-	require.NoError(t, mayReopen(run.State{Status: run.Running, Checkpoint: &run.CheckpointRef{ID: "cp-1"}}, got,
+	require.NoError(t, mayReopen(rundir.At("/run"), run.State{Status: run.Running, Checkpoint: &run.CheckpointRef{ID: "cp-1"}}, got,
 		Reopening{}))
 	claim.Address = "other:7233"
 	require.Equal(t, run.LiveUnknown, o.EffectiveStatus(t.Context(), claim, run.Running).Liveness)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -22,6 +23,7 @@ type RefusedError struct {
 	Conflict  *run.ConflictError // set if the status does not allow it
 	Undecided bool               // an operator has to decide a question first
 	Closed    bool               // the run has no open workflow
+	Moved     bool               // the directory was moved, or that is not known
 
 	// the request is valid, but something else has to change first: the run's budget, its worker, its server
 	FailedPrecondition bool
@@ -36,8 +38,8 @@ func (e *RefusedError) Unwrap() error {
 	return e.Conflict
 }
 
-// SendUpdate sends a message to the run of a directory, which may have been moved while the run was paused. If the
-// run's status does not allow it, the error contains a *run.ConflictError, even without a worker.
+// SendUpdate sends a message to the open run of a directory. If the run's status does not allow it, the error contains
+// a *run.ConflictError, even without a worker.
 func (o Operator) SendUpdate(ctx context.Context, dir rundir.Dir, verb string,
 	m workflows.Message) (workflows.Ack, error) {
 	claim, err := dir.Claim()
@@ -53,92 +55,91 @@ func (o Operator) SendUpdate(ctx context.Context, dir rundir.Dir, verb string,
 				m.USD, most)}}
 	}
 	had := rundir.Begun(dir) // before the events are read: they are written first
-	now, effective, err := o.Observe(ctx, dir, claim)
+	now, effective, err := o.observeOpen(ctx, dir, claim, verb)
 	if err != nil {
 		return workflows.Ack{}, err
 	}
-	begun := now.Tail.Seq > 0
-	if verb == workflows.VerbResume && begun && effective.Liveness == run.LiveOpen {
-		start, err := dir.First()
-		if err != nil {
+	if now.Tail.Seq == 0 {
+		if lost := rundir.Lost(dir, now.State); lost != nil && had {
+			return workflows.Ack{}, lost
+		}
+		return workflows.Ack{}, refusedByStatus(now.State, effective, verb)
+	}
+	if verb == workflows.VerbResume {
+		c := rundir.Continuation{Now: now}
+		if c.Start, err = dir.First(); err != nil {
 			return workflows.Ack{}, err
 		}
-		c := rundir.Continuation{Now: now, Start: start}
 		_, err = o.reevaluated(ctx, claim, dir, c, Reopening{Force: m.Force})
 		if errors.As(err, new(*PolicyError)) {
 			return workflows.Ack{}, err
 		}
 	}
-	if effective.Liveness == run.LiveOpen && begun || effective.Liveness == run.LiveUnknown {
-		if verb == workflows.VerbResume && claim.Host == o.Host { // on another host the folder may have another name
-			m.Dir = dir.Root
-		} else if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
-			return workflows.Ack{}, err
+	ack, err := o.sendInPlace(ctx, dir, claim, verb, m)
+	if err == nil && (verb == workflows.VerbPause || verb == workflows.VerbResume) {
+		for _, w := range o.toProjects(ctx, dir, now.State, verb, workflows.Message{Note: m.Note, Now: m.Now}) {
+			ack.Message += "; " + w
 		}
-		ack, err := o.Send(ctx, claim.RunID, verb, m)
-		if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
-			return ack, o.closed(ctx, dir, claim, refused)
-		}
-		err = o.orBehind(ctx, dir, claim.RunID, err)
-		if err == nil && (verb == workflows.VerbPause || verb == workflows.VerbResume) {
-			for _, w := range o.toProjects(ctx, dir, now.State, verb, workflows.Message{Note: m.Note, Now: m.Now}) {
-				ack.Message += "; " + w
-			}
-		}
-		return ack, err
 	}
-	if lost := rundir.Lost(dir, now.State); lost != nil && effective.Liveness == run.LiveOpen && had {
-		return workflows.Ack{}, lost
-	}
-	c := conflictOf(now.State, effective, verb)
-	return workflows.Ack{}, &RefusedError{Verb: verb, Why: c.Error(), Conflict: c,
-		Closed: effective.Liveness != run.LiveOpen}
+	return ack, err
 }
 
-func conflictOf(s run.State, effective run.EffectiveStatus, verb string) *run.ConflictError {
-	return run.Conflict(effective.Status, run.Operation(verb), s.Terms())
+// sendInPlace sends a message to the open run of a directory that was not moved. If its workflow has closed since it
+// was found open, the refusal has the status: a run records its end a moment before its workflow closes.
+func (o Operator) sendInPlace(ctx context.Context, dir rundir.Dir, claim run.Claim, verb string,
+	m workflows.Message) (workflows.Ack, error) {
+	if err := o.inPlace(ctx, verb, claim, dir); err != nil {
+		return workflows.Ack{}, err
+	}
+	if err := o.Refresh(ctx, dir); ctx.Err() != nil {
+		return workflows.Ack{}, err
+	}
+	ack, err := o.Send(ctx, claim.RunID, verb, m)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
+		if _, _, ended := o.observeOpen(ctx, dir, claim, verb); ended != nil {
+			return ack, ended
+		}
+	}
+	return ack, err
 }
 
-// closed adds to a refusal the status of a run whose workflow closed after its status was read: a run records its end
-// a moment before its workflow closes.
-func (o Operator) closed(ctx context.Context, dir rundir.Dir, claim run.Claim, refused *RefusedError) error {
+// observeOpen reads the journal of a run whose workflow is open. Any other run is refused.
+func (o Operator) observeOpen(ctx context.Context, dir rundir.Dir, claim run.Claim,
+	verb string) (rundir.Now, run.EffectiveStatus, error) {
 	now, effective, err := o.Observe(ctx, dir, claim)
-	if err != nil {
-		return errors.Join(refused, err)
+	switch {
+	case err != nil:
+	case effective.Liveness == run.LiveUnknown:
+		err = unknown(verb, dir, effective)
+	case effective.Liveness != run.LiveOpen:
+		err = refusedByStatus(now.State, effective, verb)
 	}
-	switch effective.Liveness {
-	case run.LiveOpen:
-		return refused
-	case run.LiveUnknown:
-		refused.Why = fmt.Sprintf("whether the run is alive is unknown (%s). If that server is gone for good: %s",
-			effective.Detail, forcedResume(dir))
-		return refused
-	}
-	refused.Conflict = conflictOf(now.State, effective, refused.Verb)
-	refused.Why = refused.Conflict.Error()
-	return refused
+	return now, effective, err
 }
 
-// rehome reports the new place of a directory that was moved on this host to a paused run. A resume does this itself.
-func (o Operator) rehome(ctx context.Context, claim run.Claim, dir rundir.Dir, status run.Status) error {
-	if claim.Host != o.Host || status.Class() != run.OperatorPause {
-		return nil
-	}
-	if err := o.attended(ctx, claim.RunID); err != nil {
-		return &RefusedError{Verb: workflows.VerbRehome, Why: err.Error(), FailedPrecondition: true}
-	}
-	var is workflows.DirectoryAnswer
-	v, err := o.Client.QueryWorkflow(ctx, claim.RunID, "", workflows.QueryDirectory)
-	if err != nil || v.Get(&is) != nil || is.Dir == dir.Root {
-		return nil //nolint:nilerr // a run that does not answer refuses the message too, with its reason
-	}
-	_, err = o.Send(ctx, claim.RunID, workflows.VerbRehome, workflows.Message{Dir: dir.Root})
-	return err
+// refusedByStatus refuses an operation that the status of a run does not allow.
+func refusedByStatus(s run.State, effective run.EffectiveStatus, verb string) error {
+	c := run.Conflict(effective.Status, run.Operation(verb), s.Terms())
+	return &RefusedError{Verb: verb, Why: c.Error(), Conflict: c, Closed: effective.Liveness != run.LiveOpen}
 }
 
-// EndedMeanwhile reports whether a message was refused because the run ended after it was found open. A run that
+// unknown refuses an operation on a run that may be alive on a server that does not answer.
+func unknown(verb string, dir rundir.Dir, effective run.EffectiveStatus) error {
+	return &RefusedError{Verb: verb, FailedPrecondition: true,
+		Why: fmt.Sprintf("whether the run is alive is unknown (%s). If that server is gone for good: %s",
+			effective.Detail, forcedResume(dir))}
+}
+
+// Reopens reports whether a message was refused because a new epoch has to continue the run: it ended after it was
+// found open, or its directory was moved.
+func (o Operator) Reopens(ctx context.Context, runID string, err error) bool {
+	var refused *RefusedError
+	return errors.As(err, &refused) && refused.Moved || o.endedMeanwhile(ctx, runID, err)
+}
+
+// endedMeanwhile reports whether a message was refused because the run ended after it was found open. A run that
 // refused the message while it wrote its end is waited for: its workflow closes a moment later.
-func (o Operator) EndedMeanwhile(ctx context.Context, runID string, err error) bool {
+func (o Operator) endedMeanwhile(ctx context.Context, runID string, err error) bool {
 	var refused *RefusedError
 	switch {
 	case !errors.As(err, &refused):
@@ -179,17 +180,33 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 			return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
 		}
 	}
-	var ack workflows.Ack
-	h, err := o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+	ack, err := o.update(ctx, client.UpdateWorkflowOptions{
 		UpdateID: o.updateID(verb), WorkflowID: runID, UpdateName: verb, Args: []any{m},
 		WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
-	if err == nil {
-		err = h.Get(ctx, &ack)
-	}
 	err = refusalOf(runID, verb, err)
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
 		err = errors.Join(err, undo())
+	}
+	return ack, err
+}
+
+// update sends an Update. One that the workflow did not handle because the directory is newer is sent again: the next
+// execution, which continues the directory, handles it.
+func (o Operator) update(ctx context.Context, u client.UpdateWorkflowOptions) (ack workflows.Ack, err error) {
+	for range updates {
+		var h client.WorkflowUpdateHandle
+		if h, err = o.Client.UpdateWorkflow(ctx, u); err == nil {
+			err = h.Get(ctx, &ack)
+		}
+		if app := (*temporal.ApplicationError)(nil); !errors.As(err, &app) || app.Type() != workflows.Superseded {
+			return ack, err
+		}
+		select {
+		case <-ctx.Done():
+			return ack, err
+		case <-time.After(updateAgain):
+		}
 	}
 	return ack, err
 }

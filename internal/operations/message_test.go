@@ -49,6 +49,27 @@ func TestMessageToARunThatCloses(t *testing.T) {
 	}
 }
 
+// TestSupersededMessageIsSentAgain: the directory is newer than the workflow, so the next execution handles the message.
+func TestSupersededMessageIsSentAgain(t *testing.T) {
+	superseded := temporal.NewNonRetryableApplicationError("the directory is newer", workflows.Superseded, nil)
+	o, _, f, sent := openRun(t, pausedEntry())
+	f.update = func(string) error {
+		if *sent++; *sent == 1 {
+			return superseded
+		}
+		return nil
+	}
+	must(o.Send(t.Context(), "r1", workflows.VerbPause, workflows.Message{}))(t)
+	require.Equal(t, 2, *sent)
+	require.Equal(t, f.updated[0], f.updated[1], "the same message")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	f.update = func(string) error { cancel(); return superseded }
+	_, err := o.Send(ctx, "r1", workflows.VerbPause, workflows.Message{})
+	require.EqualError(t, err, "pause refused: the directory is newer")
+	require.Len(t, f.updated, 3)
+}
+
 // TestBinaryMessageIsRefused sends bytes that are not text.
 func TestBinaryMessageIsRefused(t *testing.T) {
 	for _, text := range []string{"\xff", "a\x00b"} {

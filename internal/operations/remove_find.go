@@ -60,9 +60,16 @@ func (o Operator) removed(ctx context.Context, what string) (removed, error) {
 		s.begun, s.work = true, note.Workspace
 	}
 	if s.there {
-		err = s.readDirectory(ctx, workspace.In(o.Settings.StateDir))
+		err = s.readDirectory()
 	} else {
 		err = s.readStore(ctx, blobs)
+	}
+	if err != nil || s.work != nil {
+		return s, err
+	}
+	source, err := workspace.In(o.Settings.StateDir).Source(ctx, s.claim.RunID) // neither may have its start
+	if source != "" {
+		s.work = &run.Workspace{Kind: run.WorkspaceGit, Source: source}
 	}
 	return s, err
 }
@@ -214,7 +221,7 @@ func removalOf(ctx context.Context, s *store.Store, id string) (*removalNote, er
 }
 
 // readDirectory reads the status of the run and its checkout.
-func (s *removed) readDirectory(ctx context.Context, folders *workspace.Folders) error {
+func (s *removed) readDirectory() error {
 	now, err := s.dir.Now()
 	if err != nil {
 		return fmt.Errorf("read the status of run %s: %w", s.claim.RunID, err)
@@ -226,13 +233,8 @@ func (s *removed) readDirectory(ctx context.Context, folders *workspace.Folders)
 	}
 	if start, err := s.dir.First(); err == nil && start.Workspace != nil {
 		s.work = start.Workspace
-		return nil
 	}
-	source, err := folders.Source(ctx, s.claim.RunID) // all that an interrupted start has left
-	if source != "" {
-		s.work = &run.Workspace{Kind: run.WorkspaceGit, Source: source}
-	}
-	return err
+	return nil
 }
 
 // readStore reads the same from the checkpoints if the directory is missing.

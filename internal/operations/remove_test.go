@@ -20,6 +20,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
 )
 
 // TestRemovablesListsEverything that a run has left, and changes nothing.
@@ -83,7 +84,7 @@ func TestRemoveRefuses(t *testing.T) {
 		"another host": {run.Done, func(m *removal) {
 			raw := string(must(os.ReadFile(m.dir.Path(rundir.ClaimFile)))(m.t))
 			write(m.t, m.dir.Root, map[string]string{
-				rundir.ClaimFile: strings.Replace(raw, `"host": ""`, `"host": "there"`, 1)})
+				rundir.ClaimFile: strings.Replace(raw, `"host": "here"`, `"host": "there"`, 1)})
 		}, Removal{}, []string{"on another host (there)"}},
 		"the record of the workspace is damaged": {run.Done, func(m *removal) {
 			require.NoError(m.t, os.WriteFile(m.work()+".json", []byte("{"), 0o600))
@@ -423,18 +424,94 @@ func TestRemoveCompletesAnInterruptedRemoval(t *testing.T) {
 
 // TestRemoveAfterTheDirectory was deleted by hand: by id, or by where it was.
 func TestRemoveAfterTheDirectory(t *testing.T) {
-	for _, byPath := range []bool{false, true} {
-		m := newRemoval(t, run.Done)
-		require.NoError(t, os.RemoveAll(m.dir.Root))
-		name := removedRun
-		if byPath {
-			name = m.dir.Root
+	workflowOnly := func(m *removal) { // neither this host nor the store has recorded the run
+		require.NoError(m.t, os.Remove(m.entry))
+		m.o.Settings.Store = testStore(m.t).URL()
+		for _, x := range m.f.executions {
+			x.Type = &commonpb.WorkflowType{Name: workflows.Name}
+			x.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"host": payloadOf(m.t, "here")}}
 		}
-		all := must(m.o.Removables(t.Context(), Removal{Runs: []string{name}}))(t)
-		require.Equal(t, []string{"workflow", "branch", "workspace", "scratch", "environment", "store", "registry"},
-			partsOf(all[0]))
-		must(m.o.Remove(t.Context(), Removal{Runs: []string{name}}))(t)
-		m.gone()
+	}
+	for name, row := range map[string]struct {
+		become func(*removal)
+		path   bool // it is named by its directory
+		lost   bool // the store
+	}{
+		"by id":                  {become: func(*removal) {}},
+		"by path":                {become: func(*removal) {}, path: true},
+		"the host has no record": {become: func(m *removal) { require.NoError(m.t, os.Remove(m.entry)) }},
+		"only Temporal has it":   {become: workflowOnly, lost: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newRemoval(t, run.Done)
+			require.NoError(t, os.RemoveAll(m.dir.Root))
+			row.become(m)
+			r := Removal{Runs: []string{removedRun}, Discard: row.lost}
+			if row.path {
+				r.Runs[0] = m.dir.Root
+			}
+			want := []string{"workflow", "branch", "workspace", "scratch", "environment", "store", "registry"}
+			if _, err := os.Lstat(m.entry); err != nil {
+				want = want[:len(want)-1]
+			}
+			all := must(m.o.Remove(t.Context(), r))(t)
+			require.Equal(t, want, partsOf(all[0]))
+			require.True(t, all[0].Removed())
+			if row.lost {
+				require.Empty(t, m.f.executions)
+				require.Equal(t, "main", m.git("branch", "--format=%(refname:short)"))
+				require.NoDirExists(t, m.work())
+				return
+			}
+			m.gone()
+		})
+	}
+}
+
+// TestCancelWithoutDirectory cancels the open workflow of a run by its id, if its directory was deleted.
+func TestCancelWithoutDirectory(t *testing.T) {
+	const id = "0b5d1c0e-5b1e-4a56-9d3c-2f1f0f6f7a10"
+	recorded, unknownRun := &MissingError{RunID: id, Dir: "/gone"}, &NameError{What: id}
+	const nothing = "cancel refused: run " + id + " has no directory and no open workflow, so nothing of it runs. To " +
+		"remove what is left: starter remove " + id + "; to restore the directory: starter rebuild " + id +
+		" --output-dir DIR"
+	for name, row := range map[string]struct {
+		missing error
+		status  enumspb.WorkflowExecutionStatus // of the workflow; 0: there is none
+		kind    string
+		refused string
+	}{
+		"open":                          {recorded, isOpen, workflows.Name, ""},
+		"open, and not recorded":        {unknownRun, isOpen, workflows.Name, ""},
+		"closed":                        {recorded, completed, workflows.Name, nothing},
+		"closed, and not recorded":      {unknownRun, terminated, workflows.Name, nothing},
+		"lost":                          {recorded, 0, "", nothing},
+		"unknown":                       {unknownRun, 0, "", unknownRun.Error()},
+		"another program's, of that id": {unknownRun, isOpen, "Other", unknownRun.Error()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &fakeTemporal{}
+			if row.status != 0 {
+				f.executions = []*workflowpb.WorkflowExecutionInfo{{Status: row.status,
+					Execution: &commonpb.WorkflowExecution{WorkflowId: id}, Type: &commonpb.WorkflowType{Name: row.kind}}}
+			}
+			named, lost := WithoutDirectory(id, row.missing)
+			require.True(t, lost)
+			require.Equal(t, id, named)
+			err := Operator{Client: f}.CancelID(t.Context(), id, row.missing)
+			if row.refused != "" {
+				require.EqualError(t, err, row.refused)
+				require.Empty(t, f.cancelled)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, []string{id}, f.cancelled)
+		})
+	}
+	for name, err := range map[string]error{"": nil, "typo": &NameError{What: "typo"},
+		id: &NameError{What: id, Found: []string{id + "-a", id + "-b"}}} {
+		_, lost := WithoutDirectory(name, err)
+		require.False(t, lost, name)
 	}
 }
 

@@ -34,10 +34,10 @@ type Reopening struct {
 	Note   string
 	Now    bool // do not wait for a limit that the last epoch met
 
-	Behind string // the open workflow has fewer events than the directory, as described; it is terminated
-
 	Decision *workflows.Message // of the hand-off that the last epoch left open
 	Amend    *workflows.Message // the definition that the run is to adopt
+
+	moved string // where the terminated workflow wrote; empty: the directory was not moved
 }
 
 // Reopened describes how a run continues.
@@ -45,16 +45,15 @@ type Reopened struct {
 	RunID    string
 	Epoch    int
 	From     run.Status
-	Restored int    // files stored again, because the store had lost them
-	Behind   string // how the workflow that was terminated was behind the directory; empty: none
+	Restored int // files stored again, because the store had lost them
 
 	Overruled []string            // differences between the run's policy and the settings that force overrules
 	Repaired  []run.JournalDamage // restored lines of the journal
 }
 
 // Reopen continues a failed, cancelled or interrupted run in a new epoch, from its last checkpoint, in the same
-// directory (requirement 003 §6). Lines that the directory lacks are restored first. Of several concurrent calls one
-// wins. A refusal changes nothing in the directory.
+// directory (requirement 003 §6), and a paused one whose directory was moved. Lines that the directory lacks are
+// restored first. Of several concurrent calls one wins. A refusal changes nothing in the directory.
 func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reopened, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -67,26 +66,28 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 		return Reopened{}, err
 	}
 	c, effective, err := o.catchUp(ctx, dir, claim)
-	if err == nil && r.Behind != "" && effective.Liveness == run.LiveOpen {
-		c, effective, err = o.endBehind(ctx, dir, claim, c.State, r)
+	if err == nil && effective.Liveness == run.LiveOpen {
+		if r.moved, err = o.endMoved(ctx, dir, claim, c, r); err == nil && r.moved != "" {
+			c, effective, err = o.catchUp(ctx, dir, claim)
+			effective.Detail = r.moved
+		}
 	}
 	if err != nil {
 		return Reopened{}, err
 	}
-	if lost := rundir.Lost(dir, c.State); lost != nil && effective.Liveness != run.LiveOpen &&
-		(effective.Liveness != run.LiveUnknown || r.Force) {
+	effective = insisted(effective, r)
+	if lost := rundir.Lost(dir, c.State); lost != nil && hasEnded(effective) {
 		return Reopened{}, lost
 	}
 	var overruled []string
 	if !lacksEnd(c, effective) {
-		if err := mayReopen(c.State, effective, r); err != nil {
+		if err := mayReopen(dir, c.State, effective, r); err != nil {
 			return Reopened{}, err
 		}
 		if overruled, err = o.reevaluated(ctx, claim, dir, c, r); err != nil {
 			return Reopened{}, err
 		}
 	}
-	effective = insisted(effective, r)
 	in, restored, err := o.reopening(ctx, dir, claim, c, effective, r)
 	if err != nil {
 		return Reopened{}, err
@@ -96,7 +97,7 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 		return Reopened{}, err
 	}
 	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: effective.Status, Restored: restored,
-		Behind: r.Behind, Overruled: overruled, Repaired: c.Broken}, nil
+		Overruled: overruled, Repaired: c.Broken}, nil
 }
 
 // reevaluated compares what the run was allowed at its start with today's settings (requirement 003 §6). If the
@@ -221,19 +222,22 @@ func (o Operator) inHistory(ctx context.Context, s *store.Store, runID string,
 // lacksEnd reports whether a review approved the run and its workflow was ended before it wrote run.end. The next epoch
 // writes only that.
 func lacksEnd(c rundir.Continuation, effective run.EffectiveStatus) bool {
-	closed := effective.Liveness == run.LiveClosed || effective.Liveness == run.LiveGone
-	return closed && c.State.Status == run.Done && c.State.Reason == run.ReasonReviewApproved && !c.Ended
+	return hasEnded(effective) && c.State.Status == run.Done && c.State.Reason == run.ReasonReviewApproved && !c.Ended
+}
+
+// hasEnded reports whether no workflow of the run is open.
+func hasEnded(s run.EffectiveStatus) bool {
+	return s.Liveness == run.LiveClosed || s.Liveness == run.LiveGone
 }
 
 // mayReopen checks the preconditions of requirement 003 §6.
-func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
+func mayReopen(dir rundir.Dir, s run.State, effective run.EffectiveStatus, r Reopening) error {
 	q, undecided := s.Asks()
 	switch {
 	case effective.Status != run.Done && unexplained(r):
 		return refused(needsReason)
-	case effective.Liveness == run.LiveUnknown && !r.Force:
-		return unmet("whether the run is alive is unknown (%s). If that server is gone for good, resume with "+
-			"--force --reason TEXT", effective.Detail)
+	case effective.Liveness == run.LiveUnknown:
+		return unknown(workflows.VerbResume, dir, effective)
 	case effective.Liveness == run.LiveOpen:
 		return conflict(s, effective, "the run is %s and its workflow is open", effective.Status)
 	case effective.Status == run.Unknown:
@@ -246,7 +250,7 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	case effective.Status == run.Cancelled && len(s.Projects) > 0:
 		return conflict(s, effective, "a cancelled run across projects is not resumed; to continue in a new run: %s",
 			toType(s, effective, run.FollowUp))
-	case undecided && r.Decision == nil && !r.Force: // by force, the next epoch asks again
+	case undecided && r.Decision == nil && !r.Force && r.moved == "": // else the next epoch asks again
 		return undecidedError(s, effective, q)
 	case s.Checkpoint == nil:
 		return unmet("the run has no checkpoint to continue from")
@@ -260,7 +264,7 @@ func mayReopen(s run.State, effective run.EffectiveStatus, r Reopening) error {
 	if r.Decision != nil {
 		return refusalOf(s.RunID, workflows.VerbDecide, workflows.CheckDecision(s, *r.Decision))
 	}
-	return run.May(insisted(effective, r).Status, run.Resume, run.Terms{Forced: r.informed(), Projects: len(s.Projects) > 0})
+	return run.May(effective.Status, run.Resume, run.Terms{Forced: r.informed(), Projects: len(s.Projects) > 0})
 }
 
 // informed reports whether an operator resumes a failed run on purpose (requirement 001): by force, after its cause was

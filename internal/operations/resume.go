@@ -8,8 +8,8 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// Resume continues a run (requirement 003 §6): a paused one where it paused, a closed one in a new epoch. Of several
-// concurrent calls one wins. If the run's status does not allow it, the error contains a *run.ConflictError.
+// Resume continues a run (requirement 003 §6): a paused one where it paused, a closed one, or one whose
+// directory was moved, in a new epoch. Of several concurrent calls one wins. If the run's status does not allow it, the error contains a *run.ConflictError.
 func (o Operator) Resume(ctx context.Context, dir rundir.Dir, r Reopening) (Reopened, error) {
 	claim, err := dir.Claim()
 	if err != nil {
@@ -22,16 +22,12 @@ func (o Operator) Resume(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	if err != nil {
 		return Reopened{}, err
 	}
-	if effective.Liveness == run.LiveOpen && r.Force {
-		r.Behind = o.Behind(ctx, dir, claim.RunID)
+	if effective.Liveness == run.LiveOpen {
+		_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,
+			Reason: r.Reason})
+		if !o.Reopens(ctx, claim.RunID, err) {
+			return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err
+		}
 	}
-	if effective.Liveness != run.LiveOpen || r.Behind != "" {
-		return o.Reopen(ctx, dir, r)
-	}
-	_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,
-		Reason: r.Reason})
-	if o.EndedMeanwhile(ctx, claim.RunID, err) {
-		return o.Reopen(ctx, dir, r)
-	}
-	return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err
+	return o.Reopen(ctx, dir, r)
 }

@@ -89,7 +89,8 @@ func TestMayReopen(t *testing.T) {
 			if tt.state != nil {
 				tt.state(&s)
 			}
-			err := mayReopen(s, run.NewEffectiveStatus(tt.recorded, tt.live, "for a reason"), tt.how)
+			err := mayReopen(rundir.At("/run"), s,
+				insisted(run.NewEffectiveStatus(tt.recorded, tt.live, "for a reason"), tt.how), tt.how)
 			if tt.refused == "" {
 				require.NoError(t, err)
 				return
@@ -244,7 +245,7 @@ func historyOf(t *testing.T, in workflows.Input, lines []string) []*historypb.Hi
 		{EventId: 2, Attributes: &historypb.HistoryEvent_ActivityTaskScheduledEventAttributes{
 			ActivityTaskScheduledEventAttributes: &historypb.ActivityTaskScheduledEventAttributes{
 				ActivityType: &commonpb.ActivityType{Name: contract.Project},
-				Input:        of(contract.ProjectInput{Epoch: 1, First: 1, Lines: lines}),
+				Input:        of(contract.ProjectInput{Target: contract.Target{Epoch: 1}, First: 1, Lines: lines}),
 			},
 		}},
 		{EventId: 3, Attributes: &historypb.HistoryEvent_ActivityTaskCompletedEventAttributes{
@@ -300,95 +301,15 @@ func TestRefusedCommandsChangeNothing(t *testing.T) {
 	}
 }
 
-// asksOf is a run whose question is open, and an operator on a server that has its workflow with some of its events.
-func asksOf(t *testing.T, has int) (Operator, rundir.Dir, *fakeTemporal) {
-	t.Helper()
-	o, d, f := closedRun(t, "", decided(run.KindHandoffRequested, "", run.QuestionHandoff, run.TriggerAsked,
-		run.ActionContinue)[0])
-	f.described = map[string]enumspb.WorkflowExecutionStatus{"r1": isOpen}
-	f.history = historyOf(t, workflows.Input{Target: contract.Target{RunID: "r1", Store: o.Settings.Store},
-		Claim: must(d.Claim())(t)}, linesOf(t, d)[:has])
-	f.answers = map[string]any{workflows.QueryStatus: workflows.StatusAnswer{State: run.State{Seq: int64(has)}}}
-	f.update = func(string) error { return temporal.NewApplicationError("only a paused run can be resumed", "refused") }
-	return o, d, f
-}
-
-const behindText = "its workflow has 2 of the 3 events of its directory, as after Temporal's database was restored " +
-	"from a backup"
-
-// TestDirectoryAheadOfWorkflow, as after Temporal's database was restored from a backup: what the workflow refuses
-// because it does not know it, the next epoch does from the directory, or the refusal names the command.
-func TestDirectoryAheadOfWorkflow(t *testing.T) {
-	force := Reopening{Force: true, Reason: "restored"}
-	for name, row := range map[string]struct {
-		has     int // events of the workflow
-		command func(*testing.T, Operator, rundir.Dir) error
-		message string
-	}{
-		"decide": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
-			_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
-			return err
-		}},
-		"resume by force": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
-			_, err := o.Resume(t.Context(), d, force)
-			return err
-		}},
-		"resume": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
-			_, err := o.Resume(t.Context(), d, Reopening{})
-			return err
-		}, message: "resume refused: only a paused run can be resumed. But " + behindText +
-			". To continue from the directory: starter resume DIR --force --reason TEXT"},
-		"pause": {has: 2, command: func(t *testing.T, o Operator, d rundir.Dir) error {
-			_, err := o.SendUpdate(t.Context(), d, workflows.VerbPause, workflows.Message{})
-			return err
-		}, message: "pause refused: only a paused run can be resumed. But " + behindText +
-			". To continue from the directory: starter resume DIR --force --reason TEXT"},
-		"a decision that the question does not offer": {has: 2,
-			command: func(t *testing.T, o Operator, d rundir.Dir) error {
-				_, err := o.Decide(t.Context(), d, workflows.Message{Action: "approve"})
-				return err
-			}, message: "decide refused: approve is not offered here: use one of continue, other"},
-		"decide, and the workflow has all events": {has: 3,
-			command: func(t *testing.T, o Operator, d rundir.Dir) error {
-				_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
-				return err
-			}, message: "decide refused: only a paused run can be resumed"},
-		"resume by force, and the workflow has all events": {has: 3,
-			command: func(t *testing.T, o Operator, d rundir.Dir) error {
-				_, err := o.Resume(t.Context(), d, force)
-				return err
-			}, message: "resume refused: only a paused run can be resumed"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			o, d, f := asksOf(t, row.has)
-			err := row.command(t, o, d)
-			if row.message != "" {
-				require.EqualError(t, err, strings.Replace(row.message, "DIR", d.Root, 1))
-				require.Empty(t, f.started)
-				require.Equal(t, isOpen, f.described["r1"])
-				return
-			}
-			require.NoError(t, err)
-			require.Equal(t, terminated, f.described["r1"])
-			require.Len(t, f.started, 1)
-			in := f.started[0]
-			require.Equal(t, int64(3), in.Snapshot.Tail.Seq)
-			require.Equal(t, 2, in.Reopen.Epoch)
-			require.Equal(t, behindText, in.Reopen.Interruption)
-			require.Equal(t, name == "decide", in.Reopen.Decision != nil)
-		})
-	}
-}
-
 // TestQuestionOfLostServer: the server on which the run was started is another one. A resume by force continues the run
 // and asks again; the others name it.
 func TestQuestionOfLostServer(t *testing.T) {
-	o, d, f := asksOf(t, 3)
-	f.described = nil
+	o, d, f := closedRun(t, "", decided(run.KindHandoffRequested, "", run.QuestionHandoff, run.TriggerAsked,
+		run.ActionContinue)[0])
 	claim := must(d.Claim())(t)
 	claim.Cluster = "another"
 	write(t, d.Root, map[string]string{rundir.ClaimFile: string(must(json.Marshal(claim))(t))})
-	f.update = func(string) error { return serviceerror.NewNotFound("no such workflow") }
+	f.update = func(string) error { return errors.New("a message was sent") }
 	const lost = " refused: whether the run is alive is unknown (this Temporal server (cluster this) does not know it; it " +
 		"was started on another one (cluster another)). If that server is gone for good"
 	resume := ": starter resume " + d.Root + " --force --reason TEXT"
@@ -397,7 +318,10 @@ func TestQuestionOfLostServer(t *testing.T) {
 	_, err = o.SendUpdate(t.Context(), d, workflows.VerbPause, workflows.Message{})
 	require.EqualError(t, err, "pause"+lost+resume)
 	_, err = o.Resume(t.Context(), d, Reopening{})
-	require.ErrorContains(t, err, "resume"+lost)
+	require.EqualError(t, err, "resume"+lost+resume)
+	require.EqualError(t, o.Cancel(t.Context(), d), "cancel"+lost+resume)
+	_, err = o.Revert(t.Context(), d, Reverting{To: "cp-1"})
+	require.EqualError(t, err, "revert"+lost+resume)
 	require.Empty(t, f.started)
 	re := must(o.Resume(t.Context(), d, Reopening{Force: true, Reason: "it is gone"}))(t)
 	require.Equal(t, 2, re.Epoch)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 
@@ -44,7 +45,7 @@ type Reverted struct {
 // changes nothing.
 func (o Operator) Revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reverted, error) {
 	out, err := o.revert(ctx, dir, r)
-	if o.EndedMeanwhile(ctx, out.RunID, err) {
+	if o.endedMeanwhile(ctx, out.RunID, err) {
 		return o.revert(ctx, dir, r)
 	}
 	return out, err
@@ -62,7 +63,7 @@ func (o Operator) revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	if err != nil {
 		return Reverted{}, err
 	}
-	if err := o.mayRevert(now.State, effective, r); err != nil {
+	if err := o.mayRevert(dir, now.State, effective, r); err != nil {
 		return Reverted{}, err
 	}
 	c, warning, err := o.checkpoint(ctx, dir, claim, now, r.To)
@@ -75,11 +76,8 @@ func (o Operator) revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 		return out, err
 	}
 	if effective.Liveness == run.LiveOpen {
-		if err := o.rehome(ctx, claim, dir, now.State.Status); err != nil {
-			return out, err
-		}
 		m := workflows.Message{To: c.ID, Note: r.Note, StayPaused: r.StayPaused}
-		_, err := o.Send(ctx, claim.RunID, workflows.VerbRevert, m)
+		_, err := o.sendInPlace(ctx, dir, claim, workflows.VerbRevert, m)
 		return out, err
 	}
 	if err := MayExecute(ctx, dir, claim); err != nil {
@@ -100,11 +98,10 @@ func (o Operator) revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 	return out, o.openEpoch(ctx, dir, claim, now, effective, in, workflows.VerbRevert)
 }
 
-func (o Operator) mayRevert(s run.State, effective run.EffectiveStatus, r Reverting) error {
+func (o Operator) mayRevert(dir rundir.Dir, s run.State, effective run.EffectiveStatus, r Reverting) error {
 	switch {
 	case effective.Liveness == run.LiveUnknown:
-		return &RefusedError{Verb: workflows.VerbRevert,
-			Why: fmt.Sprintf("whether the run is alive is unknown (%s)", effective.Detail), FailedPrecondition: true}
+		return unknown(workflows.VerbRevert, dir, effective)
 	case effective.Status != run.Done && unexplained(Reopening{Force: r.Force, Reason: r.Reason}):
 		return &RefusedError{Verb: workflows.VerbRevert, Why: needsReason}
 	}
@@ -198,23 +195,66 @@ func (o Operator) Cancel(ctx context.Context, dir rundir.Dir) error {
 	case effective.Status == run.Cancelled:
 		return nil
 	case effective.Liveness == run.LiveUnknown:
-		return &RefusedError{Verb: string(run.Cancel),
-			Why: fmt.Sprintf("whether the run is alive is unknown (%s)", effective.Detail), FailedPrecondition: true}
+		return unknown(string(run.Cancel), dir, effective)
 	case effective.Liveness == run.LiveOpen && now.State.Status.Closed(): // its workflow is about to end
 		return &run.ConflictError{Operation: run.Cancel, From: now.State.Status,
 			Allowed: run.Operations(now.State.Status)}
-	case effective.Liveness == run.LiveOpen: // even before its first event
-	default:
+	case effective.Liveness != run.LiveOpen:
 		_, open := now.State.Asks()
 		if err := run.May(effective.Status, run.Cancel, run.Terms{Undecided: open}); err != nil {
 			return err
 		}
 		return o.cancelInterrupted(ctx, dir, claim)
 	}
-	if err := o.Client.CancelWorkflow(ctx, claim.RunID, ""); err != nil {
-		return fmt.Errorf("cancel run %s: %w", claim.RunID, err)
+	if err := o.inPlace(ctx, string(run.Cancel), claim, dir); err != nil { // even before its first event
+		return err
+	}
+	// the execution that writes the end knows all events; one that does not answer is cancelled too
+	if err := o.Refresh(ctx, dir); ctx.Err() != nil {
+		return err
+	}
+	return o.cancelWorkflow(ctx, claim.RunID)
+}
+
+func (o Operator) cancelWorkflow(ctx context.Context, id string) error {
+	if err := o.Client.CancelWorkflow(ctx, id, ""); err != nil {
+		return fmt.Errorf("cancel run %s: %w", id, err)
 	}
 	return nil
+}
+
+// WithoutDirectory returns the id of a run that was named but whose directory was not found: a recorded run, or a whole
+// id that Temporal may know.
+func WithoutDirectory(named string, err error) (id string, ok bool) {
+	var gone *MissingError
+	var unknown *NameError
+	switch {
+	case errors.As(err, &gone):
+		return gone.RunID, true
+	case errors.As(err, &unknown):
+		return named, len(unknown.Found) == 0 && uuid.Validate(named) == nil
+	}
+	return "", false
+}
+
+// CancelID cancels the open workflow of a run without a directory: its worker rebuilds the directory and writes the end
+// there. missing is the error of the directory. It is returned if this host has not recorded the run, and Temporal does
+// not know it.
+func (o Operator) CancelID(ctx context.Context, id string, missing error) error {
+	d, err := o.Client.DescribeWorkflowExecution(ctx, id, "")
+	none := errors.As(err, new(*serviceerror.NotFound))
+	info := d.GetWorkflowExecutionInfo()
+	switch {
+	case err != nil && !none:
+		return fmt.Errorf("ask Temporal about run %s: %w", id, err)
+	case none && !errors.As(missing, new(*MissingError)), !none && info.GetType().GetName() != workflows.Name:
+		return missing
+	case !none && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
+		return o.cancelWorkflow(ctx, id)
+	}
+	return &RefusedError{Verb: string(run.Cancel), Closed: true, Why: fmt.Sprintf("run %s has no directory and no open "+
+		"workflow, so nothing of it runs. To remove what is left: starter remove %s; to restore the directory: "+
+		"starter rebuild %s --output-dir DIR", id, shell.Quote(id), shell.Quote(id))}
 }
 
 // cancelInterrupted opens the epoch that closes an interrupted run as cancelled. The settings are not checked,

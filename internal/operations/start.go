@@ -221,7 +221,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 		}
 	}
 	switch {
-	case lost == nil && now.Tail.Seq == 0 && (effective.Liveness == run.LiveGone || effective.Liveness == run.LiveClosed):
+	case lost == nil && now.Tail.Seq == 0 && hasEnded(effective):
 		// Only claimed: the starter died, or the workflow was ended before its first event.
 		if claim.ConfigHash != def.Plan.ConfigHash {
 			return o.startFresh(ctx, def, dir, claim)
@@ -235,7 +235,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 		}
 		return o.launch(ctx, def, dir, claim, stored)
 	case effective.Liveness == run.LiveOpen && (causeGone(now.State) || fixed(def, now.State)):
-		if _, err := o.Send(ctx, claim.RunID, workflows.VerbResume, workflows.Message{Note: "run"}); err != nil {
+		if _, err := o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: "run"}); err != nil {
 			return st, err
 		}
 		// the pause that has just ended is not shown

@@ -1,7 +1,9 @@
 package e2e_test
 
 import (
-	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
@@ -29,7 +31,8 @@ func (h *environment) resets(runID, of string, task int64, exclude ...enumspb.Re
 var withoutMessages = []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL,
 	enumspb.RESET_REAPPLY_EXCLUDE_TYPE_UPDATE}
 
-// TestReset resets a paused run to an earlier point. The journal continues behind its tail.
+// TestReset resets a paused run to an earlier point. The run continues to wait, in the next epoch from its directory, and
+// nothing is called again.
 func TestReset(t *testing.T) {
 	t.Parallel()
 	h := newEnv(t, uncached)
@@ -39,25 +42,25 @@ func TestReset(t *testing.T) {
 	h.mid("007")
 	h.starter("pause", dir)
 	until(t, "the run is paused", func() bool { return statusIs(dir, run.Paused) })
-	before := read(t, dir+"/events.jsonl")
 	c, id := h.dial(), metaOf(t, dir).RunID
-	done := tasks(t, c, id)
-	h.resets(id, "", done[len(done)/2], withoutMessages...)
-	until(t, "the journal continues", func() bool { return len(read(t, dir+"/events.jsonl")) > len(before) })
-	until(t, "only a closed execution of the run is paused", func() bool {
-		return counted(t, c, `PassbookStatus = "paused"`) == 1 && counted(t, c, pausedQuery) == 0
-	})
+	for epoch := 2; epoch <= 3; epoch++ { // the second time, to before the first epoch from the directory
+		before := read(t, dir+"/events.jsonl")
+		done := tasks(t, c, id)
+		h.resets(id, "", done[len(done)/2], withoutMessages...)
+		h.starter("status", dir)
+		until(t, "the journal continues", func() bool { return metaOf(t, dir).State.Epoch == epoch })
+		require.True(t, statusIs(dir, run.Paused))
+		require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
+	}
+	until(t, "the open execution is shown as paused", func() bool { return counted(t, c, pausedQuery) == 1 })
+	h.starter("resume", dir)
 	h.finish(dir)
 
 	events := h.undisturbed(dir, 0)
-	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
-	back := of[run.RunReverted](events, run.KindRunReverted)
-	require.Len(t, back, 1)
-	tail := int64(bytes.Count(before, []byte("\n")))
-	require.Equal(t, "reset", back[0].Cause)
-	require.Equal(t, run.Range{First: back[0].To + 1, Last: tail}, back[0].Abandoned)
-	require.Less(t, back[0].To, tail-5, "the reset did not go far back")
-	require.Equal(t, run.KindRunReverted, events[tail].Kind)
+	require.Empty(t, of[run.RunReverted](events, run.KindRunReverted))
+	waits := slices.DeleteFunc(of[run.RunResumed](events, run.KindRunResumed), func(r run.RunResumed) bool { return !r.Waits })
+	require.Len(t, waits, 2)
+	require.Regexp(t, `^its workflow had \d+ of the \d+ events of this directory`, waits[0].Why)
 	require.Len(t, stateOf(t, dir).PassRecords, 16)
 }
 
@@ -76,6 +79,7 @@ func TestResetOfADoneRun(t *testing.T) {
 	before := tree(t, dir)
 	for _, task := range []int64{open[0], open[len(open)-1]} {
 		execution := h.resets(id, original.GetRunID(), task, withoutMessages...)
+		require.Contains(t, h.starter("status", dir), "done")
 		var again workflows.Result
 		require.NoError(t, c.GetWorkflow(t.Context(), id, execution).Get(t.Context(), &again), "reset to event %d", task)
 		require.Equal(t, first, again, "reset to event %d", task)
@@ -87,56 +91,130 @@ func TestResetOfADoneRun(t *testing.T) {
 		"the newest history is that of a reset")
 }
 
-// TestResetBeforeAnAnswer resets a halted run to before its answers, and to where its question was open: it asks again,
-// whatever the server applies again of the messages.
+// TestResetBeforeAnAnswer resets a halted run to before its answer, and to where its question was open: the first answer
+// stays, whatever the server applies again of the messages.
 func TestResetBeforeAnAnswer(t *testing.T) {
-	t.Parallel()
-	h := sharedEnv(t)
-	for name, send := range map[string]func(c client.Client, id string, q run.Question) error{
-		"signal without an id": func(c client.Client, id string, _ run.Question) error {
-			return c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide,
-				workflows.Message{Action: run.ActionHalt})
-		},
-		"Update": func(c client.Client, id string, q run.Question) error {
-			_, err := send(t, c, id, workflows.VerbDecide, workflows.Message{Action: run.ActionHalt, ID: q.ID})
-			return err
-		},
-	} {
-		dir := h.asksAboutThePlan(name)
-		c, id := h.dial(), metaOf(t, dir).RunID
-		q, _ := metaOf(t, dir).State.Asks()
-		open := tasks(t, c, id)
-		for _, task := range []int64{open[len(open)-1], open[0]} {
-			require.NoError(t, send(c, id, q))
-			until(t, "the run is halted", func() bool { return statusIs(dir, run.Halted) })
-			_ = c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil) // it has ended
-			h.resets(id, "", task)
-			until(t, "it asks again", func() bool { return statusIs(dir, run.AwaitingPhaseHandoff) })
-			q, _ = metaOf(t, dir).State.Asks()
-		}
-		h.starter("decide", dir, "--action", "continue")
-		until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
-		h.valid(dir)
-	}
-}
-
-// TestResetBehindAnOpenQuestion resets a run to where its question was open, before an operator answered: no message is
-// applied again, so the first answer counts.
-func TestResetBehindAnOpenQuestion(t *testing.T) {
 	t.Parallel()
 	h := sharedEnv(t)
 	dir := h.asksAboutThePlan("asked")
 	c, id := h.dial(), metaOf(t, dir).RunID
 	open := tasks(t, c, id)
-	execution := h.resets(id, "", open[len(open)-1])
-	until(t, "the reset execution has run", func() bool {
-		d, err := c.DescribeWorkflowExecution(t.Context(), id, execution)
-		require.NoError(t, err)
-		return d.PendingWorkflowTask == nil
-	})
+	original := c.GetWorkflow(t.Context(), id, "")
+	h.starter("decide", dir, "--action", "halt")
+	require.NoError(t, original.Get(t.Context(), nil))
+	before := tree(t, dir)
+	for _, task := range []int64{open[len(open)-1], open[0]} {
+		execution := h.resets(id, original.GetRunID(), task)
+		var again workflows.Result
+		require.NoError(t, c.GetWorkflow(t.Context(), id, execution).Get(t.Context(), &again))
+		require.Equal(t, run.Halted, again.Status)
+		sameTree(t, before, tree(t, dir))
+	}
+	h.starter("resume", dir, "--force", "--reason", "halted by mistake")
+	h.asked(dir, 2)
 	h.starter("decide", dir, "--action", "continue")
 	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	h.valid(dir)
+}
+
+// TestResetOfAnOpenQuestion resets a run to before it asked: the question stays open under its id, and is asked once.
+func TestResetOfAnOpenQuestion(t *testing.T) {
+	t.Parallel()
+	h := sharedEnv(t)
+	dir := h.asksAboutThePlan("asked")
+	c, id := h.dial(), metaOf(t, dir).RunID
+	q, _ := metaOf(t, dir).State.Asks()
+	h.resets(id, "", tasks(t, c, id)[0])
+	until(t, "the next epoch waits", func() bool { return metaOf(t, dir).State.Epoch == 2 })
+	h.starter("decide", dir, "--action", "continue", "--id", q.ID)
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	require.Len(t, metaOf(t, dir).History.Handoffs, 1)
+	h.valid(dir)
+}
+
+// TestDeletedDirectory deletes the directory of a run that waits: the next event finds it gone, and it is made again from
+// the store and from history.
+func TestDeletedDirectory(t *testing.T) {
+	t.Parallel()
+	h := sharedEnv(t)
+	dir := h.asksAboutThePlan("asked")
+	c, id := h.dial(), metaOf(t, dir).RunID
+	before := read(t, dir+"/events.jsonl")
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbLook, nil))
+	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue}))
+	require.NoError(t, c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
+	require.True(t, statusIs(dir, run.Done))
+	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
+	h.valid(dir)
+}
+
+// TestRestoredDatabase restores Temporal's database from backups of several moments. The directory counts: what was
+// answered and paid for stays, and each command finds the run where it is.
+func TestRestoredDatabase(t *testing.T) {
+	t.Parallel()
+	h := newEnv(t)
+	config := h.definition(h.dir("definition"), `pipeline: asks
+agent: {run: [sh, -c, "cat >/dev/null; echo Greet the world."], reply: text}
+roles: {planner: {prompt: plan.md, gives: report}}
+stages:
+  - {name: plan, steps: [{role: planner}, {ask: 'Is this the right plan?'}]}
+  - {name: more, steps: [{role: planner}, {ask: 'Is this the last one?'}]}
+`, map[string]string{"plan.md": "Plan it.\n"})
+	dir := h.dir("run")
+	h.starter("run", "--config", config, "--output-dir", dir, "--detach")
+	first := h.asked(dir, 1)
+	atFirst := h.backUp("first question")
+	h.starter("decide", dir, "--action", "continue", "--id", first.ID)
+	second := h.asked(dir, 2)
+	atSecond := h.backUp("second question")
+
+	h.restore(atFirst) // before the decision
+	require.Contains(t, h.starter("status", dir), "Is this the last one?")
+	until(t, "the second epoch waits", func() bool { return metaOf(t, dir).State.Epoch == 2 })
+	h.restore(atFirst) // before an earlier epoch, and a message comes first
+	output, code := h.try("decide", dir, "--action", "halt", "--id", first.ID)
+	require.NotZero(t, code, output)
+	require.Contains(t, output, first.ID+" was already decided with continue: the first decision wins")
+	until(t, "the third epoch waits", func() bool { return metaOf(t, dir).State.Epoch == 3 })
+	q, open := metaOf(t, dir).State.Asks()
+	require.True(t, open)
+	require.Equal(t, second.ID, q.ID)
+	h.starter("decide", dir, "--action", "continue", "--id", second.ID)
+	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
+	before := tree(t, dir)
+	h.restore(atSecond) // after the end of the run
+	require.Contains(t, h.starter("status", dir), "done")
+	var r workflows.Result
+	require.NoError(t, h.dial().GetWorkflow(t.Context(), metaOf(t, dir).RunID, "").Get(t.Context(), &r))
+	require.Equal(t, run.Done, r.Status)
+	sameTree(t, before, tree(t, dir))
+	require.Len(t, stateOf(t, dir).PassRecords, 2)
+	h.valid(dir)
+}
+
+// backUp copies the database of the server, which is stopped meanwhile, and returns the folder of the copy.
+func (h *environment) backUp(name string) string {
+	h.t.Helper()
+	h.starter("server", "stop", "--now")
+	to := h.dir("backup of the " + name)
+	require.NoError(h.t, os.CopyFS(to, os.DirFS(filepath.Join(h.state(), "server"))))
+	h.starter("server", "start")
+	return to
+}
+
+// restore kills server and worker, and starts them with the database of a backup.
+func (h *environment) restore(from string) {
+	h.t.Helper()
+	h.crash(h.worker())
+	h.kill(h.server())
+	h.loseDatabase()
+	databases, err := filepath.Glob(filepath.Join(from, "temporal-*"))
+	require.NoError(h.t, err)
+	for _, f := range databases {
+		require.NoError(h.t, os.WriteFile(filepath.Join(h.state(), "server", filepath.Base(f)), read(h.t, f), 0o600))
+	}
+	h.starter("server", "start")
 }
 
 // counted is how many executions a query finds.

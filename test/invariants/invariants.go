@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/run"
@@ -75,19 +74,12 @@ func Costs(d rundir.Dir, meta rundir.Meta, book rundir.PipelineState, events []r
 	if skipped > 0 {
 		return fmt.Errorf("%d rows of %s cannot be read", skipped, rundir.CostLog)
 	}
-	var reverts run.Reverts
-	for _, e := range events {
-		reverts.Take(e)
-	}
-	counted, sum, journal := reverts.Counted(), 0.0, 0.0
+	sum, journal := 0.0, 0.0
 	for _, r := range rows {
-		if counted.Has(r.Seq) {
-			sum = run.Cents(sum + r.USD)
-		}
+		sum = run.Cents(sum + r.USD)
 	}
 	for _, e := range events {
 		switch {
-		case !counted.Has(e.Seq):
 		case e.Kind == run.KindPassEnd:
 			var p run.PassEnd
 			e.Decode(&p)
@@ -108,28 +100,17 @@ func Costs(d rundir.Dir, meta rundir.Meta, book rundir.PipelineState, events []r
 	return nil
 }
 
-// OneEnd requires one terminal event in each epoch. What a reset abandoned does not count. If the run is open, the last
+// OneEnd requires one terminal event in each epoch, or the next epoch of a run that waits. If the run is open, the last
 // epoch may have none.
 func OneEnd(events []run.Event, open bool) error {
 	epoch, ends := 1, map[int][]int64{1: nil}
 	for _, e := range events {
 		switch e.Kind {
-		case run.KindRunReverted:
-			var p run.RunReverted
-			if e.Decode(&p); p.Cause != "reset" {
-				continue
-			}
-			epoch = max(p.State.Epoch, 1)
-			for n := range ends {
-				if n > epoch {
-					delete(ends, n)
-					continue
-				}
-				ends[n] = slices.DeleteFunc(ends[n], func(seq int64) bool { return seq >= p.Abandoned.First })
-			}
 		case run.KindRunResumed:
 			var p run.RunResumed
-			e.Decode(&p)
+			if e.Decode(&p); p.Waits { // the epoch before waited until here
+				ends[epoch] = append(ends[epoch], e.Seq)
+			}
 			epoch = max(epoch, p.Epoch)
 			ends[epoch] = append(ends[epoch], []int64{}...)
 		case run.KindRunEnd, run.KindRunInterrupted:

@@ -22,7 +22,7 @@
 // continues, a supervisor is killed, a message arrives (signal or Update), the disk is full or the store away for some
 // writes, some reads of the store fail, or the workflow is terminated or reset. Continue-as-new,
 // epochs and resets are new environments on the same disk: a reset executes one of the executions of its epoch from
-// its input, and an interceptor reports that it comes from a reset. After a crash the next step ends its goroutine.
+// its input. After a crash the next step ends its goroutine.
 // Only what internal/disk does not see, such as the removal of scratch directories, can happen before that.
 //
 // After each written batch the journal must have grown without a gap, and meta.json must be the fold of its events.
@@ -35,6 +35,6 @@
 // pgregory.net/rapid shrinks the stream of all choices instead. Without one of them every later one has another
 // meaning, and the run seldom fails again.
 //
-// Not covered: workflows of accounts and of notices, git, screenshots, and directories that move. In TestRealServer the
+// Not covered: workflows of notices, git, screenshots, and directories that move. In TestRealServer the
 // same runs have a real server, which executes history again, and real processes; there the seed does not decide all.
 package simulation

@@ -8,11 +8,10 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// executions intercepts executions of the workflow: they can be terminated, and know that they come from a reset.
+// executions intercepts executions of the workflow: they can be terminated.
 type executions struct {
 	interceptor.WorkerInterceptorBase
 	epoch int // what it has begun
-	reset bool
 }
 
 // InterceptWorkflow is of interceptor.WorkerInterceptor.
@@ -51,9 +50,7 @@ type outbound struct {
 // GetInfo is of interceptor.WorkflowOutboundInterceptor.
 func (o *outbound) GetInfo(ctx workflow.Context) *workflow.Info {
 	info := *o.Next.GetInfo(ctx)
-	if info.FirstRunID = fmt.Sprint("start ", o.of.epoch); o.of.reset {
-		info.OriginalRunID = "the execution that was reset"
-	}
+	info.FirstRunID = fmt.Sprint("start ", o.of.epoch)
 	return &info
 }
 

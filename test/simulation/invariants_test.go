@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/run"
@@ -130,7 +129,7 @@ func (w *world) ended() {
 	if left := w.machine.agents(); len(left) > 0 {
 		w.fail("invariant 8: %d agents survive", len(left))
 	}
-	w.check(w.provenance(meta, events))
+	w.check(w.provenance(meta))
 	w.holds(10, invariants.OneEnd(events, w.running))
 	r, err := rundir.Check(context.Background(), w.dir, rundir.CheckOptions{})
 	if err == nil && !r.OK && !w.running {
@@ -199,27 +198,14 @@ func (w *world) answeredOnce(events []run.Event) error {
 	return nil
 }
 
-// goesBack reports whether a reset is between two events. The next execution found what it abandoned and journaled it
-// again.
-func goesBack(events []run.Event, from, to int64) bool {
-	return slices.ContainsFunc(events[min(from, int64(len(events))):max(from, to-1)], func(e run.Event) bool {
-		var p run.RunReverted
-		if e.Kind == run.KindRunReverted {
-			e.Decode(&p)
-		}
-		return p.Cause == "reset" && p.Abandoned.First < e.Seq && e.Seq-1 <= p.Abandoned.Last
-	})
-}
-
 // provenance wants the row of each file to continue where the one before ended, and the last to be the artifact, or the
 // file of the tree (9).
-func (w *world) provenance(meta rundir.Meta, events []run.Event) error {
+func (w *world) provenance(meta rundir.Meta) error {
 	type row struct {
 		Path   string `json:"path"`
 		Old    string `json:"old_path"`
 		Before string `json:"hash_before"`
 		After  string `json:"hash_after"`
-		Seq    int64  `json:"seq"`
 	}
 	rows, skipped, err := rundir.Rows[row](w.dir, rundir.ProvenanceFile)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(rows) == 0 {
@@ -231,12 +217,8 @@ func (w *world) provenance(meta rundir.Meta, events []run.Event) error {
 	if skipped > 0 {
 		return fmt.Errorf("invariant 9: %d rows cannot be read", skipped)
 	}
-	after, seq := map[string]string{}, int64(0)
+	after := map[string]string{}
 	for i, r := range rows {
-		if goesBack(events, seq, r.Seq) { // and the files with it
-			clear(after)
-		}
-		seq = r.Seq
 		if last, known := after[r.Path]; known && r.Before != last {
 			return fmt.Errorf("invariant 9: row %d of %s begins with %.8s, the one before ended with %.8s", i+1, r.Path,
 				r.Before, last)

@@ -16,7 +16,7 @@ import (
 // message sends a message at a random moment: what it asks for may be impossible then.
 func (w *world) message(r *rand.Rand) {
 	verbs := []string{workflows.VerbPause, workflows.VerbResume, workflows.VerbDecide, workflows.VerbBudget,
-		workflows.VerbSteer, workflows.VerbRevert, workflows.VerbAmend, workflows.VerbRehome,
+		workflows.VerbSteer, workflows.VerbRevert, workflows.VerbAmend, workflows.VerbLook,
 		"cancel", "nonsense"}
 	m := workflows.Message{By: "ada", Now: r.IntN(3) == 0}
 	verb := verbs[r.IntN(len(verbs))]
@@ -41,8 +41,6 @@ func (w *world) message(r *rand.Rand) {
 		m.To, m.StayPaused = w.boundary(r), r.IntN(3) == 0
 	case workflows.VerbAmend:
 		m.Plan = &w.amended
-	case workflows.VerbRehome:
-		m.Dir = w.dir.Root + "-moved"
 	}
 	if r.IntN(2) == 0 {
 		w.send(w.execution(), verb, m)

@@ -98,7 +98,7 @@ func (w *world) epoch(in workflows.Input) (again bool) {
 		if at == len(w.inputs) {
 			w.inputs = append(w.inputs, in)
 		}
-		res, err := w.execute(w.inputs[at], at > 0, n != at)
+		res, err := w.execute(w.inputs[at], at > 0)
 		next := (*workflow.ContinueAsNewError)(nil)
 		w.executions++
 		switch back := w.resetTo; {
@@ -144,7 +144,7 @@ func (w *world) closed(cause error) error {
 }
 
 // execute is one execution of the workflow. After a reset it has the input of an earlier one.
-func (w *world) execute(in workflows.Input, continued, reset bool) (res workflows.Result, err error) {
+func (w *world) execute(in workflows.Input, continued bool) (res workflows.Result, err error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	start := time.Now()
@@ -155,7 +155,7 @@ func (w *world) execute(in workflows.Input, continued, reset bool) (res workflow
 	env.SetStartTime(start)
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.Target.RunID})
 	env.SetTestTimeout(10_000 * time.Hour)
-	at := &executions{reset: reset, epoch: w.epochs}
+	at := &executions{epoch: w.epochs}
 	env.SetWorkerOptions(sdk.Options{DeadlockDetectionTimeout: time.Hour,
 		Interceptors: []interceptor.WorkerInterceptor{at}})
 	if continued {

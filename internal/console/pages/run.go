@@ -119,6 +119,7 @@ func (s *site) overview(r *http.Request) (view, error) {
 		}
 		return p.view("away"), nil
 	}
+	s.h.Refresh(r.Context(), sub.dir)
 	p, err := s.base(r, "overview")
 	if err != nil {
 		return view{}, err

@@ -1,0 +1,73 @@
+package operations
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows"
+)
+
+const (
+	seqWait  = time.Second     // for the answer of a workflow
+	lookWait = 2 * time.Second // for the next execution
+)
+
+// Refresh lets the open workflow of a run continue from the directory, if the directory has more events. A workflow has
+// each event first, so Temporal's database was restored from a backup, or the workflow was reset; one that waits then does
+// not notice. Without a worker nothing happens.
+func (o Operator) Refresh(ctx context.Context, dir rundir.Dir) error {
+	claim, err := dir.Claim()
+	if err != nil {
+		return err
+	}
+	m, err := dir.Meta()
+	if err != nil {
+		return err
+	}
+	claim = dir.CurrentClaim(claim)
+	s := o.EffectiveStatus(ctx, claim, m.State.Status)
+	if s.Liveness != run.LiveOpen || o.NoWorker(ctx, claim, s) != nil {
+		return nil
+	}
+	asked, cancel := context.WithTimeout(ctx, seqWait)
+	defer cancel()
+	var live workflows.StatusAnswer
+	v, err := o.Client.QueryWorkflow(asked, claim.RunID, "", workflows.QueryStatus)
+	if err == nil {
+		err = v.Get(&live)
+	}
+	if err != nil {
+		return fmt.Errorf("ask the workflow of run %s for its status: %w", claim.RunID, err)
+	}
+	if live.Seq >= m.State.Seq {
+		return nil
+	}
+	ctx, end := context.WithTimeout(ctx, lookWait)
+	defer end()
+	_, err = o.Send(ctx, claim.RunID, workflows.VerbLook, workflows.Message{})
+	return err
+}
+
+// RefreshAll refreshes the runs that this host has recorded and that have not ended, one after another.
+func (o Operator) RefreshAll(ctx context.Context) error {
+	all, err := indexed(o.Settings.StateDir)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		if ctx.Err() != nil {
+			break
+		}
+		d := rundir.At(all[id])
+		if m, err := d.Meta(); err != nil || m.State.Status.Closed() {
+			continue
+		}
+		if one := o.Refresh(ctx, d); !errors.Is(one, rundir.ErrNoRun) {
+			err = errors.Join(err, one)
+		}
+	}
+	return err
+}
