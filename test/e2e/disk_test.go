@@ -110,6 +110,9 @@ func digests(dir string) (map[string]string, error) {
 			return err
 		}
 		raw, err := os.ReadFile(file)
+		if errors.Is(err, fs.ErrNotExist) { // an agent that outlives its worker has removed it meanwhile
+			return nil
+		}
 		out[filepath.ToSlash(name)] = sum(raw)
 		return err
 	})
