@@ -187,6 +187,10 @@ func (g *Gate) transact(readOnly bool, do func(*tx)) (file fs.FileInfo, err erro
 			if f, err = os.OpenFile(path, flag, mode); err == nil {
 				file, err = f.Stat()
 			}
+			if err == nil && readOnly && file.Size() == 0 { // another process is creating it
+				disk.Close(f)
+				return nil, &fs.PathError{Op: "read", Path: path, Err: fs.ErrNotExist}
+			}
 			return f, err
 		}})
 	if err != nil {
