@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,7 +30,7 @@ func TestDelivery(t *testing.T) {
 	w.in.Start.Task = "Do it"
 	s := w.ends(run.Done, "")
 	at := w.in.Target
-	at.Epoch, at.Seq = 1, 8
+	at.Epoch, at.Seq = 1, 6 // what follows is not written yet
 	require.Equal(t, []contract.DeliverInput{{
 		Target: at, Workspace: *w.in.Start.Workspace, Commit: "commit of tree of run-1/g0.001.1.-.1",
 		Tree: &run.Blob{Digest: "tree of run-1/g0.001.1.-.1"}, PlanUse: w.planUse(),
@@ -238,6 +239,7 @@ func TestLostDirectoryIsRebuiltBeforeItsCheckout(t *testing.T) {
 // fakeTrees are the run's own checkout and the target of its delivery.
 type fakeTrees struct {
 	refuses error // of each delivery
+	current func(contract.Target) error
 
 	mu       sync.Mutex
 	errs     []error                // of syncs, in order
@@ -275,8 +277,8 @@ func (f *fakeTrees) Deliver(_ context.Context, in contract.DeliverInput) (contra
 		f.full--
 		return contract.DeliverResult{}, errFull
 	}
-	if f.refuses != nil {
-		return contract.DeliverResult{}, f.refuses
+	if err := cmp.Or(f.refuses, f.current(in.Target)); err != nil {
+		return contract.DeliverResult{}, err
 	}
 	res := f.found
 	if in.DryRun {

@@ -16,15 +16,16 @@ type targetSetter interface {
 // runDirectoryActivity runs an activity on the host of the directory, and waits while its disk is full.
 func (e *engine) runDirectoryActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
 	defer e.clearDiskFull(ctx) // and not before: a retry that is under way is still held up
-	for {
+	for stale := 0; ; {
 		asked := e.control.retryRequests
-		in.SetTarget(e.target())
+		in.SetTarget(e.targetIn(ctx))
 		err := workflow.ExecuteActivity(e.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
 		if compares := activity == contract.Inspect || activity == contract.ArchiveSegment; compares &&
 			isType(err, contract.ErrNewer) {
-			if err := e.j.root().compare(ctx, 0); err != nil { // else a message was journaled meanwhile
+			if err := e.requireCurrent(ctx, stale, err); err != nil {
 				return err
 			}
+			stale++
 			continue
 		}
 		if isType(err, contract.ErrDirectoryLost) {

@@ -204,6 +204,29 @@ func (d *fakeDirectory) folded() (s run.State) {
 }
 
 // become replaces the lines of the directory.
+// current refuses work for an execution that has not written all events.
+func (d *fakeDirectory) current(at contract.Target) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if int64(len(d.lines)) <= at.Seq {
+		return nil
+	}
+	return temporal.NewNonRetryableApplicationError("it has later events", contract.ErrNewer, nil)
+}
+
+// add adds an event of another execution.
+func (d *fakeDirectory) add(t *testing.T, kind run.Kind, payload any) {
+	t.Helper()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	raw, err := run.Payload(payload)
+	require.NoError(t, err)
+	s := d.folded()
+	line, err := run.Event{Seq: s.Seq + 1, TS: s.TS, Kind: kind, Phase: &s.Phase, Payload: raw}.Line()
+	require.NoError(t, err)
+	d.lines = append(d.lines, line)
+}
+
 func (d *fakeDirectory) become(lines []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -104,6 +104,7 @@ func newHarness(t *testing.T, src string) *harness {
 		agent: &fakeAgent{plan: plan, scripts: map[string][]script{}, calls: map[string]int{}, usd: 1},
 		in:    input(plan, stored(t, plan)), prompt: run.Blob{Digest: "prompt", Chars: 8},
 	}
+	w.trees.current = w.dir.current
 	w.dir.note, w.agent.note, w.shots.note, w.trees.note = w.note, w.note, w.note, w.note
 	w.fresh()
 	return w

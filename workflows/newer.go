@@ -134,11 +134,38 @@ func startWorkerHint(queue string) string {
 		": start one on that host (run \"starter server start\" or the worker program), then send the message again"
 }
 
-// target locates the run for an activity that must know the end of the directory's journal.
+// target locates the run for an activity that must know the end of the directory's journal: what this execution has
+// written. What it has not written may differ from what the directory has.
 func (e *engine) target() contract.Target {
-	t := e.in.Target
-	t.Epoch, t.Seq = max(t.Epoch, e.j.state.Epoch), e.j.state.Seq
+	t, j := e.in.Target, e.j.root()
+	t.Epoch, t.Seq = max(t.Epoch, j.state.Epoch), j.disk.tail.Seq
 	return t
+}
+
+// targetIn is the target of an activity in a context. While the journal is repaired, nothing else writes: what is pending may
+// be on disk.
+func (e *engine) targetIn(ctx workflow.Context) contract.Target {
+	t := e.target()
+	if ctx.Value(writing{}) != nil {
+		t.Seq = e.j.root().state.Seq
+	}
+	return t
+}
+
+// requireCurrent returns whether the directory is newer, after an activity was refused for the nth time because it has more
+// events than this execution knew then: another coroutine may have written them meanwhile.
+func (e *engine) requireCurrent(ctx workflow.Context, n int, refused error) error {
+	const most = 5 // then something else is wrong
+	if n >= most {
+		if err := e.awaitRetry(ctx, n-most, errorMessage(refused), never); err != nil {
+			return err
+		}
+	}
+	j := e.j.root()
+	if ctx.Value(writing{}) == nil && (len(j.pending) > 0 || j.mu.IsLocked()) {
+		return j.flush(ctx)
+	}
+	return j.compare(ctx, 0)
 }
 
 // nextEpoch continues the run from its directory. A closed run is not continued: the execution ends as the directory

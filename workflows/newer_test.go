@@ -223,3 +223,20 @@ func TestCancelOfANewerDirectory(t *testing.T) {
 	w.executeCancelled()
 	require.Equal(t, 2, w.dir.state(t).Epoch)
 }
+
+// TestStaleExecutionDeliversNothing: as many events as the directory has are not enough, if they are others. The execution
+// has not written its own yet.
+func TestStaleExecutionDeliversNothing(t *testing.T) {
+	w := newHarness(t, judged)
+	w.agent.will(call(2, 1), func(ok contract.PassResult) (contract.PassResult, error) {
+		w.dir.add(t, run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryUnknown, Message: "of another execution"})
+		return ok, nil
+	})
+	require.Equal(t, 2, w.chain(func(workflows.Input) {
+		require.Empty(t, w.trees.delivers)
+		require.Empty(t, w.trees.looks)
+	}))
+	require.Len(t, w.trees.delivers, 1)
+	require.Equal(t, 2, w.trees.delivers[0].Epoch)
+	require.Equal(t, run.Done, w.dir.state(t).Status)
+}

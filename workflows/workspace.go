@@ -155,13 +155,14 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 // tryCheckoutActivity runs an activity on a checkout as soon as its host can. failed: six attempts failed.
 func (e *engine) tryCheckoutActivity(ctx workflow.Context, summary, activity string, in targetSetter,
 	out any) (failed, err error) {
-	for away := 0; ; {
+	for away, stale := 0, 0; ; {
 		asked := e.control.retryRequests
 		in.SetTarget(e.target())
 		err := workflow.ExecuteActivity(e.checkoutOptions(ctx, summary), activity, in).Get(ctx, out)
 		switch {
 		case isType(err, contract.ErrNewer):
-			err = e.j.root().compare(ctx, 0) // else a message was journaled meanwhile
+			err = e.requireCurrent(ctx, stale, err)
+			stale++
 		case err == nil, ctx.Err() != nil, isType(err, contract.ErrBadInput),
 			isType(err, contract.ErrClaimed):
 			return nil, err

@@ -34,7 +34,7 @@ type Target struct {
 	Dir   string `json:"dir"`
 	Store string `json:"store"`
 	Epoch int    `json:"epoch,omitempty"`
-	Seq   int64  `json:"seq,omitempty"` // the last event that the execution knows; 0: not compared
+	Seq   int64  `json:"seq,omitempty"` // the last event that the execution has written; 0: not compared
 }
 
 // Run returns the run id.
@@ -157,6 +157,7 @@ type InspectInput struct {
 	File   string `json:"file,omitempty"`
 	Digest string `json:"digest,omitempty"`
 	Tree   *Tree  `json:"tree,omitempty"` // or the workspace, if the run has one
+	Back   bool   `json:"back,omitempty"` // the run goes back: what a call has left there counts for nothing
 }
 
 // Tree is the current workspace of a run.
