@@ -68,7 +68,7 @@ func (a *Activities) enterFolder(ctx context.Context, st *runningCall, in contra
 	if err := endHolder(ctx, w, in.Call); err != nil {
 		return err
 	}
-	doubtful, err := w.Hold(workspace.Holder{Call: in.Call, Dir: st.dir, Supervisor: by})
+	doubtful, err := w.Hold(workspace.Holder{Call: in.Call, Dir: st.dir, Supervisor: by, Keeps: st.folder.keep})
 	if err == nil && st.folder.fresh {
 		err = w.Discard()
 	}

@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
+	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -156,11 +160,11 @@ func (a *Activities) rules(ctx context.Context, s *store.Store, t contract.Tree)
 	return a.folders.WithGit(ctx, s, workspace.RulesOf(plan), workspace.Current(t))
 }
 
-// keptMessage describes files that no pass wrote, and where they are now.
+// keptMessage describes files that an operator changed, and where their versions are now.
 func keptMessage(kept []string) string {
 	slices.Sort(kept)
-	return fmt.Sprintf("moved %s that no pass created out of the workspace of the active run: %s; pause the run before "+
-		"you change its workspace", run.Plural(len(kept), "file"), firstNames(kept))
+	return fmt.Sprintf("%s of the workspace had changes from outside of the run, which are kept: %s",
+		run.Plural(len(kept), "file"), firstNames(kept))
 }
 
 // lostMessage describes what a call left that was lost.
@@ -242,6 +246,9 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 		return res, err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
+	if unread, err := unreadAnswer(ctx, s, w); err != nil || unread && !in.Back {
+		return res, err
+	}
 	if w.New() || w.Lost() {
 		res.Restored = w.New()
 		kept, err := a.restoreFolder(ctx, s, w, *in.Tree, a.open(in.Dir))
@@ -272,7 +279,7 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 	if err != nil {
 		return res, err
 	}
-	ev.Cause = "edited"
+	ev.Cause = run.CauseEdited
 	ev.Skipped, ev.SkippedCount = workspace.Skipped(saved)
 	record := contract.SyncWorkspaceInput{Target: in.Target, Tree: *in.Tree, Previous: &in.Tree.Tree,
 		Message: fmt.Sprintf("Record manual changes\n\nPassbook-Run: %s\n", in.RunID)}
@@ -281,4 +288,26 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 		err = a.showCommit(ctx, w, record.Tree, ev.Commit)
 	}
 	return contract.InspectResult{Workspace: ev}, err
+}
+
+// unreadAnswer reports whether the last call in a folder has ended with output that is not stored, as after a full disk.
+// What the folder holds is that answer, which the next delivery of the call reads.
+func unreadAnswer(ctx context.Context, s *store.Store, w *workspace.Folder) (bool, error) {
+	h := w.Holder()
+	if h == nil || !h.Keeps {
+		return false, nil
+	}
+	if exit, err := supervisor.ReadExit(h.Dir); err != nil || exit.Killed {
+		return false, nil //nolint:nilerr // it has no answer
+	}
+	l := calls.Ledger{Store: s, Call: h.Call}
+	number, err := strconv.Atoi(filepath.Base(h.Dir))
+	if err != nil {
+		return false, nil // no delivery
+	}
+	if ended, err := l.Ended(ctx, number); ended || err != nil {
+		return false, err
+	}
+	ans, err := l.Result(ctx)
+	return ans == nil && err == nil, err
 }

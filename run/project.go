@@ -11,8 +11,11 @@ import (
 // folder of the project's alias.
 const RunKindCross = "cross_project"
 
-// CauseProjects is the cause of the tree that has a folder for each project.
-const CauseProjects = "projects"
+// Causes of a tree or an artifact that no call has made.
+const (
+	CauseEdited   = "edited"   // by an operator
+	CauseProjects = "projects" // the tree that has a folder for each project
+)
 
 // Phases of the questions that a run across projects asks itself. Hand-off ids begin with them.
 const (

@@ -114,12 +114,15 @@ func byWhom(name string) string {
 
 // adoptEdits takes over edits of the artifact made while the run was paused: no call was in progress, so any
 // difference is an operator's.
-func (e *engine) adoptEdits(ctx workflow.Context) error {
+func (e *engine) adoptEdits(ctx workflow.Context) error { return e.inspect(ctx, false) }
+
+// inspect takes over edits. back: the run goes back, and reads no answer of a call that has ended.
+func (e *engine) inspect(ctx workflow.Context, back bool) error {
 	if len(e.j.state.Projects) > 0 { // the checkouts are those of the projects
 		return nil
 	}
 	if t := e.workspace(); t != nil {
-		return e.adoptWorkspaceEdits(ctx, t)
+		return e.inspectWorkspace(ctx, contract.InspectInput{Target: e.in.Target, Tree: t, Back: back})
 	}
 	known := e.j.state.Artifact
 	if known == nil || e.in.Start.Artifact == nil {
@@ -133,7 +136,7 @@ func (e *engine) adoptEdits(ctx workflow.Context) error {
 	switch {
 	case res.Edited != nil:
 		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{
-			Artifact: *res.Edited, Cause: "edited",
+			Artifact: *res.Edited, Cause: run.CauseEdited,
 		})
 	case res.Restored:
 		return e.j.emit(ctx, run.KindArtifactUpdated, e.j.state.Phase, run.ArtifactUpdated{
@@ -143,9 +146,8 @@ func (e *engine) adoptEdits(ctx workflow.Context) error {
 	return nil
 }
 
-// adoptWorkspaceEdits does the same for the run's checkout.
-func (e *engine) adoptWorkspaceEdits(ctx workflow.Context, t *contract.Tree) error {
-	in := contract.InspectInput{Target: e.in.Target, Tree: t}
+// inspectWorkspace does the same for the run's checkout.
+func (e *engine) inspectWorkspace(ctx workflow.Context, in contract.InspectInput) error {
 	var res contract.InspectResult
 	if err := e.runCheckoutActivity(ctx, "inspect the workspace", contract.Inspect, &in, &res); err != nil {
 		return fmt.Errorf("inspect the workspace: %w", err)

@@ -88,7 +88,7 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 	if err := e.j.flush(ctx); err != nil { // the directory is current before an operator's edits are read
 		return "", err
 	}
-	if err := e.adoptEdits(ctx); err != nil { // an operator's edits are journaled and in the checkpoint
+	if err := e.inspect(ctx, true); err != nil { // an operator's edits are journaled and in the checkpoint
 		return "", err
 	}
 	if e.alreadyAt(c) {

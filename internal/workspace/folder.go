@@ -152,6 +152,7 @@ type Holder struct {
 	Call       string           `json:"call"`
 	Dir        string           `json:"dir"` // of its delivery
 	Supervisor process.Identity `json:"supervisor"`
+	Keeps      bool             `json:"keeps,omitempty"` // its changes are its result
 }
 
 // recordVersion is the version of the format of a record.
