@@ -98,7 +98,7 @@ func (f *folder) endLane(e *Event) {
 	lanes := *f.Lanes
 	lanes.Active = slices.DeleteFunc(slices.Clone(lanes.Active), func(a Lane) bool { return a.Key == e.Lane })
 	row := FinishedLane{Index: l.Index, Key: l.Key, Name: l.Name, Base: l.Base, Tree: p.Tree}
-	if row.Verdict = l.Verdict; l.Judged != nil && p.Tree != nil {
+	if row.Verdict = l.Verdict; l.Judged != nil && !l.Judged.Outdated && p.Tree != nil {
 		row.Approved = l.Judged.Approved
 	}
 	at, _ := slices.BinarySearchFunc(lanes.Finished, row.Index, func(r FinishedLane, i int) int { return r.Index - i })

@@ -166,15 +166,12 @@ func (f *folder) endPass(e *Event) {
 	f.head(e)
 }
 
-// judge adopts the verdict of a pass. A verdict that approves the work counts until the work changes, any other until
-// the next verdict.
+// judge adopts the verdict of a pass.
 func (f *folder) judge(p *PassEnd) {
 	if p.Tree != nil || p.Artifact != nil && p.Modified {
 		at := f.Next
+		f.Changed = &at
 		f.outdate()
-		if f.Changed = &at; f.Judgement().Approves() {
-			f.Verdict, f.Approved = "", nil
-		}
 	}
 	if p.Verdict != "" {
 		f.setValue("verdict", p.Verdict)
@@ -256,8 +253,11 @@ func (f *folder) skipStep(e *Event) {
 }
 
 func (f *folder) updateArtifact(e *Event) {
-	artifact := decoded[ArtifactUpdated](e).Artifact
-	f.Artifact = &artifact
+	p := decoded[ArtifactUpdated](e)
+	f.Artifact = &p.Artifact
+	if p.Cause == CauseEdited {
+		f.doubt()
+	}
 }
 
 func (f *folder) updateWorkspace(e *Event) {
@@ -270,6 +270,9 @@ func (f *folder) updateWorkspace(e *Event) {
 	f.touch(p.Files, p.Changed)
 	if p.Commit != "" {
 		f.Commit = p.Commit
+	}
+	if p.Cause == CauseEdited {
+		f.doubt()
 	}
 }
 

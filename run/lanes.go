@@ -180,7 +180,7 @@ func (s State) InLane(key string) State {
 	v.Settled, v.Started, v.Tries, v.Values = l.Settled, l.Started, l.Tries, l.Values
 	v.Replies = slices.Concat(s.Replies, l.Replies)
 	v.Verdict, v.Judged, v.Tampered, v.Approved = l.Verdict, l.Judged, l.Tamper, nil
-	if l.Judged != nil {
+	if l.Judged != nil && !l.Judged.Outdated {
 		v.Approved = l.Judged.Approved
 	}
 	v.Tree = cmp.Or(l.Tree, l.Base, s.Lanes.Base)

@@ -94,7 +94,7 @@ func (l *Log) checkpointed(e *Entry, p CheckpointCreated) {
 
 func (l *Log) artifact(_ *Entry, p ArtifactUpdated) {
 	switch p.Cause {
-	case "edited":
+	case CauseEdited:
 		l.warn("Artifact modified outside orchestrator. Updating hash.")
 		l.acceptEdit(p.Artifact)
 	case "restored":
@@ -110,7 +110,7 @@ func (l *Log) workspace(_ *Entry, p WorkspaceUpdated) {
 		l.info("The stages get the trees of all projects")
 		return
 	}
-	if p.Cause == "edited" {
+	if p.Cause == CauseEdited {
 		l.warn("The workspace was changed outside of the run, which adopts the changes: %s", Plural(p.Changed, "file"))
 		l.acceptEdit(p.Tree)
 	} else {

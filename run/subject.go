@@ -153,14 +153,33 @@ func (q Question) about() *About {
 	return &a
 }
 
-// outdate marks the last verdict as one on earlier work.
+// outdate marks the last verdict as one on earlier work. A verdict that approves the work counts until the work changes, by
+// a call or by an operator, any other until the next verdict.
 func (f *folder) outdate() {
+	if f.Judgement().Approves() {
+		f.Verdict, f.Approved = "", nil
+	}
 	if f.Judged == nil || f.Judged.Outdated {
 		return
 	}
 	j := *f.Judged
 	j.Outdated = true
 	f.Judged = &j
+}
+
+// doubt outdates the last verdict because an operator has changed the work. Members of a group and lanes that have judged it
+// do not judge again, so what they approved needs another approval.
+func (f *folder) doubt() {
+	judged := len(f.Settled) > 0 && f.Judgement().Approves()
+	if f.outdate(); judged {
+		no := false
+		f.Approved = &no
+	}
+	if f.Lanes != nil {
+		lanes := *f.Lanes
+		lanes.Doubted = true
+		f.Lanes = &lanes
+	}
 }
 
 // keepVerdict keeps the reply that contains a verdict or a score.

@@ -250,8 +250,26 @@ func TestVerdictsOnChangedWork(t *testing.T) {
 			require.Nil(t, s.Changed, name)
 		}
 	}
+	for cause, outdated := range map[string]bool{CauseEdited: true, "reverted": false} {
+		for kind, p := range map[Kind]any{KindWorkspaceUpdated: WorkspaceUpdated{Cause: cause, Tree: *named("t")},
+			KindArtifactUpdated: ArtifactUpdated{Cause: cause, Artifact: *named("a")}} {
+			s := newStream(t, State{}).add(KindPassEnd, "p", PassEnd{Outcome: CategoryOK, Verdict: "ok", Approved: &yes})
+			s.add(kind, "p", p)
+			require.Equal(t, outdated, s.Judged.Outdated, "%s %s", kind, cause)
+			require.Equal(t, outdated, s.Approved == nil, "%s %s", kind, cause)
+			require.Nil(t, s.Changed)
+		}
+	}
+	given := State{Settled: []string{"a"}, Approved: &yes, Verdict: "ok", Lanes: &Lanes{}}
+	s := newStream(t, given).add(KindWorkspaceUpdated, "p", WorkspaceUpdated{Cause: CauseEdited, Tree: *named("t")})
+	require.Equal(t, &no, s.Approved, "a member of the group has judged the work before")
+	require.True(t, s.Lanes.Doubted)
+	require.False(t, given.Lanes.Doubted)
+	lanes := State{Lanes: &Lanes{Active: []Lane{{Key: "k", Judged: &Judged{Approved: &yes, Outdated: true}}}}}
+	require.Nil(t, lanes.InLane("k").Approved)
+
 	score := 2.5
-	s := newStream(t, State{}).add(KindPassEnd, "p", PassEnd{Score: &score, Pass: Pass{Role: "r", Round: 2},
+	s = newStream(t, State{}).add(KindPassEnd, "p", PassEnd{Score: &score, Pass: Pass{Role: "r", Round: 2},
 		Reply: named("x"), Outcome: CategoryOK})
 	require.Equal(t, &Judged{Score: &score, Role: "r", Phase: "p", Round: 2, Reply: "x"}, s.Judged)
 	s.add(KindPassEnd, "p", PassEnd{Approved: &no, Pass: Pass{Role: "s"}})

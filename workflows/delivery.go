@@ -181,7 +181,9 @@ func (e *engine) skipDelivery(ctx workflow.Context, verdict run.Verdict, action 
 		return nil, fmt.Errorf("keep the changes: %w", err)
 	}
 	found.Reason = "an operator decided not to deliver"
-	if e.j.state.Markers.DeliveryOverride != nil {
+	past := e.j.state.Decisions
+	if e.j.state.Markers.DeliveryOverride != nil ||
+		len(past) > 0 && past[len(past)-1].Trigger == run.TriggerDirtyTarget { // only the target kept it from its delivery
 		verdict = run.Verdict{}
 	}
 	return e.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: found.Diff != nil, Action: action})

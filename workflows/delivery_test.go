@@ -160,6 +160,29 @@ func TestDirtyTargetAsks(t *testing.T) {
 	}
 }
 
+// TestEditAfterTheVerdict: the work that an operator has changed needs another decision, unless it is not delivered anyway.
+func TestEditAfterTheVerdict(t *testing.T) {
+	for name, answers := range map[string][]message{
+		"delivered": {{"action": "retry"}, {"action": "approve"}}, "not delivered": {{"action": "skip"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newHarness(t, judged)
+			w.trees.dirty = 1
+			w.dir.mended = &run.WorkspaceUpdated{Tree: run.Blob{Digest: "mended"}, Commit: "by hand", Cause: run.CauseEdited,
+				Changed: 1}
+			w.answers(answers...)
+			w.ends(run.Done, "")
+			asked := w.asked(run.KindDeliveryRequested)
+			require.Equal(t, run.TriggerDirtyTarget, asked[0].Trigger)
+			require.Len(t, asked, len(answers))
+			if name == "delivered" {
+				require.Equal(t, run.TriggerRejected, asked[1].Trigger)
+				require.Equal(t, "by hand", w.trees.delivers[1].Commit)
+			}
+		})
+	}
+}
+
 // TestChangedDefinitionAsks: what the next start would execute is delivered by an operator's decision only.
 func TestChangedDefinitionAsks(t *testing.T) {
 	for action, delivered := range map[string]bool{"approve": true, "skip": false} {
