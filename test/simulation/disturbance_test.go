@@ -30,7 +30,11 @@ func (w *world) dice() *rand.Rand { return rand.New(rand.NewPCG(w.seed, uint64(w
 func (w *world) disturb(k *ticket) error {
 	r := w.dice()
 	if k.worker != nil {
-		if w.steps++; w.steps == w.plan.crashAt {
+		w.steps++
+		if w.plan.planned != nil && w.steps >= w.plan.plannedAt && w.plan.planned(w) {
+			w.plan.planned = nil
+		}
+		if w.steps == w.plan.crashAt {
 			w.count[crash]++
 			return w.crash(k, r)
 		}
@@ -79,7 +83,7 @@ func (w *world) possible(t disturbance, k *ticket, r *rand.Rand) func() error {
 			w.mu.Unlock()
 			return w.refused(k)
 		}
-	case terminated, reset:
+	case terminated, reset, restored:
 		return w.ending(t, r)
 	}
 	return nil
@@ -87,13 +91,17 @@ func (w *world) possible(t disturbance, k *ticket, r *rand.Rand) func() error {
 
 // ending returns how the workflow can be ended now.
 func (w *world) ending(t disturbance, r *rand.Rand) func() error {
-	switch n := len(w.inputs); {
+	first := w.first
+	switch n := len(w.begun); {
 	case w.leaves(), w.epochs == maxEpochs-1: // no epoch could follow
 		return nil
 	case t == terminated:
 		return func() error { w.terminate(r, -1); return nil }
-	case n > 0:
-		return func() error { w.terminate(r, r.IntN(n)); return nil }
+	case t == restored:
+		first = 0
+		fallthrough
+	case n > first:
+		return func() error { w.terminate(r, first+r.IntN(n-first)); return nil }
 	}
 	return nil
 }

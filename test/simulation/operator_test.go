@@ -75,8 +75,7 @@ func (w *world) execution() execution {
 	return environment{w.env}
 }
 
-// terminate ends the workflow at once. An operator opens the next epoch, or the workflow is reset to the begin of one
-// of the executions of its epoch.
+// terminate ends the workflow at once. An operator opens the next epoch, or an earlier execution begins again.
 func (w *world) terminate(r *rand.Rand, resetTo int) {
 	w.note(fmt.Sprintf("terminate; reset to execution %d", resetTo))
 	w.resetTo = resetTo
@@ -156,6 +155,11 @@ func (w *world) look(to execution) {
 		return
 	}
 	if now.State.Status != run.Paused {
+		return
+	}
+	if w.reverts {
+		w.reverts = false
+		w.send(to, workflows.VerbRevert, workflows.Message{By: "ada", To: "pass-1"})
 		return
 	}
 	if now.State.Reason == run.BudgetThreshold {

@@ -20,7 +20,9 @@ type plan struct {
 	turns         bool                // calls write the events before them
 	continueAfter int                 // steps of an execution; 0: one execution has the whole epoch
 
-	crashAt int // the step of a worker at which it crashes; 0: chance decides
+	crashAt   int                      // the step of a worker at which it crashes; 0: chance decides
+	planned   func(*world) (done bool) // what happens at a step, or at the first one after it at which it can
+	plannedAt int
 
 	only []string // the disturbances that happen, as they are recorded; nil: chance decides
 }
@@ -38,10 +40,11 @@ const (
 	unreadable disturbance = "unreadable"  // the store, at some reads
 	terminated disturbance = "termination" // of the workflow; an operator opens the next epoch
 	reset      disturbance = "reset"       // of the workflow to the begin of one of its executions
+	restored   disturbance = "restore"     // of Temporal's database: to the begin of an execution, of an earlier epoch, too
 )
 
 // disturbances are those of a step, in the order in which chance decides.
-var disturbances = []disturbance{crash, loss, kill, note, fullDisk, awayStore, terminated, reset, unreadable}
+var disturbances = []disturbance{crash, loss, kill, note, fullDisk, awayStore, terminated, reset, unreadable, restored}
 
 // undisturbed is the plan without all that must not change the result; false: something else may change it too.
 func (p plan) undisturbed() (plan, bool) {
@@ -110,7 +113,7 @@ func draw(seed uint64) plan {
 	p := plan{calm: 20 + r.IntN(200), agentFaults: r.IntN(3) > 0, continueAfter: r.IntN(4), tree: r.IntN(4) == 0,
 		most: map[disturbance]int{}, budget: "{usd: 9}"}
 	if r.IntN(4) > 0 {
-		for _, k := range disturbances {
+		for _, k := range disturbances[:len(disturbances)-1] {
 			p.most[k] = r.IntN(4) * r.IntN(2) // half of them never happen
 		}
 	}
@@ -130,6 +133,9 @@ func draw(seed uint64) plan {
 		p.review, p.asks = true, true
 	}
 	p.turns = r.IntN(4) > 0
+	if len(p.most) > 0 {
+		p.most[restored] = r.IntN(4) * r.IntN(2)
+	}
 	return p
 }
 

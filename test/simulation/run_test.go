@@ -87,28 +87,32 @@ func (w *world) play() {
 
 const maxEpochs = 5
 
+// begun is an execution that has begun, and can begin again.
+type begun struct {
+	in        workflows.Input
+	epoch     int
+	continued bool // from the one before
+}
+
 // epoch executes one epoch, and returns whether another one can follow.
 func (w *world) epoch(in workflows.Input) (again bool) {
-	w.inputs = nil
+	w.first = len(w.begun)
 	if tail, err := w.dir.Tail(); err == nil {
 		w.began = tail.Seq
 	}
-	at := 0
+	at := begun{in: in, epoch: w.epochs}
 	for n := 0; ; n++ {
-		if at == len(w.inputs) {
-			w.inputs = append(w.inputs, in)
-		}
-		res, err := w.execute(w.inputs[at], at > 0)
+		w.begun = append(w.begun, at)
+		res, err := w.execute(at)
 		next := (*workflow.ContinueAsNewError)(nil)
 		w.executions++
 		switch back := w.resetTo; {
 		case err != nil && strings.Contains(err.Error(), termination) && back >= 0:
-			at, w.resetTo = back, -1
-			w.inputs = w.inputs[:at+1]
+			at, w.resetTo = w.begun[back], -1
+			w.begun, w.first = w.begun[:back], min(w.first, back)
 		case errors.As(err, &next):
-			at, in = at+1, workflows.Input{}
-			w.check(converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
-			w.inputs = w.inputs[:at]
+			at = begun{epoch: at.epoch, continued: true}
+			w.check(converter.GetDefaultDataConverter().FromPayloads(next.Input, &at.in))
 		case err != nil:
 			w.note("the workflow has ended: " + w.name(err.Error()))
 			w.running = true
@@ -143,8 +147,8 @@ func (w *world) closed(cause error) error {
 	return err
 }
 
-// execute is one execution of the workflow. After a reset it has the input of an earlier one.
-func (w *world) execute(in workflows.Input, continued bool) (res workflows.Result, err error) {
+// execute is one execution of the workflow.
+func (w *world) execute(b begun) (res workflows.Result, err error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	start := time.Now()
@@ -153,12 +157,12 @@ func (w *world) execute(in workflows.Input, continued bool) (res workflows.Resul
 	}
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetStartTime(start)
-	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: in.Target.RunID})
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: b.in.Target.RunID})
 	env.SetTestTimeout(10_000 * time.Hour)
-	at := &executions{epoch: w.epochs}
+	at := &executions{epoch: b.epoch}
 	env.SetWorkerOptions(sdk.Options{DeadlockDetectionTimeout: time.Hour,
 		Interceptors: []interceptor.WorkerInterceptor{at}})
-	if continued {
+	if b.continued {
 		env.SetContinuedExecutionRunID("the execution before")
 	}
 	w.mu.Lock()
@@ -168,7 +172,7 @@ func (w *world) execute(in workflows.Input, continued bool) (res workflows.Resul
 	w.register()
 	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", mock.Anything, mock.Anything).Return(nil)
 	w.attend(env)
-	env.ExecuteWorkflow(workflows.Name, in)
+	env.ExecuteWorkflow(workflows.Name, b.in)
 	w.left = w.leaves()
 	clear(w.retries)
 	if err := env.GetWorkflowError(); err != nil {

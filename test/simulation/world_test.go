@@ -18,7 +18,6 @@ import (
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
 )
 
 // world is one simulated run: a host with workers, the disk, and the scheduler that lets one of them run at a time.
@@ -48,15 +47,17 @@ type world struct {
 	steps    int // of workers on the disk
 	quiets   int
 	count    map[disturbance]int
-	happened []string          // disturbances, as a plan lists them
-	faults   []string          // ways in which agents fail, in order
-	failed   map[string]int    // how often they did
-	full     int               // steps that a full disk fails
-	away     int               // steps that an absent store fails
-	unread   int               // reads of the store that fail
-	inputs   []workflows.Input // of the executions of this epoch
-	amended  run.PlanRef       // another plan in the store
-	resetTo  int               // the one that the next execution repeats; -1: none
+	happened []string       // disturbances, as a plan lists them
+	faults   []string       // ways in which agents fail, in order
+	failed   map[string]int // how often they did
+	full     int            // steps that a full disk fails
+	away     int            // steps that an absent store fails
+	unread   int            // reads of the store that fail
+	begun    []begun        // the executions that led to the open one, with it
+	first    int            // of this epoch
+	amended  run.PlanRef    // another plan in the store
+	reverts  bool           // the operator reverts the run when it pauses
+	resetTo  int            // the one that the next execution repeats; -1: none
 
 	retries            map[string]bool // activities that the environment repeats
 	left               bool            // it has left a goroutine behind
