@@ -179,3 +179,15 @@ func TestKeeperRefusesAnotherUsersState(t *testing.T) {
 	err := local.Keep(t.Context(), local.KeepOptions{StateDir: dir})
 	require.ErrorContains(t, err, "belongs to user 65534, and this process runs as user 0; run it as the owner")
 }
+
+// TestKeeperThatAnotherBuildHasLaunched: its starter was first, and it takes the lock before the keeper that is started.
+func TestKeeperThatAnotherBuildHasLaunched(t *testing.T) {
+	dir := stateDir(t)
+	ensure(t, options(t, dir))
+	ensureWorker(t, workerIn(dir, "here"))
+	o := keeperOptions(dir, "this build", "1h")
+	o.Exec, o.Args = "/bin/sh", []string{"-c", `key="this build"; if mkdir "$0/launched"; then key="another build"; fi
+exec "$1" "$key" 1h`, dir, os.Args[0]}
+	require.Equal(t, "this build", ensureKeeper(t, o).Key)
+	require.DirExists(t, filepath.Join(dir, "launched"))
+}
