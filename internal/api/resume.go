@@ -101,6 +101,9 @@ func ReopenedWith(re operations.Reopened) string {
 	for _, what := range re.Repaired {
 		text += fmt.Sprintf("Warning: the journal was damaged and was restored: %s\n", what)
 	}
+	for _, what := range re.Left {
+		text += fmt.Sprintf("Warning: %s\n", what)
+	}
 	for _, what := range re.Overruled {
 		text += fmt.Sprintf("Overruled with force, and recorded: %s\n", what)
 	}

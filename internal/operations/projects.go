@@ -288,6 +288,40 @@ func (o Operator) toProjects(ctx context.Context, dir rundir.Dir, s run.State, v
 	return warnings
 }
 
+// resumeMovedProjects resumes the open projects of a run whose directory was moved: theirs are in it.
+func (o Operator) resumeMovedProjects(ctx context.Context, dir rundir.Dir, s run.State, r Reopening) (left []string) {
+	for _, p := range s.Projects {
+		if p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending {
+			continue
+		}
+		err := o.resumeMovedProject(ctx, projectDir(dir, p.Alias), Reopening{Note: r.Note, Force: r.Force, Reason: r.Reason,
+			Now: r.Now})
+		if err != nil {
+			left = append(left, fmt.Sprintf("project %s: %v", p.Alias, err))
+		}
+	}
+	return left
+}
+
+func (o Operator) resumeMovedProject(ctx context.Context, dir rundir.Dir, r Reopening) error {
+	claim, err := dir.Claim()
+	if err != nil {
+		return err
+	}
+	m, err := dir.Meta()
+	if err != nil {
+		return err
+	}
+	if o.EffectiveStatus(ctx, dir.CurrentClaim(claim), m.State.Status).Liveness != run.LiveOpen {
+		return nil
+	}
+	if where, err := o.moved(ctx, claim, dir); err == nil && where == "" {
+		return nil
+	}
+	_, err = o.Resume(ctx, dir, r)
+	return err
+}
+
 // ProjectNames lists the names of the projects of a run as commands take them.
 func ProjectNames(runID string, aliases []string) string {
 	names := make([]string, len(aliases))

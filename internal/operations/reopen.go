@@ -47,6 +47,7 @@ type Reopened struct {
 	From     run.Status
 	Restored int // files stored again, because the store had lost them
 
+	Left      []string            // why projects that were moved with their run do not continue
 	Overruled []string            // differences between the run's policy and the settings that force overrules
 	Repaired  []run.JournalDamage // restored lines of the journal
 }
@@ -93,11 +94,12 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 		return Reopened{}, err
 	}
 	in.Reopen.Overruled = overruled
+	left := o.resumeMovedProjects(ctx, dir, c.State, r) // first: the run reads them when it begins
 	if err := o.openEpoch(ctx, dir, claim, c, effective, in, workflows.VerbResume); err != nil {
 		return Reopened{}, err
 	}
 	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: effective.Status, Restored: restored,
-		Overruled: overruled, Repaired: c.Broken}, nil
+		Left: left, Overruled: overruled, Repaired: c.Broken}, nil
 }
 
 // reevaluated compares what the run was allowed at its start with today's settings (requirement 003 §6). If the

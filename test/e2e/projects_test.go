@@ -19,7 +19,7 @@ func TestProjects(t *testing.T) {
 	h := sharedEnv(t)
 	for name, test := range map[string]func(*testing.T, *environment){
 		"together": testProjectsTogether, "all or none": testDeliveredToAllOrNone, "cancelled": testProjectsCancelled,
-		"forked": testProjectsForked,
+		"forked": testProjectsForked, "moved": testProjectsMoved,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,4 +178,34 @@ func testProjectsCancelled(t *testing.T, h *environment) {
 	require.Equal(t, run.ProjectCancelled, p.Outcome)
 	_, err := rundir.At(s.project("service")).Meta()
 	require.ErrorIs(t, err, os.ErrNotExist, "the service was not started")
+}
+
+// testProjectsMoved: the directories of projects are in that of their run, and continue with it at another place.
+func testProjectsMoved(t *testing.T, h *environment) {
+	s := h.shop(t)
+	s.steerAgents("asks", "")
+	s.begin()
+	s.asked(run.QuestionHandoff)
+	moved := s.dir + "-moved"
+	require.NoError(t, os.Rename(s.dir, moved))
+	s.dir = moved
+	require.NotContains(t, h.starter("resume", s.dir), "Warning")
+	s.untell("asks")
+	until(t, "the project asks at its new place", func() bool {
+		meta, err := rundir.At(s.project("library")).Meta()
+		if err != nil {
+			return false
+		}
+		_, open := meta.State.Asks()
+		return open && meta.Epoch == 2 && metaOf(t, s.dir).State.Status == run.AwaitingPhaseHandoff
+	})
+	s.decide("retry")
+	for q := s.asked(run.QuestionHandoff); q.Trigger != run.TriggerAcceptance; {
+		q = s.asked(run.QuestionHandoff, q)
+	}
+	s.decide("continue")
+	s.over(run.Done)
+	s.once()
+	require.Equal(t, []string{"library", "service"}, s.delivered())
+	clean(t, s.dir)
 }
