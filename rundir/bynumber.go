@@ -1,38 +1,39 @@
 package rundir
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
+
+	json2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	json1 "github.com/go-json-experiment/json/v1"
 )
 
 // ByNumber is a JSON object whose keys are numbers. Its members are written in numeric order, "2" before "10", so that
 // diffs are easy to read.
 type ByNumber[T any] map[string]T
 
-// MarshalJSON writes the object in the order of its numbers.
-func (m ByNumber[T]) MarshalJSON() ([]byte, error) {
-	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	out.WriteByte('{')
-	for i, key := range KeysByNumber(m) {
-		if i > 0 {
-			out.WriteByte(',')
+// MarshalJSONTo writes the object in the order of its numbers.
+func (m ByNumber[T]) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	for _, key := range KeysByNumber(m) {
+		if err := enc.WriteToken(jsontext.String(key)); err != nil {
+			return err
 		}
-		if err := enc.Encode(key); err != nil {
-			return nil, err
-		}
-		out.WriteByte(':')
-		if err := enc.Encode(m[key]); err != nil {
-			return nil, err
+		if err := json2.MarshalEncode(enc, m[key]); err != nil {
+			return err
 		}
 	}
-	out.WriteByte('}')
-	return out.Bytes(), nil
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// MarshalJSON is MarshalJSONTo for encoding/json.
+func (m ByNumber[T]) MarshalJSON() ([]byte, error) {
+	return json2.Marshal(m, json1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
 }
 
 // KeysByNumber returns the keys in the order of their numbers.

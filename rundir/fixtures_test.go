@@ -106,7 +106,8 @@ type story struct {
 	state   run.State
 	lines   []string
 	batches []rundir.Batch
-	from    int // first line of the open batch
+	from    int       // first line of the open batch
+	chain   run.Chain // over the lines before it
 	phase   string
 	id      string // of the run
 	salt    string // distinguishes its prompts and replies from those of another run
@@ -144,8 +145,8 @@ func (s *story) send() {
 	if s.from == len(s.lines) {
 		return
 	}
-	s.batches = append(s.batches, batch(s.lines, s.from+1, len(s.lines)))
-	s.from = len(s.lines)
+	b := rundir.Batch{Epoch: 1, First: int64(s.from) + 1, Prev: s.chain, Lines: s.lines[s.from:]}
+	s.batches, s.from, s.chain = append(s.batches, b), len(s.lines), s.chain.Over(b.Lines)
 }
 
 // batch is the piece of a journal from one line to another, both included.
