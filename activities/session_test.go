@@ -86,7 +86,7 @@ func (h *harness) continued(start, from int, prompt string) {
 }
 
 const (
-	begin  = "session s-1; request m1; echo begun > notes.txt; sleep 60"
+	begin  = "session s-1; request m1; echo begun > notes.txt; sleep 600"
 	ended  = "session s-1; request m1; echo begun > notes.txt; kill -9 $$"
 	finish = `session s-1; request m2; answer "$(cat notes.txt)"`
 	anew   = `session s-2; request m2; answer "$(ls | grep -c notes)"`
@@ -118,7 +118,7 @@ func TestNextTryContinuesTheSession(t *testing.T) {
 		outcome run.Category
 		prompt  string
 	}{
-		"timeout": {[]string{begin, "session s-1; sleep 60", finish}, "", run.CategoryAgentTimeout,
+		"timeout": {[]string{begin, "session s-1; sleep 600", finish}, "", run.CategoryAgentTimeout,
 			"You were interrupted: the time limit was reached."},
 		"silence": {[]string{begin, finish}, "limits: {idle: %s}\n", run.CategoryAgentTimeout,
 			"You were interrupted: you printed nothing for too long."},
@@ -129,7 +129,7 @@ func TestNextTryContinuesTheSession(t *testing.T) {
 			start := h.startTime()
 			h.define("roles:", strings.Replace(row.limits, "%s", (8*start).String(), 1)+"roles:") // of the next try too
 			if h.in.TimeoutMS = 5 * start.Milliseconds(); row.limits != "" {
-				h.in.TimeoutMS = time.Minute.Milliseconds()
+				h.in.TimeoutMS = time.Hour.Milliseconds()
 			}
 			res := h.result()
 			require.Equal(t, row.outcome, res.Outcome, res.Message)
