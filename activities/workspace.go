@@ -246,8 +246,10 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 		return res, err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
-	if unread, err := unreadAnswer(ctx, s, w); err != nil || unread && !in.Back {
-		return res, err
+	if !in.Back {
+		if unread, err := unreadAnswer(ctx, s, w); unread || err != nil {
+			return res, err
+		}
 	}
 	if w.New() || w.Lost() {
 		res.Restored = w.New()

@@ -26,7 +26,7 @@ type Lanes struct {
 	Merged   int            `json:"merged"` // the lanes before this one are merged
 	Done     int            `json:"done"`
 	Failed   int            `json:"failed"`
-	Doubted  bool           `json:"doubted,omitempty"`  // a merged lane has a verdict that does not approve it
+	Doubted  bool           `json:"doubted,omitempty"`  // a merged lane is not approved, or an operator has changed the work
 	Active   []Lane         `json:"active,omitempty"`   // in the order of the list
 	Finished []FinishedLane `json:"finished,omitempty"` // that are not merged, likewise
 	Rows     string         `json:"rows,omitempty"`     // digest of the stored list of other finished lanes

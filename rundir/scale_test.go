@@ -17,7 +17,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-var scale = flag.String("scale.passes", "", "numbers of passes for TestScale, such as 56,1000,10000; docs/run-directory.md has its figures")
+var scale = flag.String("scale.passes", "", "numbers of passes for TestScale, such as 56,1000,10000")
 
 // TestScale prints what it costs to write, export and check directories of some sizes. Every eighth pass has a
 // checkpoint, in longer runs 125 of them.
@@ -41,16 +41,16 @@ func TestScale(t *testing.T) {
 		d.Folds = &rundir.Folds{}
 		claim := run.Claim{Version: run.ClaimVersion, RunID: "run-1", ThreadID: "thread-1"}
 		require.NoError(t, d.Take(claim))
-		report := func(what string, times int, f func()) {
+		report := func(what string, times time.Duration, f func()) {
 			began, cpu := time.Now(), cpuTime()
 			f()
-			t.Logf("%6d passes, %6d events: %-18s %9.2f ms CPU, %9.2f ms", n, len(s.lines), what,
-				float64((cpuTime()-cpu).Microseconds())/1000/float64(times), float64(time.Since(began).Microseconds())/1000/float64(times))
+			cpu, wall := cpuTime()-cpu, time.Since(began)
+			t.Logf("%6d passes, %6d events: %-18s %v CPU, %v", n, len(s.lines), what, cpu/times, wall/times)
 		}
 		most := len(s.batches) - min(100, len(s.batches)/2)
 		_, err = d.Rebuild(t.Context(), s.blobs, rundir.Source{Claim: claim, Batches: s.batches[:most]})
 		require.NoError(t, err)
-		report("one batch", len(s.batches)-most, func() {
+		report("one batch", time.Duration(len(s.batches)-most), func() {
 			for _, b := range s.batches[most:] {
 				p, err := d.Project(t.Context(), s.blobs, b)
 				require.NoError(t, err)

@@ -203,7 +203,6 @@ func (d *fakeDirectory) folded() (s run.State) {
 	return s
 }
 
-// become replaces the lines of the directory.
 // current refuses work for an execution that has not written all events.
 func (d *fakeDirectory) current(at contract.Target) error {
 	d.mu.Lock()
@@ -227,6 +226,7 @@ func (d *fakeDirectory) add(t *testing.T, kind run.Kind, payload any) {
 	d.lines = append(d.lines, line)
 }
 
+// become replaces the lines of the directory.
 func (d *fakeDirectory) become(lines []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -280,23 +280,23 @@ func EnsureKeeper(ctx context.Context, o KeeperOptions) (Keeper, error) {
 		return k, err
 	case o.Again && k.Process.PID == 0:
 		return Keeper{}, nil
-	case k.Process.Alive() && (o.Again || o.will(k)):
+	case k.Process.Alive() && (o.Again || o.accepts(k)):
 		return k, nil
 	}
-	const most = 3 // builds that replace each other's keeper are not at it for ever
+	const most = 3 // two builds may replace each other's keepers
 	for range most {
 		if _, err := StopKeeper(ctx, o.StateDir, keeperGrace); err != nil {
 			return k, err
 		}
-		if k, err = o.start(ctx); err != nil || k.Process.PID == 0 || o.will(k) {
+		if k, err = o.start(ctx); err != nil || k.Process.PID == 0 || o.accepts(k) {
 			break
 		}
 	}
 	return k, err
 }
 
-// will reports whether a keeper has the key that is asked for.
-func (o *KeeperOptions) will(k Keeper) bool { return o.Key == "" || k.Key == o.Key }
+// accepts reports whether a keeper has the key that is asked for.
+func (o *KeeperOptions) accepts(k Keeper) bool { return o.Key == "" || k.Key == o.Key }
 
 const keeperGrace = 10 * time.Second
 

@@ -308,12 +308,9 @@ func (o Operator) resumeMovedProject(ctx context.Context, dir rundir.Dir, r Reop
 	if err != nil {
 		return err
 	}
-	m, err := dir.Meta()
-	if err != nil {
+	_, effective, err := o.Observe(ctx, dir, claim)
+	if err != nil || effective.Liveness != run.LiveOpen {
 		return err
-	}
-	if o.EffectiveStatus(ctx, dir.CurrentClaim(claim), m.State.Status).Liveness != run.LiveOpen {
-		return nil
 	}
 	if where, err := o.moved(ctx, claim, dir); err == nil && where == "" {
 		return nil

@@ -113,7 +113,7 @@ func draw(seed uint64) plan {
 	p := plan{calm: 20 + r.IntN(200), agentFaults: r.IntN(3) > 0, continueAfter: r.IntN(4), tree: r.IntN(4) == 0,
 		most: map[disturbance]int{}, budget: "{usd: 9}"}
 	if r.IntN(4) > 0 {
-		for _, k := range disturbances[:len(disturbances)-1] {
+		for _, k := range disturbances[:len(disturbances)-1] { // restored is drawn last: seeds keep their meaning
 			p.most[k] = r.IntN(4) * r.IntN(2) // half of them never happen
 		}
 	}
