@@ -18,7 +18,7 @@ import (
 var bothWays = flag.Bool("pages.scripts", false, "use the pages in Chromium also without scripts")
 
 // tourDeadline limits all that a test does in a browser. Each wait has its own limit, which fails first.
-const tourDeadline = 10 * deadline
+const tourDeadline = 3 * deadline
 
 // chromium is a real browser on a console, used by keys alone.
 type chromium struct {
