@@ -3,7 +3,8 @@ package config
 import (
 	"errors"
 	"fmt"
-	"regexp"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Deployment configures Worker Deployment Versioning of the workers of a cluster. It has no effect on the embedded
@@ -15,8 +16,8 @@ type Deployment struct {
 }
 
 var (
-	deploymentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
-	buildID        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
+	deploymentName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`)
+	buildID        = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,99}$`)
 )
 
 func (d Deployment) check() error {

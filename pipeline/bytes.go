@@ -3,10 +3,11 @@ package pipeline
 import (
 	"errors"
 	"math"
-	"regexp"
 	"strconv"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Bytes is a number of bytes. Definitions write it with a unit: 500KB, 32MB, 2GB, or 64MiB.
@@ -28,7 +29,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + " bytes"
 }
 
-var sizeShape = regexp.MustCompile(`^([1-9][0-9]{0,5}(?:\.[0-9]+)?) ?([KMG]i?B)$`)
+var sizeShape = lazyregexp.New(`^([1-9][0-9]{0,5}(?:\.[0-9]+)?) ?([KMG]i?B)$`)
 
 // parseSize reads a size with its unit.
 func parseSize(text string) (Bytes, error) {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/pipeline/template"
 )
 
@@ -283,8 +283,8 @@ func (d *decoder) checkStep(at location, step Step, s Stage, names map[string]*y
 }
 
 var (
-	slot     = regexp.MustCompile(`\{[^{}]*\}`)
-	filledIn = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
+	slot     = lazyregexp.New(`\{[^{}]*\}`)
+	filledIn = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 )
 
 // checkSlots checks a checkpoint or dir: a name with the slot {set} or {n}, which distinguishes the rounds of the

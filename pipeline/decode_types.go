@@ -3,12 +3,13 @@ package pipeline
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Types whose YAML form differs from their fields, or whose fields have defaults.
@@ -136,7 +137,7 @@ func (o *Order) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-var share = regexp.MustCompile(`^([0-9]{1,4})/([0-9]{1,4})$`)
+var share = lazyregexp.New(`^([0-9]{1,4})/([0-9]{1,4})$`)
 
 // parseShare reads 0, or a fraction below one such as 2/5.
 func parseShare(text string) (num, den int, ok bool) {

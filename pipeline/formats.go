@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Scripted is the first word of an agent's command that selects the built-in offline agent.
 const Scripted = "scripted"
 
 // nameShape is the syntax of everything that becomes part of a file name or an ID.
-var nameShape = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
+var nameShape = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
 
 const nameAdvice = "cannot be a name; use letters, digits, dots, dashes and underscores, at most 64"
 
@@ -68,7 +70,7 @@ func checkLabel(s string) error {
 		"cannot be a label; write one line of at most 200 characters")
 }
 
-var drive = regexp.MustCompile(`^[A-Za-z]:`)
+var drive = lazyregexp.New(`^[A-Za-z]:`)
 
 // checkLocalPath checks, without reading the file system, that a path is inside the definition's folder.
 func checkLocalPath(p string) error {

@@ -2,14 +2,15 @@ package pipeline
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // MaxGainRounds is the largest number of rounds over which a condition can compare scores.
 const MaxGainRounds = 16
 
-var gainName = regexp.MustCompile(`^score_gain\(([1-9][0-9]?)\)$`)
+var gainName = lazyregexp.New(`^score_gain\(([1-9][0-9]?)\)$`)
 
 // ScoreGain reads score_gain(N), the name of what the score of a loop has gained over its last N rounds. Before round
 // N+1 it has no value, which meets no condition.

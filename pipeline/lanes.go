@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Bounds of lanes.
@@ -34,7 +35,7 @@ type Lanes struct {
 // Continues reports whether a lane that fails is left out without a question.
 func (l Lanes) Continues() bool { return l.IfFailing == "continue" }
 
-var listName = regexp.MustCompile(`^([A-Za-z0-9][A-Za-z0-9._-]*)\.(items|lines)$`)
+var listName = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\.(items|lines)$`)
 
 // listStep returns the step that a list names by its `as`; false: the list is a glob.
 func listStep(in string) (as, source string, named bool) {

@@ -2,14 +2,15 @@ package pipeline
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 var (
-	yamlError     = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.+)' referenced$`)
+	yamlError     = lazyregexp.New(`^yaml: (?:line (\d+): )?(.*)`)
+	unknownAnchor = lazyregexp.New(`^unknown anchor '(.+)' referenced$`)
 )
 
 // syntax reports an error of the YAML parser.

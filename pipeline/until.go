@@ -2,10 +2,11 @@ package pipeline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Until is a parsed stop condition of a repeated stage: comparisons joined by and/or, and binding tighter.
@@ -21,10 +22,10 @@ type comparison struct {
 }
 
 var (
-	untilToken = regexp.MustCompile(`^\s*(score_gain\(\d+\)|==|!=|>=|<=|>|<|"[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+|\S)`)
-	untilName  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*$`)
-	untilValue = regexp.MustCompile(`^("[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+)$`)
-	untilNum   = regexp.MustCompile(`^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?$`)
+	untilToken = lazyregexp.New(`^\s*(score_gain\(\d+\)|==|!=|>=|<=|>|<|"[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+|\S)`)
+	untilName  = lazyregexp.New(`^[A-Za-z][A-Za-z0-9_-]*$`)
+	untilValue = lazyregexp.New(`^("[^"]*"|'[^']*'|[A-Za-z0-9_.+-]+)$`)
+	untilNum   = lazyregexp.New(`^[+-]?[0-9]{1,15}(\.[0-9]{1,30})?$`)
 )
 
 // ParseUntil reads a condition such as: verdict == done and tests == ok.

@@ -2,8 +2,9 @@ package run
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Wording chooses the words that a run is reported in. The definition chooses it. The zero value is that of a run that
@@ -83,7 +84,7 @@ func (c Category) canonical() Category {
 }
 
 // categoryField is the field of an event that has a category which another wording renames.
-var categoryField = regexp.MustCompile(`"(category|outcome)":"(claude-p-[a-z-]+)"`)
+var categoryField = lazyregexp.New(`"(category|outcome)":"(claude-p-[a-z-]+)"`)
 
 // Line returns a line of events.jsonl with the names of categories in a wording. On disk they are the same in all.
 func (t Wording) Line(line []byte) []byte {

@@ -7,11 +7,11 @@ import (
 	"io/fs"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -147,8 +147,8 @@ func (c *Contents) measure(d Dir, root string) error {
 	})
 }
 
-// SupersededSuffix is the end of the name of superseded evidence.
-var SupersededSuffix = regexp.MustCompile(`~\d+$`)
+// supersededSuffix is the end of the name of superseded evidence.
+var supersededSuffix = lazyregexp.New(`~\d+$`)
 
 // ownNames are the names of the files and folders that a run creates.
 type ownNames struct {
@@ -213,7 +213,7 @@ func (o ownNames) has(d Dir, name string, e fs.DirEntry) bool {
 	case e.Type() == fs.ModeSymlink:
 		return name == SpendFile || name == WorkspaceDir
 	case e.IsDir():
-		return slices.Contains(o.folders, SupersededSuffix.ReplaceAllString(name, ""))
+		return slices.Contains(o.folders, supersededSuffix.ReplaceAllString(name, ""))
 	case !e.Type().IsRegular():
 		return false
 	case name == ".gitignore":

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -252,7 +252,7 @@ func SnapshotTree(n int) string { return path.Join(SnapshotDir(n), "tree") }
 
 func SnapshotDir(n int) string { return fmt.Sprintf("%s/turn-%d", SnapshotsDir, n) }
 
-var unsafeInName = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var unsafeInName = lazyregexp.New(`[^A-Za-z0-9_-]+`)
 
 // DecisionFile returns the path of the decision of a hand-off. A digest distinguishes ids that have the same file name.
 func DecisionFile(id string) string {

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -23,7 +23,7 @@ type Names interface {
 // checkpointFolder is the folder in the store for the checkpoints of a run.
 func checkpointFolder(runID string) string { return "checkpoints/" + runID + "/" }
 
-var plainID = regexp.MustCompile(`^[a-zA-Z0-9._~-]{1,100}$`)
+var plainID = lazyregexp.New(`^[a-zA-Z0-9._~-]{1,100}$`)
 
 // checkpointName is the name of a checkpoint in the store: seq, digest of its bytes, ID. A journal that diverged may
 // have two with the same seq.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -27,7 +27,7 @@ type Segment struct {
 	Lines    []string  `json:"lines"`
 }
 
-var segmentHead = regexp.MustCompile(`^\{"version":\d+,"run_id":"([^"\\]+)","first":\d+,"last":\d+,"prev_chain":"`)
+var segmentHead = lazyregexp.New(`^\{"version":\d+,"run_id":"([^"\\]+)","first":\d+,"last":\d+,"prev_chain":"`)
 
 // SegmentOf returns the run of a segment that begins with head; empty if it is not a segment.
 func SegmentOf(head []byte) (runID string) {

@@ -3,8 +3,9 @@ package contract
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Queues are the task queues of one host.
@@ -28,7 +29,7 @@ func CallQueuePrefix(storeQueue string) string { return storeQueue + "-calls" }
 // BrowserQueue returns the queue for screenshots of runs on a shared store.
 func BrowserQueue(calls string) string { return strings.TrimSuffix(calls, "-calls") + "-browser" }
 
-var plain = regexp.MustCompile(`^[A-Za-z0-9_.+-]{1,64}$`)
+var plain = lazyregexp.New(`^[A-Za-z0-9_.+-]{1,64}$`)
 
 // ProgramQueue returns the queue for calls of an agent's program. Names with other characters, such as paths,
 // become last part and digest, so two programs never share a queue.

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // claudeEvents turns the events of claude into frames.
@@ -291,7 +292,7 @@ func (c *claudeEvents) stream(e claudeEvent) []Frame {
 }
 
 // outputMaximum is how claude reports an answer that exceeds CLAUDE_CODE_MAX_OUTPUT_TOKENS.
-var outputMaximum = regexp.MustCompile(`(?i)exceeded the \d+ output token maximum`)
+var outputMaximum = lazyregexp.New(`(?i)exceeded the \d+ output token maximum`)
 
 func (c *claudeEvents) result(e claudeEvent) []Frame {
 	var out []Frame

@@ -3,9 +3,10 @@ package adapter
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // codexEvents turns the events of `codex exec --json` into frames. The answer is the last message of a completed turn.
@@ -37,8 +38,8 @@ type codexUsage struct {
 
 // Errors of codex have no code.
 var (
-	codexCut       = regexp.MustCompile(`stream disconnected before completion`)
-	codexTruncated = regexp.MustCompile(`^Incomplete response returned, reason: max_output_tokens`)
+	codexCut       = lazyregexp.New(`stream disconnected before completion`)
+	codexTruncated = lazyregexp.New(`^Incomplete response returned, reason: max_output_tokens`)
 )
 
 type codexItem struct {

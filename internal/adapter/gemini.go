@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // geminiEvents turns the events of `gemini -o stream-json` into frames. The answer is the text after the last tool.
@@ -167,7 +168,7 @@ func geminiResult(raw []byte, _ bool) ([]Frame, bool) {
 }
 
 // geminiTruncated is how gemini reports an answer without text that exceeds the tokens of the model.
-var geminiTruncated = regexp.MustCompile(`(?i)truncated because it exceeded the token limit`)
+var geminiTruncated = lazyregexp.New(`(?i)truncated because it exceeded the token limit`)
 
 // geminiFrames returns usage and result of a call. The statistics of a failed call lack requests that were cut off.
 func geminiFrames(models []ModelUsage, r Frame) []Frame {

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -66,10 +66,10 @@ func (h Host) advices(texts []string, run string) []string {
 }
 
 // commandStart is what precedes the words of a command: "run ", a quote, and the name of the program.
-var commandStart = regexp.MustCompile("(?:^|[\\s]|[^$]\\()((?:[Rr]un:? )?)([\"`]?)starter ()")
+var commandStart = lazyregexp.New("(?:^|[\\s]|[^$]\\()((?:[Rr]un:? )?)([\"`]?)starter ()")
 
 // terminal follows a command that needs one.
-var terminal = regexp.MustCompile(`^ (in|at|from) a terminal`)
+var terminal = lazyregexp.New(`^ (in|at|from) a terminal`)
 
 // keysIn names the flags in a text as the keys that they are in inputs.
 func keysIn(text string) string {
@@ -83,10 +83,10 @@ func keysIn(text string) string {
 	})
 }
 
-var flagInText = regexp.MustCompile(`--[a-z][a-z-]*[a-z]\b`)
+var flagInText = lazyregexp.New(`--[a-z][a-z-]*[a-z]\b`)
 
 // noun ends before "run" where that is a run.
-var noun = regexp.MustCompile(`(^|\s)(a|another|new|one|that|the|this) $`)
+var noun = lazyregexp.New(`(^|\s)(a|another|new|one|that|the|this) $`)
 
 // do is the verb of an advice, as in "run: ".
 func (h Host) do(run string) string {
@@ -160,8 +160,8 @@ func shellWord(text string) (word string, n int) {
 }
 
 var (
-	flagWord = regexp.MustCompile(`^--?[a-z][a-z-]*$`)
-	argument = regexp.MustCompile(`^([A-Z][A-Z-]*|.*[0-9/{].*)$`) // RUN, an id, a path
+	flagWord = lazyregexp.New(`^--?[a-z][a-z-]*$`)
+	argument = lazyregexp.New(`^([A-Z][A-Z-]*|.*[0-9/{].*)$`) // RUN, an id, a path
 )
 
 // commandWord reports whether a word belongs to the command that has these words already.

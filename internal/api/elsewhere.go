@@ -3,15 +3,15 @@ package api
 import (
 	"context"
 	"errors"
-	"regexp"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
 // runName is what a client of the network may name a run by: an id or the beginning of one, and no directory.
-var runName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var runName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // findByID finds a run of this host by its id: one that it has recorded, or one in the folder for runs.
 func (h Host) findByID(id string) (rundir.Dir, error) {

@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/build"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
@@ -127,7 +127,7 @@ func (n *renamed) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-var mentioned = regexp.MustCompile("(^|[\\s(`\"'])starter ([a-z][a-z-]*)")
+var mentioned = lazyregexp.New("(^|[\\s(`\"'])starter ([a-z][a-z-]*)")
 
 // asCalled replaces "starter VERB" in messages of other packages with the way this program was called.
 func asCalled(text, program string, verbs []*cobra.Command) string {

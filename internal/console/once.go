@@ -13,20 +13,20 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // keptFor is the time for which the answer to a request with a key is kept.
 const keptFor = 24 * time.Hour
 
 // key is what an Idempotency-Key may be.
-var key = regexp.MustCompile(`^[\x21-\x7e]{1,200}$`)
+var key = lazyregexp.New(`^[\x21-\x7e]{1,200}$`)
 
 // kept is a request with a key, and its answer. It is on disk before the request is executed: a request that was
 // interrupted by the end of the console is executed again under the same id, which its effects have too.

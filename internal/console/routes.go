@@ -6,13 +6,13 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // route is an address of the API.
@@ -125,7 +125,7 @@ func queryOf(input reflect.Type, path string) []reflect.StructField {
 }
 
 // runID is what the path may contain as the name of a run: an id or its beginning, and no directory.
-var runID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var runID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // inputOf makes the input of an operation from a request.
 func inputOf(o api.Operation, r *http.Request) ([]byte, error) {

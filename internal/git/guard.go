@@ -5,9 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // origin is the origin of the configuration of a repository.
@@ -23,21 +24,21 @@ const (
 
 // commands are the settings that name a program, or lead to one, and what they are overridden with.
 var commands = []struct {
-	key    *regexp.Regexp
+	key    lazyregexp.Regexp
 	value  string
 	filter bool
 }{
-	{regexp.MustCompile(`^filter\..*\.(clean|smudge|process)$`), "", true},
-	{regexp.MustCompile(`^filter\..*\.required$`), "false", true},
-	{regexp.MustCompile(`^diff\..*\.(textconv|command)$`), "", false},
-	{regexp.MustCompile(`^diff\.external$`), "", false},
-	{regexp.MustCompile(`^merge\..*\.driver$`), "false", false},
-	{regexp.MustCompile(`^core\.(sshcommand|gitproxy|askpass|editor|alternaterefscommand)$`), "", false},
-	{regexp.MustCompile(`^(sequence\.editor|interactive\.difffilter|gpg\.program|gpg\..*\.program)$`), "false", false},
-	{regexp.MustCompile(`^credential\.(.*\.)?helper$`), "", false},
-	{regexp.MustCompile(`^trailer\..*\.(cmd|command)$`), "", false},
-	{regexp.MustCompile(`^remote\..*\.(uploadpack|receivepack|vcs)$`), "false", false},
-	{regexp.MustCompile(`^protocol\.(.*\.)?allow$`), "never", false},
+	{lazyregexp.New(`^filter\..*\.(clean|smudge|process)$`), "", true},
+	{lazyregexp.New(`^filter\..*\.required$`), "false", true},
+	{lazyregexp.New(`^diff\..*\.(textconv|command)$`), "", false},
+	{lazyregexp.New(`^diff\.external$`), "", false},
+	{lazyregexp.New(`^merge\..*\.driver$`), "false", false},
+	{lazyregexp.New(`^core\.(sshcommand|gitproxy|askpass|editor|alternaterefscommand)$`), "", false},
+	{lazyregexp.New(`^(sequence\.editor|interactive\.difffilter|gpg\.program|gpg\..*\.program)$`), "false", false},
+	{lazyregexp.New(`^credential\.(.*\.)?helper$`), "", false},
+	{lazyregexp.New(`^trailer\..*\.(cmd|command)$`), "", false},
+	{lazyregexp.New(`^remote\..*\.(uploadpack|receivepack|vcs)$`), "false", false},
+	{lazyregexp.New(`^protocol\.(.*\.)?allow$`), "never", false},
 }
 
 // readConfig is the time to read a configuration. It can include a FIFO.

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"os"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // configuration is the text of the configuration of the repository of a workspace: what git init writes, and no
@@ -32,7 +33,7 @@ func writeFile(in *os.Root, f textFile) error {
 }
 
 // objectID is a complete id, of either object format.
-var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var objectID = lazyregexp.New(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
 // alternates is the text of objects/info/alternates that leads to one folder.
 func alternates(folder string) string {

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Head is the state of a repository that [Mirror.Remake] makes.
@@ -133,9 +133,9 @@ func ignoresCase(in *os.Root) bool {
 }
 
 var (
-	fanOut = regexp.MustCompile(`^[0-9a-f]{2}$`)
-	loose  = regexp.MustCompile(`^([0-9a-f]{38}|[0-9a-f]{62})$`)
-	packed = regexp.MustCompile(`^pack-([0-9a-f]{40}|[0-9a-f]{64})\.(pack|idx)$`)
+	fanOut = lazyregexp.New(`^[0-9a-f]{2}$`)
+	loose  = lazyregexp.New(`^([0-9a-f]{38}|[0-9a-f]{62})$`)
+	packed = lazyregexp.New(`^pack-([0-9a-f]{40}|[0-9a-f]{64})\.(pack|idx)$`)
 )
 
 // cleanObjects leaves only objects and packs below objects: a pipe or a link there could block git or lead it away.

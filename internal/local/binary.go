@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // binary is a server program.
@@ -15,7 +16,7 @@ type binary struct {
 	foreign bool   // the temporal CLI or another server program
 }
 
-var serverVersion = regexp.MustCompile(`Server (\d+\.\d+\.\d+)`)
+var serverVersion = lazyregexp.New(`Server (\d+\.\d+\.\d+)`)
 
 // binary finds the server program to run: the configured one, or the one built from the source.
 func (o *Options) binary(ctx context.Context, progress func(string)) (binary, error) {

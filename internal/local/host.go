@@ -9,13 +9,13 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
-var hostID = regexp.MustCompile(`^[0-9a-f]{16}$`)
+var hostID = lazyregexp.New(`^[0-9a-f]{16}$`)
 
 // HostID returns the name of this machine in queue names: 16 random hex digits, created by the first call. Concurrent
 // callers get the same one.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"mime"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/rundir"
@@ -88,7 +88,7 @@ func (r resources) listed(next sdk.MethodHandler) sdk.MethodHandler {
 
 // address is the address of a resource: the run and what it names, and of a pass its event and its text. The name of a
 // run is not a path.
-var address = regexp.MustCompile(`^` + scheme + `://runs/([A-Za-z0-9][A-Za-z0-9_-]*)/` +
+var address = lazyregexp.New(`^` + scheme + `://runs/([A-Za-z0-9][A-Za-z0-9_-]*)/` +
 	`(report\.html|evidence\.md|artifact|passes/([0-9]{1,18})/(prompt|reply))$`)
 
 // guarded answers resources/read for an address that is none. The SDK would encode some of them to invalid JSON, and

@@ -2,11 +2,11 @@ package pass
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -66,7 +66,7 @@ func unlessOK(ok bool, format string, args ...any) string {
 }
 
 // maxWidth matches widths. One after an opening bracket is a condition of @media, @container or a media attribute.
-var maxWidth = regexp.MustCompile(`(?i)(\(\s*)?max-width\s*:\s*([0-9]{1,9}(?:\.[0-9]+)?)px`)
+var maxWidth = lazyregexp.New(`(?i)(\(\s*)?max-width\s*:\s*([0-9]{1,9}(?:\.[0-9]+)?)px`)
 
 // checkWidth checks the largest max-width in pixels.
 func checkWidth(between []int, text string) string {

@@ -2,17 +2,18 @@ package pass
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 var (
-	fenceOpen = regexp.MustCompile("(?im)^[ \t]*(`{3,})html[^\n`]*\n")
-	doctype   = regexp.MustCompile(`(?is)<!DOCTYPE\s+html.*?</html\s*>`)
-	htmlRoot  = regexp.MustCompile(`(?is)<html\b.*?</html\s*>`)
-	htmlStart = regexp.MustCompile(`(?i)<!DOCTYPE\s+html|<html\b`)
-	htmlEnd   = regexp.MustCompile(`(?i)</html\s*>`)
-	bodyEnd   = regexp.MustCompile(`(?i)</body\s*>`)
+	fenceOpen = lazyregexp.New("(?im)^[ \t]*(`{3,})html[^\n`]*\n")
+	doctype   = lazyregexp.New(`(?is)<!DOCTYPE\s+html.*?</html\s*>`)
+	htmlRoot  = lazyregexp.New(`(?is)<html\b.*?</html\s*>`)
+	htmlStart = lazyregexp.New(`(?i)<!DOCTYPE\s+html|<html\b`)
+	htmlEnd   = lazyregexp.New(`(?i)</html\s*>`)
+	bodyEnd   = lazyregexp.New(`(?i)</body\s*>`)
 )
 
 // extract returns the page in a reply: from an html fence that contains its end; else from <!DOCTYPE html to
@@ -29,7 +30,7 @@ func extract(reply string) string {
 		}
 		rest = after
 	}
-	for _, rung := range []*regexp.Regexp{doctype, htmlRoot} {
+	for _, rung := range []lazyregexp.Regexp{doctype, htmlRoot} {
 		if page := bestPage(rung.FindAllString(reply, -1)); page != "" {
 			return page
 		}

@@ -2,11 +2,12 @@ package pass
 
 import (
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
-var backticks = regexp.MustCompile("`+")
+var backticks = lazyregexp.New("`+")
 
 // fence wraps body in a code fence that is longer than any run of backticks inside.
 func fence(language, body string) string {
@@ -21,7 +22,7 @@ func fence(language, body string) string {
 	return mark + language + "\n" + body + mark
 }
 
-var plainWord = regexp.MustCompile(`^[a-z0-9]+$`)
+var plainWord = lazyregexp.New(`^[a-z0-9]+$`)
 
 // language returns the info string of a fence for a file.
 func language(file string) string {

@@ -1,10 +1,10 @@
 package pass
 
 import (
-	"regexp"
 	"strings"
 	"unicode"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
@@ -49,10 +49,10 @@ func sectionUnder(wanted string, lines []string) (section []string, found bool) 
 const plainHeading = 7
 
 var (
-	marked   = regexp.MustCompile(`^\s{0,3}(#{1,6})\s+(.*)$`)
-	bold     = regexp.MustCompile(`^\s*(?:[0-9]{1,2}[.)]\s+)?(\*\*|__)([^*]+?)(?:\*\*|__)\s*:?\s*$`)
-	numbered = regexp.MustCompile(`^\s*(?:[0-9]{1,2}[.)]\s+)?`)
-	item     = regexp.MustCompile(`^([ \t]*)(?:[-*+•]|[0-9]{1,3}[.)])[ \t]+(.*)$`)
+	marked   = lazyregexp.New(`^\s{0,3}(#{1,6})\s+(.*)$`)
+	bold     = lazyregexp.New(`^\s*(?:[0-9]{1,2}[.)]\s+)?(\*\*|__)([^*]+?)(?:\*\*|__)\s*:?\s*$`)
+	numbered = lazyregexp.New(`^\s*(?:[0-9]{1,2}[.)]\s+)?`)
+	item     = lazyregexp.New(`^([ \t]*)(?:[-*+•]|[0-9]{1,3}[.)])[ \t]+(.*)$`)
 )
 
 // headingOf returns level and text of a line's heading; level 0: it is none.

@@ -5,10 +5,10 @@ import (
 	_ "embed"
 	"fmt"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -128,7 +128,7 @@ func ParseRow(text string) (Row, error) {
 }
 
 // version is an end of a model's name without an influence on its price.
-var version = regexp.MustCompile(`(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|\[[^\]]*\])$`)
+var version = lazyregexp.New(`(-\d{8}|-\d{4}-\d{2}-\d{2}|-latest|\[[^\]]*\])$`)
 
 // Has reports whether the price of a model is known.
 func (l List) Has(model string) bool {

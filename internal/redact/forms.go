@@ -1,15 +1,16 @@
 package redact
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // form is the format of one kind of secret. A text is first searched for its words, which is fast.
 type form struct {
 	name      string
 	prefixes  []string              // prefixes of the form
-	re        *regexp.Regexp        // from there; the first group is the secret, or the whole match
+	re        lazyregexp.Regexp     // from there; the first group is the secret, or the whole match
 	wordStart bool                  // no letter or digit before it
 	wordEnd   bool                  // nor after it
 	digit     bool                  // the secret contains a digit, unlike prose
@@ -129,7 +130,7 @@ var forms = []form{
 }
 
 // compileAt compiles an expression that matches at the position of its word.
-func compileAt(expr string) *regexp.Regexp { return regexp.MustCompile(`\A(?:` + expr + `)`) }
+func compileAt(expr string) lazyregexp.Regexp { return lazyregexp.New(`\A(?:` + expr + `)`) }
 
 // find runs in linear time: text that was matched or rejected is not searched again.
 func (f form) find(text string) []span {
@@ -192,7 +193,7 @@ func inWord(text string, i int) bool {
 	return !escape.MatchString(before)
 }
 
-var escape = regexp.MustCompile(`(?:\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2})\z`)
+var escape = lazyregexp.New(`(?:\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2})\z`)
 
 func isWordChar(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'

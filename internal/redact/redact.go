@@ -20,6 +20,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Options define secrets in addition to the known formats.
@@ -200,7 +202,7 @@ func merge(all []span) []span {
 }
 
 // markPattern matches marks of earlier redactions. Only known names match: other text in brackets may contain a secret.
-var markPattern = regexp.MustCompile(
+var markPattern = lazyregexp.New(
 	`\[redacted:(?:` + strings.Join(names(), "|") + `|pattern|env-[A-Z_][A-Z0-9_]{0,60})(?::[0-9a-f]{4})?\]`,
 )
 

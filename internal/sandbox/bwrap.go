@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -335,7 +335,7 @@ func (b *binds) program(path string) {
 	}
 }
 
-var unusual = regexp.MustCompile(`[^A-Za-z0-9]`)
+var unusual = lazyregexp.New(`[^A-Za-z0-9]`)
 
 // ofHome shows what the table lists for the program.
 func (b *binds) ofHome() error {

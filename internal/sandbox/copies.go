@@ -6,9 +6,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // part returns the part of a settings file that a call in a working directory sees.
@@ -110,7 +111,7 @@ func geminiTrust(text []byte, work string) ([]byte, error) {
 	})
 }
 
-var commented = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`)
+var commented = lazyregexp.New(`(?s)"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/`)
 
 // plain removes the comments of a JSON text.
 func plain(text []byte) []byte {

@@ -5,11 +5,11 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/shell"
 )
 
@@ -132,9 +132,9 @@ func Missing(commands ...string) []string {
 }
 
 var (
-	separators  = regexp.MustCompile(`[;&|\n]+`)
-	assignments = regexp.MustCompile(`^\s*(\w+=\S*\s+)+`)
-	programName = regexp.MustCompile(`^\w[\w.+-]*$`)
+	separators  = lazyregexp.New(`[;&|\n]+`)
+	assignments = lazyregexp.New(`^\s*(\w+=\S*\s+)+`)
+	programName = lazyregexp.New(`^\w[\w.+-]*$`)
 )
 
 // place is a folder of a repository.
@@ -195,7 +195,7 @@ func wrapped(wrapper, program string) func(place) (string, string) {
 
 var (
 	makefiles  = []string{"GNUmakefile", "makefile", "Makefile"}
-	testTarget = regexp.MustCompile(`(?m)^test\s*:([^=]|$)`)
+	testTarget = lazyregexp.New(`(?m)^test\s*:([^=]|$)`)
 )
 
 func makeTest(p place) (test, setup string) {

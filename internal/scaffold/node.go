@@ -3,8 +3,9 @@ package scaffold
 import (
 	"encoding/json"
 	"path"
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Lock files of the package managers.
@@ -82,4 +83,4 @@ func managerOf(p place) string {
 	}
 }
 
-var noTest = regexp.MustCompile(`no test specified`) // what `npm init` writes
+var noTest = lazyregexp.New(`no test specified`) // what `npm init` writes

@@ -17,13 +17,13 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/sandbox"
 )
 
@@ -38,7 +38,7 @@ var ErrNone = errors.New("this host has no file of the session")
 // ErrID means that a program reported an id that cannot be part of a name.
 var ErrID = errors.New("the id of the session is not usable as a name")
 
-var plainID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
+var plainID = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
 // Valid reports whether an id can be part of a name and an argument of a command.
 func Valid(id string) bool { return plainID.MatchString(id) }
@@ -303,7 +303,7 @@ func (p Program) RemoveCopy(c Copy) error {
 	return errors.Join(err, root.Close())
 }
 
-var unusual = regexp.MustCompile(`[^A-Za-z0-9]`)
+var unusual = lazyregexp.New(`[^A-Za-z0-9]`)
 
 // place returns where a program finds a new session of a working directory.
 func (p Program) place(root *os.Root, id, work string) (string, error) {

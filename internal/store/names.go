@@ -2,10 +2,10 @@ package store
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // blobs is the prefix of blobs; other names are created by callers.
@@ -13,7 +13,7 @@ const blobs = "blobs/"
 
 const maxSegment = 200 // leaves space for the suffix of a temporary file
 
-var segment = regexp.MustCompile(`^[a-zA-Z0-9._~-]+$`)
+var segment = lazyregexp.New(`^[a-zA-Z0-9._~-]+$`)
 
 // checkName accepts names that are valid on every medium, as a path and as a key of a bucket.
 func checkName(name string) error {

@@ -5,8 +5,9 @@
 package template
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // withPrefix begins the placeholders of a role's `with` entries.
@@ -19,7 +20,7 @@ type Piece struct {
 	Line int    // where it begins, from 1
 }
 
-var placeholder = regexp.MustCompile(`\\?\{\{[ \t]*([A-Za-z][A-Za-z0-9._-]*)[ \t]*\}\}`)
+var placeholder = lazyregexp.New(`\\?\{\{[ \t]*([A-Za-z][A-Za-z0-9._-]*)[ \t]*\}\}`)
 
 // Scan splits src into pieces. Except for escapes, their texts concatenated equal src.
 func Scan(src string) []Piece {

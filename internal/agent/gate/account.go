@@ -7,11 +7,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -51,7 +51,7 @@ func AccountOf(key []byte, ag pipeline.Agent, environ []string) Account {
 }
 
 // launcher are programs that execute what their arguments name. Two commands of one of them have nothing in common.
-var launcher = regexp.MustCompile(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bunx?|ruby|perl|php|java|tsx|ts-node|` +
+var launcher = lazyregexp.New(`^((ba|da|z|fi|k)?sh|python[0-9.]*|node|deno|bunx?|ruby|perl|php|java|tsx|ts-node|` +
 	`npx|p?npm|pnpx|yarn|uvx?|pipx|nix|make|go|docker|podman|kubectl|ssh|sudo|doas|bwrap|firejail|unshare|systemd-run|` +
 	`env|nohup|setsid|nice|ionice|chrt|taskset|timeout|time|stdbuf|script|flock|caffeinate|xargs|parallel)$`)
 
@@ -73,10 +73,10 @@ func scriptName(program string, args []string) string {
 }
 
 var (
-	script     = regexp.MustCompile(`^-[a-z]*c$`) // the next argument is the text of a script
-	assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
-	number     = regexp.MustCompile(`^[0-9.]+[smhd]?$`) // of nice and timeout
-	plainWord  = regexp.MustCompile(`^[A-Za-z0-9_./+-]{1,40}$`)
+	script     = lazyregexp.New(`^-[a-z]*c$`) // the next argument is the text of a script
+	assignment = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*=`)
+	number     = lazyregexp.New(`^[0-9.]+[smhd]?$`) // of nice and timeout
+	plainWord  = lazyregexp.New(`^[A-Za-z0-9_./+-]{1,40}$`)
 )
 
 // prefixes of the variables with which the programs of providers find their account. All other programs use any

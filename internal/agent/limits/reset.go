@@ -1,11 +1,12 @@
 package limits
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // the zones that messages name, on every host
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // maxWait is the longest wait that a provider's report is trusted with: a month.
@@ -117,13 +118,13 @@ func lookUp(doc any, key string) any {
 }
 
 var (
-	epoch   = regexp.MustCompile(`\|(\d{10}|\d{13})\b`)
-	instant = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
-	wait    = regexp.MustCompile(`(?i)\b(?:again|retry|resets?|wait)(?: in| after)? ((?:\d+(?:\.\d+)? ?` +
+	epoch   = lazyregexp.New(`\|(\d{10}|\d{13})\b`)
+	instant = lazyregexp.New(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)`)
+	wait    = lazyregexp.New(`(?i)\b(?:again|retry|resets?|wait)(?: in| after)? ((?:\d+(?:\.\d+)? ?` +
 		`(?:days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)\b[ ,]*(?:and )?|\d+(?:\.\d+)?[dhms])+)`)
-	date = regexp.MustCompile(`\b(\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC\b`)
-	unit = regexp.MustCompile(`(?i)(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)`)
-	when = regexp.MustCompile(`(?i)\b(?:again|resets?)(?: at| on)? ` +
+	date = lazyregexp.New(`\b(\d{4}-\d\d-\d\d) at (\d\d:\d\d) UTC\b`)
+	unit = lazyregexp.New(`(?i)(\d+(?:\.\d+)?) ?(days?|d|hours?|hrs?|h|minutes?|mins?|ms|m|seconds?|secs?|s)`)
+	when = lazyregexp.New(`(?i)\b(?:again|resets?)(?: at| on)? ` +
 		`(?:(sun|mon|tue|wed|thu|fri|sat)[a-z]*,?(?: at)? )?` +
 		`(?:(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]* (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?,?(?: at)?)?` +
 		` ?(?:(\d{1,2})(?::(\d\d))?(?::\d\d)? ?(?:([ap])\.?m\b\.?)?)?` +

@@ -2,10 +2,11 @@ package limits
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // signs are what a report shows about the cause of an error.
@@ -19,24 +20,24 @@ type signs struct {
 
 var (
 	// status is how programs print the status of a refusal. A number alone is none.
-	status = regexp.MustCompile(`(?i)(?:^API Error: |^(?:API Error: )?Request rejected \(|` +
+	status = lazyregexp.New(`(?i)(?:^API Error: |^(?:API Error: )?Request rejected \(|` +
 		`^(?:unexpected )?(?:HTTP|status)(?:/[\d.]+)?(?: code)?[ :]+|^exceeded retry limit, last status: |` +
 		`^Attempt \d+ failed with status |^code: ?)([45]\d\d)\b`)
 	// A line that only reports counts explains nothing: "Input tokens: 429".
-	counts    = regexp.MustCompile(`(?i)\b(tokens?|usage|context)\b`)
-	complaint = regexp.MustCompile(`(?i)limit|overloaded|exceed|error|fail|too many|retry|expired|invalid|login|resets`)
+	counts    = lazyregexp.New(`(?i)\b(tokens?|usage|context)\b`)
+	complaint = lazyregexp.New(`(?i)limit|overloaded|exceed|error|fail|too many|retry|expired|invalid|login|resets`)
 	// lead is what programs print before a message.
-	lead = regexp.MustCompile(`(?i)^(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s+|` +
+	lead = lazyregexp.New(`(?i)^(?:\[?\d{4}-\d\d-\d\d[T ][\d:.,]+Z?\]?\s+|` +
 		`(?:Error when talking to Gemini API .*?|(?:stream |unexpected )?error|fatal|_?\w*(?:Quota|Api)Error|` +
 		`codex error|claude|codex|gemini|exception TypeError): |error\s+|\[API Error: |` +
 		`API Error: (?:\d{3} |Request rejected \(\d{3}\) · ))`)
 	// quoted are signs that a line is code, a difference, the output of a test or a reference to a file.
-	quoted = regexp.MustCompile("^[-+<>|#\"'`*/@]|" +
+	quoted = lazyregexp.New("^[-+<>|#\"'`*/@]|" +
 		`(?i:\b(?:want(?:ed)?|got|expect(?:ed|s)?|assert\w*|actual|received)\b)|\bTest[A-Z_]\w*|` +
 		`\b(?:FAIL|PASS|func|return|const|var|def)\b ?[({:"'A-Z]|\b(?:describe|it)\(|:=|[!=]=|=>|\+\+|--(?:\W|$)|\w--|` +
 		`\.(?:go|py|ts|js|rs|java|rb|c|md|txt|json|yaml|log):\d`)
 	// otherError is a line that reports the end of a program, whatever ended it.
-	otherError = regexp.MustCompile(`^(?:[^\s"]*Z? ?(?:Error|ERROR|error|FATAL|fatal|panic)\b|FAIL|--- FAIL|` +
+	otherError = lazyregexp.New(`^(?:[^\s"]*Z? ?(?:Error|ERROR|error|FATAL|fatal|panic)\b|FAIL|--- FAIL|` +
 		`make(?:\[\d+\])?: \*\*\*|exit status|npm ERR!|FAILED|AssertionError|Traceback|Caused by)`)
 )
 
@@ -70,7 +71,7 @@ func head(line string) string {
 }
 
 // document is where a message continues with a JSON document.
-var document = regexp.MustCompile(
+var document = lazyregexp.New(
 	`^(?i:(?:\[?API Error:(?: \d{3})?|codex error:|.*ApiError:|(?:stream )?error:)\s*)?\[?\{`)
 
 // addDocument adds the error that a JSON document at the start of a text reports.

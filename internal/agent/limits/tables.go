@@ -1,17 +1,17 @@
 package limits
 
-import "regexp"
+import "github.com/passbook-run/passbook/internal/lazyregexp"
 
 // rule recognizes a kind by one of its signs.
 type rule struct {
 	kind  Kind
 	codes []string
 	http  []int
-	text  *regexp.Regexp // of a line
+	text  lazyregexp.Regexp // of a line
 }
 
 // text compiles an expression without case that matches at the start of a line.
-func text(expression string) *regexp.Regexp { return regexp.MustCompile(`(?i)^(?:` + expression + `)`) }
+func text(expression string) lazyregexp.Regexp { return lazyregexp.New(`(?i)^(?:` + expression + `)`) }
 
 // serverErrors are the statuses of a provider, or of a proxy before it, that fails.
 var serverErrors = []int{408, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}

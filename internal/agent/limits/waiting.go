@@ -2,16 +2,17 @@ package limits
 
 import (
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Codex and Gemini CLI wait for a connection until they are ended.
 var (
-	codexWaits  = regexp.MustCompile(`^Reconnecting\.\.\. `)
-	geminiWaits = regexp.MustCompile(`^Attempt \d+ failed\. Retrying with backoff\.\.\. .*\bfetch failed\b`)
-	geminiWorks = regexp.MustCompile(`"type":"tool_use"|"role":"assistant"`)
+	codexWaits  = lazyregexp.New(`^Reconnecting\.\.\. `)
+	geminiWaits = lazyregexp.New(`^Attempt \d+ failed\. Retrying with backoff\.\.\. .*\bfetch failed\b`)
+	geminiWorks = lazyregexp.New(`"type":"tool_use"|"role":"assistant"`)
 )
 
 // Waited reports whether a program that was ended waited for a connection: it is the last that the program printed.

@@ -2,15 +2,16 @@ package scripted
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 var (
-	question  = regexp.MustCompile(`\bPA-\d+\b`)
-	scoreLine = regexp.MustCompile(`(?m)^\W*Score:\W*(\d+(?:\.\d+)?)\s*/\s*4\b`)
+	question  = lazyregexp.New(`\bPA-\d+\b`)
+	scoreLine = lazyregexp.New(`(?m)^\W*Score:\W*(\d+(?:\.\d+)?)\s*/\s*4\b`)
 )
 
 // The scale ends here.

@@ -7,12 +7,13 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Fault makes one call fail. A fault file is a YAML list of them; the first that matches counts.
@@ -37,7 +38,7 @@ var kinds = []string{
 	"say", "kill_engine", "slow",
 }
 
-var attempts = regexp.MustCompile(`^(?:([1-9]\d*)(?:-([1-9]\d*))?|all)$`)
+var attempts = lazyregexp.New(`^(?:([1-9]\d*)(?:-([1-9]\d*))?|all)$`)
 
 // faultFor counts this attempt of the call and returns its fault. Without a file there are no faults.
 func faultFor(file, at string) (*Fault, error) {

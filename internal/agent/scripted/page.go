@@ -3,9 +3,10 @@ package scripted
 import (
 	"fmt"
 	"html"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // page is the artifact, taken apart where the agent changes it. Everything else stays as it is, byte for byte.
@@ -24,9 +25,9 @@ type item struct {
 const listOpen, listClose = `<ul class="woven">`, `</ul>`
 
 var (
-	itemTag   = regexp.MustCompile(`<li data-src="([^"]+)" data-depth="(\d)">(.*?)</li>`)
-	polishTag = regexp.MustCompile(`(<main data-polish=")(\d+)(")`)
-	widthRule = regexp.MustCompile(`(main\s*\{[^}]*?max-width:\s*)\d+px`)
+	itemTag   = lazyregexp.New(`<li data-src="([^"]+)" data-depth="(\d)">(.*?)</li>`)
+	polishTag = lazyregexp.New(`(<main data-polish=")(\d+)(")`)
+	widthRule = lazyregexp.New(`(main\s*\{[^}]*?max-width:\s*)\d+px`)
 )
 
 // pageWidth is what a builder sets the container to.

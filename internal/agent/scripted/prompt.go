@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // call is what a prompt asks for. It is read tolerantly: headings and fences count, the sections' order does not.
@@ -24,18 +26,18 @@ type call struct {
 type source struct{ label, insight string }
 
 var (
-	headline   = regexp.MustCompile(`(?m)^# (?:DETERMINISTIC ORCHESTRATOR|This call)\b.*$`)
-	passLine   = regexp.MustCompile(`(?m)^Pass: (\d+)`)
-	roundLine  = regexp.MustCompile(`(?m)^Round: (\d+)`)
-	roleLine   = regexp.MustCompile(`(?m)^Role: (.+)$`)
-	setLine    = regexp.MustCompile(`(?m)^Set: (\S+)`)
-	knownRole  = regexp.MustCompile(`(?i)\b(builder|verifier|auditor|weaver|refine)\b(?:[ -]+([A-Z])\b)?`)
-	fileHead   = regexp.MustCompile(`(?m)^## \[\d+/\d+\] (.+?)(?: \(PRIMACY POSITION\))?\s*$`)
-	insight    = regexp.MustCompile(`(?m)^insight:\s*(.+?)\s*$`)
-	sectionEnd = regexp.MustCompile(`(?m)^---\s*$`)
-	htmlFence  = regexp.MustCompile("(?ms)^(`{3,})html[^\n]*\n(.*?)^`{3,}\\s*$")
-	picture    = regexp.MustCompile(`[\w./~-]+\.png`)
-	notName    = regexp.MustCompile(`[^\p{L}\p{N}]+`)
+	headline   = lazyregexp.New(`(?m)^# (?:DETERMINISTIC ORCHESTRATOR|This call)\b.*$`)
+	passLine   = lazyregexp.New(`(?m)^Pass: (\d+)`)
+	roundLine  = lazyregexp.New(`(?m)^Round: (\d+)`)
+	roleLine   = lazyregexp.New(`(?m)^Role: (.+)$`)
+	setLine    = lazyregexp.New(`(?m)^Set: (\S+)`)
+	knownRole  = lazyregexp.New(`(?i)\b(builder|verifier|auditor|weaver|refine)\b(?:[ -]+([A-Z])\b)?`)
+	fileHead   = lazyregexp.New(`(?m)^## \[\d+/\d+\] (.+?)(?: \(PRIMACY POSITION\))?\s*$`)
+	insight    = lazyregexp.New(`(?m)^insight:\s*(.+?)\s*$`)
+	sectionEnd = lazyregexp.New(`(?m)^---\s*$`)
+	htmlFence  = lazyregexp.New("(?ms)^(`{3,})html[^\n]*\n(.*?)^`{3,}\\s*$")
+	picture    = lazyregexp.New(`[\w./~-]+\.png`)
+	notName    = lazyregexp.New(`[^\p{L}\p{N}]+`)
 )
 
 func parse(prompt string) call {
@@ -115,7 +117,7 @@ func (c call) listed(heading string) []string {
 	return labels
 }
 
-func first(r *regexp.Regexp, text string) string {
+func first(r lazyregexp.Regexp, text string) string {
 	if m := r.FindStringSubmatch(text); m != nil {
 		return m[1]
 	}

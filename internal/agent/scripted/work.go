@@ -6,19 +6,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // planFile lists the edits of each turn to the files beside it.
 const planFile = "PLAN.md"
 
 var (
-	turnHead   = regexp.MustCompile(`(?m)^## Turn (\d+): (.+)$`)
-	editLine   = regexp.MustCompile("(?m)^(create|change|rename|delete) `([^`]+)`(?: to `([^`]+)`)?$")
-	editFence  = regexp.MustCompile("(?s)^\\n+```[a-z]*\\n(.*?)\\n?```\\n")
-	statusLine = regexp.MustCompile(`(?m)^STATUS: (done|more)$`)
+	turnHead   = lazyregexp.New(`(?m)^## Turn (\d+): (.+)$`)
+	editLine   = lazyregexp.New("(?m)^(create|change|rename|delete) `([^`]+)`(?: to `([^`]+)`)?$")
+	editFence  = lazyregexp.New("(?s)^\\n+```[a-z]*\\n(.*?)\\n?```\\n")
+	statusLine = lazyregexp.New(`(?m)^STATUS: (done|more)$`)
 )
 
 // edit is one thing that a worker does to a file.

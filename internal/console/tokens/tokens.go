@@ -18,12 +18,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/shell"
 )
 
@@ -96,7 +96,7 @@ func (f File) List() ([]Token, error) {
 }
 
 // name is what a token may be called: the journal shows it.
-var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+var name = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // NameError refuses the name of a token.
 type NameError struct{ Name, Why string }
