@@ -39,7 +39,7 @@ func (e Event) At(seq int64) Event {
 
 // Decoded returns the event with its payload decoded, once for all who will ask for it.
 func (e Event) Decoded() Event {
-	if row := kinds[e.Kind]; row != nil && e.decoded == nil && len(e.Payload) > 0 {
+	if row := kinds()[e.Kind]; row != nil && e.decoded == nil && len(e.Payload) > 0 {
 		e.decoded = row.decodes()
 		decodeInto(e.Payload, e.decoded)
 	}

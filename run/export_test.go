@@ -10,7 +10,7 @@ import (
 
 // KindRow are the cells of an event kind in docs/run-state.md: its payload, and what it does to the status.
 func KindRow(k Kind) (payload, effect string) {
-	r := kinds[k]
+	r := kinds()[k]
 	return fmt.Sprintf("%T", r.payload())[len("*run."):], r.effect
 }
 
@@ -29,7 +29,7 @@ func Folded(t *testing.T, s State, payloads ...any) State {
 func kindWith(t *testing.T, payload any) Kind {
 	t.Helper()
 	for _, k := range Kinds() {
-		if reflect.TypeOf(kinds[k].payload()).Elem() == reflect.TypeOf(payload) {
+		if reflect.TypeOf(kinds()[k].payload()).Elem() == reflect.TypeOf(payload) {
 			return k
 		}
 	}

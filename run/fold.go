@@ -16,7 +16,7 @@ type folder struct {
 }
 
 func (f *folder) apply(e *Event) {
-	r := kinds[e.Kind]
+	r := kinds()[e.Kind]
 	if r == nil || !r.partOfPass {
 		f.inLane(e, r)
 		return

@@ -5,7 +5,7 @@ import "fmt"
 // Headline is one line about an event for those who watch a run; empty: none. It may hold control characters of agents
 // and people.
 func Headline(e Entry) string {
-	if r := kinds[e.Kind]; r != nil {
+	if r := kinds()[e.Kind]; r != nil {
 		return r.headline(&e)
 	}
 	return ""

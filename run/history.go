@@ -56,7 +56,7 @@ func kept[T any](list []T) []T { return filledList(slices.Clip(list)) }
 
 // Apply folds one event.
 func (r *Recorder) Apply(e Event) {
-	if row := kinds[e.Kind]; row != nil && row.record != nil {
+	if row := kinds()[e.Kind]; row != nil && row.record != nil {
 		row.record(r, &e)
 	}
 }

@@ -1,6 +1,9 @@
 package run
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Kind names what an event records. Kinds outlive releases: one is never renamed or given another meaning. The
 // constants are beside their rows of the table, in kinds_run.go and the files next to it. Unknown kinds change nothing
@@ -39,8 +42,8 @@ type texts struct {
 
 type foldEvent func(*folder, *Event)
 
-// kinds is the table. It never changes.
-var kinds = index(allKinds())
+// kinds is the table, made on first use. It never changes.
+var kinds = sync.OnceValue(func() map[Kind]*kindRow { return index(allKinds()) })
 
 func allKinds() []kindRow {
 	return slices.Concat(statusKinds(), askKinds(), workKinds(), laneKinds(), projectKinds(), controlKinds())
@@ -98,7 +101,7 @@ func unchanged(*folder, *Event) {}
 func (k Kind) PartOfPass() bool { return k.has().partOfPass }
 
 func (k Kind) has() traits {
-	if r := kinds[k]; r != nil {
+	if r := kinds()[k]; r != nil {
 		return r.traits
 	}
 	return traits{}
@@ -107,7 +110,7 @@ func (k Kind) has() traits {
 // Occasion is the word in a definition for the receivers that are notified of an event; empty: none. after is the state
 // with the event in it.
 func Occasion(k Kind, after State) string {
-	if r := kinds[k]; r != nil && r.occasion != nil {
+	if r := kinds()[k]; r != nil && r.occasion != nil {
 		return r.occasion(after)
 	}
 	return ""

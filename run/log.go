@@ -90,7 +90,7 @@ func seconds(ms int64) float64 { return float64(ms) / 1000 }
 // LogOf is what an event adds to the logs.
 func LogOf(e Entry) Log {
 	l := Log{wording: e.After.Wording}
-	if r := kinds[e.Kind]; r != nil {
+	if r := kinds()[e.Kind]; r != nil {
 		r.log(&l, &e)
 	}
 	return l

@@ -15,7 +15,7 @@ type Story struct {
 
 // StoryOf is what an event adds to the evidence of its run.
 func StoryOf(e Entry) Story {
-	if r := kinds[e.Kind]; r != nil {
+	if r := kinds()[e.Kind]; r != nil {
 		return r.story(&e)
 	}
 	return Story{}

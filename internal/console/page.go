@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/passbook-run/passbook/internal/console/form"
 )
@@ -18,7 +19,8 @@ type small struct {
 	Texts []form.Text   // that were entered into it
 }
 
-var smallPage = template.Must(template.New("small").Parse(`<!DOCTYPE html>
+var smallPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("small").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -43,11 +45,12 @@ var smallPage = template.Must(template.New("small").Parse(`<!DOCTYPE html>
 </body>
 </html>
 `))
+})
 
 // page sends a small page.
 func page(w http.ResponseWriter, code int, p small) {
 	var text bytes.Buffer
-	if err := smallPage.Execute(&text, p); err != nil {
+	if err := smallPage().Execute(&text, p); err != nil {
 		panic(err) // it has only texts
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/evidence"
@@ -70,7 +71,7 @@ type Decision = decision
 func Read(d rundir.Dir, o Options) (*Page, error) { return read(d, o.filled()) }
 
 // Fragments returns a copy of the templates "facts", "lanes", "chart", "shot" and "difference" with their functions.
-func Fragments() (*template.Template, error) { return pages.Clone() }
+func Fragments() (*template.Template, error) { return pages().Clone() }
 
 // Style returns the style sheet of the pages.
 func Style() string { return styleSource }
@@ -79,7 +80,7 @@ func Style() string { return styleSource }
 // browser shows the text around them; they are shown as codes, as in a terminal.
 func execute(to io.Writer, name string, v any) error {
 	safe := terminal.NewWriter(to)
-	return errors.Join(pages.ExecuteTemplate(safe, name, v), safe.Flush())
+	return errors.Join(pages().ExecuteTemplate(safe, name, v), safe.Flush())
 }
 
 //go:embed page.html
@@ -91,8 +92,10 @@ var partsSource string
 //go:embed page.css
 var styleSource string
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
-	"title": figures.Title, "lanes": evidence.LaneTotals, "tenths": tenths,
-	"style": func() template.CSS { return template.CSS(styleSource) },
-}).Parse(partsSource + pageSource))
+var pages = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
+		"title": figures.Title, "lanes": evidence.LaneTotals, "tenths": tenths,
+		"style": func() template.CSS { return template.CSS(styleSource) },
+	}).Parse(partsSource + pageSource))
+})
