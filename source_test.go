@@ -164,6 +164,7 @@ var kindSwitches = map[string]string{
 	"derive":       "files of a run directory",
 	"epoch":        "number of the last epoch",
 	"log":          "rows that refer to files",
+	"lane":         "costs of lanes in the evidence",
 	"laneEvent":    "lanes of the evidence",
 	"fold":         "records of state.json",
 	"Fold":         "header of meta.json",

@@ -220,7 +220,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.MergeLane))))
 	register(r, contract.Deliver, redactingInterceptor(a,
 		withSlot(a, a.slots.checkouts, requireCurrent(a, a.Deliver))))
-	register(r, contract.ReadProject, redactingInterceptor(a, withSlot(a, a.slots.projections, a.ReadProject)))
+	register(r, contract.ReadChild, redactingInterceptor(a, withSlot(a, a.slots.projections, a.ReadChild)))
 	register(r, contract.JoinTrees,
 		redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.JoinTrees))))
 	register(r, contract.DeliverProject,
@@ -235,7 +235,6 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 	register(r, contract.ReadRound, redactingInterceptor(a, a.ReadRound))
 	register(r, contract.ExpandLanes, redactingInterceptor(a, a.ExpandLanes))
-	register(r, contract.StoreLanes, redactingInterceptor(a, a.StoreLanes))
 	register(r, contract.Compose, redactingInterceptor(a, a.Compose))
 	register(r, contract.FindCheckpoint, redactingInterceptor(a, a.FindCheckpoint))
 	register(r, contract.Amend, redactingInterceptor(a, a.Amend))

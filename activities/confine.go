@@ -11,6 +11,7 @@ import (
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
 )
 
 // bounds are what the settings of this host allow to every process of a run.
@@ -71,7 +72,7 @@ func (a *Activities) runFolder(runID string) []string {
 
 // recordedDir returns the directory of a run, if this host has recorded it.
 func (a *Activities) recordedDir(runID string) string {
-	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "index", runID))
+	raw, err := os.ReadFile(filepath.Join(a.cfg.StateDir, "index", run.RootOf(runID)))
 	if dir := strings.TrimSpace(string(raw)); err == nil && filepath.IsAbs(dir) {
 		return dir
 	}

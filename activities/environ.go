@@ -29,7 +29,7 @@ type runInput interface{ Run() string }
 // it is not private, the worker's own is used and a warning logged (once per run, for host-bound calls). An
 // unreadable environment is an error that is retried: nothing runs with other variables or unknown secrets.
 func (a *Activities) withRunEnvironment(ctx context.Context, in any) (context.Context, error) {
-	id := runIDOf(ctx, in)
+	id := run.RootOf(runIDOf(ctx, in))
 	if a.cfg.StateDir == "" || id == "" {
 		return ctx, nil
 	}

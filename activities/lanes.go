@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // lanesRead is the maximum number of items in a result.
@@ -155,41 +156,6 @@ func itemName(text string) string {
 	return string(name)
 }
 
-// StoreLanes adds rows to the stored list of finished lanes, or returns the rows of the lanes that are merged next.
-func (a *Activities) StoreLanes(ctx context.Context, in contract.StoreLanesInput) (contract.StoreLanesResult, error) {
-	s, err := a.store(ctx, in.Store)
-	if err != nil {
-		return contract.StoreLanesResult{}, err
-	}
-	list := run.LaneRows{Version: 1}
-	if in.List != "" {
-		if err := s.GetJSON(ctx, store.Digest(in.List), &list); err != nil {
-			return contract.StoreLanesResult{}, err
-		}
-	}
-	if len(in.Rows) == 0 {
-		from := slices.IndexFunc(list.Rows, func(r run.FinishedLane) bool { return r.Index == in.Next })
-		if from < 0 {
-			return contract.StoreLanesResult{}, badInput("the list %s of finished lanes lacks lane %d", in.List, in.Next+1)
-		}
-		return contract.StoreLanesResult{Rows: list.Rows[from:min(from+run.NextFinished, len(list.Rows))]}, nil
-	}
-	added := map[int]bool{}
-	for _, r := range in.Rows {
-		added[r.Index] = true
-	}
-	list.Rows = slices.DeleteFunc(list.Rows,
-		func(r run.FinishedLane) bool { return r.Index < in.Next || added[r.Index] })
-	list.Rows = append(list.Rows, in.Rows...)
-	slices.SortFunc(list.Rows, func(a, b run.FinishedLane) int { return a.Index - b.Index })
-	raw, err := json.Marshal(list)
-	if err != nil {
-		return contract.StoreLanesResult{}, err
-	}
-	b, err := blobs.Put(ctx, s, raw)
-	return contract.StoreLanesResult{List: b.Digest}, err
-}
-
 // item returns the text of an item of a stored list.
 func (a *Activities) item(ctx context.Context, s *store.Store, use *contract.ItemUse) (string, error) {
 	if use == nil {
@@ -212,21 +178,55 @@ func (a *Activities) MergeLane(ctx context.Context, in contract.MergeInput) (con
 	if err != nil {
 		return contract.MergeResult{}, err
 	}
-	merged, conflicts, err := mergeTrees(ctx, s, in.Base, in.Tree.Tree, in.Lane)
+	l, err := a.endedLane(ctx, s, in)
+	if err != nil {
+		return contract.MergeResult{}, fmt.Errorf("read lane %d: %w", in.Index+1, err)
+	}
+	res := contract.MergeResult{Lane: l.Lane, RunID: l.RunID, Verdict: l.Verdict, Approved: l.Approved}
+	merged, conflicts, err := mergeTrees(ctx, s, l.Base, in.Tree.Tree, l.Tree)
 	if err != nil || len(conflicts) > 0 {
-		return contract.MergeResult{Conflicts: conflicts[:min(len(conflicts), maxInlineFiles)], Count: len(conflicts)}, err
+		res.Conflicts, res.Count = conflicts[:min(len(conflicts), maxInlineFiles)], len(conflicts)
+		return res, err
 	}
 	sync := in.SyncWorkspaceInput
 	before := sync.Tree.Tree
 	sync.Previous, sync.DiffFrom, sync.Tree.Tree = &before, &before, merged
+	sync.Message = fmt.Sprintf("%s: %s\n\nPassbook-Run: %s\nPassbook-Step: %s/%s\n", sync.Message, l.Lane.Name, in.RunID,
+		in.Stage, l.Lane.Key)
 	out, err := a.SyncWorkspace(ctx, sync)
 	if err != nil {
 		return contract.MergeResult{}, err
 	}
-	if out.Changes != nil {
-		out.Changes.Commit = out.Commit
+	if res.Changes = out.Changes; res.Changes != nil {
+		res.Changes.Commit = out.Commit
 	}
-	return contract.MergeResult{Changes: out.Changes, Recovered: out.Recovered}, nil
+	res.Recovered = out.Recovered
+	return res, nil
+}
+
+// endedLane reads what a lane began with and left: from its directory, or from the list of the run that this one copies.
+func (a *Activities) endedLane(ctx context.Context, s *store.Store, in contract.MergeInput) (l contract.LaneTree, err error) {
+	var list contract.LaneList
+	if err := s.GetJSON(ctx, store.Digest(in.List), &list); err != nil {
+		return l, err
+	}
+	if in.Index < 0 || in.Index >= len(list.Items) {
+		return l, badInput("the list %s has %d items", in.List, len(list.Items))
+	}
+	place := run.LanePlace{Key: list.Items[in.Index].Key, Suffix: in.Suffix}
+	d := a.open(filepath.Join(in.Dir, filepath.FromSlash(place.Dir(in.Stage))))
+	if in.Given != "" && !d.Has(rundir.ClaimFile) {
+		given := contract.LaneTrees{}
+		err := s.GetJSON(ctx, store.Digest(in.Given), &given)
+		if l, there := given.Lanes[in.Index]; there || err != nil {
+			return l, err
+		}
+	}
+	start, state, err := d.EndedLane()
+	if err != nil {
+		return l, err
+	}
+	return contract.LaneTreeOf(start, state), nil
 }
 
 // mergeTrees merges the changes from base to lane into a stored tree. git merges contents and renames, and decides what

@@ -3,6 +3,8 @@ package pipeline
 import (
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/run"
 )
 
 // checkProjects reports names, needs and definitions of projects that cannot be used.
@@ -14,7 +16,7 @@ func (d *decoder) checkProjects() {
 	for _, p := range d.def.Projects {
 		at := location{"projects", p.Alias}
 		key, _, _ := d.find(at)
-		if slices.Contains(taken, p.Alias) || strings.HasPrefix(p.Alias, "cp-") {
+		if slices.Contains(run.Reserved, p.Alias) || strings.HasPrefix(p.Alias, "cp-") {
 			d.problem(key, "projects: project %q has the name of a file of the run directory; choose another", p.Alias)
 		}
 		d.existing(at.key("pipeline"))

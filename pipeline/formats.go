@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/lazyregexp"
+	"github.com/passbook-run/passbook/run"
 )
 
 // Scripted is the first word of an agent's command that selects the built-in offline agent.
@@ -20,13 +21,6 @@ const Scripted = "scripted"
 var nameShape = lazyregexp.New(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
 
 const nameAdvice = "cannot be a name; use letters, digits, dots, dashes and underscores, at most 64"
-
-// taken lists names that a run directory reserves for its own files.
-var taken = []string{
-	"run.json", "run.lock", "events.jsonl", "meta.json", "traces.jsonl", "provenance.jsonl", "spend.jsonl", "state.json",
-	"pipeline.yaml", "plan.json", "delivery.patch", "result.json", "promotions.jsonl", "_orchestrator", "workspace",
-	"snapshots", "phase_handoff_decisions", "cross_checkpoint.json", "owner.json",
-}
 
 // formats are the kinds of values that the schema names and only Go can check. If the schema has a message, that
 // message is shown instead of the error's text.
@@ -90,7 +84,7 @@ func checkLocalPath(p string) error {
 
 // checkFileName checks that a name has no folders and is not reserved in the run directory.
 func checkFileName(s string) error {
-	if slices.Contains(taken, strings.ToLower(s)) {
+	if slices.Contains(run.Reserved, strings.ToLower(s)) {
 		return errors.New("is a file that the run directory keeps for itself; choose another name")
 	}
 	return failed(!nameShape.MatchString(s), nameAdvice)

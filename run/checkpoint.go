@@ -80,7 +80,7 @@ func (c Checkpoint) Reverted(now State) State {
 	s.Epoch, s.Starts, s.Budget, s.Problem = now.Epoch, now.Starts, now.Budget, now.Problem
 	s.Generation, s.Late, s.Refused = now.Generation+1, now.Late, now.Refused
 	s.Plan, s.Stages = now.planFrom(s.Next), now.Stages
-	s.Projects = withCosts(s.Projects, now)
+	s.Projects, s.Lanes = withCosts(s.Projects, now), s.Lanes.stopped()
 	s.SunkUSD = Cents(max(0, now.Spent.USD+now.SunkUSD-s.Spent.USD))
 	s.Used = now.Used
 	s.SunkUnknown = max(0, now.Spent.Unknown+now.SunkUnknown-s.Spent.Unknown)
@@ -99,7 +99,7 @@ func (c Checkpoint) Branched() State {
 		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies,
 		Sessions: s.Sessions, Values: s.Values, Scores: s.Scores,
 		Verdict: s.Verdict, Approved: s.Approved, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
-		Lanes: s.Lanes, LaneTotals: s.LaneTotals, Loops: s.Loops, Changed: s.Changed, Scope: s.Scope, Tampered: s.Tampered,
+		Lanes: s.Lanes.stopped(), LaneTotals: s.LaneTotals, Loops: s.Loops, Changed: s.Changed, Scope: s.Scope, Tampered: s.Tampered,
 		Commands: s.Commands,
 	}
 }

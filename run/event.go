@@ -25,7 +25,6 @@ type Event struct {
 	TS      string          `json:"ts"`
 	Kind    Kind            `json:"kind"`
 	Phase   *string         `json:"phase"` // the stage's name, or null
-	Lane    string          `json:"lane,omitempty"`
 	Payload json.RawMessage `json:"payload"`
 
 	decoded any // a pointer to the payload's type, where a Reader or [Event.Decoded] has decoded it

@@ -20,13 +20,14 @@ func Folded(t *testing.T, s State, payloads ...any) State {
 	for _, p := range payloads {
 		raw, err := Payload(p)
 		require.NoError(t, err)
-		s = Apply(s, Event{Seq: s.Seq + 1, TS: s.TS, Kind: kindWith(t, p), Payload: raw})
+		s = Apply(s, Event{Seq: s.Seq + 1, TS: s.TS, Kind: KindWith(t, p), Payload: raw})
 		require.Empty(t, s.InvalidTransition, "%T", p)
 	}
 	return s
 }
 
-func kindWith(t *testing.T, payload any) Kind {
+// KindWith is the first kind that has such a payload.
+func KindWith(t testing.TB, payload any) Kind {
 	t.Helper()
 	for _, k := range Kinds() {
 		if reflect.TypeOf(kinds()[k].payload()).Elem() == reflect.TypeOf(payload) {

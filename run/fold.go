@@ -18,11 +18,11 @@ type folder struct {
 func (f *folder) apply(e *Event) {
 	r := kinds()[e.Kind]
 	if r == nil || !r.partOfPass {
-		f.inLane(e, r)
+		f.applyOne(e, r)
 		return
 	}
 	behind := f.Checkpoint != nil && f.Checkpoint.Seq == e.Seq-1 && isUnnamed(f.Checkpoint.ID, e.Seq-1)
-	f.inLane(e, r)
+	f.applyOne(e, r)
 	if behind {
 		f.head(e) // the head includes it
 	}
@@ -83,7 +83,7 @@ func (f *folder) start(e *Event) {
 	if f.StartedAt == "" {
 		f.StartedAt = e.TS
 	}
-	f.Budget, f.Plan, f.MemberOf = p.Budget, nil, p.MemberOf
+	f.Budget, f.Plan, f.MemberOf, f.LaneOf = p.Budget, nil, p.MemberOf, p.Lane
 	if p.Plan != "" {
 		f.Plan = &CurrentPlan{PlanRef: p.PlanRef()}
 	}
@@ -94,6 +94,9 @@ func (f *folder) start(e *Event) {
 		f.begin(&p)
 	} else {
 		f.Passes.Total = p.TotalPasses
+	}
+	if l := p.Lane; l != nil && l.Redo > 0 {
+		f.Redone = []Redone{{Stage: f.Next.Stage, Until: Place{Stage: f.Next.Stage + 1}, Times: l.Redo}}
 	}
 	f.Projects = nil // also of a copy: each has a new run
 	for _, ref := range p.Projects {

@@ -75,8 +75,7 @@ func (f *folder) startPass(e *Event) {
 	p := decoded[PassStart](e)
 	f.Set = p.Set
 	f.land(p.Step, p.Member)
-	f.InFlight = append(f.InFlight, InFlightCall{Step: p.Step, Member: p.Member, Lane: f.LaneKey(), Role: p.Role,
-		Call:    p.Call,
+	f.InFlight = append(f.InFlight, InFlightCall{Step: p.Step, Member: p.Member, Role: p.Role, Call: p.Call,
 		Attempt: p.Attempt, StartedAt: e.TS})
 	f.callStarted(p.Call)
 }
@@ -84,7 +83,7 @@ func (f *folder) startPass(e *Event) {
 // land removes one call from those in flight. The remaining slice may be appended to.
 func (f *folder) land(step, member string) {
 	f.InFlight = slices.DeleteFunc(list(f, f.InFlight),
-		func(l InFlightCall) bool { return l.Step == step && l.Member == member && l.Lane == f.LaneKey() })
+		func(l InFlightCall) bool { return l.Step == step && l.Member == member })
 }
 
 func (f *folder) attemptPass(e *Event) {

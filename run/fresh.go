@@ -18,7 +18,7 @@ type Checked struct {
 
 // check keeps the result of a command.
 func (f *folder) check(p *PassEnd) {
-	if p.Role != commandRole || p.Outcome != CategoryOK || f.Tree == nil || len(f.Projects) > 0 || f.LaneKey() != "" {
+	if p.Role != commandRole || p.Outcome != CategoryOK || f.Tree == nil || len(f.Projects) > 0 || f.LaneOf != nil {
 		return
 	}
 	c := Checked{Step: cmp.Or(p.Fresh, p.Step), Name: cmp.Or(p.As, p.Title), Passed: p.Validation.Passed,

@@ -22,7 +22,7 @@ func (h *Headlines) Of(e Entry) string {
 		return Headline(e)
 	}
 	p := decoded[PassAttempt](&e.Event)
-	call := p.Lane + "/" + p.Step + "/" + p.Member
+	call := p.Step + "/" + p.Member
 	if e.Kind == KindPassEnd {
 		e.Tried = h.tried[call]
 		delete(h.tried, call)

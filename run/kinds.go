@@ -29,7 +29,6 @@ type kindRow struct {
 type traits struct {
 	partOfPass bool // what the pass that ended before it left besides its reply
 	started    bool // it comes only after a start of the run
-	ofLanes    bool // it is about lanes, and changes the state of the run
 }
 
 // texts are what people read about an event. Each is set: noLog, noHeadline and noStory where there is nothing to read.
@@ -46,7 +45,7 @@ type foldEvent func(*folder, *Event)
 var kinds = sync.OnceValue(func() map[Kind]*kindRow { return index(allKinds()) })
 
 func allKinds() []kindRow {
-	return slices.Concat(statusKinds(), askKinds(), workKinds(), laneKinds(), projectKinds(), controlKinds())
+	return slices.Concat(statusKinds(), askKinds(), workKinds(), childKinds(), projectKinds(), controlKinds())
 }
 
 // Kinds lists all kinds of events, in the order of the table.

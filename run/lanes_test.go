@@ -3,170 +3,172 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-func laneEvent(t *testing.T, s State, kind Kind, lane string, payload any) State {
+// laneStream folds events about lanes as a run makes them.
+type laneStream struct {
+	*stream
+	began map[int]LanePlace // of the last run of each lane
+}
+
+func inLanes(t *testing.T, count int) laneStream {
 	t.Helper()
-	raw, err := Payload(payload)
-	require.NoError(t, err)
-	phase := "work"
-	ev := Event{Seq: s.Seq + 1, TS: "2026-11-20T10:00:00.000Z", Kind: kind, Phase: &phase, Lane: lane, Payload: raw}
-	line, err := ev.Line()
-	require.NoError(t, err)
-	read, err := ParseLine(line)
-	require.NoError(t, err)
-	require.Equal(t, lane, read.Lane, "the line keeps its lane")
-	return Apply(s, read)
+	s := newStream(t, State{})
+	s.Wording, s.Phase, s.Next, s.Tree = WordingStages, "work", Place{Stage: 1, Round: 1}, named("base")
+	s.add(KindChildrenListed, "work", ChildrenListed{Stage: "work", Count: count, Digest: "list"})
+	return laneStream{s, map[int]LanePlace{}}
 }
 
-func inLanes(t *testing.T, count int) State {
-	tree := Blob{Digest: strings.Repeat("0", 64)}
-	s := State{Version: StateVersion, Status: Running, Tree: &tree, Phase: "work", PhaseOpen: true, Next: Place{Round: 1}}
-	return laneEvent(t, s, KindStageExpanded, "", StageExpanded{Stage: "work", Count: count, Digest: "d"})
-}
-
-// Events of lanes interleave: each moves its own cursor, and the tree of the run changes by merges only, in the order
-// of the list.
-func TestLanesHaveTheirOwnPlace(t *testing.T) {
-	s := inLanes(t, 2)
-	base := *s.Tree
-	tree := func(n int) *Blob { return &Blob{Digest: fmt.Sprintf("%064d", n)} }
-	for i, key := range []string{"a", "b"} {
-		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: i, Name: key + ".go"})
-		s = laneEvent(t, s, KindPassStart, key, PassStart{Pass: Pass{Step: "work/1", Lane: key}, Call: key})
+// play folds what happens: "start" is the start of the next lane, and "done:1" is about the second one.
+func (s laneStream) play(script string) laneStream {
+	s.t.Helper()
+	for word := range strings.FieldsSeq(script) {
+		what, number, _ := strings.Cut(word, ":")
+		i, err := strconv.Atoi(number)
+		require.Equal(s.t, number == "", err != nil)
+		s.happens(what, i)
 	}
-	require.Len(t, s.InFlight, 2)
-	end := PassEnd{Pass: Pass{Step: "work/1", Lane: "b"}, Outcome: CategoryOK, Tree: tree(2),
-		Next: &Place{Round: 1, Step: 1}, Spend: Spend{USD: 1}}
-	s = laneEvent(t, s, KindPassEnd, "b", end)
-	s = laneEvent(t, s, KindWorkspaceUpdated, "b", WorkspaceUpdated{Tree: *tree(2)})
-	require.Len(t, s.InFlight, 1, "the call of the other lane runs")
-	require.Equal(t, base, *s.Tree)
-	require.Equal(t, *tree(2), *s.InLane("b").Tree)
-	require.Equal(t, base, *s.InLane("a").Tree)
-	require.Equal(t, 1, s.InLane("b").Next.Step)
-	require.Zero(t, s.InLane("a").Next.Step)
-	require.Equal(t, Place{Round: 1}, s.Next)
-	require.InDelta(t, 1.0, s.Total(), 0.001, "costs are those of the run")
-
-	s = laneEvent(t, s, KindLaneEnded, "b", LaneEnded{Index: 1, Name: "b.go", Outcome: LaneOutcomeDone, Tree: tree(2)})
-	require.Equal(t, 0, s.Lanes.Merged, "an earlier lane is at work")
-	s = laneEvent(t, s, KindLaneEnded, "a", LaneEnded{Index: 0, Name: "a.go", Outcome: LaneOutcomeFailed, Reason: "no"})
-	require.Equal(t, 1, s.Lanes.Merged, "there is nothing to merge of it")
-	s = laneEvent(t, s, KindLaneMerged, "b", LaneMerged{Index: 1, Name: "b.go", Tree: *tree(3), Changed: 1})
-	require.Equal(t, *tree(3), *s.Tree)
-	require.Equal(t, 2, s.Lanes.Merged)
-	require.Empty(t, s.Lanes.Finished)
-	require.Equal(t, "1 of 2 lanes done, 1 failed", s.Lanes.Text())
-	require.Empty(t, s.InFlight)
+	return s
 }
 
-// A lane whose changes conflict is active again, with its tree.
-func TestConflictReactivatesALane(t *testing.T) {
-	s := inLanes(t, 1)
-	changed := &Blob{Digest: strings.Repeat("1", 64)}
-	s = laneEvent(t, s, KindLaneStarted, "a", LaneStarted{Name: "a.go"})
-	s = laneEvent(t, s, KindLaneEnded, "a", LaneEnded{Name: "a.go", Outcome: LaneOutcomeDone, Tree: changed})
-	s = laneEvent(t, s, KindLaneWaiting, "a", LaneWaiting{
-		Name: "a.go", LaneWait: LaneWait{Why: LaneConflict, Question: "?"},
-	})
-	require.Equal(t, "0 of 1 lane done, 1 waiting", s.Lanes.Text())
-	l, ok := s.Lane("a")
-	require.True(t, ok)
-	require.Equal(t, changed, l.Tree)
-	s = laneEvent(t, s, KindLaneContinued, "a", LaneContinued{Name: "a.go", Action: "retry", Redo: true, Tree: s.Tree})
-	l, _ = s.Lane("a")
-	require.Nil(t, l.Waiting)
-	require.Nil(t, l.Tree)
-	require.Equal(t, 1, s.InLane("a").Redo(), "its calls have other ids")
+func (s laneStream) happens(what string, i int) {
+	s.t.Helper()
+	end := ChildEnd{LanePlace: s.began[i], Outcome: ChildOutcome(what)}
+	switch end.Index = i; what {
+	case "start":
+		s.starts(s.NextLane(fmt.Sprint("k", s.Lanes.Begun), "name"))
+	case "again":
+		l, _ := s.Lanes.row(i)
+		s.starts(s.LaneAgain(l))
+	case "begin":
+		s.starts(LanePlace{Index: i})
+	case "skip":
+		s.add(KindChildSkipped, "work", ChildSkip{Index: i})
+	case "lost":
+		s.Lanes = s.Lanes.Redo(s.began[i])
+	case "merge":
+		s.add(KindChildMerged, "work", ChildMerged{Index: i, Tree: *named(fmt.Sprint("with ", i))})
+	case "revert":
+		s.State = Checkpoint{State: s.State}.Reverted(s.State)
+	case "copy":
+		c := Checkpoint{State: s.State}.Branched()
+		c.RunID, c.Status, c.TS = "copy", Running, s.TS
+		s.State = c
+	default: // done, unchanged, failed, conflict or stopped
+		if what == "unchanged" {
+			end.Outcome = ChildDone
+		} else if what == "done" {
+			end.Tree = named(fmt.Sprint("tree ", i))
+		}
+		s.add(KindChildEnded, "work", end)
+	}
 }
 
-// The state keeps its size at any number of lanes, and a cursor stays small.
-func TestStateWithLanesIsBounded(t *testing.T) {
-	s := inLanes(t, 1000)
-	blob := Blob{Digest: strings.Repeat("2", 64), Size: 1000, Chars: 1000}
-	for i := range MaxActiveLanes {
-		key := fmt.Sprintf("%012d", i)
-		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: i, Name: strings.Repeat("n", 80)})
-		for step := range 3 {
-			s = laneEvent(t, s, KindPassEnd, key, PassEnd{
-				Pass:    Pass{Step: fmt.Sprintf("work/%d", step+1), Role: "reviewer", Lane: key},
-				Outcome: CategoryOK, Reply: &blob, Tree: &blob, Next: &Place{Round: 1, Step: step + 1},
-			})
+func (s laneStream) starts(p LanePlace) {
+	s.t.Helper()
+	s.began[p.Index] = p
+	s.add(KindChildStarted, "work", ChildStart{LanePlace: p})
+}
+
+// shown lists the lanes with a row, with the ends of their names, and the one that is merged next.
+func (s laneStream) shown() string {
+	l := s.Lanes
+	text := l.Text() + ", " + l.MergedText()
+	for i, rows := range [][]Lane{l.Active, l.Asked, l.Again} {
+		for j, r := range rows {
+			if j == 0 {
+				text += []string{"; active", "; asked", "; again"}[i]
+			}
+			text += fmt.Sprintf(" %d%s", r.Index, r.Suffix)
 		}
 	}
-	before := size(t, s)
-	for _, l := range s.Lanes.Active {
-		require.LessOrEqual(t, size(t, l), 1024)
+	if next, ended := l.Next(); ended {
+		text += fmt.Sprintf("; next %d%s", next.Index, next.Suffix)
 	}
-	for i := range MaxFinishedLanes + MaxActiveLanes + MaxWaitingLanes {
-		index := MaxActiveLanes + i
-		key := fmt.Sprintf("%012d", index)
-		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: index, Name: "name.go"})
-		s = laneEvent(t, s, KindLaneEnded, key, LaneEnded{
-			Index: index, Name: "name.go", Outcome: LaneOutcomeDone, Tree: &blob,
+	return text
+}
+
+func TestNamesOfLanes(t *testing.T) {
+	for _, row := range []struct {
+		script, want string // run of the last lane at work, with what it begins with
+		redo         int
+		base         *Blob
+	}{
+		{"start start", "r.2.k1", 0, nil},
+		{"start failed:0 again:0", "r.2.k0~2", 1, nil},
+		{"start failed:0 again:0 failed:0 again:0", "r.2.k0~3", 2, nil},
+		{"start start done:1 done:0 merge:0 conflict:1 again:1", "r.2.k1~2", 1, named("with 0")},
+		{"start start done:1 done:0 merge:0 conflict:1 again:1 failed:1 again:1", "r.2.k1~3", 2, named("with 0")},
+		{"start stopped:0 start", "r.2.k0~2", 0, nil},
+		{"start failed:0 again:0 stopped:0 start", "r.2.k0~3", 1, nil},
+		{"start stopped:0 start revert start", "r.2.k0~g1", 0, nil},
+		{"start revert start failed:0 again:0", "r.2.k0~g1~2", 1, nil},
+		{"start failed:0 revert again:0", "r.2.k0~g1~2", 1, nil},
+		{"start revert revert start start", "r.2.k1~g2", 0, nil},
+		{"start revert start copy start start", "copy.2.k1", 0, nil},
+		{"start failed:0 copy again:0", "copy.2.k0~2", 1, nil},
+	} {
+		t.Run(row.script, func(t *testing.T) {
+			s := inLanes(t, 3).play(row.script)
+			last := s.Lanes.Active[len(s.Lanes.Active)-1]
+			require.Equal(t, row.want, last.ChildRunID(s.RunID, s.Lanes.Stage))
+			require.Equal(t, "lanes/work/"+strings.SplitN(row.want, ".", 3)[2], last.Dir("work"))
+			require.Equal(t, row.redo, last.Redo)
+			require.Equal(t, row.base, last.Base)
+			require.Equal(t, s.RunID, OfLane(row.want))
+			require.Equal(t, s.RunID, RootOf(row.want))
 		})
 	}
-	require.LessOrEqual(t, size(t, s), 64<<10)
-	require.LessOrEqual(t, before, 24<<10)
+	for _, id := range []string{"", "run-1", ".1.k"} {
+		require.Empty(t, OfLane(id))
+		require.Equal(t, id, RootOf(id))
+	}
+	// Lanes that have ended keep their names over a revert and in a copy.
+	s := inLanes(t, 9).play("start start start done:1 failed:2 again:2 done:2 revert start done:0 start start stopped:3 " +
+		"copy start done:3 start done:4 start done:5")
+	all := []LaneName{{0, "~g1"}, {1, ""}, {2, "~2"}, {3, ""}, {4, ""}, {5, ""}}
+	for i, name := range all {
+		require.Equal(t, all[i:], s.Lanes.Unmerged())
+		next, ended := s.Lanes.Next()
+		require.True(t, ended)
+		require.Equal(t, name, next)
+		s.play(fmt.Sprint("merge:", i))
+	}
+	require.Equal(t, 1, inLanes(t, 9).play("start start start done:1").NextLane("k", "n").Slot)
 }
 
-// Finished lanes leave the state for the stored list, and are merged in order when they are back.
-func TestFinishedLanesAreStored(t *testing.T) {
-	s := inLanes(t, 4)
-	for i, key := range []string{"a", "b", "c", "d"} {
-		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: i, Name: key})
+// The state keeps its size at any number of lanes.
+func TestStateWithLanesIsBounded(t *testing.T) {
+	for name, row := range map[string][2]string{ // of each lane, and more of each fifth
+		"ended out of order":   {"start done:%[1]d"},
+		"done again":           {"start", " failed:%[1]d again:%[1]d done:%[1]d"},
+		"done again, merged":   {"start failed:%[1]d again:%[1]d done:%[1]d merge:%[1]d"},
+		"conflicts, merged":    {"start done:%[1]d conflict:%[1]d again:%[1]d done:%[1]d merge:%[1]d"},
+		"left out":             {"start failed:%[1]d skip:%[1]d"},
+		"failed, not answered": {"start failed:%[1]d"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, first := inLanes(t, 10_000), 0
+			if !strings.Contains(row[0], "merge") {
+				s.play("start") // it works on
+				first = 1
+			}
+			for i := first; i < 5000 && s.Lanes.Begun == i; i++ {
+				script := fmt.Sprintf(row[0], i)
+				if row[1] != "" && i%5 == 0 {
+					script = fmt.Sprintf(row[0]+row[1], i)
+				}
+				if s.play(script); i%500 == 499 {
+					require.Less(t, size(t, s.State), 64<<10, "after %d lanes", i+1)
+				}
+			}
+		})
 	}
-	tree := &Blob{Digest: strings.Repeat("1", 64)}
-	for i, key := range []string{"b", "c", "d"} {
-		s = laneEvent(t, s, KindLaneEnded, key, LaneEnded{Index: i + 1, Name: key, Outcome: LaneOutcomeDone, Tree: tree})
-	}
-	rows := s.Lanes.Finished[1:]
-	s = laneEvent(t, s, KindLanesStored, "", LanesStored{Lanes: []int{2, 3}, Digest: "list"})
-	require.Len(t, s.Lanes.Finished, 1)
-	require.False(t, s.Lanes.NextStored(), "the first lane works")
-	s = laneEvent(t, s, KindLaneEnded, "a", LaneEnded{Name: "a", Outcome: LaneOutcomeFailed})
-	require.False(t, s.Lanes.NextStored(), "the second lane is in the state")
-	s = laneEvent(t, s, KindLaneMerged, "b", LaneMerged{Index: 1, Name: "b", Tree: *tree})
-	require.True(t, s.Lanes.NextStored())
-	s = laneEvent(t, s, KindLanesLoaded, "", LanesLoaded{Rows: append([]FinishedLane{{Index: 1}}, rows...)})
-	require.Equal(t, rows, s.Lanes.Finished, "the merged lane does not return")
-	require.False(t, s.Lanes.NextStored())
-}
-
-// A question beside the work leaves the status as it is, until nothing else is left to do.
-func TestQuestionBesideTheWork(t *testing.T) {
-	s := inLanes(t, 1)
-	s = laneEvent(t, s, KindGateRequested, "", QuestionRequested{Kind: QuestionGate, ID: "q", Beside: true,
-		Actions: []string{ActionRetry}})
-	require.Equal(t, Running, s.Status)
-	q, open := s.Asks()
-	require.True(t, open)
-	require.Equal(t, "q", q.ID)
-	require.Contains(t, s.Available(Running), Decide)
-	s = laneEvent(t, s, KindQuestionAwaited, "", QuestionAwaited{ID: "another"})
-	require.Equal(t, Running, s.Status)
-	s = laneEvent(t, s, KindQuestionAwaited, "", QuestionAwaited{ID: "q"})
-	require.Equal(t, AwaitingGateDecision, s.Status)
-}
-
-// The limits of lanes are kept apart: an answer in one lane ends its own.
-func TestLimitsOfLanes(t *testing.T) {
-	s := inLanes(t, 2)
-	calls := []LimitedCall{{Lane: "a", N: 1}, {Lane: "b", N: 2}}
-	for i, key := range []string{"a", "b"} {
-		s = laneEvent(t, s, KindLaneStarted, key, LaneStarted{Index: i, Name: key})
-	}
-	s = laneEvent(t, s, KindRunLimited, "", RunLimited{Limited: *NewLimited(calls)})
-	s = laneEvent(t, s, KindRunUnlimited, "", RunUnlimited{Cause: LimitTimer})
-	require.Equal(t, 2, s.InLane("b").Limited.Call("").N)
-	s = laneEvent(t, s, KindPassEnd, "b", PassEnd{Pass: Pass{Step: "work/1", Lane: "b"}, Outcome: CategoryOK})
-	require.Nil(t, s.InLane("b").Limited)
-	require.Equal(t, 1, s.InLane("a").Limited.Call("").N)
 }
 
 func size(t *testing.T, v any) int {
@@ -176,39 +178,45 @@ func size(t *testing.T, v any) int {
 	return len(raw)
 }
 
-// A line without a lane is one of the run, whatever the line before it is.
-func TestReaderForgetsTheLane(t *testing.T) {
-	const lines = `{"seq":1,"ts":"2026-11-20T10:00:00.000Z","kind":"pass.end","lane":"a","payload":{}}` + "\n" +
-		`{"seq":2,"ts":"2026-11-20T10:00:00.000Z","kind":"gate.decided","payload":{"id":"q"}}` + "\n"
-	var lanes []string
-	for line, err := range NewReader(strings.NewReader(lines), 0).Lines() {
-		require.NoError(t, err)
-		require.NoError(t, line.Err)
-		lanes = append(lanes, line.Event.Lane)
+// A lane shows the step that it is at, or why it waits.
+func TestLaneNow(t *testing.T) {
+	s := State{RunID: "r", Lanes: &Lanes{Stage: 1}}
+	calls := []InFlightCall{{Member: "one", Attempt: 1, StartedAt: "2"}, {Role: "two", Attempt: 3, StartedAt: "1"}}
+	asks := []Question{{Kind: QuestionGate, Text: "two\nlines"}}
+	second := Place{Stage: 1, Step: 1}
+	for want, row := range map[string]struct {
+		outcome ChildOutcome
+		live    *State
+		steps   int
+		since   string
+		waits   bool
+	}{
+		"starts":                            {"", nil, 2, "", false},
+		"step 2 of 2, one, two, attempt 3":  {"", &State{Status: Running, Next: second, InFlight: calls}, 2, "1", false},
+		"step 2":                            {"", &State{Status: Running, Next: second}, 0, "", false},
+		"ends":                              {"", &State{Status: Running, Next: second}, 1, "", false},
+		"step 2 of 2, waits for a limit":    {"", &State{Status: WaitingLimit, Next: second}, 2, "", false},
+		`waits for an operator: two\nlines`: {"", &State{Status: AwaitingGateDecision, Questions: asks}, 2, "", true},
+		"paused":                            {"", &State{Status: Paused, Reason: UserRequested}, 2, "", false},
+		"waits for more of the budget":      {"", &State{Status: Paused, Reason: BudgetThreshold}, 2, "", false},
+		"paused: " + PassFailed:             {"", &State{Status: Paused, Reason: PassFailed}, 2, "", true},
+		`waits for an operator: it\nfailed`: {ChildFailed, &State{Status: Failed}, 2, "", true},
+	} {
+		l := Lane{LanePlace{Index: 4, Key: "k", Name: "a\nb", Suffix: "~2"}, row.outcome, "it\nfailed"}
+		want := ActiveLane{Number: 5, Name: `a\nb`, RunID: "r.2.k~2", Does: want, Since: row.since, Waiting: row.waits}
+		require.Equal(t, want, s.LaneNow(l, row.live, row.steps))
 	}
-	require.Equal(t, []string{"a", ""}, lanes)
+	require.Equal(t, "ends", s.LaneNow(Lane{}, &State{Status: Done}, 0).Does)
 }
 
-// TestActiveLanesAreDescribed: what each active lane does, in the order of the list.
-func TestActiveLanesAreDescribed(t *testing.T) {
-	s := State{Status: Running, Lanes: &Lanes{Count: 9, Active: []Lane{
-		{Index: 0, Key: "a", Name: "a.go", Step: 1}, {Index: 1, Key: "b", Name: "b.go", Step: 2},
-		{Index: 2, Key: "c", Name: "c.go"}, {Index: 3, Key: "d", Name: "d.go"},
-		{Index: 4, Key: "e", Name: "e.go", Waiting: &LaneWait{Question: "two\nlines"}},
-	}}}
-	s.InFlight = []InFlightCall{
-		{Lane: "a", Member: "one", Role: "x", Attempt: 1, StartedAt: "2"},
-		{Lane: "a", Member: "two", Attempt: 3, StartedAt: "1"},
-		{Lane: "", Role: "other", StartedAt: "0"}}
-	s.Limited = NewLimited([]LimitedCall{{Lane: "d", N: 1, Until: "2026-03-01T10:00:00.000Z"}})
-	require.Equal(t, []ActiveLane{
-		{Number: 1, Name: "a.go", Does: "step 2 of 2, one, two, attempt 3", Since: "1"},
-		{Number: 2, Name: "b.go", Does: "ends"},
-		{Number: 3, Name: "c.go", Does: "step 1 of 2"}, {Number: 4, Name: "d.go", Does: "step 1 of 2, waits for a limit"},
-		{Number: 5, Name: "e.go", Does: `waits for an operator: two\nlines`, Waiting: true},
-	}, s.ActiveLanes(2))
-	require.Equal(t, "step 3", s.ActiveLanes(0)[1].Does)
-	s.Status = Paused
-	require.Equal(t, "step 2 of 2", s.ActiveLanes(2)[0].Does, "a pause interrupts calls")
-	require.Empty(t, State{}.ActiveLanes(2))
+// A lane begins with what its run has. The calls of one that is done again have other ids.
+func TestGivenToLanes(t *testing.T) {
+	s, fields := numbered(1), []string{"Generation", "Artifact", "Notes", "Replies", "Means", "Scope", "Waivers"}
+	given := s.Given(4)
+	require.Equal(t, pick(s, fields...), pick(given, fields...))
+	lane := newStream(t, State{Status: Unknown, TS: "2026-01-02T03:00:00.000Z"})
+	lane.add(KindRunStart, "", RunStart{Epoch: 1, State: &given, Lane: &LaneOf{RunID: "r", LanePlace: LanePlace{Redo: 2}}})
+	require.Equal(t, Place{Stage: 4, Round: 1}, lane.Next)
+	require.Equal(t, "r", lane.LaneOf.RunID)
+	require.Equal(t, 2, lane.Redo())
 }

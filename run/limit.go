@@ -90,7 +90,6 @@ func (l Limit) AtOnce() string {
 
 // LimitedCall is a call that waits for a limit.
 type LimitedCall struct {
-	Lane   string `json:"lane,omitempty"`
 	Member string `json:"member,omitempty"` // of a group
 	Limit
 	Until    string `json:"until,omitempty"` // when it is made again; empty: at once
@@ -134,17 +133,6 @@ func (l *Limited) Call(member string) LimitedCall {
 		}
 	}
 	return LimitedCall{Member: member}
-}
-
-// InLane is the limit of the calls of a lane; nil: they wait for none.
-func (l *Limited) InLane(key string) *Limited {
-	return NewLimited(slices.DeleteFunc(l.Calls(), func(c LimitedCall) bool { return c.Lane != key }))
-}
-
-// outside is the limit of the other lanes, and of the calls that wait in one.
-func (l *Limited) outside(key string, in *Limited) *Limited {
-	others := slices.DeleteFunc(l.Calls(), func(c LimitedCall) bool { return c.Lane == key })
-	return NewLimited(append(others, in.Calls()...))
 }
 
 // Rest is the time until the call is made again; 0: it is not known.
@@ -279,7 +267,7 @@ func (f *folder) answeredLimit(member string) {
 	calls := f.Limited.Calls()
 	for i, c := range calls {
 		if c.Member == member {
-			calls[i] = LimitedCall{Lane: c.Lane, Member: member, AttemptsUsed: c.AttemptsUsed}
+			calls[i] = LimitedCall{Member: member, AttemptsUsed: c.AttemptsUsed}
 		}
 	}
 	f.Limited = NewLimited(calls)

@@ -11,7 +11,7 @@ import (
 var Reserved = []string{
 	"run.json", "run.lock", "events.jsonl", "meta.json", "traces.jsonl", "provenance.jsonl", "spend.jsonl", "state.json",
 	"pipeline.yaml", "plan.json", "delivery.patch", "result.json", "promotions.jsonl", "_orchestrator", "workspace",
-	"snapshots", "phase_handoff_decisions",
+	"snapshots", "phase_handoff_decisions", LanesDir, "cross_checkpoint.json", "owner.json",
 }
 
 // NameError reports a name in an event that is not one of a file in a run directory.
@@ -51,6 +51,10 @@ func (e *Event) checkNames() error {
 		return decoded[RunResumed](e).State.checkNames()
 	case KindRunReverted:
 		return decoded[RunReverted](e).State.checkNames()
+	case KindChildStarted:
+		return decoded[ChildStart](e).checkNames()
+	case KindChildEnded:
+		return decoded[ChildEnd](e).checkNames()
 	case KindNoteAppended:
 		return local("file", decoded[NoteAppended](e).File)
 	case KindScreenshots:
@@ -107,7 +111,23 @@ func (s *State) checkNames() error {
 			return err
 		}
 	}
+	if s.Lanes != nil {
+		for _, rows := range [][]Lane{s.Lanes.Active, s.Lanes.Asked, s.Lanes.Again} {
+			for _, l := range rows {
+				if err := l.checkNames(); err != nil {
+					return err
+				}
+			}
+		}
+	}
 	return nil
+}
+
+func (p LanePlace) checkNames() error {
+	if err := single("lane", p.Key); err != nil {
+		return err
+	}
+	return single("suffix", p.Suffix)
 }
 
 func local(what, name string) error {

@@ -25,6 +25,10 @@ func TestNamesThatLeaveTheDirectoryAreDamage(t *testing.T) {
 		{"note.appended", `{"file":%s}`},
 		{"screenshots.captured", `{"dir":%s}`},
 		{"checkpoint.created", `{"id":%s}`},
+		{"child.started", `{"index":0,"lane":%s}`},
+		{"child.started", `{"index":0,"lane":"k","suffix":%s}`},
+		{"child.ended", `{"index":0,"lane":%s,"outcome":"stopped"}`},
+		{"run.resumed", `{"state":{"lanes":{"again":[{"lane":%s}]}}}`},
 	} {
 		for _, bad := range []string{`".."`, `"../escaped.html"`, `"/etc/passwd"`, `"a/../../b"`, `"a\u0000b"`, `"a\nb"`,
 			`"."`} {
@@ -43,7 +47,8 @@ func TestNamesThatLeaveTheDirectoryAreDamage(t *testing.T) {
 
 // TestReservedNamesAreRefusedAsArtifacts refuses an artifact that would replace a file of the directory.
 func TestReservedNamesAreRefusedAsArtifacts(t *testing.T) {
-	for _, name := range []string{"run.json", "Meta.JSON", "workspace/.git/config", "_orchestrator/state.json"} {
+	for _, name := range []string{"run.json", "Meta.JSON", "workspace/.git/config", "_orchestrator/state.json",
+		"lanes/work/k/run.json"} {
 		_, err := run.ParseEvent([]byte(`{"kind":"run.start","payload":{"artifact":{"file":"` + name + `"}}}`))
 		var refused *run.NameError
 		require.ErrorAs(t, err, &refused)

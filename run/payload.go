@@ -102,6 +102,7 @@ type RunStart struct {
 	// of a run across projects, in the order of their starts
 	Projects []ProjectRef `json:"projects,omitempty"`
 	MemberOf *Membership  `json:"member_of,omitempty"` // of a project's run
+	Lane     *LaneOf      `json:"lane,omitempty"`      // of a lane
 	State    *State       `json:"state,omitempty"`     // what it begins with, where it has a source
 	From     *Place       `json:"from,omitempty"`      // where it begins; nil: with the first stage
 	Brief    *Blob        `json:"brief,omitempty"`     // of the parent, for prompts

@@ -16,7 +16,6 @@ type Pass struct {
 	Round       int    `json:"round"`
 	Member      string `json:"member,omitempty"` // of a group
 	Fresh       string `json:"fresh,omitempty"`  // in a fresh folder: key of the step whose command it repeats
-	Lane        string `json:"lane,omitempty"`   // key of its lane
 	Item        string `json:"item,omitempty"`   // name of the lane's item
 	Role        string `json:"role"`
 	Gives       string `json:"gives"`

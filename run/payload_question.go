@@ -23,6 +23,7 @@ type QuestionRequested struct {
 	LastOutput    string       `json:"last_output,omitempty"` // digest: texts stay out of events and of meta.json
 	Digest        string       `json:"digest,omitempty"`      // what is judged
 	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
+	Of            string       `json:"of,omitempty"`          // why a lane waits (Lane…)
 	Deadlines
 	Subject
 	Beside bool `json:"beside,omitempty"` // the run works beside it, until [QuestionAwaited]
@@ -43,7 +44,8 @@ type otherRequested struct {
 	Artifacts []Attached `json:"artifacts,omitempty"`
 	Deadlines
 	Subject
-	Beside bool `json:"beside,omitempty"`
+	Beside bool   `json:"beside,omitempty"`
+	Of     string `json:"of,omitempty"`
 }
 
 // MarshalJSON writes the payload as the kind's events have it.
@@ -53,7 +55,7 @@ func (q QuestionRequested) MarshalJSON() ([]byte, error) {
 	}
 	return encode(otherRequested{
 		q.ID, q.Question, q.Digest, q.Phase, q.Round, q.Trigger, q.Actions, q.Artifacts, q.Deadlines,
-		q.Subject, q.Beside,
+		q.Subject, q.Beside, q.Of,
 	})
 }
 

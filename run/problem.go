@@ -3,7 +3,6 @@ package run
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // Problem is the newest error of a run, recovered or not: what a reader of the run sees first.
@@ -25,8 +24,6 @@ func (p Pass) Context(t Wording) string {
 		who = p.Member
 	}
 	switch {
-	case p.Lane != "":
-		return strings.TrimSuffix(p.Step+"-"+p.Lane+"-"+p.Member, "-")
 	case p.Number > 0:
 		return "pass-" + strconv.Itoa(p.Number)
 	case p.Dir != "":

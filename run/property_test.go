@@ -33,8 +33,31 @@ func asked(t testing.TB) []run.Event {
 	return s.events
 }
 
+// lanes is a journal with every kind of event about lanes.
+func lanes(t testing.TB) []run.Event {
+	s := passes(t, 3).add(run.KindChildrenListed, "write", run.ChildrenListed{Count: 3})
+	tree, spent := blob("tree"), run.Totals{Calls: 1, USD: 1}
+	cost := run.ChildCost{Spent: spent, ByRole: []run.Named{{Name: "builder", Totals: spent}}, Calls: 1,
+		Means: []run.Mean{{Role: "builder", Calls: 1, USD: 1}}}
+	at := func(i int, suffix string) run.LanePlace { return run.LanePlace{Index: i, Key: "k", Suffix: suffix} }
+	for _, p := range []any{
+		run.ChildStart{LanePlace: at(0, "")}, run.ChildStart{LanePlace: at(1, "")}, run.ChildStart{LanePlace: at(2, "")},
+		run.ChildEnd{LanePlace: at(1, ""), Outcome: run.ChildDone, Tree: &tree, Cost: cost},
+		run.ChildEnd{LanePlace: at(2, ""), Outcome: run.ChildStopped, Cost: cost}, run.ChildStart{LanePlace: at(2, "~2")},
+		run.ChildEnd{LanePlace: at(0, ""), Outcome: run.ChildFailed, Cost: cost}, run.ChildSkip{Index: 0},
+		run.ChildEnd{LanePlace: at(1, ""), Outcome: run.ChildConflict}, run.ChildStart{LanePlace: at(1, "~2")},
+		run.ChildEnd{LanePlace: at(1, "~2"), Outcome: run.ChildDone, Tree: &tree, Cost: cost},
+		run.ChildMerged{Index: 1, Tree: tree, Verdict: "approved", Approved: ptr(true)},
+		run.ChildEnd{LanePlace: at(2, "~2"), Outcome: run.ChildDone, Tree: &tree}, run.ChildMerged{Index: 2, Tree: tree},
+	} {
+		s.add(run.KindWith(t, p), "write", p)
+	}
+	s.pass(4)
+	return s.events
+}
+
 func journals(t testing.TB) map[string][]run.Event {
-	return map[string][]run.Event{"asked": asked(t), "twenty passes": passes(t, 20).events}
+	return map[string][]run.Event{"asked": asked(t), "lanes": lanes(t), "twenty passes": passes(t, 20).events}
 }
 
 // TestApplyLeavesItsArgument compares every state with what it was after all later events were folded, and after the

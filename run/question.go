@@ -100,7 +100,7 @@ const ofAcross = "projects"
 // ofPlaces is what the answers to a question about a lane, or to a check of a run across projects, do.
 var ofPlaces = map[string]map[string]string{
 	ofAcross:     {ActionHalt: "end the run as cancelled"},
-	LaneFailed:   {ActionRetry: "do the step of the lane again", ActionContinueWithWaiver: leftOut},
+	LaneFailed:   {ActionRetry: "let the lane continue at the step, or do its work again if it has ended", ActionContinueWithWaiver: leftOut},
 	LaneConflict: {ActionRetry: "do the work of the lane again, on the merged tree", ActionContinueWithWaiver: leftOut},
 	LaneCheck: {
 		ActionContinueWithWaiver: "accept the lane as it is; your feedback is recorded and shown to later reviews",
@@ -117,14 +117,7 @@ func (s *State) placeOf(q QuestionRequested) string {
 	if len(s.Projects) > 0 {
 		return ofAcross
 	}
-	if s.Lanes != nil {
-		for _, l := range s.Lanes.Active {
-			if l.Waiting != nil && l.Index+1 == q.Round {
-				return l.Waiting.Why
-			}
-		}
-	}
-	return ""
+	return q.Of
 }
 
 // Meaning describes what an action does.

@@ -37,6 +37,7 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 	now.Status, before.Status = Paused, Halted
 	now.Plan.Seq, now.Raised, before.Raised, before.Warned, now.Warned = 77, true, true, false, false
 	before.MoreFiles, now.MoreFiles = true, false
+	before.Lanes.Active = nil                // TestNamesOfLanes has theirs
 	for _, s := range []State{before, now} { // TestCostOfProjects has theirs
 		for i := range s.Projects {
 			s.Projects[i].USD, s.Projects[i].Unknown = 0, 0

@@ -109,6 +109,7 @@ type State struct {
 	Projects []ProjectState `json:"projects,omitempty"`
 	Accepted string         `json:"accepted,omitempty"` // digest of all trees that an operator accepted for delivery
 	MemberOf *Membership    `json:"member_of,omitempty"`
+	LaneOf   *LaneOf        `json:"lane_of,omitempty"` // of a lane
 	Reused   int            `json:"reused,omitempty"`  // outside calls that a replay took from the record
 	Refused  int            `json:"refused,omitempty"` // messages that could not be acted on
 	// of operators, for the next prompts
@@ -117,8 +118,6 @@ type State struct {
 	LaneTotals        *LaneTotals   `json:"lane_totals,omitempty"` // of completed stages
 	Started           []string      `json:"started,omitempty"`     // calls of the step at Next that keep their prompt
 	InvalidTransition string        `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
-
-	lane *Lane // that the state is a view of; nil: it is that of the run
 }
 
 // SetText describes which set the run is at: S5, or S5 completed, S6 pending. Empty: it works through no sets.
@@ -165,7 +164,6 @@ func (d Delivered) Text() string {
 type InFlightCall struct {
 	Step      string `json:"step"`
 	Member    string `json:"member,omitempty"`
-	Lane      string `json:"lane,omitempty"`
 	Role      string `json:"role"`
 	Call      string `json:"call"`
 	Attempt   int    `json:"attempt"`

@@ -265,8 +265,6 @@ func TestVerdictsOnChangedWork(t *testing.T) {
 	require.Equal(t, &no, s.Approved, "a member of the group has judged the work before")
 	require.True(t, s.Lanes.Doubted)
 	require.False(t, given.Lanes.Doubted)
-	lanes := State{Lanes: &Lanes{Active: []Lane{{Key: "k", Judged: &Judged{Approved: &yes, Outdated: true}}}}}
-	require.Nil(t, lanes.InLane("k").Approved)
 
 	score := 2.5
 	s = newStream(t, State{}).add(KindPassEnd, "p", PassEnd{Score: &score, Pass: Pass{Role: "r", Round: 2},

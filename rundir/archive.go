@@ -96,7 +96,7 @@ func toArchive(d Dir) ([]string, error) {
 			names = append(names, name)
 		}
 	}
-	return append(names, WorkspaceDir, SnapshotsDir, DeliveryPatch,
+	return append(names, WorkspaceDir, SnapshotsDir, run.LanesDir, DeliveryPatch,
 		DecisionsDir, EventsFile, TracesFile, ProvenanceFile, ResultFile,
 		PromotionsFile, MetaFile, ClaimFile), nil
 }

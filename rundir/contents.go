@@ -162,7 +162,7 @@ func namesOf(d Dir) ownNames {
 		files: append([]string{TracesFile, ProvenanceFile, ResultFile, PromotionsFile, ReportFile,
 			DeliveryPatch, DefinitionFile, PlanFile, InputsFile, PolicyFile,
 			StateFile, OwnerFile, ExportFile}, last...),
-		folders: []string{SnapshotsDir, DecisionsDir,
+		folders: []string{SnapshotsDir, DecisionsDir, run.LanesDir,
 			InputsDir, PassesDir, Orchestrator + "/steps", CheckpointsDir, TornDir,
 			LogsDir, EditsDir},
 	}

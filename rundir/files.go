@@ -97,7 +97,7 @@ func (f *Fold) start(s run.RunStart) error {
 		return err
 	}
 	f.blob(ParentFile, run.DigestOf(s.Brief))
-	if s.Workspace != nil {
+	if s.Workspace != nil && s.Lane == nil { // that of a lane is one of its run
 		f.snapshot(0, s.Workspace.Tree.Digest)
 	}
 	if s.State != nil { // it continues the result of another run

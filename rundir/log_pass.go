@@ -43,6 +43,19 @@ func (l *logbook) cost(e entry, p run.Pass, c run.Spend) {
 	})
 }
 
+// childCost has one row of cost.jsonl for each role of a lane.
+func (l *logbook) childCost(e entry, c run.ChildCost) {
+	for i, r := range c.ByRole {
+		after := e.After.Total()
+		for _, later := range c.ByRole[i+1:] {
+			after = run.Cents(after - later.USD)
+		}
+		l.row(CostLog, CostRow{TS: e.TS, Role: r.Name, Input: r.Tokens.Input, Output: r.Tokens.Output,
+			CacheRead: r.Tokens.CacheRead, CacheWrite: r.Tokens.CacheWrite, USD: r.USD, Cumulative: after,
+			Estimated: r.EstimatedUSD > 0, Known: string(r.Known), Seq: e.Seq})
+	}
+}
+
 // summary is one row of passes.jsonl.
 func (l *logbook) summary(e entry, p run.PassEnd) {
 	r := e.book.PassRecords[strconv.Itoa(p.Number)]

@@ -91,6 +91,10 @@ func (l *logbook) log(e entry) {
 		l.attempted(e)
 	case run.KindPassEnd:
 		l.passEnded(e)
+	case run.KindChildEnded:
+		l.childCost(e, run.PayloadOf[run.ChildEnd](e.Event).Cost)
+	case run.KindChildSkipped:
+		l.childCost(e, run.PayloadOf[run.ChildSkip](e.Event).Cost)
 	case run.KindScoreRecorded:
 		l.scored(e)
 	case run.KindArtifactUpdated:

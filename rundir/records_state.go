@@ -32,6 +32,10 @@ func (b ledger) fold(e run.Event, s *run.State) {
 		b.attempt(e, s.Wording)
 	case run.KindPassEnd:
 		b.endPass(e, s)
+	case run.KindChildEnded:
+		b.countCalls(run.PayloadOf[run.ChildEnd](e).Cost)
+	case run.KindChildSkipped:
+		b.countCalls(run.PayloadOf[run.ChildSkip](e).Cost)
 	case run.KindScreenshots:
 		b.pictures(e)
 	case run.KindScoreRecorded:

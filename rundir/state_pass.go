@@ -55,6 +55,15 @@ func (b ledger) endPass(e run.Event, s *run.State) {
 	}
 }
 
+// countCalls counts the calls of a lane in their roles.
+func (b ledger) countCalls(c run.ChildCost) {
+	for _, r := range c.ByRole {
+		row := b.Cost.ByRole[r.Name]
+		row.PassCount += r.Calls
+		b.Cost.ByRole[r.Name] = row
+	}
+}
+
 // countPass counts a pass in its role, as the small state does.
 func (b ledger) countPass(role string) {
 	r := b.Cost.ByRole[role]

@@ -43,7 +43,7 @@ func Vacant(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(t.outsideOfRuns(), t.writable()); err != nil {
+	if err := errors.Join(t.outsideOfRuns(""), t.writable()); err != nil {
 		return err
 	}
 	return t.empty(t.inside)
@@ -56,7 +56,7 @@ func Writable(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(t.outsideOfRuns(), t.writable())
+	return errors.Join(t.outsideOfRuns(""), t.writable())
 }
 
 // MayWrite checks that this process may write to the directory of a run, and knows its format.
@@ -128,7 +128,7 @@ func unclaimed(d Dir, unread error, runID string, besides []string) error {
 		}
 		return t.refused(unread, nameAnother, "%v", unread)
 	}
-	if err := errors.Join(t.outsideOfRuns(), t.writable()); err != nil {
+	if err := errors.Join(t.outsideOfRuns(runID), t.writable()); err != nil {
 		return err
 	}
 	return free(d, t, runID, besides)
@@ -266,10 +266,13 @@ func ownerOf(path string) string {
 	return fmt.Sprintf(" (it belongs to %s)", name)
 }
 
-// outsideOfRuns refuses a path that is a run directory or is inside one.
-func (t target) outsideOfRuns() error {
+// outsideOfRuns refuses a path that is a run directory or is inside one, other than that of a lane of the run.
+func (t target) outsideOfRuns(runID string) error {
 	for dir := t.real; ; dir = filepath.Dir(dir) {
 		claim, err := At(dir).Claim()
+		if err == nil && run.OfLane(runID) == claim.RunID {
+			return nil
+		}
 		if err == nil && dir == filepath.Dir(t.real) && slices.Contains(claim.Projects, filepath.Base(t.real)) {
 			return nil // the folder is for the run of this project
 		}

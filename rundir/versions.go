@@ -35,7 +35,7 @@ type Version struct {
 // Versions returns the trees that the workspace of the run has had, oldest first, from events.jsonl alone; none for a
 // run without a workspace.
 func (d Dir) Versions() ([]Version, error) {
-	h := lineage{pending: map[string]run.Totals{}, lanes: map[string]Version{}}
+	h := lineage{pending: map[string]run.Totals{}}
 	var reverts run.Reverts
 	for line, err := range d.Lines(0) {
 		if err != nil {
@@ -59,7 +59,6 @@ type lineage struct {
 	turns   int
 	wording run.Wording
 	pending map[string]run.Totals // of attempts, by the pass that has not ended
-	lanes   map[string]Version    // the last turn of each lane whose changes are not merged
 }
 
 func (h *lineage) take(e run.Event) {
@@ -82,7 +81,7 @@ func (h *lineage) take(e run.Event) {
 		h.pass(e)
 	case run.KindWorkspaceUpdated:
 		h.update(e)
-	case run.KindLaneMerged:
+	case run.KindChildMerged:
 		h.merge(e)
 	case run.KindRunReverted:
 		h.revert(e)
@@ -110,36 +109,24 @@ func (h *lineage) pass(e run.Event) {
 	if p.Tree != nil {
 		v.Tree = p.Tree.Digest
 	}
-	if e.Lane != "" { // its tree becomes one of the run when it is merged
-		v.Turn = h.turns
-		h.lanes[e.Lane] = v
-		return
-	}
 	h.add(e, v)
 }
 
-// merge adds the tree with the changes of a lane, as that of the lane's last turn.
+// merge adds the tree with the changes of a lane.
 func (h *lineage) merge(e run.Event) {
-	var p run.LaneMerged
+	var p run.ChildMerged
 	if e.Decode(&p); len(h.all) == 0 {
 		return
 	}
-	v, ok := h.lanes[e.Lane]
-	delete(h.lanes, e.Lane)
-	if !ok {
-		v.Cause = FromTurn
-	}
-	turn := v.Turn
-	v.Tree, v.Changed = p.Tree.Digest, p.Changed
-	h.add(e, v)
-	h.all[len(h.all)-1].Turn = turn
+	h.turns++
+	h.add(e, Version{Cause: FromTurn, Step: p.Name, Outcome: run.CategoryOK, Changed: p.Changed, Tree: p.Tree.Digest})
 }
 
 // update records how much a turn changed, or all of an edit.
 func (h *lineage) update(e run.Event) {
 	var p run.WorkspaceUpdated
 	e.Decode(&p)
-	if len(h.all) == 0 || e.Lane != "" {
+	if len(h.all) == 0 {
 		return
 	}
 	if last := &h.all[len(h.all)-1]; last.Cause == FromTurn && last.Call == p.Call {

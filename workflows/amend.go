@@ -97,7 +97,7 @@ func (e *engine) compare(ctx workflow.Context, next run.PlanRef) (contract.Amend
 
 // adopt journals an amendment and puts it in force. The cached round belongs to the plan before; see readRound.
 func (e *engine) adopt(ctx workflow.Context, ev run.RunAmended) error {
-	ev.Old, ev.Running = e.j.state.PlanInForce(e.in.Start), e.inStep || len(e.lanes) > 0
+	ev.Old, ev.Running = e.j.state.PlanInForce(e.in.Start), e.inStep || len(e.openLanes()) > 0
 	if err := e.j.emit(ctx, run.KindRunAmended, e.j.state.Phase, ev); err != nil {
 		return fmt.Errorf("journal the amendment: %w", err)
 	}

@@ -76,7 +76,6 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 	if res.Limit != nil && res.Limit.Kind.Passes() {
 		return p.handleLimit(ctx, res)
 	}
-	p.forgetLimit()
 	l := p.role.Limits
 	maxAttempts := p.attemptsIn(retryClass(res))
 	if p.acts() {
@@ -323,9 +322,6 @@ func (p *pass) activityOptions(ctx workflow.Context, queue string, wait time.Dur
 	id := "pass-" + p.step.Key
 	if p.step.Number == 0 {
 		id = fmt.Sprintf("%s-%d", p.step.Key, p.at.Round)
-	}
-	if p.e.lane != nil {
-		id += "-" + p.e.lane.key
 	}
 	if p.member != "" {
 		id += "-" + p.member

@@ -69,26 +69,6 @@ func restOf(s run.State) rest {
 	return rest{budget: s.Budget, usd: s.Remaining(), tokens: s.RemainingTokens(), calls: s.Budget.Calls - s.Used.Calls}
 }
 
-// rest is what remains beside the calls of other lanes: each reserves its share before it starts.
-func (e *engine) rest() rest {
-	left := restOf(e.j.state)
-	for _, other := range e.lanes {
-		if other == e {
-			continue
-		}
-		for _, p := range other.passes {
-			switch {
-			case p.failure != nil:
-			case p.result != nil: // not settled yet
-				left.take(p.result.Spend.USD, p.result.Spend.Tokens.Sum())
-			default:
-				left.take(p.share, p.tokens)
-			}
-		}
-	}
-	return left
-}
-
 // covers reports whether the rest covers a call; need.OfTokens is set if only the tokens do not suffice.
 func (r rest) covers(need *run.Need) bool {
 	if r.budget.CapUSD > 0 && need.USD > r.usd {
@@ -110,7 +90,7 @@ func (e *engine) withinBudget(ctx workflow.Context, all []*pass) ([]*pass, error
 	if len(all) == 0 || !e.gated(s, all[0].step.PlanStep) {
 		return all, nil
 	}
-	left, n := e.rest(), 0
+	left, n := restOf(s), 0
 	for _, p := range all {
 		need := s.Needs(p.role.Name)
 		if !left.covers(&need) {
@@ -119,23 +99,13 @@ func (e *engine) withinBudget(ctx workflow.Context, all []*pass) ([]*pass, error
 		p.share, p.tokens, n = need.USD, need.Tokens, n+1
 		left.take(need.USD, need.Tokens)
 	}
-	if n == 0 && e.lane != nil {
-		need := s.Needs(all[0].role.Name)
-		left.covers(&need)
-		e.lane.short, e.lane.need = true, &need
-		return nil, nil
-	}
 	if n == 0 {
 		need := s.Needs(all[0].role.Name)
 		left.covers(&need)
 		return nil, e.pauseOverBudget(ctx, &need)
 	}
-	parts := n
-	if e.lane != nil {
-		parts *= e.atOnce() // other lanes have calls too
-	}
 	for _, p := range all[:n] {
-		p.share = p.bounded(run.Cents(p.share + left.usd/float64(parts)))
+		p.share = p.bounded(run.Cents(p.share + left.usd/float64(n)))
 	}
 	return all[:n], nil
 }
@@ -161,7 +131,7 @@ func (p *pass) covered(ctx workflow.Context) bool {
 	if !p.e.gated(s, p.step.PlanStep) {
 		return true
 	}
-	left := p.e.rest()
+	left := restOf(s)
 	for _, other := range p.group {
 		switch {
 		case other == p || other.failure != nil:

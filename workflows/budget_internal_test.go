@@ -63,20 +63,6 @@ func TestShareOfACall(t *testing.T) {
 	}
 }
 
-// TestRestBesideOtherLanes: what calls of other lanes reserve, or cost and are not settled, is not left.
-func TestRestBesideOtherLanes(t *testing.T) {
-	e := engineOf(run.State{Budget: run.Budget{CapUSD: 10, Tokens: 100, Calls: 9}})
-	a, b := laneOf(e, "a", "a"), laneOf(e, "b", "b")
-	failed := &contract.PassResult{}
-	answered := &contract.PassResult{Spend: run.Spend{USD: 2, Tokens: run.Tokens{Input: 5, Output: 5}}}
-	a.passes = []*pass{{share: 3, tokens: 30}, {share: 100, failure: failed}, {share: 100, result: answered}}
-	b.passes = []*pass{{share: 1, tokens: 1}}
-	all := e.j.state.Budget
-	require.Equal(t, rest{budget: all, usd: 9, tokens: 99, calls: 8}, a.rest(), "its own calls are not left out")
-	require.Equal(t, rest{budget: all, usd: 5, tokens: 60, calls: 7}, b.rest())
-	require.Equal(t, rest{budget: all, usd: 4, tokens: 59, calls: 6}, e.rest())
-}
-
 // TestRestIsNeverNegative: a call that costs more than what is left leaves nothing.
 func TestRestIsNeverNegative(t *testing.T) {
 	left := rest{usd: 1, tokens: 1, calls: 1}

@@ -79,3 +79,8 @@ func (m Message) budgetText() string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// limitsOf are the budgets besides that in USD.
+func limitsOf(b run.Budget) BudgetLimits {
+	return BudgetLimits{Tokens: b.Tokens, Calls: b.Calls, Hours: b.Hours, Deadline: b.Deadline}
+}

@@ -162,7 +162,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			}
 		})
 	}
-	c.listenToProjects(ctx)
+	c.listenToChildren(ctx)
 	return nil
 }
 
@@ -426,6 +426,9 @@ func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, erro
 		return c.steer(ctx, m)
 	case VerbLook:
 		c.looks++
+		for _, id := range workflow.DeterministicKeys(c.e.children) {
+			c.e.children[id].changed = true
+		}
 		return c.ack("the workflow has every event of the directory"), nil
 	case VerbBudget:
 		b := m.budget(s.Budget, c.e.budgetWarnShare())

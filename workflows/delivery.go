@@ -17,6 +17,9 @@ func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
 	if err := e.leaveReplay(ctx); err != nil {
 		return nil, err
 	}
+	if e.in.Start.Lane != nil {
+		return e.finishLane(ctx)
+	}
 	s := e.j.state
 	if len(s.Projects) > 0 {
 		return e.finishProjects(ctx)

@@ -13,7 +13,6 @@ import (
 
 // showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
 func (e *engine) showDetails(ctx workflow.Context) {
-	e = e.root
 	text := Details(e.j.state, e.in)
 	if e.held.Held {
 		text += fmt.Sprintf("\nA disk is full: %s. The next attempt is at %s, or at once after a resume.\n",
@@ -40,9 +39,6 @@ func Details(s run.State, in Input) string {
 	}
 	b.WriteString(lanesText(s))
 	for _, f := range s.InFlight {
-		if _, ok := s.Lane(f.Lane); ok {
-			continue // its lane is listed
-		}
 		fmt.Fprintf(&b, "- running: **%s** %s, attempt %d, since %s\n", f.Step, strings.TrimSpace(f.Role+" "+f.Member),
 			f.Attempt, f.StartedAt)
 	}
@@ -82,12 +78,13 @@ func lanesText(s run.State) string {
 		return ""
 	}
 	text := "- " + s.Lanes.Text() + ", " + s.Lanes.MergedText() + "\n"
-	for _, l := range s.ActiveLanes(0) {
-		since := ""
-		if l.Since != "" {
-			since = ", since " + l.Since
-		}
-		text += fmt.Sprintf("- lane %d, **%s**: %s%s\n", l.Number, l.Name, l.Does, since)
+	for _, l := range s.Lanes.Active {
+		text += fmt.Sprintf("- lane %d, **%s**: workflow `%s`\n", l.Index+1, run.OneLine(l.Name),
+			l.ChildRunID(s.RunID, s.Lanes.Stage))
+	}
+	for _, l := range s.Lanes.Asked {
+		now := s.LaneNow(l, nil, 0)
+		text += fmt.Sprintf("- lane %d, **%s**: %s\n", now.Number, now.Name, now.Does)
 	}
 	return text
 }

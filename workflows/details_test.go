@@ -17,15 +17,14 @@ import (
 	"github.com/passbook-run/passbook/workflows"
 )
 
-// lanesAtWork has an active lane, one that is between two steps, and one that waits.
+// lanesAtWork has an active lane, and one about which an operator decides.
 func lanesAtWork() run.State {
 	s := run.State{Status: run.Running, Pipeline: "migrate", Wording: run.WordingStages}
 	s.Lanes = &run.Lanes{Count: 9, Begun: 5, Done: 3, Failed: 1, Merged: 2, Active: []run.Lane{
-		{Index: 2, Key: "c", Name: "c.go", Step: 1}, {Index: 3, Key: "d", Name: "d.go"},
-		{Index: 4, Key: "e", Name: "e.go", Waiting: &run.LaneWait{Why: run.LaneFailed, Question: "it is broken"}},
+		{LanePlace: run.LanePlace{Index: 2, Key: "c", Name: "c.go"}},
+	}, Asked: []run.Lane{
+		{LanePlace: run.LanePlace{Index: 4, Key: "e", Name: "e.go"}, Outcome: run.ChildFailed, Reason: "it is broken"},
 	}}
-	s.InFlight = []run.InFlightCall{{Step: "work/2", Lane: "c", Role: "reviewer", Attempt: 2, Call: "call",
-		StartedAt: "2026-03-01T10:00:00.000Z"}}
 	return s
 }
 

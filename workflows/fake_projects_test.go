@@ -29,8 +29,8 @@ stages:
 // fakeProjects are the records of the runs of projects. A child works for an hour, then leaves the record of leaves.
 type fakeProjects struct {
 	mu       sync.Mutex
-	records  map[string]contract.ProjectFound
-	leaves   map[string]contract.ProjectFound
+	records  map[string]contract.ChildFound
+	leaves   map[string]contract.ChildFound
 	started  []string
 	usd      map[string]float64 // budget of each child
 	reads    map[string]int
@@ -47,7 +47,7 @@ const worksFor = time.Hour
 func acrossProjects(t *testing.T, src string) *harness {
 	t.Helper()
 	w := newHarness(t, src)
-	w.projects = &fakeProjects{records: map[string]contract.ProjectFound{}, leaves: map[string]contract.ProjectFound{},
+	w.projects = &fakeProjects{records: map[string]contract.ChildFound{}, leaves: map[string]contract.ChildFound{},
 		reads: map[string]int{}, usd: map[string]float64{}}
 	w.in.Start.Artifact, w.in.Start.RunKind = nil, run.RunKindCross
 	for _, p := range w.plan.Projects {
@@ -66,13 +66,13 @@ func acrossProjects(t *testing.T, src string) *harness {
 	return w
 }
 
-func doneProject(alias string) contract.ProjectFound {
-	return contract.ProjectFound{Found: run.Present, Status: run.Done, Closed: true, USD: 1,
+func doneProject(alias string) contract.ChildFound {
+	return contract.ChildFound{Found: run.Present, Status: run.Done, Closed: true, USD: 1,
 		Tree: &run.Blob{Digest: "tree of " + alias}, Commit: "commit of " + alias}
 }
 
-func endedProject(status run.Status, reason string) contract.ProjectFound {
-	return contract.ProjectFound{Found: run.Present, Status: status, Reason: reason, Closed: true, USD: 1}
+func endedProject(status run.Status, reason string) contract.ChildFound {
+	return contract.ChildFound{Found: run.Present, Status: status, Reason: reason, Closed: true, USD: 1}
 }
 
 // withChildren registers the workflows, and the fake one for the runs of projects.
@@ -87,6 +87,9 @@ func (r withChildren) RegisterWorkflowWithOptions(f any, o workflow.RegisterOpti
 			if r.w.projects != nil && in.Start.MemberOf != nil {
 				return r.w.child(ctx, in)
 			}
+			if r.w.lanes != nil && in.Start.Lane != nil {
+				return r.w.lane(ctx, in)
+			}
 			return whole(ctx, in)
 		}
 	}
@@ -98,7 +101,7 @@ func (w *harness) registerProjects() {
 		return
 	}
 	for name, f := range map[string]any{
-		contract.ReadProject: w.projects.read, contract.JoinTrees: w.projects.join,
+		contract.ReadChild: w.projects.read, contract.JoinTrees: w.projects.join,
 		contract.DeliverProject: w.projects.deliver,
 	} {
 		w.env.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
@@ -110,7 +113,7 @@ func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Res
 	alias, f := in.Start.MemberOf.Alias, w.projects
 	f.mu.Lock()
 	f.started, f.usd[alias] = append(f.started, alias), in.Start.Budget.CapUSD
-	f.records[alias] = contract.ProjectFound{Found: run.Present, Status: run.Running}
+	f.records[alias] = contract.ChildFound{Found: run.Present, Status: run.Running}
 	leaves := f.leaves[alias]
 	silent := f.silent && alias == "library"
 	f.mu.Unlock()
@@ -131,31 +134,31 @@ func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Res
 }
 
 // becomes changes the record of a project, whose run reports it, and continues after that.
-func (w *harness) becomes(alias string, found contract.ProjectFound) {
+func (w *harness) becomes(alias string, found contract.ChildFound) {
 	w.projects.set(alias, found)
-	w.env.SignalWorkflow(contract.ProjectChanged, contract.ProjectMessage{Alias: alias})
+	w.env.SignalWorkflow(contract.ChildChanged, contract.ChildMessage{RunID: alias + "-run"})
 }
 
-func (f *fakeProjects) set(alias string, found contract.ProjectFound) {
+func (f *fakeProjects) set(alias string, found contract.ChildFound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.records[alias] = found
 }
 
-func (f *fakeProjects) record(alias string) contract.ProjectFound {
+func (f *fakeProjects) record(alias string) contract.ChildFound {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.records[alias]
 }
 
-func (f *fakeProjects) read(_ context.Context, in contract.ReadProjectInput) (contract.ProjectFound, error) {
+func (f *fakeProjects) read(_ context.Context, in contract.ReadChildInput) (contract.ChildFound, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.reads[in.Alias]++
+	f.reads[in.Path]++
 	if f.onRead != nil {
-		f.onRead(in.Alias, f.reads[in.Alias])
+		f.onRead(in.Path, f.reads[in.Path])
 	}
-	return f.records[in.Alias], nil
+	return f.records[in.Path], nil
 }
 
 func (f *fakeProjects) join(_ context.Context, in contract.JoinTreesInput) (run.Blob, error) {

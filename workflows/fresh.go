@@ -11,6 +11,9 @@ import (
 // condition is met, and before a delivery.
 func (e *engine) checkDue(at run.Place) (run.Place, bool) {
 	own := len(e.round.Steps)
+	if e.in.Start.Lane != nil {
+		return at, false
+	}
 	if own > 0 && !e.conditionMet() {
 		return at, false
 	}

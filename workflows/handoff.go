@@ -19,6 +19,7 @@ const VerbDecide = "decide"
 // routes are where the run continues after a decision; nil: where it is. redo is what is redone on the way back.
 type routes struct {
 	forward, back *run.Place
+	again         *run.Place // where it is done again; nil: where it is
 	redo          string
 }
 

@@ -40,8 +40,8 @@ type harness struct {
 	mu       sync.Mutex
 	trace    []string // what was asked of the world, in order
 
-	items  []string    // of a stage with lanes
-	merges *fakeMerges // of their changes
+	items []string   // of a stage with lanes
+	lanes *fakeLanes // their runs
 
 	projects *fakeProjects // of a run across projects
 

@@ -83,8 +83,8 @@ type Snapshot struct {
 	Pending  *PendingWait      `json:"waiting,omitempty"` // for an answer
 	Permits  map[string]string `json:"permits,omitempty"` // permissions of a replay's calls
 
-	Limits   []run.LimitedCall `json:"limits,omitempty"`   // of calls in lanes, with their attempts
-	Reminded string            `json:"reminded,omitempty"` // time of the last reminder of a lane's question
+	Reminded string `json:"reminded,omitempty"` // time of the last reminder of a lane's question
+	Applied  string `json:"applied,omitempty"`  // the last decision about a lane that was acted on
 }
 
 // PendingWait is a wait for an answer that continues in the next execution.

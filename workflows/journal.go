@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"slices"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -16,9 +15,6 @@ const maxBatch = 48 << 10
 // journal is the only code that changes the state. An event is folded when it is journaled, and written to the
 // directory by flush.
 type journal struct {
-	of             *journal   // a lane writes to the journal of the run; nil: it is that of the run
-	views          []*journal // of the active lanes
-	lane           string     // key of the lane
 	e              *engine
 	state          run.State // including pending events
 	disk           written
@@ -43,46 +39,18 @@ func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payloa
 	if j.newer {
 		return errNewer
 	}
-	if j.of != nil {
-		return j.of.emitIn(ctx, j.lane, kind, phase, payload)
-	}
-	return j.emitIn(ctx, "", kind, phase, payload)
-}
-
-// emitIn journals an event of a lane.
-func (j *journal) emitIn(ctx workflow.Context, lane string, kind run.Kind, phase string, payload any) error {
 	raw, err := run.Payload(payload)
 	if err != nil {
 		return err
 	}
-	ev := run.Event{Seq: j.state.Seq + 1, TS: j.now(ctx), Kind: kind, Lane: lane, Payload: raw}
+	ev := run.Event{Seq: j.state.Seq + 1, TS: j.now(ctx), Kind: kind, Payload: raw}
 	if phase != "" {
 		ev.Phase = &phase
 	}
 	before := j.state
 	j.pending = append(j.pending, ev)
 	j.state = run.Apply(j.state, ev)
-	j.showLanes()
 	return j.e.publish(ctx, before)
-}
-
-// showLanes updates the states that lanes see.
-func (j *journal) showLanes() {
-	for _, v := range j.views {
-		v.state, v.newer = j.state.InLane(v.lane), j.newer
-	}
-}
-
-// view returns the journal for a lane. It has the state as the lane sees it.
-func (j *journal) view(e *engine, lane string) *journal {
-	v := &journal{e: e, of: j, lane: lane, state: j.state.InLane(lane)}
-	j.views = append(j.views, v)
-	return v
-}
-
-// drop removes the view of a lane that has ended.
-func (j *journal) drop(v *journal) {
-	j.views = slices.DeleteFunc(j.views, func(other *journal) bool { return other == v })
 }
 
 // now never decreases.
@@ -92,9 +60,6 @@ func (j *journal) now(ctx workflow.Context) string {
 
 // flush writes pending events to the directory, then starts the notices about them.
 func (j *journal) flush(ctx workflow.Context) error {
-	if j.of != nil {
-		return j.of.flush(ctx)
-	}
 	if err := j.project(ctx); err != nil {
 		return err
 	}
@@ -226,9 +191,6 @@ func (j *journal) rebuild(ctx workflow.Context, first int64) error {
 
 // rebuildLost rebuilds a directory that an activity has not found.
 func (j *journal) rebuildLost(ctx workflow.Context) error {
-	if j.of != nil {
-		return j.of.rebuildLost(ctx)
-	}
 	return j.rebuild(ctx, j.archived+1)
 }
 

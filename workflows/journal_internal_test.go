@@ -297,7 +297,6 @@ func TestTurnsTakeWhatFits(t *testing.T) {
 		e.in.Options.Turns, e.in.Target.Store = true, "file:///store"
 		require.True(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn())
 		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "m").takesTurn(), "a member")
-		require.False(t, passOf(laneOf(e, "k", "n"), contract.Step{}, contract.Role{}, "").takesTurn(), "a lane")
 		e.in.Target.Store = "s3://store"
 		require.False(t, passOf(e, contract.Step{}, contract.Role{}, "").takesTurn(), "on any host")
 	}

@@ -76,7 +76,7 @@ func scaled(d time.Duration, scale float64) time.Duration { return time.Duration
 // limitedCall returns the wait of a pass whose agents all met a limit: until the first of them answers again.
 func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 	now := workflow.Now(ctx)
-	before := e.limitedBefore(p.member)
+	before := e.j.state.Limited.Call(p.member)
 	var first run.LimitedCall
 	for _, limit := range p.limits {
 		call := before.Next(limit, run.Time(now))
@@ -103,10 +103,10 @@ func (e *engine) limitedCall(ctx workflow.Context, p *pass) run.LimitedCall {
 func (e *engine) unlimited(ctx workflow.Context, all []*pass) []*pass {
 	now := run.Time(workflow.Now(ctx))
 	for _, p := range all {
-		p.attempt = e.limitedBefore(p.member).AttemptsUsed
+		p.attempt = e.j.state.Limited.Call(p.member).AttemptsUsed
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(p *pass) bool {
-		return e.limitedBefore(p.member).Until > now
+		return e.j.state.Limited.Call(p.member).Until > now
 	})
 }
 

@@ -34,19 +34,10 @@ func superseded() error {
 		"the message again", Superseded, nil)
 }
 
-// root is the journal of the run.
-func (j *journal) root() *journal {
-	if j.of != nil {
-		return j.of
-	}
-	return j
-}
-
 // becomeNewer stops everything but running calls, which are paid for: nothing more is journaled. When they have ended, so
 // does this execution.
 func (j *journal) becomeNewer() error {
 	j.newer, j.pending = true, nil
-	j.showLanes()
 	if len(j.e.calls) == 0 {
 		j.e.stop()
 	}
@@ -137,7 +128,7 @@ func startWorkerHint(queue string) string {
 // target locates the run for an activity that must know the end of the directory's journal: what this execution has
 // written. What it has not written may differ from what the directory has.
 func (e *engine) target() contract.Target {
-	t, j := e.in.Target, e.j.root()
+	t, j := e.in.Target, e.j
 	t.Epoch, t.Seq = max(t.Epoch, j.state.Epoch), j.disk.tail.Seq
 	return t
 }
@@ -147,7 +138,7 @@ func (e *engine) target() contract.Target {
 func (e *engine) targetIn(ctx workflow.Context) contract.Target {
 	t := e.target()
 	if ctx.Value(writing{}) != nil {
-		t.Seq = e.j.root().state.Seq
+		t.Seq = e.j.state.Seq
 	}
 	return t
 }
@@ -161,7 +152,7 @@ func (e *engine) requireCurrent(ctx workflow.Context, n int, refused error) erro
 			return err
 		}
 	}
-	j := e.j.root()
+	j := e.j
 	if ctx.Value(writing{}) == nil && (len(j.pending) > 0 || j.mu.IsLocked()) {
 		return j.flush(ctx)
 	}

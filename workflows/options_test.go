@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -28,7 +27,6 @@ type fakeServer struct {
 	local      map[string][]workflow.LocalActivityOptions
 	children   []workflow.ChildWorkflowOptions
 	timers     []string // their summaries
-	inProgress int      // activities, if the harness counts them
 
 	original      string // execution that was reset, if any
 	answersAnyway bool   // calls of a cancelled run complete, as with WaitForCancellation; the test environment cancels
@@ -63,7 +61,6 @@ func (s *fakeServer) GetInfo(ctx workflow.Context) *workflow.Info {
 
 func (s *fakeServer) ExecuteActivity(ctx workflow.Context, name string, args ...any) workflow.Future {
 	s.activities[name] = append(s.activities[name], workflow.GetActivityOptions(ctx))
-	s.inProgress++
 	if s.answersAnyway && (name == contract.RunPass || name == contract.Turn) {
 		ctx, _ = workflow.NewDisconnectedContext(ctx)
 	}
@@ -95,19 +92,7 @@ func newFakeServer() *fakeServer {
 // observed records what the next execution of w asks of the server.
 func (w *harness) observed() *harness {
 	w.server = newFakeServer()
-	w.env.SetOnActivityCompletedListener(func(*activity.Info, converter.EncodedValue, error) { w.server.inProgress-- })
 	return w
-}
-
-// whenQuiet calls f as soon as the workflow has handled everything and waits for n activities.
-func (w *harness) whenQuiet(n int, f func()) {
-	w.at(time.Millisecond, func() {
-		if w.server.inProgress > n {
-			w.whenQuiet(n, f)
-			return
-		}
-		f()
-	})
 }
 
 // onDirectory are the options of activities on the host of the run directory.

@@ -53,11 +53,7 @@ func (e *engine) runPasses(ctx workflow.Context, at run.Place, s contract.Step) 
 	if len(all) == 0 {
 		return nil
 	}
-	if all = e.unlimited(ctx, all); len(all) == 0 && e.lane != nil {
-		e.lane.limited = true
-		return nil
-	}
-	if len(all) == 0 {
+	if all = e.unlimited(ctx, all); len(all) == 0 {
 		return e.suspend(ctx, nil)
 	}
 	all, err := e.withinBudget(ctx, all)
@@ -141,8 +137,8 @@ func (e *engine) stepContext(s contract.Step) contract.StepContext {
 		Artifact: st.Artifact, Notes: st.Notes, Pictures: st.Pictures, Feedback: st.Feedback, About: st.About,
 		Waiver: st.Markers.Waiver, Waivers: st.Waivers,
 	}
-	if e.lane != nil {
-		g.Item = &e.lane.item
+	if l := e.in.Start.Lane; l != nil {
+		g.Item = &contract.ItemUse{List: l.List, Index: l.Index}
 	}
 	if st.Task != st.Pipeline {
 		g.Task = st.Task
@@ -198,9 +194,6 @@ func (p *pass) compose(ctx workflow.Context) error {
 // runAttempts runs all passes of a step concurrently. All starts are on disk before the first call.
 func (e *engine) runAttempts(ctx workflow.Context, all []*pass) error {
 	for _, p := range all {
-		if p.joins() {
-			continue
-		}
 		if err := p.journalStart(ctx); err != nil {
 			return err
 		}
@@ -252,12 +245,12 @@ func (e *engine) settlePasses(ctx workflow.Context, at run.Place, all []*pass) e
 		}
 	}
 	switch {
-	case e.lane != nil:
-		return e.settleInLane(ctx, all, open, gated)
 	case open != nil && slices.ContainsFunc(all, (*pass).waits) && open.failure == nil:
 		return e.suspend(ctx, all)
 	case open != nil:
 		return e.pauseForFailure(ctx, open)
+	case gated && e.failLane(gateQuestion(all[0])) != nil:
+		return e.failLane(gateQuestion(all[0]))
 	case gated:
 		return e.askGate(ctx, at, all[0])
 	case !whole:
@@ -339,6 +332,9 @@ func (e *engine) pauseForFailure(ctx workflow.Context, p *pass) error {
 	if p.stoppedAtBudget() {
 		return e.pauseOverBudget(ctx, &run.Need{Role: p.role.Name, USD: p.share, Source: run.NeedReached})
 	}
+	if err := e.failLane(p.detail); err != nil && !p.cannotRun() && !p.blocked() {
+		return err
+	}
 	failed := run.FailedPass{Step: p.step.Key, Member: p.member, Category: p.failure.Outcome}
 	ev := run.RunPaused{Reason: run.PassFailed, Detail: p.detail, Failed: &failed}
 	if p.cannotRun() {
@@ -370,10 +366,10 @@ func (e *engine) pauseAfterFailures(ctx workflow.Context) error {
 
 // passRef returns the pass that an event refers to.
 func (p *pass) passRef() run.Pass {
-	s, r, s0 := p.step, p.e.round, p.e.j.state
+	s, r := p.step, p.e.round
 	return run.Pass{
 		Step: s.Key, Number: s.Number, InRound: s.InRound, OfRound: max(len(r.Steps), s.InRound), Set: r.Set, Round: p.at.Round,
-		Member: p.member, Fresh: s.Fresh, Lane: s0.LaneKey(), Item: p.e.itemName(),
+		Member: p.member, Fresh: s.Fresh, Item: p.e.itemName(),
 		Role: p.role.Name, Gives: p.role.Gives, Order: s.Order, Title: p.e.inLane(s.LogTitle),
 		Description: p.e.inLane(s.DescriptionOf(p.member, p.at.Round)),
 		Dir:         p.evidenceDir(), Redo: p.e.j.state.Redo(), Files: p.composed.Files,
@@ -385,10 +381,7 @@ func (p *pass) passRef() run.Pass {
 // in a round gets a subfolder.
 func (p *pass) evidenceDir() string {
 	dir := p.e.round.Dir
-	if p.e.lane != nil {
-		dir = "lanes/" + p.e.round.Stage + "/" + p.e.lane.key
-	}
-	if dir == "" || !p.e.repeats() && p.e.lane == nil {
+	if dir == "" || !p.e.repeats() {
 		return ""
 	}
 	for _, s := range slices.Concat(p.e.round.Steps, p.e.round.Fresh)[:p.at.Step] {
@@ -400,20 +393,14 @@ func (p *pass) evidenceDir() string {
 }
 
 func (p *pass) title() string {
-	if p.e.lane != nil {
-		return p.e.inLane(strings.TrimSpace(p.step.Key + " " + cmp.Or(p.member, p.role.Name)))
-	}
-	if p.member != "" {
-		return p.step.Key + " " + p.member
-	}
-	return p.step.Key + " " + p.role.Name
+	return p.e.inLane(p.step.Key + " " + cmp.Or(p.member, p.role.Name))
 }
 
 // nextCallID returns the id of the next call. It changes only after a judged result or a redo.
 func (p *pass) nextCallID() string {
 	member, redo := cmp.Or(p.member, "-"), ""
-	if p.e.lane != nil {
-		member = strings.TrimSuffix(p.e.lane.key+"+"+p.member, "+")
+	if l := p.e.in.Start.Lane; l != nil {
+		member = strings.TrimSuffix(l.Key+"+"+p.member, "+")
 	}
 	s := p.e.j.state
 	if n := s.Redo(); n > 0 {
@@ -425,8 +412,32 @@ func (p *pass) nextCallID() string {
 
 // callPrefix returns the prefix of the run's call ids.
 func (e *engine) callPrefix() string {
+	if l := e.in.Start.Lane; l != nil {
+		return l.Calls
+	}
 	if e.in.Start.Parent != nil || e.in.Start.Source != nil {
 		return e.j.state.RunID // a follow-up makes new calls, and a replay's calls are its own
 	}
 	return e.j.state.ThreadID
+}
+
+// itemName is the name of the item of a lane; empty: the run is none.
+func (e *engine) itemName() string {
+	if l := e.in.Start.Lane; l != nil {
+		return l.Name
+	}
+	return ""
+}
+
+// inLane adds the item to a text about a step.
+func (e *engine) inLane(text string) string {
+	if name := e.itemName(); name != "" {
+		return text + " — " + name
+	}
+	return text
+}
+
+// dropCalls forgets the calls of passes.
+func (e *engine) dropCalls(all []*pass) {
+	e.calls = slices.DeleteFunc(slices.Clone(e.calls), func(c runningCall) bool { return slices.Contains(all, c.pass) })
 }

@@ -45,17 +45,15 @@ func TestCallsOfAPass(t *testing.T) {
 	require.Equal(t, "run-1/g3.work/2.2.a.r4-2", p.nextCallID())
 	require.Equal(t, 4, p.passRef().Redo)
 
-	e.j.state.Lanes = &run.Lanes{Stage: 1, Active: []run.Lane{{Key: "k1", Name: "one.go"}}}
-	le := laneOf(e, "k1", "one.go")
-	inLane := passOf(le, group, contract.Role{Name: "a", Gives: "report"}, "a")
-	require.Equal(t, "run-1/g3.work/2.2.k1+a.1", inLane.nextCallID())
+	e.in.Start.Lane = &run.LaneOf{Calls: "run-1", LanePlace: run.LanePlace{Key: "k1", Name: "one.go"}}
+	inLane := passOf(e, group, contract.Role{Name: "a", Gives: "report"}, "a")
+	require.Equal(t, "run-1/g3.work/2.2.k1+a.r4-2", inLane.nextCallID())
 	require.Equal(t, "work/2 a — one.go", inLane.title())
-	require.Equal(t, "lanes/work/k1", inLane.evidenceDir())
 	inLane.member = ""
-	require.Equal(t, "run-1/g3.work/2.2.k1.1", inLane.nextCallID())
+	require.Equal(t, "run-1/g3.work/2.2.k1.r4-1", inLane.nextCallID())
 	got := inLane.passRef()
-	require.Equal(t, []string{"k1", "one.go", "short — one.go", "long, round 2 — one.go"},
-		[]string{got.Lane, got.Item, got.Title, got.Description})
+	require.Equal(t, []string{"one.go", "short — one.go", "long, round 2 — one.go"},
+		[]string{got.Item, got.Title, got.Description})
 }
 
 // TestContextOfAStep: what a step sees of the run.
@@ -96,9 +94,8 @@ func TestContextOfAStep(t *testing.T) {
 	}
 	e.j.state.Task = "small"
 	require.Empty(t, e.stepContext(contract.Step{}).Task, "a pipeline without a task has its name")
-	le := laneOf(e, "k", "one.go")
-	le.lane.item = contract.ItemUse{List: "list", Index: 3}
-	require.Equal(t, &contract.ItemUse{List: "list", Index: 3}, le.stepContext(contract.Step{}).Item)
+	e.in.Start.Lane = &run.LaneOf{List: "list", LanePlace: run.LanePlace{Index: 3}}
+	require.Equal(t, &contract.ItemUse{List: "list", Index: 3}, e.stepContext(contract.Step{}).Item)
 }
 
 // TestPassesOfAStep: the members of a group that have not settled, and whether one that has did not approve.

@@ -49,9 +49,11 @@ func (e *engine) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
 	if e.j.state.Status == run.Paused {
 		return nil
 	}
+	now := e.control.Now
 	if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, ev); err != nil {
 		return err
 	}
+	e.tellLanes(ctx, VerbPause, Message{Note: ev.Detail, Now: now})
 	if ev.Reason != run.UserRequested {
 		return nil
 	}
@@ -64,6 +66,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 		return err
 	}
 	e.showDetails(ctx)
+	e.tellParent(ctx)
 	continues := func() bool { return e.control.Resume || e.control.Revert != nil || e.control.err != nil }
 	if err := workflow.Await(ctx,
 		func() bool { return continues() || resumable && e.continueSuggested(ctx) }); err != nil {
@@ -91,7 +94,12 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	if err := e.adoptEdits(ctx); err != nil {
 		return err
 	}
-	return e.j.flush(ctx) // the directory shows at once that the run continues
+	if err := e.j.flush(ctx); err != nil { // the directory shows at once that the run continues
+		return err
+	}
+	e.tellLanes(ctx, VerbResume, Message{Note: c.Note})
+	e.tellParent(ctx)
+	return nil
 }
 
 // pausing describes a pause that was requested and has not begun.
@@ -118,7 +126,7 @@ func (e *engine) adoptEdits(ctx workflow.Context) error { return e.inspect(ctx, 
 
 // inspect takes over edits. back: the run goes back, and reads no answer of a call that has ended.
 func (e *engine) inspect(ctx workflow.Context, back bool) error {
-	if len(e.j.state.Projects) > 0 { // the checkouts are those of the projects
+	if len(e.j.state.Projects) > 0 || e.in.Start.Lane != nil { // the checkouts are those of other runs
 		return nil
 	}
 	if t := e.workspace(); t != nil {

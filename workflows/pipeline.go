@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -13,11 +12,10 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// engine works through the stages of a run, or through the steps of one of its lanes.
+// engine works through the stages of a run.
 type engine struct {
 	*execution
 	j        *journal
-	lane     *lane          // nil: of the run
 	round    contract.Round // last one read from the plan
 	readAt   run.Place
 	readFrom string  // the plan that it was read from
@@ -26,21 +24,14 @@ type engine struct {
 	routes   routes  // of the open question
 }
 
-// execution is what the run and its lanes share in one execution.
+// execution is what an execution knows besides its journal.
 type execution struct {
 	in            Input
-	root          *engine // of the run
-	lanes         []*engine
-	laneSteps     int                 // that lanes and merges have ended
-	endsWritten   int64               // event of the last end of a lane that was written beside others
-	paidSteps     int                 // those of lanes that the budget covered
-	limits        []run.LimitedCall   // of calls in lanes, that the state does not have
-	reminded      string              // time of the last reminder of a question that lanes are asked beside
-	merging       bool                // the changes of a lane
-	mergeErr      error               // that ends the run
+	children      map[string]*child   // by run id
+	reminded      string              // time of the last reminder of the question about a lane
+	applied       string              // id of the last decision about a lane that was acted on
 	items         []contract.LaneItem // the last part of the list that was read
 	itemsFrom     int
-	handingOver   bool // the next execution continues: no step begins
 	control       *control
 	calls         []runningCall
 	open          bool                // this execution owns the directory: messages may be handled
@@ -57,8 +48,6 @@ type execution struct {
 	unrecorded    map[string]bool     // external actions of a replay without a recorded result, by the same key
 	permit        string              // key that the open question is about
 	notices       notices
-	projects      map[string]*projectWatch
-	readEvery     time.Duration       // interval at which projects are read that nothing watches; 0: the shortest
 	stop          workflow.CancelFunc // cancels everything; not called at the normal end of an execution
 }
 
@@ -105,8 +94,7 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 		case errors.Is(err, errContinueAsNew):
 			return e.handOver(ctx)
 		case errors.Is(err, errBeginAgain):
-			e.mergeErr, e.handingOver = nil, false
-			e.dropLanes()
+			continue
 		case err != nil:
 			return e.closeFailed(ctx, err)
 		case end != nil:
@@ -137,13 +125,12 @@ func (e *engine) handOver(ctx workflow.Context) (Result, error) {
 func newEngine(ctx workflow.Context, in Input, hide func(string) string) (*engine, error) {
 	in.Options = in.Options.complete()
 	e := &engine{execution: &execution{in: in, redact: hide, activityIDs: map[string]int{}}}
-	e.root = e
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
 	e.control = &control{e: e}
 	if c := in.Snapshot; c != nil {
 		e.j.state, e.j.disk, e.j.head, e.j.archived = c.State, written{c.State, c.Tail}, c.Head, c.Archived
 		e.control.Control, e.control.refusals, e.pending, e.permits = c.Control, c.Refusals, c.Pending, c.Permits
-		e.limits, e.reminded = c.Limits, c.Reminded
+		e.reminded, e.applied = c.Reminded, c.Applied
 	}
 	if err := e.registerQueries(ctx); err != nil {
 		return nil, err
@@ -234,7 +221,7 @@ func (e *engine) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if err := e.enterPhase(ctx, at); err != nil {
 		return nil, err
 	}
-	if e.round.Kind == pipeline.StageLanes {
+	if e.round.Kind == pipeline.StageLanes && e.in.Start.Lane == nil {
 		return nil, e.runLanes(ctx, at)
 	}
 	switch {
@@ -302,7 +289,6 @@ func (e *engine) historyFull(ctx workflow.Context) bool {
 // continueAsNew starts the next execution once everything is on disk and archived, no handler is running and no
 // signal is pending.
 func (e *engine) continueAsNew(ctx workflow.Context) error {
-	e.handingOver = true
 	if err := e.control.journalRefusedCount(ctx); err != nil {
 		return err
 	}
@@ -313,7 +299,7 @@ func (e *engine) continueAsNew(ctx workflow.Context) error {
 	in.Snapshot = &Snapshot{
 		State: e.j.state, Tail: e.j.disk.tail, Head: e.j.head, Archived: e.j.archived, Control: e.control.Control,
 		Refusals: e.control.refusals,
-		Pending:  e.pending, Permits: e.permits, Limits: e.lanesCarried(), Reminded: e.reminded,
+		Pending:  e.pending, Permits: e.permits, Reminded: e.reminded, Applied: e.applied,
 	}
 	return nextExecution(ctx, Name, in)
 }
@@ -365,6 +351,9 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 		if err := e.cancelProjects(ctx); err != nil {
 			return Result{}, err
 		}
+	}
+	if err := e.stopLanes(ctx); err != nil {
+		return Result{}, err
 	}
 	e.control.drainSignals(ctx)
 	if err := e.control.journalRefusedCount(ctx); err != nil {

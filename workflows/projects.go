@@ -1,13 +1,9 @@
 package workflows
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/activities/contract"
@@ -26,65 +22,6 @@ type ProjectInput struct {
 
 // projectsAtOnce is how many projects work at the same time. Requirement 001 allows one open question of all projects.
 const projectsAtOnce = 1
-
-// Intervals at which a project is read that sends no signal, such as one whose workflow was terminated.
-const (
-	projectReadMin = time.Minute
-	projectReadMax = 30 * time.Minute
-)
-
-// projectWatch is what this execution knows of a project besides the journal.
-type projectWatch struct {
-	child   workflow.ChildWorkflowFuture // nil: another execution started it, or it has ended
-	changed bool                         // its record is to be read
-}
-
-// watched returns the watches of all projects. What happened before this execution, or before a revert, is read.
-func (e *engine) watched() map[string]*projectWatch {
-	if e.projects == nil {
-		e.projects = map[string]*projectWatch{}
-		for _, p := range e.j.state.Projects {
-			e.projects[p.Alias] = &projectWatch{changed: p.Outcome != run.ProjectDone && p.Outcome != run.ProjectPending}
-		}
-	}
-	return e.projects
-}
-
-// listenToProjects handles the signals of projects.
-func (c *control) listenToProjects(ctx workflow.Context) {
-	if len(c.e.in.Projects) == 0 {
-		return
-	}
-	ch := workflow.GetSignalChannelWithOptions(ctx, contract.ProjectChanged, workflow.SignalChannelOptions{
-		Description: "The state of a project has changed. Its workflow sends this.",
-	})
-	workflow.GoNamed(ctx, "signal "+contract.ProjectChanged, func(ctx workflow.Context) {
-		for {
-			var m contract.ProjectMessage
-			ch.Receive(ctx, &m)
-			if c.awaitOpen(ctx) != nil {
-				return
-			}
-			if w := c.e.watched()[m.Alias]; w != nil {
-				w.changed = true
-			}
-		}
-	})
-}
-
-// tellParent reports to the run across projects that this project's run has changed. The events are on disk. It waits
-// until the message is sent: Temporal drops those of a workflow that has ended. A message that is lost is replaced by a
-// read at an interval.
-func (e *engine) tellParent(ctx workflow.Context) {
-	of := e.in.Start.MemberOf
-	if of == nil {
-		return
-	}
-	m := contract.ProjectMessage{Alias: of.Alias}
-	if err := workflow.SignalExternalWorkflow(ctx, of.RunID, "", contract.ProjectChanged, m).Get(ctx, nil); err != nil {
-		workflow.GetLogger(ctx).Warn("report to the run across projects; it may have ended", "run", of.RunID, "error", err)
-	}
-}
 
 // nextProject does the next thing about the projects of the run: it reads what changed, starts what can start, asks or
 // waits. waits: the stages come later.
@@ -111,17 +48,14 @@ func (e *engine) nextProject(ctx workflow.Context) (waits bool, err error) {
 // readProjects reads the record of each project that has changed, and journals what follows.
 func (e *engine) readProjects(ctx workflow.Context) error {
 	for _, p := range e.j.state.Projects {
-		w := e.watched()[p.Alias]
-		if !w.changed {
+		if p.Outcome == run.ProjectDone || p.Outcome == run.ProjectPending {
 			continue
 		}
-		w.changed = false
-		in := contract.ReadProjectInput{Alias: p.Alias, Child: p.RunID}
-		var found contract.ProjectFound
-		if err := e.runDirectoryActivity(ctx, "read project "+p.Alias, contract.ReadProject, &in, &found); err != nil {
-			return fmt.Errorf("read project %s: %w", p.Alias, err)
+		c, did, err := e.readChild(ctx, p.RunID, p.Alias, "project "+p.Alias)
+		if err == nil && did {
+			err = e.journalProject(ctx, p.Alias, c)
 		}
-		if err := e.journalProject(ctx, p.Alias, found); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -129,12 +63,9 @@ func (e *engine) readProjects(ctx workflow.Context) error {
 }
 
 // journalProject journals what a project's record shows. The table in package run decides.
-func (e *engine) journalProject(ctx workflow.Context, alias string, found contract.ProjectFound) error {
+func (e *engine) journalProject(ctx workflow.Context, alias string, c *child) error {
 	p, _ := e.j.state.Project(alias)
-	now := run.ProjectFacts{
-		Found: found.Found, Status: found.Status, Reason: found.Reason, Closed: found.Closed,
-		Begun: p.Outcome != run.ProjectPending && p.Outcome != run.ProjectSkipped,
-	}.Outcome()
+	found, now := c.found, c.outcome(p.Outcome != run.ProjectPending && p.Outcome != run.ProjectSkipped)
 	if err := e.forwardQuestion(ctx, p, now, found); err != nil {
 		return err
 	}
@@ -164,7 +95,7 @@ func (e *engine) journalProject(ctx workflow.Context, alias string, found contra
 // forwardQuestion asks the question of a project in this run, or closes it when the project has its answer. One
 // question is open at a time.
 func (e *engine) forwardQuestion(ctx workflow.Context, p run.ProjectState, now run.ProjectOutcome,
-	found contract.ProjectFound) error {
+	found contract.ChildFound) error {
 	q, open := e.j.state.Asks()
 	if open && q.Project != nil && q.Project.Alias == p.Alias &&
 		(now != run.ProjectAsks || found.Question == nil || found.Question.ID != q.Project.ID) {
@@ -252,32 +183,9 @@ func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
 		return err
 	}
 	e.steps++
-	free, _ := workflow.NewDisconnectedContext(ctx) // a cancelled run cancels its projects by message, in any execution
-	opts := workflow.ChildWorkflowOptions{
-		WorkflowID: in.Input.Target.RunID, TaskQueue: in.Queue, Memo: in.Memo, StaticSummary: in.Summary,
-		StaticDetails:         in.Details,
-		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-	}
-	if e.in.Options.Attributes {
-		opts.TypedSearchAttributes = InitialSearchAttributes(*in.Input)
-	}
-	child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, opts), Name, *in.Input)
-	w := e.watched()[p.Alias]
-	switch err := child.GetChildWorkflowExecution().Get(ctx, nil); {
-	case alreadyStarted(err):
-		w.changed = true
-		return nil
-	case err != nil:
+	if err := e.startChild(ctx, in); err != nil {
 		return fmt.Errorf("start project %s: %w", p.Alias, err)
 	}
-	w.child = child
-	workflow.GoNamed(ctx, "project "+p.Alias, func(ctx workflow.Context) {
-		if err := child.Get(ctx, nil); err != nil { // its record shows how it ended
-			workflow.GetLogger(ctx).Info("a project has ended", "project", p.Alias, "error", err)
-		}
-		w.child, w.changed = nil, true
-	})
 	return nil
 }
 
@@ -299,51 +207,21 @@ func (e *engine) withinRest(in ProjectInput) ProjectInput {
 	return in
 }
 
-func alreadyStarted(err error) bool {
-	var started *temporal.ChildWorkflowExecutionAlreadyStartedError
-	return errors.As(err, &started)
-}
-
 // awaitProjects waits until a project changes or a message asks for something.
 func (e *engine) awaitProjects(ctx workflow.Context) error {
 	e.showDetails(ctx)
-	due := func() bool { return e.projectChanged() || e.interruptsWait() || e.continueSuggested(ctx) }
-	for {
-		e.readEvery = max(e.readEvery, projectReadMin)
-		quiet, err := workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-			Timeout: e.readEvery, TimerOptions: workflow.TimerOptions{Summary: "until the projects are read"},
-		}, due)
-		switch {
-		case err != nil:
-			return err
-		case quiet && !e.projectChanged() && !e.interruptsWait():
-			return errContinueAsNew
-		case quiet:
-			e.readEvery = 0
-			return nil
-		}
-		e.readEvery = min(2*e.readEvery, projectReadMax)
-		if !e.watchedByOthers() { // their futures report the end
-			continue
-		}
-		for _, alias := range e.activeProjects() {
-			e.watched()[alias].changed = true
-		}
-		return nil
+	changed := func() bool { return e.childChanged() || e.interruptsWait() }
+	if err := workflow.Await(ctx, func() bool { return changed() || e.continueSuggested(ctx) }); err != nil {
+		return err
 	}
-}
-
-func (e *engine) projectChanged() bool {
-	return slices.ContainsFunc(e.j.state.Projects, func(p run.ProjectState) bool { return e.watched()[p.Alias].changed })
+	if !changed() {
+		return errContinueAsNew
+	}
+	return nil
 }
 
 func (e *engine) interruptsWait() bool {
 	return e.control.Pause && e.active() || e.control.Revert != nil || e.control.err != nil || e.j.state.Status.Closed()
-}
-
-// watchedByOthers reports whether an active project has no future in this execution.
-func (e *engine) watchedByOthers() bool {
-	return slices.ContainsFunc(e.activeProjects(), func(alias string) bool { return e.watched()[alias].child == nil })
 }
 
 // joinProjects journals the tree of all projects, for the stages.
@@ -386,7 +264,7 @@ func (e *engine) askAboutBlocked(ctx workflow.Context) error {
 		return err
 	}
 	for _, p := range e.j.state.Blocked() { // the answer may be retry
-		e.watched()[p.Alias].changed = true
+		e.childOf(p.RunID).changed = true
 	}
 	return nil
 }
@@ -396,7 +274,7 @@ func (e *engine) awaitBlocked(ctx workflow.Context) error {
 	for e.j.state.Status == run.AwaitingGateDecision {
 		e.showDetails(ctx)
 		due := func() bool {
-			return e.answered() || e.projectChanged() || e.continueSuggested(ctx) || e.control.err != nil
+			return e.answered() || e.childChanged() || e.continueSuggested(ctx) || e.control.err != nil
 		}
 		if err := workflow.Await(ctx, due); err != nil {
 			return err
@@ -406,7 +284,7 @@ func (e *engine) awaitBlocked(ctx workflow.Context) error {
 			return e.control.err
 		case e.answered():
 			return nil
-		case !e.projectChanged():
+		case !e.childChanged():
 			return errContinueAsNew
 		}
 		if err := e.readProjects(ctx); err != nil {
@@ -435,28 +313,13 @@ func (e *engine) doneNow() (ready []string) {
 
 // cancelProjects cancels the active projects of a cancelled run, waits for their ends, and journals them.
 func (e *engine) cancelProjects(ctx workflow.Context) error {
-	const most = 2 * time.Minute
-	active := e.activeProjects()
-	if len(active) == 0 {
-		return nil
-	}
-	for _, alias := range active {
-		p, _ := e.j.state.Project(alias)
-		if err := workflow.RequestCancelExternalWorkflow(ctx, p.RunID, "").Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Warn("cancel a project; it may have ended", "project", alias, "error", err)
-		}
-		e.watched()[alias].changed = e.watched()[alias].child == nil
-	}
-	for until := workflow.Now(ctx).Add(most); len(e.activeProjects()) > 0 && workflow.Now(ctx).Before(until); {
-		if _, err := workflow.AwaitWithTimeout(ctx, 2*time.Second, e.projectChanged); err != nil {
-			return err
-		}
+	open := func() (ids []string) {
 		for _, alias := range e.activeProjects() {
-			e.watched()[alias].changed = true
+			p, _ := e.j.state.Project(alias)
+			ids = append(ids, p.RunID)
 		}
-		if err := e.readProjects(ctx); err != nil {
-			return err
-		}
+		return ids
 	}
-	return nil
+	e.cancelChildren(ctx, open())
+	return e.awaitEnds(ctx, open, e.readProjects)
 }

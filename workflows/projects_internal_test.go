@@ -27,14 +27,14 @@ func TestNeededProjects(t *testing.T) {
 	require.Equal(t, [][]string{{"other"}, {"other"}}, [][]string{missing, blocked}, "what is not known blocks")
 	require.Equal(t, []string{"a"}, e.doneNow())
 	require.Equal(t, []string{"works", "other"}, e.activeProjects())
-	changed := map[string]bool{}
-	for alias, w := range e.watched() {
-		changed[alias] = w.changed
+	require.True(t, e.childChanged())
+	for _, p := range e.j.state.Projects {
+		if p.Outcome != run.ProjectDone && p.Outcome != run.ProjectPending {
+			require.True(t, e.childOf(p.RunID).changed, "this execution has not read it")
+			e.childOf(p.RunID).changed = false
+		}
 	}
-	require.Equal(t, map[string]bool{"done": false, "works": true, "failed": true, "new": false, "a": true, "b": true,
-		"c": false, "other": true, "d": false}, changed)
-	require.True(t, e.projectChanged())
-	require.True(t, e.watchedByOthers())
+	require.False(t, e.childChanged(), "those that are done or not started are not read")
 	require.Equal(t, []string{""}, engineOf(run.State{Projects: e.j.state.Projects[:1]}).doneNow(), "all are done")
 }
 
@@ -76,9 +76,9 @@ func TestBudgetOfAProject(t *testing.T) {
 // TestRevertAcrossProjects: the projects that ended since the checkpoint are read again.
 func TestRevertAcrossProjects(t *testing.T) {
 	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "api"}}}, Commit: "c1"})
-	e.watched()["api"].changed = false
+	e.childOf("api-run").changed = false
 	commit, refused, err := e.restoreCheckout(nil, run.Checkpoint{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"c1", ""}, []string{commit, refused})
-	require.Nil(t, e.projects)
+	require.Nil(t, e.children)
 }

@@ -23,20 +23,20 @@ var (
 )
 
 // asks is a project with a question.
-var asks = contract.ProjectFound{Found: run.Present, Status: run.AwaitingGateDecision, Question: &run.Question{
+var asks = contract.ChildFound{Found: run.Present, Status: run.AwaitingGateDecision, Question: &run.Question{
 	Kind: run.QuestionGate, ID: "gate-1", Text: "make test failed. Continue?", Actions: []string{"retry", "halt"},
 }}
 
 // projectRow is what a library leaves after an hour, and what the run does.
 type projectRow struct {
-	leaves contract.ProjectFound
+	leaves contract.ChildFound
 	story  []string // after the start of the library
 	asks   string   // the text of the question
 	after  []string // when the library is done after all, before the service starts
 }
 
 // blockedRow is a row with a library that blocks the run.
-func blockedRow(leaves contract.ProjectFound, outcome run.ProjectOutcome) projectRow {
+func blockedRow(leaves contract.ChildFound, outcome run.ProjectOutcome) projectRow {
 	ended, text := string(outcome), string(outcome)
 	if leaves.Reason != "" {
 		ended, text = ended+" "+leaves.Reason, text+" ("+leaves.Reason+")"
@@ -53,9 +53,9 @@ func blockedRow(leaves contract.ProjectFound, outcome run.ProjectOutcome) projec
 // projectRows has a row for each outcome of run.ProjectRules.
 var projectRows = map[run.ProjectOutcome]projectRow{
 	run.ProjectDone: {leaves: doneProject("library"), story: []string{"project.ended library done"}},
-	run.ProjectRunning: {leaves: contract.ProjectFound{Found: run.Present, Status: run.Running},
+	run.ProjectRunning: {leaves: contract.ChildFound{Found: run.Present, Status: run.Running},
 		after: []string{"project.ended library done"}},
-	run.ProjectPaused: {leaves: contract.ProjectFound{Found: run.Present, Status: run.Paused, Reason: run.UserRequested},
+	run.ProjectPaused: {leaves: contract.ChildFound{Found: run.Present, Status: run.Paused, Reason: run.UserRequested},
 		after: []string{"project.ended library done"}},
 	run.ProjectAsks: {leaves: asks, story: []string{"phase.handoff_requested project"},
 		asks:  "Project library: make test failed. Continue?",
@@ -65,8 +65,8 @@ var projectRows = map[run.ProjectOutcome]projectRow{
 	run.ProjectFailed:      blockedRow(endedProject(run.Failed, "no agent here"), run.ProjectFailed),
 	run.ProjectCancelled:   blockedRow(endedProject(run.Cancelled, ""), run.ProjectCancelled),
 	run.ProjectInterrupted: blockedRow(endedProject(run.Running, ""), run.ProjectInterrupted),
-	run.ProjectMissing:     blockedRow(contract.ProjectFound{Closed: true}, run.ProjectMissing),
-	run.ProjectUnreadable: blockedRow(contract.ProjectFound{Found: run.Malformed, Closed: true},
+	run.ProjectMissing:     blockedRow(contract.ChildFound{Closed: true}, run.ProjectMissing),
+	run.ProjectUnreadable: blockedRow(contract.ChildFound{Found: run.Malformed, Closed: true},
 		run.ProjectUnreadable),
 }
 
@@ -138,32 +138,25 @@ func TestBlockedRunIsHalted(t *testing.T) {
 	require.Empty(t, w.projects.delivers)
 }
 
-// TestUnreportedEndIsRead: an execution that did not start the project reads its record at an interval.
+// TestUnreportedEndIsRead: an execution that did not start the project, and gets no report, reads its record when it
+// begins.
 func TestUnreportedEndIsRead(t *testing.T) {
 	w := acrossProjects(t, twoProjects)
 	w.in.Options.ContinueAfter = 1
-	const quiet = 50
-	w.projects.onRead = func(alias string, n int) {
-		if alias == "library" && n == quiet {
-			w.projects.records[alias] = doneProject(alias)
-		}
-	}
+	w.projects.onRead = func(alias string, _ int) { w.projects.records[alias] = doneProject(alias) }
 	w.projects.silent = true
 	w.accepts()
 	executions := w.chain(func(workflows.Input) { w.start = w.env.Now() })
 	require.Greater(t, executions, 1)
 	require.Equal(t, slices.Concat(startOfLibrary, []string{"project.ended library done"}, afterLibrary), w.projectStory())
-	waited := w.env.Now().Sub(startTime)
-	require.Greater(t, waited, (quiet-10)*30*time.Minute, "it reads every 30 minutes at most")
-	require.Less(t, waited, (quiet+10)*30*time.Minute)
 }
 
 // TestCostOfLostProjectIsKept: a project whose record is lost has cost what its record said before.
 func TestCostOfLostProjectIsKept(t *testing.T) {
 	w := acrossProjects(t, twoProjects)
-	w.projects.leaves["library"] = contract.ProjectFound{Found: run.Present, Status: run.Failed, Closed: true, USD: 2,
+	w.projects.leaves["library"] = contract.ChildFound{Found: run.Present, Status: run.Failed, Closed: true, USD: 2,
 		Unknown: 1}
-	w.at(2*time.Hour, func() { w.becomes("library", contract.ProjectFound{Closed: true}) })
+	w.at(2*time.Hour, func() { w.becomes("library", contract.ChildFound{Closed: true}) })
 	w.at(3*time.Hour, func() { w.becomes("library", doneProject("library")) })
 	w.at(150*time.Minute, func() {
 		s := w.status()

@@ -124,7 +124,7 @@ func (e *engine) askGateAgain(ctx workflow.Context) error {
 	if open, undecided := e.j.state.Open(run.QuestionGate); undecided && open.Trigger == run.TriggerCheckFailed {
 		q = &open
 	}
-	if q == nil || !e.active() || at.Stage >= len(e.in.Start.Stages) {
+	if q == nil || q.Of != "" || !e.active() || at.Stage >= len(e.in.Start.Stages) {
 		return nil
 	}
 	if err := e.readRound(ctx, at); err != nil {
@@ -169,7 +169,7 @@ func (e *engine) awaitAnswer(ctx workflow.Context) error {
 	e.showDetails(ctx)
 	e.tellParent(ctx)
 	err := e.awaitDecision(ctx)
-	if err == nil && e.in.Start.MemberOf != nil {
+	if err == nil && e.parent() != "" {
 		if err = e.j.flush(ctx); err == nil {
 			e.tellParent(ctx)
 		}
@@ -277,14 +277,14 @@ func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m Message)
 func (e *engine) route(q run.Question, action string) (next *run.Place, redo string) {
 	answer, _ := q.Kind.Spec().Answer(action)
 	switch {
-	case e.round.Kind == pipeline.StageLanes, q.Trigger == run.TriggerBlocked: // lane or project decides what is next
+	case q.Of != "" && e.in.Start.Lane == nil, q.Trigger == run.TriggerBlocked: // lane or project decides what is next
 		return nil, ""
 	case answer.Effect.Has(run.ContinuesAfter):
 		return e.routes.forward, ""
 	case answer.Effect.Has(run.RepeatsSubject):
 		return e.routes.back, e.routes.redo
 	case answer.Effect.Has(run.Repeats):
-		return nil, run.RedoStep
+		return e.routes.again, run.RedoStep
 	}
 	return nil, ""
 }

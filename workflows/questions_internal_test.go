@@ -119,7 +119,7 @@ func TestRoutesOfAnswers(t *testing.T) {
 			back, "x"},
 		"halt": {"", handoff, run.ActionHalt, nil, ""}, "retry": {"", gate, run.ActionRetry, nil, run.RedoStep},
 		"waiver": {"", gate, run.ActionContinueWithWaiver, forward, ""},
-		"a lane": {pipeline.StageLanes, gate, run.ActionContinueWithWaiver, nil, ""},
+		"a lane": {pipeline.StageLanes, run.Question{Kind: run.QuestionGate, Of: run.LaneCheck}, run.ActionContinueWithWaiver, nil, ""},
 		"blocked projects": {"", run.Question{Kind: run.QuestionGate, Trigger: run.TriggerBlocked}, run.ActionRetry,
 			nil, ""},
 	} {

@@ -169,7 +169,7 @@ func required(t *testing.T) []histories.Part {
 var withoutHistory = []histories.Part{
 	histories.EventPart(string(run.KindQuestionReminded)), histories.EventPart(string(run.KindQuestionAwaited)),
 	histories.EventPart(string(run.KindShotsAttempt)), histories.EventPart(string(run.KindEffectBlocked)),
-	histories.EventPart(string(run.KindLaneContinued)), histories.EventPart(string(run.KindProjectSkipped)),
+	histories.EventPart(string(run.KindChildSkipped)), histories.EventPart(string(run.KindProjectSkipped)),
 	histories.TimerPart("until the directory is open"),
 	histories.TimerPart("before the next screenshot attempt"),
 	histories.ActivityPart(contract.ExamineAgents), // it is no part of a workflow

@@ -26,6 +26,8 @@ type PendingRevert struct {
 func (c *control) validateRevert(m Message) error {
 	s := c.e.j.state
 	switch {
+	case c.e.in.Start.Lane != nil:
+		return refuse("a lane is not reverted: revert its run, %s", shell.Quote(c.e.in.Start.Lane.RunID))
 	case m.To == "":
 		return refuse(`the checkpoint is missing: send {"to":"cp-S3"}; run "starter checkpoints %s" to list them`,
 			shell.Quote(c.runID()))
@@ -99,6 +101,9 @@ func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refus
 		}
 		return "", nil
 	}
+	if err := e.stopLanes(ctx); err != nil {
+		return "", err
+	}
 	if err := e.checkpoint(ctx, e.checkpointNow(ctx, "cp-REVERT-")); err != nil {
 		return "", err
 	}
@@ -145,7 +150,7 @@ func (e *engine) restoreFiles(ctx workflow.Context, c run.Checkpoint) (commit, r
 func (e *engine) restoreCheckout(ctx workflow.Context, c run.Checkpoint) (commit, refused string, err error) {
 	now, then := e.j.state, c.State
 	if len(now.Projects) > 0 {
-		e.projects = nil // those that ended since then are read again, and not run again
+		e.children = nil // those that ended since then are read again, and not run again
 		return now.Commit, "", nil
 	}
 	if e.workspace() == nil || then.Tree == nil || then.Tree.Digest == now.Tree.Digest {

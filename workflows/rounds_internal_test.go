@@ -15,17 +15,9 @@ import (
 // engineOf is a run in a state that is not on disk yet: what decides about it must not read what is on disk.
 func engineOf(s run.State) *engine {
 	e := &engine{execution: &execution{in: Input{Options: Options{}.complete()}}}
-	e.root, e.control = e, &control{e: e}
+	e.control = &control{e: e}
 	e.j = &journal{e: e, state: s}
 	return e
-}
-
-// laneOf is a lane of that run, with a key and the name of its item.
-func laneOf(e *engine, key, name string) *engine {
-	le := &engine{execution: e.execution, round: e.round, lane: &lane{key: key, name: name}}
-	le.j = e.j.view(le, key)
-	e.lanes = append(e.lanes, le)
-	return le
 }
 
 func passOf(e *engine, s contract.Step, role contract.Role, member string) *pass {
@@ -217,15 +209,6 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestEarlierTime: the zero time is none.
-func TestEarlierTime(t *testing.T) {
-	first, second, none := time.Unix(1, 0), time.Unix(2, 0), time.Time{}
-	for _, row := range [][3]time.Time{{first, second, first}, {second, first, first}, {none, second, second},
-		{first, none, first}, {none, none, none}, {first, first, first}} {
-		require.Equal(t, row[2], earlier(row[0], row[1]))
-	}
-}
-
 // TestArchivedLines: a line that cannot be archived counts as archived, and no segment is empty.
 func TestArchivedLines(t *testing.T) {
 	for _, row := range []struct {
@@ -350,4 +333,13 @@ func TestEditsAreAdopted(t *testing.T) {
 		require.NotPanics(t, func() { require.NoError(t, e.adoptEdits(nil)) }, name)
 		require.Empty(t, e.j.pending, name)
 	}
+}
+
+const now = "2026-01-02T03:04:05.000Z" // where inside executes
+
+// last is the last event that is not on disk.
+func last(t *testing.T, e *engine) run.Event {
+	t.Helper()
+	require.NotEmpty(t, e.j.pending)
+	return e.j.pending[len(e.j.pending)-1]
 }

@@ -37,6 +37,7 @@ func (c *control) steer(ctx workflow.Context, m Message) (Ack, error) {
 	if err := c.record(ctx, run.KindRunSteered, ev); err != nil {
 		return Ack{}, err
 	}
+	c.e.tellLanes(ctx, VerbSteer, Message{Text: m.Text, Role: m.Role, Now: m.Now})
 	switch {
 	case now:
 		for _, call := range c.e.calls { // others begin next, and see the instruction then

@@ -17,9 +17,9 @@ const maxTurn = 32 << 10
 const turnWait = 5 * time.Second
 
 // takesTurn reports whether the activity of the call can write the pending events first: it executes on the host of
-// the directory, and no notice is about them. Members of a group and lanes begin together, after one projection.
+// the directory, and no notice is about them. Members of a group begin together, after one projection.
 func (p *pass) takesTurn() bool {
-	return p.e.in.Options.Turns && p.member == "" && p.e.lane == nil && p.e.hostBound() && p.e.j.fitTurn()
+	return p.e.in.Options.Turns && p.member == "" && p.e.hostBound() && p.e.j.fitTurn()
 }
 
 // fitTurn reports whether a turn can take all pending events, and no other projection is in progress.

@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,9 +25,9 @@ func (e *engine) workspace() *contract.Tree {
 	return &contract.Tree{PlanUse: e.planUse(), Workspace: *w, Tree: *s.Tree, Commit: s.Commit}
 }
 
-// changesOf returns the event about the changes of a pass. Those of a lane are synced when the lane is merged.
+// changesOf returns the event about the changes of a pass. Those of a lane are synced when its run merges it.
 func (p *pass) changesOf(ctx workflow.Context, res *contract.PassResult) (*run.WorkspaceUpdated, error) {
-	if p.e.lane == nil {
+	if p.e.in.Start.Lane == nil {
 		return p.syncWorkspace(ctx, res)
 	}
 	if res.Changes == nil || res.Outcome != run.CategoryOK {
@@ -65,8 +64,8 @@ func (p *pass) slot() string {
 	if p.step.Fresh != "" {
 		return contract.FreshSlot
 	}
-	if p.e.lane != nil {
-		names = append(names, fmt.Sprintf("lane-%d", p.e.lane.slot))
+	if l := p.e.in.Start.Lane; l != nil {
+		names = append(names, fmt.Sprintf("lane-%d", l.Slot))
 	}
 	if i := slices.Index(p.group, p); i > 0 {
 		names = append(names, fmt.Sprintf("member-%d", i))
@@ -142,9 +141,6 @@ func (e *engine) runCheckoutActivity(ctx workflow.Context, summary, activity str
 		}
 		if err := e.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), ""); err != nil {
 			return err
-		}
-		if e.merging { // the lanes end their steps before the run waits
-			return cmp.Or(e.j.flush(ctx), errBeginAgain)
 		}
 		if err := e.pauseIfRequested(ctx, false); err != nil {
 			return err

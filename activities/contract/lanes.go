@@ -6,7 +6,6 @@ import "github.com/passbook-run/passbook/run"
 const (
 	ExpandLanes = "ExpandLanes"
 	MergeLane   = "MergeLane"
-	StoreLanes  = "StoreLanes"
 )
 
 // LaneList is the stored list of a stage with lanes.
@@ -53,13 +52,19 @@ type ExpandResult struct {
 
 // MergeInput merges the changes of a lane into the run's tree, and updates the checkout to the result.
 type MergeInput struct {
-	SyncWorkspaceInput          // Tree is that of the run, without the changes
-	Base               run.Blob `json:"base"` // tree that the lane began with
-	Lane               run.Blob `json:"lane"` // tree that it left
+	SyncWorkspaceInput        // Tree is that of the run, without the changes
+	Stage              string `json:"stage"`
+	List               string `json:"list"` // digest
+	run.LaneName
+	Given string `json:"given,omitempty"` // digest of a [LaneTrees] with lanes that ended in another run
 }
 
 // MergeResult is the merged tree, or the conflicts. Nothing is merged then.
 type MergeResult struct {
+	Lane      run.LanePlace         `json:"lane"`
+	RunID     string                `json:"run_id"`
+	Verdict   string                `json:"verdict,omitempty"`
+	Approved  *bool                 `json:"approved,omitempty"`
 	Changes   *run.WorkspaceUpdated `json:"changes,omitempty"`
 	Conflicts []string              `json:"conflicts,omitempty"` // paths, at most 20
 	Count     int                   `json:"count,omitempty"`     // of all conflicts
@@ -67,18 +72,28 @@ type MergeResult struct {
 	Recovered []RecoveredError `json:"troubles,omitempty"`
 }
 
-// StoreLanesInput adds rows to the stored list of finished lanes, or reads the next ones.
-type StoreLanesInput struct {
-	RunID string `json:"run_id"`
-	Store string `json:"store"`
-	PlanUse
-	List string             `json:"list,omitempty"` // digest of the list; empty: there is none
-	Next int                `json:"next"`           // index of the lane that is merged next; rows before it are dropped
-	Rows []run.FinishedLane `json:"rows,omitempty"` // to add; none: read
+// LaneTrees are the trees of lanes that have ended and are not merged, by the number of the item. A copy of a run has
+// those of its source.
+type LaneTrees struct {
+	Version int              `json:"version"`
+	Lanes   map[int]LaneTree `json:"lanes"`
 }
 
-// StoreLanesResult is the list with the added rows, or the next rows.
-type StoreLanesResult struct {
-	List string             `json:"list,omitempty"`
-	Rows []run.FinishedLane `json:"rows,omitempty"`
+// LaneTree is what a lane began with and left.
+type LaneTree struct {
+	RunID    string        `json:"run_id"`
+	Lane     run.LanePlace `json:"lane"`
+	Base     run.Blob      `json:"base"`
+	Tree     run.Blob      `json:"tree"`
+	Verdict  string        `json:"verdict,omitempty"`
+	Approved *bool         `json:"approved,omitempty"`
+}
+
+// LaneTreeOf is what a lane that is done began with and left.
+func LaneTreeOf(start run.RunStart, s run.State) LaneTree {
+	l := LaneTree{RunID: s.RunID, Lane: start.Lane.LanePlace, Base: start.Workspace.Tree, Tree: *s.Tree}
+	if v := s.Judgement(); v.Approved != nil {
+		l.Verdict, l.Approved = v.Word, v.Approved
+	}
+	return l
 }

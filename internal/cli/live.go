@@ -21,14 +21,15 @@ func (a *app) outputFile(call string) (string, error) {
 
 // runningCalls returns the running calls of a run, or nil if its plan is unreadable.
 func runningCalls(d rundir.Dir, s run.State, now time.Time) []figures.InFlightCall {
-	if len(s.InFlight) == 0 {
+	lanes := d.Lanes(s)
+	if len(s.InFlight)+len(lanes) == 0 {
 		return nil
 	}
 	var plan *pipeline.Plan
 	if p, err := d.Plan(); err == nil {
 		plan = &p
 	}
-	return figures.InFlight(s, plan, now)
+	return figures.InFlight(s, plan, now, lanes...)
 }
 
 // callRows has a row for each running call: how long it runs and what its agent does.

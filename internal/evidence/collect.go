@@ -107,7 +107,7 @@ func phase(e run.Event) string {
 	return *e.Phase
 }
 
-func key(p run.Pass) string { return fmt.Sprintf("%s/%d/%s/%s", p.Step, p.Round, p.Lane, p.Member) }
+func key(p run.Pass) string { return fmt.Sprintf("%s/%d/%s", p.Step, p.Round, p.Member) }
 
 func (c *collector) start(e run.Event) {
 	var p run.RunStart
@@ -152,17 +152,36 @@ func (c *collector) fail(e run.Event) {
 
 // spend counts one call in the row of its role. The state may have one row for all calls of repeated stages.
 func (c *collector) spend(e run.Event, p run.Pass, s run.Spend) {
-	c.total = run.Cents(c.total + s.USD)
+	c.spent(e, s.USD)
+	c.spendIn(p.Role, 1, s.USD, s.UnknownCalls())
+}
+
+// spendLane counts the calls of a lane, which its own journal has.
+func (c *collector) spendLane(e run.Event, cost run.ChildCost) {
+	if cost.Spent.Calls == 0 {
+		return
+	}
+	c.spent(e, cost.Spent.USD)
+	for _, r := range cost.ByRole {
+		c.spendIn(r.Name, r.Calls, r.USD, r.Unknown)
+	}
+}
+
+func (c *collector) spent(e run.Event, usd float64) {
+	c.total = run.Cents(c.total + usd)
 	c.History.Costs = append(c.History.Costs, Cost{At: e.TS, USD: c.total})
-	i := slices.IndexFunc(c.Spend.ByRole, func(r RoleCost) bool { return r.Role == p.Role })
+}
+
+func (c *collector) spendIn(role string, calls int, usd float64, unknown int) {
+	i := slices.IndexFunc(c.Spend.ByRole, func(r RoleCost) bool { return r.Role == role })
 	if i < 0 {
 		i = len(c.Spend.ByRole)
-		c.Spend.ByRole = append(c.Spend.ByRole, RoleCost{Role: p.Role})
+		c.Spend.ByRole = append(c.Spend.ByRole, RoleCost{Role: role})
 	}
 	r := &c.Spend.ByRole[i]
-	r.Calls++
-	r.USD = run.Cents(r.USD + s.USD)
-	r.Unknown = max(0, r.Unknown+s.UnknownCalls())
+	r.Calls += calls
+	r.USD = run.Cents(r.USD + usd)
+	r.Unknown = max(0, r.Unknown+unknown)
 }
 
 func (c *collector) pass(e run.Event) {

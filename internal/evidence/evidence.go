@@ -48,7 +48,7 @@ type Evidence struct {
 type History struct {
 	Shown   view.Run
 	Start   run.RunStart
-	Costs   []Cost // one per call, reverted ones included
+	Costs   []Cost // one per call or lane, reverted ones included
 	Budgets []Cost // each valid from its time on
 	Shots   []Shots
 	Backups map[string]string // digest of an artifact → its backup
@@ -243,6 +243,7 @@ func Read(d rundir.Dir) (Evidence, error) {
 		}
 	}
 	c.dropReverted(c.reverts.InForce())
+	c.open(d, c.fold.State())
 	c.Inputs = inputs
 	c.final(c.fold.State())
 	c.fill()

@@ -22,7 +22,6 @@ type journal struct {
 	t     *testing.T
 	seq   int64
 	stage string
-	lane  string
 	lines bytes.Buffer
 }
 
@@ -31,7 +30,7 @@ func (j *journal) add(kind run.Kind, payload any) int64 {
 	raw, err := run.Payload(payload)
 	require.NoError(j.t, err)
 	j.seq++
-	e := run.Event{Seq: j.seq, TS: at(j.seq), Kind: kind, Lane: j.lane, Payload: raw}
+	e := run.Event{Seq: j.seq, TS: at(j.seq), Kind: kind, Payload: raw}
 	if j.stage != "" {
 		e.Phase = &j.stage
 	}

@@ -3,9 +3,12 @@ package evidence
 import (
 	"cmp"
 	"fmt"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Lane is the work on one item of a list.
@@ -14,9 +17,10 @@ type Lane struct {
 	Number    int           `json:"number"` // of the item in the list, from 1
 	Item      string        `json:"item"`
 	Lane      string        `json:"lane"`    // key
+	RunID     string        `json:"run_id"`  // of its last run
 	Outcome   string        `json:"outcome"` // active, waiting, done, failed or merged
 	Reason    string        `json:"reason"`  // why it failed or waits
-	Calls     int           `json:"calls"`   // failed attempts included
+	Calls     int           `json:"calls"`   // of all its runs, failed attempts included
 	USD       float64       `json:"cost_usd"`
 	Unknown   int           `json:"unknown_calls"`
 	CostKnown run.CostKnown `json:"cost_known"`
@@ -42,64 +46,69 @@ type laneChange struct {
 	apply      func(*Lane)
 }
 
-// lane keeps an event about a lane until it is known which of them a revert undid.
+// lane counts what a lane has cost, and keeps an event about it until it is known which of them a revert undid.
 func (c *collector) lane(e run.Event) {
-	if e.Lane == "" {
-		return
+	switch e.Kind {
+	case run.KindChildEnded:
+		c.spendLane(e, run.PayloadOf[run.ChildEnd](e).Cost)
+	case run.KindChildSkipped:
+		c.spendLane(e, run.PayloadOf[run.ChildSkip](e).Cost)
 	}
-	if apply := laneEvent(e); apply != nil {
-		c.laneLog = append(c.laneLog, laneChange{e.Seq, phase(e), e.Lane, apply})
+	if key, apply := laneEvent(e); apply != nil {
+		c.laneLog = append(c.laneLog, laneChange{e.Seq, phase(e), key, apply})
 	}
 }
 
-func laneEvent(e run.Event) func(*Lane) {
+func laneEvent(e run.Event) (key string, apply func(*Lane)) {
 	switch e.Kind {
-	case run.KindLaneStarted:
-		var p run.LaneStarted
+	case run.KindChildStarted:
+		var p run.ChildStart
 		e.Decode(&p)
-		return func(l *Lane) { l.Number, l.Item, l.StartedAt = p.Index+1, p.Name, e.TS }
-	case run.KindLaneWaiting:
-		var p run.LaneWaiting
-		e.Decode(&p)
-		return func(l *Lane) {
-			l.Number, l.Item, l.Outcome, l.Reason, l.EndedAt = p.Index+1, p.Name, LaneWaiting, p.Question, ""
-			if p.Why == run.LaneConflict {
-				l.Conflicts++
+		return p.Key, func(l *Lane) {
+			l.Number, l.Item, l.Outcome, l.Reason, l.EndedAt = p.Index+1, p.Name, LaneActive, "", ""
+			if l.RunID = p.RunID; l.StartedAt == "" {
+				l.StartedAt = e.TS
 			}
 		}
-	case run.KindLaneContinued:
-		return func(l *Lane) { l.Outcome, l.Reason = LaneActive, "" }
-	case run.KindLaneEnded:
-		var p run.LaneEnded
+	case run.KindChildEnded:
+		var p run.ChildEnd
 		e.Decode(&p)
-		return func(l *Lane) {
-			l.Number, l.Item, l.Outcome, l.Reason, l.EndedAt = p.Index+1, p.Name, p.Outcome, p.Reason, e.TS
+		return p.Key, func(l *Lane) {
+			costs(l, p.Cost)
+			l.Number, l.Item, l.Outcome, l.Reason, l.EndedAt = p.Index+1, p.Name, string(p.Outcome), p.Reason, ""
+			switch p.Outcome {
+			case run.ChildConflict:
+				l.Conflicts, l.Outcome = l.Conflicts+1, LaneWaiting
+			case run.ChildFailed: // until it begins again or is left out
+				l.Outcome = LaneWaiting
+			case run.ChildStopped:
+				l.Outcome = LaneActive
+			default:
+				l.EndedAt = e.TS
+			}
 		}
-	case run.KindLaneMerged:
-		var p run.LaneMerged
+	case run.KindChildMerged:
+		var p run.ChildMerged
 		e.Decode(&p)
-		return func(l *Lane) {
+		return p.Key, func(l *Lane) {
 			l.Number, l.Item, l.Outcome, l.Changed, l.Commit = p.Index+1, p.Name, LaneMerged, p.Changed, p.Commit
 		}
-	case run.KindPassAttempt:
-		var p run.PassAttempt
-		if e.Decode(&p); p.Spend != nil {
-			return costs(*p.Spend)
-		}
-	case run.KindPassEnd:
-		var p run.PassEnd
+	case run.KindChildSkipped:
+		var p run.ChildSkip
 		e.Decode(&p)
-		return costs(p.Spend)
+		return p.Key, func(l *Lane) {
+			costs(l, p.Cost)
+			l.Number, l.Item, l.Outcome, l.Reason = p.Index+1, p.Name, string(run.ChildFailed), p.Reason
+			l.EndedAt = e.TS
+		}
 	}
-	return nil
+	return "", nil
 }
 
-func costs(s run.Spend) func(*Lane) {
-	return func(l *Lane) {
-		l.Calls++
-		l.USD = run.Cents(l.USD + s.USD)
-		l.Unknown = max(0, l.Unknown+s.UnknownCalls())
-	}
+func costs(l *Lane, c run.ChildCost) {
+	l.Calls += c.Spent.Calls
+	l.USD = run.Cents(l.USD + c.Spent.USD)
+	l.Unknown += c.Spent.Unknown
 }
 
 // lanes applies the events of lanes that are in force. A fork has lanes that its source started.
@@ -141,6 +150,36 @@ func (c *collector) lanes(inForce run.Ranges) {
 	})
 }
 
+// open adds what the own records of lanes that have not ended show: what they have cost, and why they wait.
+func (c *collector) open(d rundir.Dir, s run.State) {
+	for _, one := range d.Lanes(s) {
+		if one.Live == nil || one.Outcome != "" {
+			continue
+		}
+		now := s.LaneNow(one.Lane, one.Live, 0)
+		i := slices.IndexFunc(c.Lanes, func(l Lane) bool { return l.RunID == now.RunID && l.Outcome == LaneActive })
+		if i < 0 {
+			continue
+		}
+		l := &c.Lanes[i]
+		costs(l, *one.Live.ChildCost())
+		l.CostKnown = run.KnownOf(l.USD, l.Unknown)
+		if q, asks := one.Live.Asks(); now.Waiting && asks {
+			l.Outcome, l.Reason = LaneWaiting, q.Words()
+		} else if now.Waiting {
+			l.Outcome, l.Reason = LaneWaiting, cmp.Or(one.Live.Reason, string(one.Live.Status))
+		}
+	}
+}
+
+// Directory is that of the lane's last run, in the directory of its run; empty: another run has it.
+func (l Lane) Directory() string {
+	if l.RunID == "" {
+		return ""
+	}
+	return path.Join(run.LanesDir, l.Stage, l.RunID[strings.LastIndexByte(l.RunID, '.')+1:])
+}
+
 // Result is the outcome of a lane in a few words: merged as 3, 2 files, after 1 conflict.
 func (l Lane) Result() string {
 	text := l.Outcome
@@ -160,7 +199,7 @@ func (l Lane) Result() string {
 // have not started.
 func LaneTotals(all []Lane, left int) string {
 	text := run.Plural(len(all)+left, "lane") + ":"
-	for _, outcome := range []string{LaneMerged, run.LaneOutcomeDone, run.LaneOutcomeFailed, LaneWaiting, LaneActive} {
+	for _, outcome := range []string{LaneMerged, string(run.ChildDone), string(run.ChildFailed), LaneWaiting, LaneActive} {
 		n := 0
 		for _, l := range all {
 			if l.Outcome == outcome {
@@ -183,9 +222,10 @@ func (e Evidence) lanes(p *page) {
 		return
 	}
 	p.line("%s.\n", LaneTotals(e.Lanes, e.History.LanesLeft))
-	p.table("lane", "item", "outcome", "calls", "cost", "commit")
+	p.table("lane", "item", "outcome", "calls", "cost", "commit", "directory")
 	for _, l := range e.Lanes {
-		p.row(fmt.Sprint(l.Number), l.Item, l.Result(), fmt.Sprint(l.Calls), run.ShortCost(l.USD, l.Unknown), short(l.Commit))
+		p.row(fmt.Sprint(l.Number), l.Item, l.Result(), fmt.Sprint(l.Calls), run.ShortCost(l.USD, l.Unknown), short(l.Commit),
+			l.Directory())
 	}
 	p.line("")
 }

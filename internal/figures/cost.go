@@ -79,6 +79,11 @@ func Projected(s Source) *float64 {
 		return nil
 	}
 	if !s.State.Status.Closed() {
+		for _, l := range s.Lanes { // those that have ended are part of the cost so far
+			if l.Live != nil && l.Outcome == "" {
+				total += l.Live.Total()
+			}
+		}
 		passes, cycles := remainingPasses(s)
 		_, calls := cycleSize(s)
 		total = run.Cents(total + float64(passes+cycles*calls+remainingInLanes(s))*b.TotalEstimatedCostUSD/float64(settled))

@@ -22,6 +22,7 @@ type Source struct {
 	Plan    *pipeline.Plan       // nil: unreadable; its figures are omitted
 	Pauses  []Pause              // pauses, questions and ends, oldest first
 	Recent  []run.Event          // the last events, oldest first
+	Lanes   []rundir.Lane        // that have not ended, in the order of the list
 }
 
 // Figures are the figures of a run at one moment.
@@ -29,7 +30,7 @@ type Figures struct {
 	Words    run.Vocabulary
 	Progress Progress
 	InFlight []InFlightCall
-	Lanes    []Lane // the active ones, in the order of the list
+	Lanes    []Lane // that have not ended, in the order of the list
 	Timing   Timing
 	Cost     Cost
 	Quality  Quality

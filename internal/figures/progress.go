@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // Progress is the progress of the numbered passes (TM-02).
@@ -93,21 +94,32 @@ type InFlightCall struct {
 // Name is that of the member or role, or else of the step of a command.
 func (f InFlightCall) Name() string { return cmp.Or(f.Member, f.Role, f.Step) }
 
-// InFlight returns the running calls of a run. plan may be nil.
-func InFlight(s run.State, plan *pipeline.Plan, now time.Time) []InFlightCall {
-	return inFlightOf(Source{State: s, Plan: plan}, now)
+// InFlight returns the running calls of a run, and of its lanes. plan may be nil.
+func InFlight(s run.State, plan *pipeline.Plan, now time.Time, lanes ...rundir.Lane) []InFlightCall {
+	return inFlightOf(Source{State: s, Plan: plan, Lanes: lanes}, now)
 }
 
 func inFlightOf(s Source, now time.Time) []InFlightCall {
+	out := ownInFlight(s, now)
+	for _, l := range s.Lanes {
+		if l.Live == nil || l.Outcome != "" {
+			continue
+		}
+		for _, f := range ownInFlight(Source{State: *l.Live, Plan: s.Plan}, now) { // its plan is that of its run
+			f.Member = f.Name() + " " + l.Name
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+func ownInFlight(s Source, now time.Time) []InFlightCall {
 	if s.State.Status != run.Running {
 		return nil // calls interrupted by a pause are repeated
 	}
 	var out []InFlightCall
 	_, round, step, ok := s.step()
 	for _, f := range s.State.InFlight {
-		if l, ok := s.State.Lane(f.Lane); ok {
-			f.Member = cmp.Or(f.Member, f.Role) + " " + l.Name
-		}
 		fl := InFlightCall{Step: f.Step, Member: f.Member, Role: f.Role, Call: f.Call, Attempt: f.Attempt}
 		if t, known := parse(f.StartedAt); known {
 			fl.Since, fl.Elapsed = t, max(0, now.Sub(t))
@@ -122,10 +134,11 @@ func inFlightOf(s Source, now time.Time) []InFlightCall {
 	return out
 }
 
-// Lane is one active lane of a run.
+// Lane is one lane of a run that has not ended.
 type Lane struct {
 	run.ActiveLane
-	Elapsed time.Duration // of its oldest call; 0: none runs
+	Directory string        // in that of its run; empty: the stage is unknown
+	Elapsed   time.Duration // of its oldest call; 0: none runs
 }
 
 func lanesOf(s Source, now time.Time) []Lane {
@@ -134,9 +147,12 @@ func lanesOf(s Source, now time.Time) []Lane {
 		steps = len(stage.Rounds[0].Steps)
 	}
 	var out []Lane
-	for _, a := range s.State.ActiveLanes(steps) {
-		l := Lane{ActiveLane: a}
-		if t, known := parse(a.Since); known {
+	for _, one := range s.Lanes {
+		l := Lane{ActiveLane: s.State.LaneNow(one.Lane, one.Live, steps)}
+		if at := s.State.Lanes.Stage; at < len(s.State.Stages) {
+			l.Directory = one.Dir(s.State.Stages[at].Name)
+		}
+		if t, known := parse(l.Since); known {
 			l.Elapsed = max(0, now.Sub(t))
 		}
 		out = append(out, l)

@@ -12,14 +12,14 @@ import (
 // recentBytes is the size of the part of the journal's end to read: some hundred events.
 const recentBytes = 256 << 10
 
-// Read reads a run directory. It reads state.json and later lines, not the whole journal. A directory without
-// state.json has empty records; an unreadable plan or log is omitted.
+// Read reads a run directory and the records of open lanes. It reads state.json and later lines, not the whole journal.
+// A directory without state.json has empty records; an unreadable plan or log is omitted.
 func Read(d rundir.Dir) (Source, error) {
 	now, err := d.Now()
 	if err != nil {
 		return Source{}, err
 	}
-	s := Source{State: now.State}
+	s := Source{State: now.State, Lanes: d.Lanes(now.State)}
 	if s.Records, err = rundir.Records(d); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return s, err
 	}

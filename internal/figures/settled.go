@@ -47,7 +47,7 @@ func lastOf(b rundir.PipelineState) []Pass {
 	return out
 }
 
-// Settled is one settled pass of any kind, from its event.
+// Settled is one settled pass of any kind, or one lane, from its event.
 type Settled struct {
 	Seq      int64
 	TS       string
@@ -67,9 +67,10 @@ type Settled struct {
 	Message  string
 }
 
-// settledOf reads ended passes and failed attempts from the last events.
+// settledOf reads ended passes, failed attempts and ended lanes from the last events.
 func settledOf(recent []run.Event, w run.Wording) []Settled {
 	var out []Settled
+	begun := map[string]time.Time{} // lanes, by run
 	for _, e := range recent {
 		switch e.Kind {
 		case run.KindPassEnd:
@@ -93,6 +94,25 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 			if p.Spend != nil {
 				out[len(out)-1].USD, out[len(out)-1].Unknown = p.Spend.USD, p.Spend.UnknownCalls()
 			}
+		case run.KindChildStarted:
+			begun[run.PayloadOf[run.ChildStart](e).RunID], _ = parse(e.TS)
+		case run.KindChildEnded:
+			p := run.PayloadOf[run.ChildEnd](e)
+			if p.Outcome == run.ChildStopped {
+				continue // it begins again
+			}
+			l := Settled{
+				Seq: e.Seq, TS: e.TS, Pass: run.Pass{Step: p.RunID, Role: "lane", Item: p.Name},
+				USD: p.Cost.Spent.USD, Unknown: p.Cost.Spent.Unknown, Outcome: run.CategoryOK,
+			}
+			if l.Failed = p.Outcome != run.ChildDone; l.Failed {
+				l.Outcome, l.Message = run.Category(p.Outcome), p.Reason
+			}
+			if from := begun[p.RunID]; !from.IsZero() {
+				at, _ := parse(e.TS)
+				l.Duration = at.Sub(from)
+			}
+			out = append(out, l)
 		case run.KindWorkspaceTampered:
 			var p run.Tampered
 			e.Decode(&p)

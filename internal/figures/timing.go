@@ -196,9 +196,15 @@ func remainingInLanes(s Source) (calls int) {
 	}
 	steps := stage.Rounds[0].Steps
 	_, each := size(steps)
-	calls = (l.Count - l.Begun) * each
-	for _, a := range l.Active {
-		_, rest := size(steps[min(a.Step, len(steps)):])
+	calls = (l.Count - l.Begun + len(l.Again)) * each
+	for _, a := range s.Lanes {
+		done := 0 // of one that an operator is asked about: it may begin again
+		if a.Live != nil && a.Outcome == "" {
+			if done = min(a.Live.Next.Step, len(steps)); a.Live.Next.Stage > l.Stage {
+				done = len(steps)
+			}
+		}
+		_, rest := size(steps[done:])
 		calls += rest
 	}
 	return calls

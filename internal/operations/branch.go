@@ -330,6 +330,9 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 	if err == nil && len(start.Projects) > 0 && b.Mode == run.ModeReplay {
 		err = errReplayOfProjects()
 	}
+	if err == nil && start.Lane != nil {
+		err = &RefusedError{Verb: b.Mode, Why: "it is a lane of run " + start.Lane.RunID + ": name that run"}
+	}
 	if err != nil {
 		return start, nil, err
 	}
@@ -387,6 +390,9 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 		err = o.recordAfter(ctx, s, from, c, &start)
 	}
 	state := c.Branched()
+	if l := state.Lanes; l != nil && err == nil && l.Stage < len(start.Stages) {
+		state.Lanes, err = givenLanes(ctx, s, from, l, start.Stages[l.Stage].Name)
+	}
 	if len(start.Projects) > 0 {
 		state.Tree = nil // of its copies, when they are done
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -115,12 +116,35 @@ func CompleteID(stateDir, what string) string {
 }
 
 func byID(stateDir, what string) (rundir.Dir, error) {
+	if of := run.OfLane(what); of != "" {
+		return laneByID(stateDir, of, what)
+	}
 	id, err := fullID(stateDir, what)
 	if err != nil {
 		return rundir.Dir{}, err
 	}
 	raw, err := os.ReadFile(indexEntry(stateDir, id))
 	return rundir.At(strings.TrimSpace(string(raw))), err
+}
+
+// laneByID returns the directory of a lane, which is in that of its run.
+func laneByID(stateDir, of, id string) (rundir.Dir, error) {
+	d, err := byID(stateDir, of)
+	if err != nil {
+		return d, err
+	}
+	name := id[strings.LastIndexByte(id, '.')+1:]
+	stages, err := os.ReadDir(d.Path(run.LanesDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return d, err
+	}
+	for _, stage := range stages {
+		lane := rundir.At(d.Path(run.LanesDir + "/" + stage.Name() + "/" + name))
+		if claim, err := lane.Claim(); err == nil && claim.RunID == id {
+			return lane, nil
+		}
+	}
+	return d, &NameError{What: id, IDs: true}
 }
 
 // fullID completes the beginning of a run's id.

@@ -373,7 +373,7 @@ func runOf(name string) (id string, is bool) {
 	for _, prefix := range []string{"calls/", "checkpoints/", "late/", runsPrefix, removedPrefix} {
 		if rest, has := strings.CutPrefix(name, prefix); has {
 			id, _, _ = strings.Cut(rest, "/")
-			return id, true
+			return run.RootOf(id), true
 		}
 	}
 	return "", false
@@ -410,7 +410,7 @@ func (g *collector) segment(ctx context.Context, d store.Digest) (string, error)
 		!errors.Is(err, store.ErrDamaged) {
 		return "", err
 	}
-	return rundir.SegmentOf(look.head), nil
+	return run.RootOf(rundir.SegmentOf(look.head)), nil
 }
 
 // heading reads the beginning of a blob.

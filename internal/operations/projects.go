@@ -288,7 +288,7 @@ func (o Operator) toProjects(ctx context.Context, dir rundir.Dir, s run.State, v
 	return warnings
 }
 
-// resumeMovedProjects resumes the open projects of a run whose directory was moved: theirs are in it.
+// resumeMovedProjects resumes the open projects and lanes of a run whose directory was moved: theirs are in it.
 func (o Operator) resumeMovedProjects(ctx context.Context, dir rundir.Dir, s run.State, r Reopening) (left []string) {
 	for _, p := range s.Projects {
 		if p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending {
@@ -298,6 +298,15 @@ func (o Operator) resumeMovedProjects(ctx context.Context, dir rundir.Dir, s run
 			Now: r.Now})
 		if err != nil {
 			left = append(left, fmt.Sprintf("project %s: %v", p.Alias, err))
+		}
+	}
+	for _, l := range dir.Lanes(s) {
+		if l.Live == nil || l.Live.Status.Closed() {
+			continue
+		}
+		if err := o.resumeMovedProject(ctx, rundir.At(l.Directory), Reopening{Note: r.Note, Force: r.Force, Reason: r.Reason,
+			Now: r.Now}); err != nil {
+			left = append(left, fmt.Sprintf("lane %s: %v", l.Name, err))
 		}
 	}
 	return left

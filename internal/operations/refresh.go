@@ -62,11 +62,20 @@ func (o Operator) RefreshAll(ctx context.Context) error {
 			break
 		}
 		d := rundir.At(all[id])
-		if m, err := d.Meta(); err != nil || m.State.Status.Closed() {
+		m, unread := d.Meta()
+		if unread != nil || m.State.Status.Closed() {
 			continue
 		}
-		if one := o.Refresh(ctx, d); !errors.Is(one, rundir.ErrNoRun) {
-			err = errors.Join(err, one)
+		open := []rundir.Dir{d}
+		for _, l := range d.Lanes(m.State) {
+			if l.Live != nil && !l.Live.Status.Closed() {
+				open = append(open, rundir.At(l.Directory))
+			}
+		}
+		for _, d := range open {
+			if one := o.Refresh(ctx, d); !errors.Is(one, rundir.ErrNoRun) {
+				err = errors.Join(err, one)
+			}
 		}
 	}
 	return err

@@ -59,6 +59,9 @@ func (o Operator) mayRemove(p *Removable, r Removal, s removed) {
 	if host := s.seat().Host; host != "" && host != o.Host {
 		p.refuse("its directory is on another host (%.8s): remove it there", host)
 	}
+	if of := run.OfLane(p.RunID); of != "" {
+		p.refuse("it is a lane of run %s: remove that run", of)
+	}
 	if s.there {
 		if err := AtHome(o.Settings.StateDir, s.claim, s.dir); err != nil {
 			p.Problems = append(p.Problems, err)

@@ -19,7 +19,7 @@ import (
 const deleteFor = 5 * time.Second
 
 // workflowParts lists the closed executions of the run's workflow, over all epochs and continue-as-new, and those of
-// its notices.
+// its lanes and notices.
 func (o Operator) workflowParts(ctx context.Context, p *Removable, r Removal, _ removed, _ []removed) error {
 	if r.Offline {
 		p.keep("its workflow executions in Temporal, until their retention ends (--offline)")
@@ -46,7 +46,7 @@ func (o Operator) workflowParts(ctx context.Context, p *Removable, r Removal, _ 
 	return nil
 }
 
-// executionsOf lists the closed executions of a run and its notices, and counts the open ones. The newest is
+// executionsOf lists the closed executions of a run, its lanes and its notices, and counts the open ones. The newest is
 // requested separately, because the list may be behind.
 func (o Operator) executionsOf(ctx context.Context,
 	id string) (closed []*commonpb.WorkflowExecution, open int, err error) {
@@ -62,8 +62,8 @@ func (o Operator) executionsOf(ctx context.Context,
 		seen[x.GetRunId()] = true
 	}
 	req := &workflowservice.ListWorkflowExecutionsRequest{
-		Namespace: o.Namespace, PageSize: pageSize, Query: fmt.Sprintf("WorkflowId = %s OR WorkflowId STARTS_WITH %s",
-			quoted(id), quoted("notice/"+id+"/")),
+		Namespace: o.Namespace, PageSize: pageSize, Query: fmt.Sprintf("WorkflowId = %s OR WorkflowId STARTS_WITH %s OR "+
+			"WorkflowId STARTS_WITH %s", quoted(id), quoted("notice/"+id+"/"), quoted(id+".")),
 	}
 	for {
 		page, err := o.Client.ListWorkflow(ctx, req)

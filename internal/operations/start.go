@@ -115,6 +115,9 @@ func (o Operator) start(ctx context.Context, def Definition, dir rundir.Dir) (St
 		return Started{}, err
 	case claim.MemberOf != run.Membership{}:
 		return Started{}, errOfProject(dir, claim)
+	case run.OfLane(claim.RunID) != "":
+		return Started{}, &RefusedError{Verb: "run", Why: fmt.Sprintf("%s is the directory of a lane of run %s; nothing was "+
+			"changed. Take another --output-dir", dir.Root, run.OfLane(claim.RunID))}
 	case def.Follow != nil && claim.ThreadID != def.Follow.Claim.ThreadID:
 		return Started{}, &LiveError{Dir: dir.Root, RunID: claim.RunID, What: "a follow-up needs a separate directory"}
 	case def.Changed == ChangedFresh:

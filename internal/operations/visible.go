@@ -97,6 +97,9 @@ func (o Operator) listed(ctx context.Context, query string) (map[string]visible,
 		}
 		for _, x := range page.GetExecutions() {
 			id, v := x.GetExecution().GetWorkflowId(), visibleOf(x)
+			if run.OfLane(id) != "" {
+				continue
+			}
 			if known, there := all[id]; !there || v.started.After(known.started) {
 				all[id] = v
 			}

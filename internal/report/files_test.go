@@ -20,7 +20,8 @@ func workspaceStory(t testing.TB) *story {
 		Task: "Fix it", RunKind: "pipeline", Pipeline: "fix", RunID: "run-1", ThreadID: "run-1", Epoch: 1,
 		CreatedAt: moment(0), ConfigHash: "0123456789abcdef", Wording: run.WordingStages,
 		Definition: s.blobs.keep([]byte("stages: []\n")).Digest, Plan: s.blobs.keep([]byte("{}")).Digest,
-		Inputs: s.blobs.keep([]byte(`{"version":1}`)).Digest, Stages: []run.StageRef{{Name: "fix", Kind: "repeat"}},
+		Inputs: s.blobs.keep([]byte(`{"version":1}`)).Digest, Stages: []run.StageRef{{Name: "fix", Kind: "repeat"},
+			{Name: "review", Kind: "each"}},
 		Workspace: &run.Workspace{Kind: "folder", Source: "/src", Tree: s.blobs.keep([]byte("tree 0"))},
 	})
 	s.phase = "fix"

@@ -61,8 +61,8 @@ type story struct {
 	state    run.State
 	lines    []string
 	phase    string
-	lane     string
 	artifact run.Blob
+	lanes    map[string]*story // by their directories in that of the run
 }
 
 func newStory(t testing.TB) *story {
@@ -75,7 +75,7 @@ func (s *story) add(kind run.Kind, payload any) {
 	s.t.Helper()
 	raw, err := run.Payload(payload)
 	require.NoError(s.t, err)
-	e := run.Event{Seq: s.state.Seq + 1, TS: moment(s.state.Seq + 1), Kind: kind, Lane: s.lane, Payload: raw}
+	e := run.Event{Seq: s.state.Seq + 1, TS: moment(s.state.Seq + 1), Kind: kind, Payload: raw}
 	if s.phase != "" {
 		e.Phase = &s.phase
 	}
@@ -86,11 +86,19 @@ func (s *story) add(kind run.Kind, payload any) {
 	s.lines = append(s.lines, line)
 }
 
-// dir writes the run directory of the journal.
+// dir writes the run directory of the journal, and those of lanes.
 func (s *story) dir() rundir.Dir {
+	d := s.in(filepath.Join(s.t.TempDir(), "run"))
+	for path, lane := range s.lanes {
+		lane.in(d.Path(path))
+	}
+	return d
+}
+
+func (s *story) in(path string) rundir.Dir {
 	s.t.Helper()
-	d := rundir.At(filepath.Join(s.t.TempDir(), "run"))
-	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: "run-1", ThreadID: "run-1"}))
+	d := rundir.At(path)
+	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: s.state.RunID, ThreadID: "run-1"}))
 	const piece = 1000
 	for first := 0; first < len(s.lines); first += piece {
 		last := min(first+piece, len(s.lines))

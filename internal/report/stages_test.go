@@ -42,16 +42,35 @@ func stagesStory(t testing.TB) *story {
 func lanesStory(t testing.TB) *story {
 	s := workspaceStory(t)
 	s.changes(1, 0, change{kind: "added", path: "a.txt", after: []byte("a\n")})
+	s.add(run.KindPhaseEnd, run.PhaseEnd{Key: "fix", Title: "Fix", Outcome: "ok", Round: 1,
+		Next: &run.Place{Stage: 1, Round: 1}})
 	s.phase = "review"
 	s.add(run.KindPhaseStart, run.PhaseStart{Key: "review", Title: "Review", Round: 1, Dir: "steps/review"})
-	s.add(run.KindStageExpanded, run.StageExpanded{Stage: "review", Count: 2, Digest: s.blobs.keep([]byte("[]")).Digest})
+	s.add(run.KindChildrenListed, run.ChildrenListed{Stage: "review", Count: 2, Digest: s.blobs.keep([]byte("[]")).Digest})
 	for i, key := range []string{"a", "b"} {
-		s.lane = key
-		s.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: key + ".go"})
-		p := run.Pass{Step: "review/1", Role: "reviewer", Gives: "report", Round: 1, Title: "Reviewer", Dir: "steps/review",
-			Description: "reviews", Lane: key, Item: key + ".go"}
-		s.add(run.KindPassEnd, s.settle(p, 1, 0.25, 5000))
+		s.lane(run.LanePlace{Index: i, Key: key, Name: key + ".go"})
 	}
-	s.add(run.KindLaneEnded, run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
+	b := s.lanes["lanes/review/b"]
+	s.add(run.KindChildEnded, run.ChildEnd{RunID: b.state.RunID, LanePlace: b.state.LaneOf.LanePlace,
+		Outcome: run.ChildFailed, Reason: "it is broken", Cost: *b.state.ChildCost()})
+	s.add(run.KindChildSkipped, run.ChildSkip{Index: 1, Key: "b", Name: "b.go", Reason: "it is broken"})
 	return s
+}
+
+// lane starts a lane, which has reviewed its file.
+func (s *story) lane(p run.LanePlace) {
+	id := p.ChildRunID(s.state.RunID, s.state.Next.Stage)
+	s.add(run.KindChildStarted, run.ChildStart{RunID: id, LanePlace: p})
+	l := newStory(s.t)
+	l.add(run.KindRunStart, run.RunStart{Task: "Fix it", Pipeline: "fix", RunID: id, ThreadID: "run-1", Epoch: 1,
+		CreatedAt: moment(0), Wording: run.WordingStages, Stages: s.state.Stages,
+		Definition: l.blobs.keep([]byte("stages: []\n")).Digest, Plan: l.blobs.keep([]byte("{}")).Digest,
+		Inputs: l.blobs.keep([]byte(`{"version":1}`)).Digest,
+		Lane:   &run.LaneOf{RunID: s.state.RunID, Stage: s.phase, LanePlace: p}})
+	l.add(run.KindPassEnd, l.settle(run.Pass{Step: "review/1", Role: "reviewer", Gives: "report", Round: 1,
+		Title: "Reviewer", Dir: "steps/review", Description: "reviews", Item: p.Name}, 1, 0.25, 5000))
+	if s.lanes == nil {
+		s.lanes = map[string]*story{}
+	}
+	s.lanes[p.Dir(s.phase)] = l
 }

@@ -20,7 +20,13 @@ func (t theme) lanes(s Scene, w int) []string {
 	if l.Failed > 0 {
 		counts += ", " + t.bad.Render(fmt.Sprintf("%d failed", l.Failed))
 	}
-	if n := l.Waiting(); n > 0 {
+	n := 0
+	for _, one := range s.Figures.Lanes {
+		if one.Waiting {
+			n++
+		}
+	}
+	if n > 0 {
 		counts += ", " + t.warn.Render(fmt.Sprintf("%d waiting for an operator", n))
 	}
 	out = append(out, t.name("Of them")+counts)

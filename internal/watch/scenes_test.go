@@ -152,15 +152,17 @@ func closing() Scene {
 func parallel() Scene {
 	s := asking()
 	s.Question, s.State.Status, s.Status = nil, run.Running, run.Running
-	s.State.Lanes = &run.Lanes{Count: 20, Done: 9, Failed: 1, Merged: 7, Active: []run.Lane{
-		{Index: 10, Key: "k", Name: "k.go", Step: 1}, {Index: 11, Key: "l", Name: "l.go",
-			Waiting: &run.LaneWait{Why: run.LaneConflict, Question: "it conflicts"}}}}
+	s.State.Lanes = &run.Lanes{Count: 20, Done: 9, Failed: 1, Merged: 7,
+		Active: []run.Lane{{LanePlace: run.LanePlace{Index: 10, Key: "k", Name: "k.go"}}},
+		Asked: []run.Lane{{LanePlace: run.LanePlace{Index: 11, Key: "l", Name: "l.go"}, Outcome: run.ChildConflict,
+			Reason: "it conflicts"}}}
 	s.Figures.Lanes = []figures.Lane{
 		{ActiveLane: run.ActiveLane{Number: 11, Name: "k.go", Does: "step 2 of 3, reviewer"}, Elapsed: 12 * time.Second},
 		{ActiveLane: run.ActiveLane{Number: 12, Name: "l.go", Does: "waits for an operator: it conflicts", Waiting: true}}}
 	s.Figures.Settled = []figures.Settled{
-		{Pass: run.Pass{Role: "worker", Round: 1, Item: "j.go"}, Outcome: run.CategoryOK, Passed: true},
-		{Pass: run.Pass{Role: "worker", Round: 1, Item: "i.go"}, Outcome: run.CategoryAgentTimeout, Failed: true,
-			Message: "late"}}
+		{Pass: run.Pass{Step: "r.2.j", Role: "lane", Item: "j.go"}, Outcome: run.CategoryOK, USD: 0.25,
+			Duration: 42 * time.Second},
+		{Pass: run.Pass{Step: "r.2.i", Role: "lane", Item: "i.go"}, Outcome: run.Category(run.ChildFailed), Failed: true,
+			Message: "it is broken"}}
 	return s
 }

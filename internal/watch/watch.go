@@ -398,6 +398,8 @@ func (r reader) read(now time.Time) shot {
 		r.mark, r.source, r.figures = mark, source, figures.Of(source, now)
 		meta, err := r.o.Dir.Meta()
 		r.lag = err != nil || meta.Events.Seq < source.State.Seq
+	} else if len(r.source.Lanes) > 0 { // their records change while that of the run does not
+		r.source.Lanes = r.o.Dir.Lanes(r.source.State)
 	}
 	s := r.source
 	scene := Scene{State: s.State, Figures: r.figures.Tick(s, now), Task: s.State.Task, Now: now}

@@ -1,17 +1,22 @@
 package e2e_test
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 var (
@@ -54,7 +59,7 @@ stages:
 	return config, source
 }
 
-// The first lane ends when most others have ended: their rows are stored until then.
+// The first lane ends when most others have ended: they are merged after it.
 const migrates = `echo "$PASSBOOK_ITEM" >> "$LANES_LOG"
 case "$PASSBOOK_ITEM" in *p0000*) until [ $(wc -l < "$LANES_LOG") -ge $LANES_HOLD ]; do sleep 0.2; done;; esac
 sleep 0.2
@@ -86,20 +91,18 @@ func TestLanesAreKilled(t *testing.T) {
 		h.starter("server", "start")
 	}
 	untilDone(t, dir, progress)
-	events := eventsOf(t, dir)
 	answers := map[string]int{}
-	for _, p := range of[run.PassEnd](events, run.KindPassEnd) {
-		require.Equal(t, run.CategoryOK, p.Outcome)
-		answers[p.Step+" "+p.Item]++
+	for _, lane := range laneDirs(t, dir) {
+		for _, p := range of[run.PassEnd](eventsOf(t, lane), run.KindPassEnd) {
+			require.Equal(t, run.CategoryOK, p.Outcome)
+			answers[p.Step+" "+p.Item]++
+		}
 	}
 	require.Len(t, answers, 2**laneItems)
 	for at, n := range answers {
 		require.Equal(t, 1, n, at)
 	}
-	require.Len(t, of[run.LaneMerged](events, run.KindLaneMerged), *laneItems)
-	if *laneItems > run.MaxFinishedLanes+10 {
-		require.NotEmpty(t, of[run.LanesLoaded](events, run.KindLanesLoaded), "finished lanes were stored")
-	}
+	require.Len(t, of[run.ChildMerged](eventsOf(t, dir), run.KindChildMerged), *laneItems)
 	for i := range *laneItems {
 		name := fmt.Sprintf("pages/p%04d.txt", i)
 		require.Equal(t, "new\n", string(read(t, filepath.Join(dir, "workspace", name))), name)
@@ -110,9 +113,17 @@ func TestLanesAreKilled(t *testing.T) {
 	h.starter("check", dir)
 }
 
-func lanesDone(dir string) int { return laneEvents(dir, run.KindLaneEnded) }
+// laneDirs are the directories of the lanes of a run.
+func laneDirs(t *testing.T, dir string) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join(dir, "lanes", "*", "*"))
+	require.NoError(t, err)
+	return all
+}
 
-func lanesMerged(dir string) int { return laneEvents(dir, run.KindLaneMerged) }
+func lanesDone(dir string) int { return laneEvents(dir, run.KindChildEnded) }
+
+func lanesMerged(dir string) int { return laneEvents(dir, run.KindChildMerged) }
 
 func laneEvents(dir string, kind run.Kind) int {
 	raw, err := os.ReadFile(filepath.Join(dir, "events.jsonl"))
@@ -120,4 +131,84 @@ func laneEvents(dir string, kind run.Kind) int {
 		return 0
 	}
 	return strings.Count(string(raw), `"kind":"`+string(kind)+`"`)
+}
+
+// asksInLanes fails its check in the second lane, fails in the third, and changes a common file in the others.
+const asksInLanes = `case "$PASSBOOK_ITEM" in
+*p0001*) echo other > "$PASSBOOK_ITEM";;
+*p0002*) echo broken >&2; exit 3;;
+*) sed -i.bak s/old/new/ "$PASSBOOK_ITEM" && rm "$PASSBOOK_ITEM.bak"; echo "$PASSBOOK_ITEM" > common.txt;;
+esac
+echo changed
+`
+
+// TestLanesAsk: a check that fails, a pass that fails and a conflict are asked about in the run. The answers are sent to
+// the lanes, the costs of all are those of the run, and it can be forked before the last merge.
+func TestLanesAsk(t *testing.T) {
+	t.Parallel()
+	h := sharedEnv(t, "LANES_LOG="+filepath.Join(t.TempDir(), "log"), "PASSBOOK_CONTINUE_AFTER=4")
+	config, source := h.lanes(4, asksInLanes, "{in: 'pages/*.txt', at_once: 4}")
+	definition := strings.Replace(string(read(t, config)), `"$PASSBOOK_ITEM"'}`, `"$PASSBOOK_ITEM"', if_failing: ask}`, 1)
+	require.NoError(t, os.WriteFile(config, []byte(definition), 0o600))
+	dir := h.dir("run")
+	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")
+	answered := map[string]string{}
+	for statusNow := func() run.State { return laneState(t, dir) }; ; {
+		var q run.Question
+		until(t, "a lane asks, or the run is done", func() bool {
+			s := statusNow()
+			asked, open := s.Asks()
+			q = asked
+			return s.Status == run.Done || open && answered[q.ID] == ""
+		})
+		if statusNow().Status == run.Done {
+			break
+		}
+		action := "continue_with_waiver"
+		if q.Of == run.LaneConflict {
+			action = "retry"
+		}
+		answered[q.ID] = q.Of + " " + action
+		h.starter("decide", dir, "--action", action, "--feedback", "as it is")
+	}
+	require.ElementsMatch(t, []string{"check continue_with_waiver", "failed continue_with_waiver", "conflict retry"},
+		slices.Collect(maps.Values(answered)))
+	s := laneState(t, dir)
+	require.Equal(t, &run.LaneTotals{Count: 4, Failed: 1}, s.LaneTotals)
+	calls := 0
+	for _, lane := range laneDirs(t, dir) {
+		calls += laneState(t, lane).Spent.Calls
+		h.starter("check", lane)
+	}
+	require.Equal(t, calls, s.Spent.Calls)
+	require.Equal(t, "old\n", string(read(t, filepath.Join(dir, "workspace", "pages", "p0002.txt"))))
+	require.Equal(t, "new\n", string(read(t, filepath.Join(dir, "workspace", "pages", "p0003.txt"))))
+	h.starter("check", dir)
+	require.NotContains(t, h.starter("list"), s.RunID+".", "its lanes are not listed")
+
+	first := int64(0) // of the merges
+	for _, e := range eventsOf(t, dir) {
+		if e.Kind == run.KindChildMerged && first == 0 {
+			first = e.Seq
+		}
+	}
+	fork := h.dir("fork")
+	h.starter("fork", dir, "--from", run.UnnamedID(first), "--output-dir", fork, "--detach")
+	until(t, "the fork is done or asks", func() bool {
+		now := laneState(t, fork)
+		_, asks := now.Asks()
+		return asks || now.Status == run.Done
+	})
+	h.starter("cancel", fork)
+}
+
+// laneState is the state in meta.json; zero before it is written.
+func laneState(t *testing.T, dir string) run.State {
+	t.Helper()
+	m, err := rundir.At(dir).Meta()
+	if errors.Is(err, fs.ErrNotExist) {
+		return run.State{}
+	}
+	require.NoError(t, err)
+	return m.State
 }

@@ -30,10 +30,14 @@ func TestWebUIShowsLanes(t *testing.T) {
 		page = w.page(t, h.tab("run", "user-metadata"), "p0003")
 		return strings.Contains(page, "4 of 6 lanes done, 2 active")
 	})
-	for _, text := range []string{"lane 2, pages/p0001.txt: step 1, worker, since ", "lane 4, pages/p0003.txt: step 1"} {
+	for _, text := range []string{"lane 2, pages/p0001.txt: workflow ", "lane 4, pages/p0003.txt: workflow "} {
 		require.Contains(t, page, text)
 	}
-	require.Contains(t, w.page(t, h.tab("run", "timeline"), "pages/p0003.txt"), "RunPass")
+	for _, lane := range laneDirs(t, h.dir("run")) {
+		if s := laneState(t, lane); !s.Status.Closed() {
+			w.page(t, h.tab(filepath.Join("run", "lanes", "migrate", filepath.Base(lane)), "timeline"), "Turn")
+		}
+	}
 	require.NoError(t, os.WriteFile(release, nil, 0o600))
 	until(t, "the run is done", func() bool { return statusIs(h.dir("run"), run.Done) })
 	require.Equal(t, "new\n", string(read(t, filepath.Join(h.dir("run"), "workspace", "pages", "p0003.txt"))))

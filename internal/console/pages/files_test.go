@@ -13,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 func TestFilesOfAgentsAreServedAsDownloads(t *testing.T) {
@@ -41,7 +42,23 @@ func TestLiveEvents(t *testing.T) {
 	d := newDesk(t)
 	s := begin(t, first, morning)
 	s.pass(1, "One.")
-	dir := s.write(d.root)
+	d.follow(s, s.write(d.root))
+}
+
+// A page of a run gets the events of its lanes too.
+func TestLiveEventsOfLanes(t *testing.T) {
+	d := newDesk(t)
+	of := beginIn(t, run.WordingCorpus, first, morning)
+	of.add(run.KindChildrenListed, run.ChildrenListed{Stage: "write", Count: 1, Digest: of.blobs.keep("[]").Digest})
+	p := of.lane(0, "a", "a.go")
+	s := begin(t, p.ChildRunID(first, 0), morning)
+	s.pass(1, "One.")
+	d.follow(s, s.in(of.write(d.root).Path(p.Dir("write")), d.root))
+}
+
+// follow follows the page of the first run while a call begins in a directory.
+func (d *desk) follow(s *story, dir rundir.Dir) {
+	t := d.t
 	server := httptest.NewServer(d.handler)
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -52,7 +52,6 @@ type story struct {
 	state    run.State
 	lines    []string
 	phase    string
-	lane     string
 	artifact run.Blob
 	began    time.Time
 }
@@ -65,7 +64,7 @@ func (s *story) add(kind run.Kind, payload any) {
 	s.t.Helper()
 	raw, err := run.Payload(payload)
 	require.NoError(s.t, err)
-	e := run.Event{Seq: s.state.Seq + 1, TS: s.moment(), Kind: kind, Lane: s.lane, Payload: raw}
+	e := run.Event{Seq: s.state.Seq + 1, TS: s.moment(), Kind: kind, Payload: raw}
 	if s.phase != "" {
 		e.Phase = &s.phase
 	}
@@ -76,8 +75,10 @@ func (s *story) add(kind run.Kind, payload any) {
 	s.lines = append(s.lines, line)
 }
 
-// begin starts a run that revises a page.
-func begin(t testing.TB, id string, began time.Time) *story {
+// begin starts a run that revises a page, as an earlier version did.
+func begin(t testing.TB, id string, began time.Time) *story { return beginIn(t, "", id, began) }
+
+func beginIn(t testing.TB, words run.Wording, id string, began time.Time) *story {
 	bucket, err := store.Open(t.Context(), "file://"+t.TempDir())
 	require.NoError(t, err)
 	s := &story{t: t, id: id, blobs: memory{blobs.Of(bucket)}, began: began}
@@ -89,7 +90,7 @@ func begin(t testing.TB, id string, began time.Time) *story {
 		CreatedAt: s.moment(), Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep(`{"version":1}`).Digest,
 		Inputs: s.blobs.keep(string(inputs)).Digest, Artifact: &run.ArtifactRef{File: "artifact.html", Seed: s.artifact},
 		Stages: []run.StageRef{{Name: "write", Kind: "each"}, {Name: "harden", Kind: "repeat"}},
-		Budget: run.Budget{CapUSD: 4, WarnUSD: 3}, TotalPasses: 4, MaxRounds: 6,
+		Budget: run.Budget{CapUSD: 4, WarnUSD: 3}, TotalPasses: 4, MaxRounds: 6, Wording: words,
 	})
 	s.phase = "write"
 	s.add(run.KindPhaseStart, run.PhaseStart{Key: "write", Title: "Write", Round: 1})
@@ -146,10 +147,34 @@ func (s *story) decide(id, action string) {
 		DecidedBy: "grace", DecidedAt: s.moment(), Feedback: "yes " + evil})
 }
 
+// lane starts a lane and returns its place.
+func (s *story) lane(index int, key, name string) run.LanePlace {
+	p := run.LanePlace{Index: index, Key: key, Name: name}
+	s.add(run.KindChildStarted, run.ChildStart{RunID: p.ChildRunID(s.id, 0), LanePlace: p})
+	return p
+}
+
+// endLane ends a lane with two calls; with a reason, it fails and is left out.
+func (s *story) endLane(p run.LanePlace, reason string) {
+	end := run.ChildEnd{RunID: p.ChildRunID(s.id, 0), LanePlace: p, Outcome: run.ChildDone,
+		Tree: &run.Blob{Digest: "tree"}}
+	end.Cost.Spent = run.Totals{Calls: 2, USD: 0.25}
+	end.Cost.ByRole = []run.Named{{Name: "builder", Totals: end.Cost.Spent}}
+	if reason != "" {
+		end.Outcome, end.Reason, end.Tree = run.ChildFailed, reason, nil
+	}
+	s.add(run.KindChildEnded, end)
+	if reason != "" {
+		s.add(run.KindChildSkipped, run.ChildSkip{Index: p.Index, Key: p.Key, Name: p.Name, Reason: reason})
+	}
+}
+
 // write makes the run directory below a folder.
-func (s *story) write(root string) rundir.Dir {
+func (s *story) write(root string) rundir.Dir { return s.in(filepath.Join(root, s.id), root) }
+
+func (s *story) in(path, root string) rundir.Dir {
 	s.t.Helper()
-	d := rundir.At(filepath.Join(root, s.id))
+	d := rundir.At(path)
 	require.NoError(s.t, d.Take(run.Claim{Version: 1, RunID: s.id, ThreadID: s.id, Pipeline: "weave",
 		CreatedAt: run.Time(s.began), Store: "file://" + filepath.Join(root, "no-store")}))
 	p, err := d.Project(s.t.Context(), s.blobs, rundir.Batch{Epoch: 1, First: 1, Lines: s.lines})

@@ -85,15 +85,19 @@ func TestPages(t *testing.T) {
 	_, page := d.get("/inbox?run=" + fourth[:8])
 	require.Contains(t, shownText(page), "2 of 2 waiting", "the beginning of an id")
 
-	lanes := begin(t, fifth, morning)
-	lanes.add(run.KindStageExpanded, run.StageExpanded{Stage: "write", Count: 2, Digest: lanes.blobs.keep("[]").Digest})
-	for i, key := range []string{"a", "b"} {
-		lanes.lane = key
-		lanes.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: key + ".go " + evil})
+	lanes := beginIn(t, run.WordingCorpus, fifth, morning)
+	lanes.add(run.KindChildrenListed, run.ChildrenListed{Stage: "write", Count: 3, Digest: lanes.blobs.keep("[]").Digest})
+	var all []run.LanePlace
+	for i, key := range []string{"a", "b", "c"} {
+		all = append(all, lanes.lane(i, key, key+".go "+evil))
 	}
-	lanes.add(run.KindLaneEnded,
-		run.LaneEnded{Index: 1, Name: "b.go", Outcome: run.LaneOutcomeFailed, Reason: "it is broken"})
-	lanes.write(d.root)
+	lanes.endLane(all[1], "it is broken")
+	dir := lanes.write(d.root)
+	working := begin(t, all[0].ChildRunID(fifth, 0), morning)
+	working.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Step: "001", Round: 1, Role: "builder", Gives: "artifact"},
+		Agent: "agent", Call: "001", Attempt: 1, Attempts: 3, Prompt: working.blobs.keep("Write it.")})
+	working.in(dir.Path(all[0].Dir("write")), d.root)
+	asking(t, all[2].ChildRunID(fifth, 0), morning).in(dir.Path(all[2].Dir("write")), d.root)
 	testenv.Golden(t, *update, "lanes", d.show("/runs/"+fifth))
 	require.Zero(t, d.connected)
 }

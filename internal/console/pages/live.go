@@ -19,12 +19,13 @@ import (
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
 // nowPart is what the running calls of a run do.
 type nowPart struct {
 	Calls []call
-	Seq   int64 // of the last event
+	Seq   int64 // see [seqOf]
 }
 
 // call is one running call.
@@ -50,8 +51,9 @@ func (s *site) newOutput() *live.Calls {
 // working reads what the running calls of a run do.
 func (s *site) working(sub subject, from *live.Calls) nowPart {
 	state, now := sub.State(), s.now()
-	part := nowPart{Seq: state.Seq}
-	if len(state.InFlight) == 0 {
+	lanes := sub.dir.Lanes(state)
+	part := nowPart{Seq: seqOf(state, lanes)}
+	if len(state.InFlight) == 0 && len(lanes) == 0 {
 		return part
 	}
 	var plan *pipeline.Plan
@@ -61,7 +63,7 @@ func (s *site) working(sub subject, from *live.Calls) nowPart {
 	if from == nil {
 		from = s.newOutput()
 	}
-	for _, o := range from.Read(figures.InFlight(state, plan, now)) {
+	for _, o := range from.Read(figures.InFlight(state, plan, now, lanes...)) {
 		c := call{Name: o.Name(), About: o.Description, Attempt: o.Attempt, Doing: o.Text(now),
 			Lines: o.Lines, Partial: o.Partial, Since: run.Time(o.InFlightCall.Since)}
 		switch {
@@ -73,6 +75,18 @@ func (s *site) working(sub subject, from *live.Calls) nowPart {
 		part.Calls = append(part.Calls, c)
 	}
 	return part
+}
+
+// seqOf is the number of the last event of a run, and with open lanes the sum with theirs: it changes when one of them
+// does.
+func seqOf(s run.State, lanes []rundir.Lane) int64 {
+	seq := s.Seq
+	for _, l := range lanes {
+		if l.Live != nil {
+			seq += l.Live.Seq
+		}
+	}
+	return seq
 }
 
 // How often a followed run is read, and the maximum time between two messages to its page.
@@ -125,7 +139,7 @@ func (s *site) live(w http.ResponseWriter, r *http.Request) {
 	defer tick.Stop()
 	after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
 	if err != nil {
-		after = sub.State().Seq
+		after = seqOf(sub.State(), sub.dir.Lanes(sub.State()))
 	}
 	f, sent := follower{s: s, sub: sub, from: s.newOutput(), seq: after}, time.Now()
 	for text := "retry: 2000\n\n"; ; text = f.next() {
@@ -156,7 +170,7 @@ type follower struct {
 	s     *site
 	sub   subject
 	from  *live.Calls
-	seq   int64  // of the last event that the page shows
+	seq   int64  // that the page shows, see [seqOf]
 	shown string // what the calls did
 	lost  int    // readings in a row that failed
 }

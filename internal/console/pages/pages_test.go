@@ -101,18 +101,16 @@ func TestAddressesLeadOnlyToRuns(t *testing.T) {
 func TestOverviewOfManyLanes(t *testing.T) {
 	d := newDesk(t)
 	s := begin(t, first, morning)
-	s.add(run.KindStageExpanded, run.StageExpanded{Stage: "write", Count: 300, Digest: s.blobs.keep("[]").Digest})
+	s.add(run.KindChildrenListed, run.ChildrenListed{Stage: "write", Count: 300, Digest: s.blobs.keep("[]").Digest})
 	for i := range 200 {
-		s.lane = fmt.Sprintf("%012d", i)
-		s.add(run.KindLaneStarted, run.LaneStarted{Index: i, Name: fmt.Sprintf("file-%03d.go", i+1)})
-		end := run.LaneEnded{Index: i, Name: fmt.Sprintf("file-%03d.go", i+1), Outcome: run.LaneOutcomeDone}
+		p := s.lane(i, fmt.Sprintf("%012d", i), fmt.Sprintf("file-%03d.go", i+1))
 		if i == 2 {
-			end.Outcome, end.Reason = run.LaneOutcomeFailed, "it is broken"
+			s.endLane(p, "it is broken")
+			continue
 		}
-		s.add(run.KindLaneEnded, end)
-		if i != 2 {
-			s.add(run.KindLaneMerged, run.LaneMerged{Index: i, Name: end.Name, Changed: 1})
-		}
+		s.endLane(p, "")
+		s.add(run.KindChildMerged, run.ChildMerged{Index: i, Key: p.Key, Name: p.Name, Changed: 1,
+			Tree: run.Blob{Digest: "tree"}})
 	}
 	s.write(d.root)
 	code, page := d.get("/runs/" + first)

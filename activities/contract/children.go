@@ -2,41 +2,45 @@ package contract
 
 import "github.com/passbook-run/passbook/run"
 
-// Names of the activities of a run across projects.
+// Names of the activities about runs below a run.
 const (
-	ReadProject    = "ReadProject"
+	ReadChild      = "ReadChild"
 	JoinTrees      = "JoinTrees"
 	DeliverProject = "DeliverProject"
 )
 
-// ProjectChanged is the signal of a project's run to the run across projects that it belongs to: it asks, was
-// answered, was resumed or ends. It authorizes nothing: the receiver reads the project's record.
-const ProjectChanged = "project_changed"
+// ChildChanged is the signal of a child to its run: it asks, is paused, continues or ends. It authorizes nothing: the
+// receiver reads the record of the child.
+const ChildChanged = "child_changed"
 
-// ProjectMessage is the payload of [ProjectChanged].
-type ProjectMessage struct {
-	Alias string `json:"project_alias"`
+// ChildMessage is the payload of [ChildChanged].
+type ChildMessage struct {
+	RunID string `json:"child_run_id"`
 }
 
-// ReadProjectInput reads the record of a project below the target's directory.
-type ReadProjectInput struct {
+// ReadChildInput reads the record of a child below the target's directory.
+type ReadChildInput struct {
 	Target
-	Alias string `json:"project_alias"`
+	Path  string `json:"path"` // of its directory, in that of the run
 	Child string `json:"child_run_id"`
 }
 
-// ProjectFound is what was found of a project.
-type ProjectFound struct {
+// ChildFound is what was found of a child.
+type ChildFound struct {
 	Found    run.Observation `json:"found"`
 	Status   run.Status      `json:"status,omitempty"`
 	Reason   string          `json:"reason,omitempty"`
-	Closed   bool            `json:"closed"` // Temporal has no open workflow of its run
+	Detail   string          `json:"detail,omitempty"` // of its pause
+	Closed   bool            `json:"closed"`           // Temporal has no open workflow of its run
 	Question *run.Question   `json:"question,omitempty"`
 	Decided  string          `json:"decided,omitempty"` // the last decision: its action
 	Tree     *run.Blob       `json:"tree,omitempty"`
 	Commit   string          `json:"commit,omitempty"`
 	USD      float64         `json:"usd"`
 	Unknown  int             `json:"unknown_calls,omitempty"`
+	Budget   run.Budget      `json:"budget,omitzero"`
+	Need     *run.Need       `json:"need,omitempty"` // of the call that the budget does not cover
+	Cost     *run.ChildCost  `json:"cost,omitempty"` // of a lane
 }
 
 // JoinTreesInput stores a tree with the trees of all projects, each in a folder with its alias.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -15,21 +16,23 @@ import (
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
 )
 
-// ReadProject reads what a run across projects acts on: the project's own meta.json, and whether its workflow is open.
-// The workflow is asked first: an end is on disk before the workflow ends.
-func (a *Activities) ReadProject(ctx context.Context, in contract.ReadProjectInput) (contract.ProjectFound, error) {
+// ReadChild reads what a run acts on: the child's own meta.json, and whether its workflow is open. The workflow is asked
+// first: an end is on disk before the workflow ends.
+func (a *Activities) ReadChild(ctx context.Context, in contract.ReadChildInput) (contract.ChildFound, error) {
 	defer a.keepAlive(ctx)()
-	var out contract.ProjectFound
-	if !filepath.IsLocal(in.Alias) || filepath.Base(in.Alias) != in.Alias {
-		return out, badInput("read the project: %q is not a folder of the run", in.Alias)
+	var out contract.ChildFound
+	if !filepath.IsLocal(in.Path) {
+		return out, badInput("read the child: %q is not a folder of the run", in.Path)
 	}
 	var err error
 	if out.Closed, err = a.closed(ctx, in.Child); err != nil {
 		return out, err
 	}
-	meta, err := a.open(filepath.Join(in.Dir, in.Alias)).Meta()
+	d := a.open(filepath.Join(in.Dir, filepath.FromSlash(in.Path)))
+	meta, err := d.Meta()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
@@ -44,12 +47,31 @@ func (a *Activities) ReadProject(ctx context.Context, in contract.ReadProjectInp
 	out.Tree, out.Commit, out.USD, out.Unknown = s.Tree, s.Commit, s.Total(), s.UnknownCalls()
 	if q, open := s.Asks(); open {
 		out.Question = &run.Question{Kind: q.Kind, ID: q.ID, Text: q.Words(), Digest: q.Digest, Trigger: q.Trigger,
-			Actions: q.Actions, Verdict: q.Verdict, Approved: q.Approved}
+			Actions: q.Actions, Verdict: q.Verdict, Approved: q.Approved, Artifacts: q.Artifacts}
 	}
 	if s.Decided != nil {
 		out.Decided = s.Decided.Action
 	}
-	return out, nil
+	if s.LaneOf == nil {
+		return out, nil
+	}
+	out.Budget, out.Need, out.Cost = s.Budget, s.Need, s.ChildCost()
+	if s.Status == run.Paused {
+		out.Detail, err = pauseDetail(d)
+	}
+	return out, err
+}
+
+// pauseDetail is why a run is paused, in more words than its reason.
+func pauseDetail(d rundir.Dir) (string, error) {
+	const last = 64 << 10
+	events, err := d.Recent(last)
+	for _, e := range slices.Backward(events) {
+		if e.Kind == run.KindRunPaused {
+			return run.PayloadOf[run.RunPaused](e).Detail, err
+		}
+	}
+	return "", err
 }
 
 // closed reports whether Temporal has no open workflow of a run.
