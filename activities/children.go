@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"go.temporal.io/api/serviceerror"
 
 	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -27,12 +29,19 @@ func (a *Activities) ReadChild(ctx context.Context, in contract.ReadChildInput) 
 	if !filepath.IsLocal(in.Path) {
 		return out, badInput("read the child: %q is not a folder of the run", in.Path)
 	}
-	var err error
-	if out.Closed, err = a.closed(ctx, in.Child); err != nil {
+	known, open, err := a.execution(ctx, in.Child)
+	if err != nil {
 		return out, err
 	}
+	out.Closed = !open
 	d := a.open(filepath.Join(in.Dir, filepath.FromSlash(in.Path)))
 	meta, err := d.Meta()
+	if errors.Is(err, fs.ErrNotExist) && known && !open && run.OfLane(in.Child) != "" {
+		if err := a.restoreLane(ctx, in.Store, d, in.Child); err != nil {
+			return out, err
+		}
+		meta, err = d.Meta()
+	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return out, nil
@@ -74,19 +83,32 @@ func pauseDetail(d rundir.Dir) (string, error) {
 	return "", err
 }
 
-// closed reports whether Temporal has no open workflow of a run.
-func (a *Activities) closed(ctx context.Context, runID string) (bool, error) {
+// execution reports whether Temporal knows the workflow of a run, and whether it is open.
+func (a *Activities) execution(ctx context.Context, runID string) (known, open bool, err error) {
 	if a.cfg.Client == nil {
-		return false, nil
+		return false, true, nil
 	}
 	d, err := a.cfg.Client.DescribeWorkflowExecution(ctx, runID, "")
 	if missing := (*serviceerror.NotFound)(nil); errors.As(err, &missing) {
-		return true, nil
+		return false, false, nil
+	}
+	return true, d.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, err
+}
+
+// restoreLane writes the directory of a lane that was lost after the end of its workflow. An open one restores its own.
+func (a *Activities) restoreLane(ctx context.Context, at string, d rundir.Dir, runID string) error {
+	s, err := a.store(ctx, at)
+	if err != nil {
+		return err
+	}
+	src, err := a.history.Source(ctx, runID, "")
+	if err == nil {
+		_, err = d.Rebuild(ctx, blobs.Of(s), src)
 	}
 	if err != nil {
-		return false, err
+		return fmt.Errorf("restore %s of run %s: %w", d.Root, runID, err)
 	}
-	return d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, nil
+	return nil
 }
 
 // JoinTrees stores a tree with the trees of all projects.

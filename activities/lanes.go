@@ -222,6 +222,11 @@ func (a *Activities) endedLane(ctx context.Context, s *store.Store, in contract.
 			return l, err
 		}
 	}
+	if !d.Has(rundir.ClaimFile) && a.cfg.Client != nil {
+		if err := a.restoreLane(ctx, in.Store, d, place.ChildRunID(in.RunID, in.StageIndex)); err != nil {
+			return l, err
+		}
+	}
 	start, state, err := d.EndedLane()
 	if err != nil {
 		return l, err

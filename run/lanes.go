@@ -155,7 +155,9 @@ func (p LanePlace) ChildRunID(runID string, stage int) string {
 }
 
 // Dir is the directory of a lane in that of its run.
-func (p LanePlace) Dir(stage string) string { return path.Join(LanesDir, stage, p.Key+p.Suffix) }
+func (p LanePlace) Dir(stage string) string {
+	return path.Join(LanesDir, path.Clean("/"+stage), p.Key+p.Suffix)
+}
 
 // LanesDir has the directories of lanes.
 const LanesDir = "lanes"

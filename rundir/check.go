@@ -27,9 +27,12 @@ import (
 // meta.json is unchanged.
 //
 // An error means that something could not be read: there is no run (rundir.ErrNoRun), run.json is invalid, or the disk
-// fails.
+// fails. The findings in the directories of lanes are among those of their run.
 func Check(ctx context.Context, d Dir, o CheckOptions) (Report, error) {
 	c, err := examine(ctx, d, o, false)
+	if err == nil {
+		err = c.judgeLanes(ctx)
+	}
 	if err != nil {
 		return Report{}, err
 	}
@@ -54,6 +57,7 @@ type check struct {
 	wanted   []byte // state.json as of its last event; nil: not known
 	numbered int64  // highest number so far
 	bad      []place
+	ended    map[string]bool // directories of lanes that have ended
 	torn     int
 
 	answers   []Answer
@@ -83,7 +87,7 @@ type place struct {
 
 // examine reads everything and judges it. alone means that the caller holds the directory's lock.
 func examine(ctx context.Context, d Dir, o CheckOptions, alone bool) (*check, error) {
-	c := &check{dir: d, opts: o}
+	c := &check{dir: d, opts: o, ended: map[string]bool{}}
 	if err := c.readMeta(); err != nil {
 		return nil, err
 	}
@@ -213,6 +217,7 @@ func (c *check) take(line *run.Line) error {
 	default:
 		c.numbered = want
 	}
+	c.lane(&line.Event)
 	return c.fold.takeEvent(line.Event.At(n), string(line.Bytes))
 }
 

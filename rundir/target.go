@@ -84,9 +84,9 @@ func Usable(d Dir) error {
 // nothing.
 func MayTake(d Dir, runID string) error { return mayTake(d, runID) }
 
-// MayContinue is MayTake for a run that has written to the directory. A worker may have linked the workspace before it
-// noticed that the directory was lost.
-func MayContinue(d Dir, runID string) error { return mayTake(d, runID, WorkspaceDir) }
+// MayContinue is MayTake for a run that has written to the directory. A worker may have linked the workspace, or a
+// lane have restored its directory, before it was noticed that the run's directory was lost.
+func MayContinue(d Dir, runID string) error { return mayTake(d, runID, WorkspaceDir, run.LanesDir+"/") }
 
 // mayTake is MayTake, and ignores files with the names in besides. Where another start claims the directory between its
 // reads, the claim decides.

@@ -394,7 +394,8 @@ func limitReceivers(all []run.Receiver) (some []run.Receiver) {
 // mergeLane merges the lane that comes next in the order of the list.
 func (e *engine) mergeLane(ctx workflow.Context, next run.LaneName) error {
 	l := e.j.state.Lanes
-	in := contract.MergeInput{Stage: e.round.Stage, List: l.Digest, LaneName: next, Given: l.Given}
+	in := contract.MergeInput{Stage: e.round.Stage, StageIndex: l.Stage, List: l.Digest, LaneName: next,
+		Given: l.Given}
 	in.Target, in.Tree, in.Message = e.in.Target, *e.workspace(), e.round.Title
 	var out contract.MergeResult
 	summary := fmt.Sprintf("merge lane %d", next.Index+1)

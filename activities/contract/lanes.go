@@ -54,6 +54,7 @@ type ExpandResult struct {
 type MergeInput struct {
 	SyncWorkspaceInput        // Tree is that of the run, without the changes
 	Stage              string `json:"stage"`
+	StageIndex         int    `json:"stage_index"`
 	List               string `json:"list"` // digest
 	run.LaneName
 	Given string `json:"given,omitempty"` // digest of a [LaneTrees] with lanes that ended in another run

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -15,9 +17,9 @@ func (a *app) rebuild() *cobra.Command {
 	var dir string
 	cmd := &cobra.Command{
 		Use: "rebuild RUN-ID --output-dir DIR", Short: "Rebuild a lost run directory from Temporal and the store",
-		Long: `Rebuild a lost run directory from Temporal's history and the store: events.jsonl byte for byte, and all
-derived files. An existing events.jsonl must be a prefix of the history; nothing is cut. Every other file is
-made again where it differs, and what was there is kept in _orchestrator/torn.`,
+		Long: `Rebuild a lost run directory from Temporal's histories and the store: events.jsonl byte for byte, all derived
+files, and the directories of its lanes. An existing events.jsonl must be a prefix of the history; nothing is cut.
+Every other file is made again where it differs, and what was there is kept in _orchestrator/torn.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || dir == "" {
 				return asUsage(errors.New("name the run and the directory: starter rebuild RUN-ID --output-dir DIR"))
@@ -38,7 +40,7 @@ made again where it differs, and what was there is kept in _orchestrator/torn.`,
 				return err
 			}
 			defer s.Close()
-			tail, err := s.Rebuild(cmd.Context(), args[0], abs)
+			tail, left, err := s.Rebuild(cmd.Context(), args[0], abs)
 			if err != nil {
 				return err
 			}
@@ -47,11 +49,15 @@ made again where it differs, and what was there is kept in _orchestrator/torn.`,
 			} else {
 				fmt.Fprintf(a.out, "%s is the directory of the run again. Its running call brings the events.\n", abs)
 			}
+			var missing error
+			if len(left) > 0 {
+				missing = fmt.Errorf("%s not rebuilt:\n%s", run.Plural(len(left), "lane"), strings.Join(left, "\n"))
+			}
 			if _, err := a.atHome(rundir.At(abs)); err != nil { // an existing directory stays the directory of the run
 				fmt.Fprintln(a.out, err)
-				return nil
+				return missing
 			}
-			return operations.Index(a.settings.StateDir, args[0], abs)
+			return errors.Join(missing, operations.Index(a.settings.StateDir, args[0], abs))
 		},
 	}
 	cmd.Flags().StringVar(&dir, "output-dir", "", "the directory to write")

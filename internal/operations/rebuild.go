@@ -2,6 +2,8 @@ package operations
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/history"
@@ -18,8 +20,23 @@ func CheckRebuild(runID, dir string) error {
 	return rundir.MayWrite(d)
 }
 
-// Rebuild rebuilds a lost run directory from the newest execution's history and the segments that it names.
-func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, error) {
+// Rebuild rebuilds a lost run directory, and those of the run's lanes, from the histories of the newest executions and
+// the segments that they name. left are the lanes that could not be rebuilt.
+func (o Operator) Rebuild(ctx context.Context, runID, dir string) (tail run.Tail, left []string, err error) {
+	d := rundir.At(dir)
+	if tail, err = o.rebuild(ctx, runID, d); err != nil {
+		return tail, nil, err
+	}
+	lanes, err := d.StartedLanes()
+	for _, l := range lanes {
+		if _, err := o.rebuild(ctx, l.RunID, rundir.At(d.Path(l.Dir))); err != nil {
+			left = append(left, fmt.Sprintf("lane %s, run %s: %v", l.Name, l.RunID, err))
+		}
+	}
+	return tail, left, errors.Join(err, hideRebuilt(d))
+}
+
+func (o Operator) rebuild(ctx context.Context, runID string, d rundir.Dir) (run.Tail, error) {
 	src, err := history.Reader{Client: o.Client, Converter: o.Converter}.Source(ctx, runID, "")
 	if err != nil {
 		return run.Tail{}, err
@@ -28,12 +45,7 @@ func (o Operator) Rebuild(ctx context.Context, runID, dir string) (run.Tail, err
 	if err != nil {
 		return run.Tail{}, err
 	}
-	d := rundir.At(dir)
-	tail, err := d.Rebuild(ctx, blobs.Of(s), src)
-	if err != nil {
-		return tail, err
-	}
-	return tail, hideRebuilt(d)
+	return d.Rebuild(ctx, blobs.Of(s), src)
 }
 
 // hideRebuilt keeps git from seeing a directory in the checkout that its run works on.

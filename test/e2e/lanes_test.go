@@ -80,9 +80,14 @@ func TestLanesAreKilled(t *testing.T) {
 		started, _ := os.ReadFile(log)
 		return strings.Count(string(started), "\n") + lanesDone(dir) + lanesMerged(dir)
 	}
+	lost := ""
 	for kill := range *laneKills {
 		target := (kill + 1) * *laneItems / (*laneKills + 1)
 		whileFurther(t, "lanes end", func() bool { return lanesDone(dir) >= target }, progress)
+		if lost == "" {
+			lost = endedLane(t, dir)
+			require.NoError(t, os.RemoveAll(lost), "its run restores it before the merge")
+		}
 		if kill%3 == 2 {
 			h.kill(h.server())
 		} else {
@@ -111,6 +116,32 @@ func TestLanesAreKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.LessOrEqual(t, strings.Count(string(started), "\n"), *laneItems+*laneKills, "calls were repeated")
 	h.starter("check", dir)
+
+	all := laneDirs(t, dir)
+	require.NoError(t, os.RemoveAll(all[0]))
+	require.NoError(t, os.WriteFile(filepath.Join(all[1], "meta.json"), []byte("{}"), 0o600))
+	output, code := h.try("check", dir)
+	require.Equal(t, 3, code, output)
+	for lane, text := range map[string]string{all[0]: " is missing", all[1]: ": meta.json"} {
+		name, err := filepath.Rel(dir, lane)
+		require.NoError(t, err)
+		require.Contains(t, output, name+text)
+	}
+	h.starter("rebuild", laneState(t, dir).RunID, "--output-dir", dir)
+	h.starter("check", dir)
+}
+
+// endedLane is the directory of a lane that has ended and is not merged.
+func endedLane(t *testing.T, dir string) string {
+	t.Helper()
+	lanes := laneState(t, dir).Lanes
+	for _, lane := range laneDirs(t, dir) {
+		if s := laneState(t, lane); s.Status == run.Done && lanes != nil && lanes.Ended.Has(s.LaneOf.Index) {
+			return lane
+		}
+	}
+	t.Fatal("no lane has ended")
+	return ""
 }
 
 // laneDirs are the directories of the lanes of a run.
