@@ -205,7 +205,8 @@ func (a *Activities) MergeLane(ctx context.Context, in contract.MergeInput) (con
 }
 
 // endedLane reads what a lane began with and left: from its directory, or from the list of the run that this one copies.
-func (a *Activities) endedLane(ctx context.Context, s *store.Store, in contract.MergeInput) (l contract.LaneTree, err error) {
+func (a *Activities) endedLane(ctx context.Context, s *store.Store,
+	in contract.MergeInput) (l contract.LaneTree, err error) {
 	var list contract.LaneList
 	if err := s.GetJSON(ctx, store.Digest(in.List), &list); err != nil {
 		return l, err

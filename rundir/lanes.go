@@ -12,6 +12,47 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
+// Lane is a lane of a run that has not ended, or about which an operator is asked, and its own record.
+type Lane struct {
+	run.Lane
+	Directory string
+	Live      *run.State // nil: it has not started yet, or its record cannot be read
+}
+
+// Lanes reads the lanes of the current stage of a run that have not ended, or about which an operator is asked, in the
+// order of the list.
+func (d Dir) Lanes(s run.State) (all []Lane) {
+	if s.Lanes == nil || s.Lanes.Stage < 0 || s.Lanes.Stage >= len(s.Stages) {
+		return nil
+	}
+	for _, l := range slices.Concat(s.Lanes.Active, s.Lanes.Asked) {
+		one := Lane{Lane: l, Directory: d.Path(l.Dir(s.Stages[s.Lanes.Stage].Name))}
+		child := At(one.Directory)
+		child.Trust = d.Trust
+		if meta, err := child.Meta(); err == nil {
+			one.Live = &meta.State
+		}
+		all = append(all, one)
+	}
+	slices.SortStableFunc(all, func(a, b Lane) int { return a.Index - b.Index })
+	return all
+}
+
+// EndedLane reads the start and the state of a lane that is done and has a tree.
+func (d Dir) EndedLane() (start run.RunStart, s run.State, err error) {
+	if start, err = d.First(); err != nil {
+		return start, s, err
+	}
+	meta, err := d.Meta()
+	if err != nil {
+		return start, s, err
+	}
+	if s = meta.State; start.Lane == nil || start.Workspace == nil || s.Tree == nil || s.Status != run.Done {
+		err = fmt.Errorf("%s is not the directory of a lane that is done: its status is %s", d.Root, s.Status)
+	}
+	return start, s, err
+}
+
 // StartedLane is a run of a lane that the journal of its run names.
 type StartedLane struct {
 	RunID string
@@ -75,7 +116,7 @@ func (c *check) judgeLanes(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil && c.ended[name] {
+		if err != nil && (c.ended[name] || !errors.Is(err, ErrNoRun)) { // another one begins
 			c.find(ClaimDamaged, path.Join(name, ClaimFile), fmt.Sprintf("%s: %v", name, err))
 		}
 		for _, i := range r.Issues {
