@@ -179,7 +179,8 @@ func (e *engine) cancelChildren(ctx workflow.Context, runIDs []string) {
 func (e *engine) awaitEnds(ctx workflow.Context, open func() []string, read func(workflow.Context) error) error {
 	const most = 2 * time.Minute
 	for until := workflow.Now(ctx).Add(most); len(open()) > 0 && workflow.Now(ctx).Before(until); {
-		if _, err := workflow.AwaitWithTimeout(ctx, 2*time.Second, e.childChanged); err != nil {
+		next := workflow.Now(ctx).Add(2 * time.Second)
+		if _, err := e.wait(ctx, wait{name: waitEnds, until: next}); err != nil {
 			return err
 		}
 		for _, id := range open() {

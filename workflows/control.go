@@ -5,21 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
-)
-
-// Names of the messages. Each is a signal and an Update; both end in control.apply.
-const (
-	VerbPause  = "pause"
-	VerbResume = "resume"
-	VerbBudget = "budget"
-	VerbSteer  = "steer"
 )
 
 // Message is the payload of signals and Updates. Its keys are lower case because operators type them.
@@ -83,40 +73,10 @@ type control struct {
 	refusals RefusedSignals
 }
 
-func descriptions(runID string) []struct{ verb, signal, update string } {
-	return []struct{ verb, signal, update string }{
-		{
-			VerbPause, "Pause after the running pass. {\"now\":true} cancels the running call instead.",
-			"Pause; returns when the pause is recorded.",
-		},
-		{VerbResume, "Resume a paused run.", "Resume a paused run; refused while the cause persists."},
-		{
-			VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.",
-			"Decide the open hand-off; refused if it is closed, has another id, or was decided differently.",
-		},
-		{
-			VerbRevert, "Revert a paused run to a checkpoint and continue from there: {\"to\":\"cp-S3\"}.",
-			"Revert a paused run to a checkpoint; refused unless it is paused.",
-		},
-		{
-			VerbAmend, "Amend the definition; run \"starter amend " + shell.Quote(runID) + " --config FILE\".",
-			"Amend the definition; refused if completed steps or the plan's structure differ.",
-		},
-		{
-			VerbSteer, "Add an instruction to the next prompts: {\"text\":\"…\",\"role\":\"builder\"}. " +
-				"{\"now\":true} interrupts the running call for it.",
-			"Add an instruction to the next prompts; refused if the run has ended or has no such role.",
-		},
-		{VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost."},
-		{VerbLook, "Compare the run directory with the workflow.",
-			"Compare the run directory with the workflow; the next execution continues from one with later events."},
-	}
-}
-
 // registerHandlers must be called before the workflow yields for the first time.
 func (c *control) registerHandlers(ctx workflow.Context) error {
-	for _, d := range descriptions(c.runID()) {
-		verb := d.verb
+	for _, kind := range messages(c.runID()) {
+		verb := kind.verb
 		handle := func(ctx workflow.Context, m Message) (Ack, error) {
 			if err := c.awaitHost(ctx, verb); err != nil {
 				return Ack{}, err
@@ -126,7 +86,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 				return Ack{}, err
 			}
 			still := standsStill(c.e.j.state)
-			ack, err := c.handle(ctx, verb, m)
+			ack, err := c.handle(ctx, kind, m)
 			switch {
 			case still || c.e.j.newer:
 				err = cmp.Or(c.confirm(ctx), err)
@@ -136,21 +96,18 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 			return ack, err
 		}
 		opts := workflow.UpdateHandlerOptions{
-			Description: d.update,
+			Description: kind.update,
 			Validator: func(_ workflow.Context, m Message) error {
 				if c.e.j.newer { // the handler refuses it as superseded
 					return nil
 				}
-				if m.lacksReason(verb) {
-					return c.errReasonRequired()
-				}
-				return c.validate(verb, m)
+				return c.validate(kind, m)
 			},
 		}
 		if err := workflow.SetUpdateHandlerWithOptions(ctx, verb, handle, opts); err != nil {
 			return err
 		}
-		ch := workflow.GetSignalChannelWithOptions(ctx, verb, workflow.SignalChannelOptions{Description: d.signal})
+		ch := workflow.GetSignalChannelWithOptions(ctx, verb, workflow.SignalChannelOptions{Description: kind.signal})
 		workflow.GoNamed(ctx, "signal "+verb, func(ctx workflow.Context) {
 			for {
 				var raw converter.RawValue
@@ -158,7 +115,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 				if c.awaitOpen(ctx) != nil {
 					return // cancelled: the end of the execution drains the rest
 				}
-				c.handleSignal(ctx, verb, raw)
+				c.handleSignal(ctx, kind, raw)
 			}
 		})
 	}
@@ -187,26 +144,13 @@ func (c *control) awaitHost(ctx workflow.Context, verb string) error {
 }
 
 // handle does what a message asks for, if it is still valid.
-func (c *control) handle(ctx workflow.Context, verb string, m Message) (Ack, error) {
-	if err := c.validate(verb, m); err != nil { // what was valid on acceptance may not be now
+func (c *control) handle(ctx workflow.Context, kind message, m Message) (Ack, error) {
+	if err := c.validate(kind, m); err != nil { // what was valid on acceptance may not be now
 		return Ack{}, err
 	}
-	if m.lacksReason(verb) {
-		return Ack{}, c.errReasonRequired()
-	}
-	ack, err := c.apply(ctx, verb, m)
+	ack, err := kind.apply(c, ctx, m)
 	c.e.showDetails(ctx)
 	return ack, err
-}
-
-// lacksReason reports whether a message forces something without a reason. A note counts as a reason: earlier
-// releases sent it that way.
-func (m Message) lacksReason(verb string) bool {
-	return verb == VerbResume && m.Force && strings.TrimSpace(m.Reason) == "" && strings.TrimSpace(m.Note) == ""
-}
-
-func (c *control) errReasonRequired() error {
-	return refuse("force needs a reason, run: starter resume %s --force --reason TEXT", shell.Quote(c.runID()))
 }
 
 func (c *control) runID() string { return c.e.in.Target.RunID }
@@ -214,16 +158,16 @@ func (c *control) runID() string { return c.e.in.Target.RunID }
 // drainSignals handles signals that have arrived and were not received: no signal is lost at the end of an
 // execution.
 func (c *control) drainSignals(ctx workflow.Context) {
-	for _, d := range descriptions(c.runID()) {
-		ch := workflow.GetSignalChannel(ctx, d.verb)
+	for _, kind := range messages(c.runID()) {
+		ch := workflow.GetSignalChannel(ctx, kind.verb)
 		for raw := (converter.RawValue{}); ch.ReceiveAsync(&raw); raw = (converter.RawValue{}) {
-			c.handleSignal(ctx, d.verb, raw)
+			c.handleSignal(ctx, kind, raw)
 		}
 	}
 }
 
 // handleSignal handles one signal. One that is invalid is journaled as refused: it never fails the run.
-func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.RawValue) {
+func (c *control) handleSignal(ctx workflow.Context, kind message, raw converter.RawValue) {
 	c.busy++
 	defer func() { c.busy-- }()
 	m, err := readMessage(raw)
@@ -231,13 +175,13 @@ func (c *control) handleSignal(ctx workflow.Context, verb string, raw converter.
 		m, err = c.redacted(ctx, m)
 	}
 	if err == nil {
-		_, err = c.handle(ctx, verb, m)
+		_, err = c.handle(ctx, kind, m)
 	}
 	if err == nil || c.e.j.newer {
-		c.note(verb, m)
+		c.note(kind.verb, m)
 		return
 	}
-	c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: verb, Reason: errorMessage(err), By: m.By}))
+	c.deferError(c.journalRefused(ctx, run.DecisionRefused{Verb: kind.verb, Reason: errorMessage(err), By: m.By}))
 }
 
 // note remembers a message until the next write: it does not count if the directory is found newer. Of many, the last ones
@@ -316,139 +260,6 @@ func (c *control) record(ctx workflow.Context, kind run.Kind, payload any) error
 
 // deferError keeps an error without a sender for the main loop.
 func (c *control) deferError(err error) { c.err = errors.Join(c.err, err) }
-
-// validate reports why a message cannot be acted on now. It changes nothing.
-func (c *control) validate(verb string, m Message) error {
-	s := c.e.j.state
-	if size := len(m.By) + len(m.Note) + len(m.Feedback) + len(m.Action) + len(m.ID) +
-		len(m.To) + len(m.Reason) + len(m.Text) + len(m.Role); size > maxMessage {
-		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
-	}
-	if s.Status == run.Done {
-		return conflict(s, operationOf(verb), DoneIsFinal)
-	}
-	if s.Status.Closed() {
-		return conflict(s, operationOf(verb), "the run is %s: it accepts no more messages", s.Status)
-	}
-	switch verb {
-	case VerbPause:
-		begun := s.Status != "" && s.Status != run.Unknown
-		if err := run.May(s.Status, run.Pause, run.Terms{}); begun && err != nil {
-			return conflict(s, run.Pause, "the run is %s: there is nothing to pause", s.Status)
-		}
-	case VerbResume:
-		if s.Status != run.Paused && s.Status != run.WaitingLimit && !c.Pause {
-			instead := ""
-			if _, open := s.Asks(); open {
-				instead = "; answer its question (starter decide)"
-			}
-			return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed%s", s.Status, instead)
-		}
-		if c.Revert != nil {
-			return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
-		}
-		if s.Reason == run.BudgetThreshold && s.BudgetShort() {
-			why := fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD)
-			if use, spent := s.SpentBudget(""); s.Need != nil || spent && use.Name != run.BudgetUSD {
-				why = s.BudgetWords()
-			}
-			name, value := s.Raise()
-			return unmet("%s: raise the budget first, run: %s", why,
-				shell.Line("starter", "budget", c.runID(), "--"+name, value))
-		}
-		if s.Reason == run.ConsecutiveFailures && !m.Force {
-			return unmet("%s. Fix the cause, then run: starter resume %s --force --reason TEXT", repeatedFailure(s),
-				shell.Quote(c.runID()))
-		}
-	case VerbDecide:
-		if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {
-			return refuse("feedback and note have %d bytes; the maximum is %d: put the rest into a file and name "+
-				"the file",
-				size, maxFeedback)
-		}
-		_, err := validateDecision(s, m)
-		return err
-	case VerbRevert:
-		return c.validateRevert(m)
-	case VerbAmend:
-		return c.validateAmend(m)
-	case VerbBudget:
-		return c.validateBudget(m)
-	case VerbSteer:
-		return c.validateSteer(m)
-	}
-	return nil
-}
-
-// repeatedFailure describes what failed repeatedly.
-func repeatedFailure(s run.State) string {
-	if f := s.Failure; f != nil {
-		return fmt.Sprintf("%s failed in %d consecutive starts, last with %s: %s", f.Step, f.Starts, f.Category,
-			f.Message)
-	}
-	return fmt.Sprintf("%d consecutive passes failed", s.Passes.InRow)
-}
-
-// apply records what a message requests and returns at once; the main loop acts at its next boundary.
-func (c *control) apply(ctx workflow.Context, verb string, m Message) (Ack, error) {
-	s := c.e.j.state
-	switch verb {
-	case VerbPause:
-		c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
-		if s.Status == run.WaitingLimit {
-			return c.ack("pausing"), nil
-		}
-		if m.Now {
-			c.e.cancelCalls()
-			return c.ack("ending the running call and pausing; resume repeats its pass"), nil
-		}
-		return c.ack("pausing after the running pass"), nil
-	case VerbResume:
-		if s.Status != run.Paused && c.Pause {
-			c.Control = Control{} // the pause had not begun
-			return c.ack("pause cancelled"), nil
-		}
-		c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
-		c.retryRequests++
-		if s.Status == run.WaitingLimit {
-			return c.ack("trying at once"), nil
-		}
-		return c.ack("resuming"), nil
-	case VerbDecide:
-		return c.decide(ctx, m)
-	case VerbRevert:
-		c.Revert = &PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
-		c.retryRequests++
-		return c.ack("reverting to " + m.To), nil
-	case VerbAmend:
-		return c.amend(ctx, m)
-	case VerbSteer:
-		return c.steer(ctx, m)
-	case VerbLook:
-		c.looks++
-		for _, id := range workflow.DeterministicKeys(c.e.children) {
-			c.e.children[id].changed = true
-		}
-		return c.ack("the workflow has every event of the directory"), nil
-	case VerbBudget:
-		b := m.budget(s.Budget, c.e.budgetWarnShare())
-		if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
-			Budget: b, TotalUSD: s.Total(), By: m.By, Note: m.Note,
-		}); err != nil {
-			return Ack{}, err
-		}
-		text := "the budget is " + m.budgetText()
-		if now := c.e.j.state; now.Status == run.Paused && now.Reason == run.BudgetThreshold && now.BudgetShort() {
-			text += ", and too small to continue: " + now.BudgetWords()
-		}
-		return c.ack(text), nil
-	}
-	return Ack{}, refuse("unknown message %q", verb)
-}
-
-func (c *control) ack(text string) Ack {
-	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
-}
 
 // startFlusher starts the coroutine that writes journaled events, and compares the directory for messages, while the main
 // loop waits for something else.

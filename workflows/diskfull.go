@@ -62,14 +62,11 @@ func (e *engine) awaitDiskSpace(ctx workflow.Context, full error, asked int) err
 			return err
 		}
 	}
-	wait := time.Duration(float64(min(diskRetryMin<<min(e.diskFullTries, 10), diskRetryMax)) * e.in.Options.TimeScale)
+	next := time.Duration(float64(min(diskRetryMin<<min(e.diskFullTries, 10), diskRetryMax)) * e.in.Options.TimeScale)
 	e.diskFullTries++
-	e.held = HeldAnswer{Held: true, Message: errorMessage(full), RetryAt: run.Time(workflow.Now(ctx).Add(wait))}
-	e.showDetails(ctx)
-	opts := workflow.AwaitOptions{
-		Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "before the next attempt at writing to a full disk"},
-	}
-	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.retryRequests != asked })
+	_, err := e.wait(ctx, wait{name: waitDisk, until: workflow.Now(ctx).Add(next), cause: errorMessage(full),
+		summary: "before the next attempt at writing to a full disk",
+		wakes:   func() bool { return e.control.retryRequests != asked }})
 	return err
 }
 

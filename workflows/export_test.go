@@ -28,7 +28,7 @@ func SetInterceptors(env *testsuite.TestWorkflowEnvironment, interceptors ...int
 
 // Verbs are the messages that a run accepts.
 func Verbs() (all []string) {
-	for _, d := range descriptions("") {
+	for _, d := range messages("") {
 		all = append(all, d.verb)
 	}
 	return all

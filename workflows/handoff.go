@@ -13,9 +13,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// VerbDecide decides the open hand-off.
-const VerbDecide = "decide"
-
 // routes are where the run continues after a decision; nil: where it is. redo is what is redone on the way back.
 type routes struct {
 	forward, back *run.Place

@@ -551,39 +551,18 @@ func (e *engine) continueLane(ctx workflow.Context, l run.Lane, d run.Decided) e
 
 // awaitLanes waits until a lane changes, its question is decided or due, or a message asks for something.
 func (e *engine) awaitLanes(ctx workflow.Context) error {
-	if err := e.j.flush(ctx); err != nil {
-		return err
-	}
-	e.showDetails(ctx)
-	changed := func() bool {
-		_, decided := e.laneDecision()
-		return e.childChanged() || decided || e.interruptsWait() || e.j.newer
-	}
-	enough := func() bool { return changed() || e.continueSuggested(ctx) }
 	var remind time.Time
 	expired := false
 	q, asked := e.openLaneQuestion()
 	if asked {
 		remind, expired = nextDue(q, e.besideSince(q))
 	}
-	var err error
-	if remind.IsZero() {
-		err = workflow.Await(ctx, enough)
-	} else {
-		var woken bool
-		woken, err = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-			Timeout:      max(remind.Sub(workflow.Now(ctx)), time.Millisecond),
-			TimerOptions: workflow.TimerOptions{Summary: "until the reminder for " + q.ID},
-		}, enough)
-		if err == nil && !woken {
-			e.reminded = run.Time(workflow.Now(ctx))
-			return e.remindOrExpire(ctx, q, expired)
-		}
+	due, err := e.wait(ctx, wait{name: waitLanes, until: remind, summary: "until the reminder for " + q.ID})
+	if err != nil || !due {
+		return err
 	}
-	if err == nil && !changed() {
-		return errContinueAsNew
-	}
-	return err
+	e.reminded = run.Time(workflow.Now(ctx))
+	return e.remindOrExpire(ctx, q, expired)
 }
 
 // besideSince is when a question was asked or last reminded of.

@@ -131,44 +131,38 @@ func (e *engine) waitForLimit(ctx workflow.Context) error {
 	if e.j.state.Status != run.WaitingLimit {
 		return nil
 	}
-	if err := e.j.flush(ctx); err != nil {
-		return err
-	}
-	e.showDetails(ctx)
-	c := e.control
-	asked := func() bool { return c.Pause || c.Resume || c.Revert != nil || c.err != nil }
-	due := func() bool { return asked() || e.continueSuggested(ctx) }
 	l := e.j.state.Limited
 	for until := l.Until; ; {
-		if at, err := time.Parse(run.TimeFormat, until); err == nil && at.After(workflow.Now(ctx)) {
-			opts := workflow.AwaitOptions{
-				Timeout:      at.Sub(workflow.Now(ctx)),
-				TimerOptions: workflow.TimerOptions{Summary: limitSummary(l, until)},
-			}
-			if _, err := workflow.AwaitWithOptions(ctx, opts, due); err != nil {
-				return err
-			}
-			if due() && !asked() && at.After(workflow.Now(ctx)) {
-				return errContinueAsNew
-			}
+		at, err := time.Parse(run.TimeFormat, until)
+		if err != nil {
+			at = workflow.Now(ctx)
 		}
-		if asked() {
+		if _, err := e.wait(ctx, wait{name: waitLimit, until: at, summary: limitSummary(l, until)}); err != nil {
+			return err
+		}
+		if e.leavesLimit() {
 			return e.endLimit(ctx, contract.AskResult{})
 		}
-		res, err := e.askHost(ctx, asked)
+		res, err := e.askHost(ctx)
 		if err != nil {
 			return err
 		}
-		if res.Again == "" || asked() {
+		if res.Again == "" || e.leavesLimit() {
 			return e.endLimit(ctx, res)
 		}
 		until = res.Again
 	}
 }
 
+// leavesLimit reports whether a message ends the wait for a limit.
+func (e *engine) leavesLimit() bool {
+	c := e.control
+	return c.Pause || c.Resume || c.Revert != nil || c.err != nil
+}
+
 // askHost asks the host of the run whether a call that waits for a place, or for an account, may be made. Other calls
 // find out when they are made. It returns at once if it is no longer of interest.
-func (e *engine) askHost(ctx workflow.Context, over func() bool) (res contract.AskResult, err error) {
+func (e *engine) askHost(ctx workflow.Context) (res contract.AskResult, err error) {
 	in, now := contract.AskInput{RunID: e.in.Target.RunID}, run.Time(workflow.Now(ctx))
 	for _, c := range e.j.state.Limited.Calls() {
 		if c.Until > now {
@@ -185,7 +179,7 @@ func (e *engine) askHost(ctx workflow.Context, over func() bool) (res contract.A
 	ctx, cancel := workflow.WithCancel(ctx)
 	defer cancel()
 	f := workflow.ExecuteActivity(e.directoryOptions(ctx, "ask whether the call may be made"), contract.Ask, in)
-	if err := workflow.Await(ctx, func() bool { return f.IsReady() || over() }); err != nil || !f.IsReady() {
+	if err := workflow.Await(ctx, func() bool { return f.IsReady() || e.leavesLimit() }); err != nil || !f.IsReady() {
 		return contract.AskResult{}, err
 	}
 	if f.Get(ctx, &res) != nil { // the call finds out

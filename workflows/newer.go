@@ -18,9 +18,6 @@ import (
 // so it takes the next epoch from the directory: continue-as-new, with nothing of what it knows itself. It finds out by
 // what it writes, and while it stands still, by a comparison before it answers an Update.
 
-// VerbLook is a message that only compares the directory with the execution.
-const VerbLook = "look"
-
 // Superseded is the error type of a message that came to an execution whose directory is newer. Nothing was changed; sent
 // once more, the next execution answers it.
 const Superseded = "Superseded"

@@ -65,18 +65,12 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
-	e.showDetails(ctx)
 	e.tellParent(ctx)
-	continues := func() bool { return e.control.Resume || e.control.Revert != nil || e.control.err != nil }
-	if err := workflow.Await(ctx,
-		func() bool { return continues() || resumable && e.continueSuggested(ctx) }); err != nil {
+	if _, err := e.wait(ctx, wait{name: waitPause, inStep: !resumable}); err != nil {
 		return err
 	}
 	if err := e.control.err; err != nil {
 		return err
-	}
-	if !continues() {
-		return errContinueAsNew
 	}
 	if e.control.Revert != nil {
 		return e.revert(ctx)
@@ -190,9 +184,7 @@ func (e *engine) checkpointNow(ctx workflow.Context, prefix string) string {
 	return id
 }
 
-// sleepUnlessPaused is a durable timer that a pause cuts short; why is shown in the Web UI.
+// sleepUnlessPaused waits before the next attempt; false: a pause has ended it.
 func (e *engine) sleepUnlessPaused(ctx workflow.Context, d time.Duration, why string) (completed bool, err error) {
-	opts := workflow.AwaitOptions{Timeout: d, TimerOptions: workflow.TimerOptions{Summary: why}}
-	cut, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.Pause })
-	return !cut, err
+	return e.wait(ctx, wait{name: waitAttempt, until: workflow.Now(ctx).Add(d), summary: why})
 }

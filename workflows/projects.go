@@ -40,7 +40,8 @@ func (e *engine) nextProject(ctx workflow.Context) (waits bool, err error) {
 		return true, err
 	}
 	if e.j.state.Status == run.AwaitingPhaseHandoff || len(e.activeProjects()) > 0 {
-		return true, e.awaitProjects(ctx)
+		_, err := e.wait(ctx, wait{name: waitProjects})
+		return true, err
 	}
 	return true, e.askAboutBlocked(ctx)
 }
@@ -207,19 +208,6 @@ func (e *engine) withinRest(in ProjectInput) ProjectInput {
 	return in
 }
 
-// awaitProjects waits until a project changes or a message asks for something.
-func (e *engine) awaitProjects(ctx workflow.Context) error {
-	e.showDetails(ctx)
-	changed := func() bool { return e.childChanged() || e.interruptsWait() }
-	if err := workflow.Await(ctx, func() bool { return changed() || e.continueSuggested(ctx) }); err != nil {
-		return err
-	}
-	if !changed() {
-		return errContinueAsNew
-	}
-	return nil
-}
-
 func (e *engine) interruptsWait() bool {
 	return e.control.Pause && e.active() || e.control.Revert != nil || e.control.err != nil || e.j.state.Status.Closed()
 }
@@ -272,20 +260,11 @@ func (e *engine) askAboutBlocked(ctx workflow.Context) error {
 // awaitBlocked waits for an answer, or for a project that works again.
 func (e *engine) awaitBlocked(ctx workflow.Context) error {
 	for e.j.state.Status == run.AwaitingGateDecision {
-		e.showDetails(ctx)
-		due := func() bool {
-			return e.answered() || e.childChanged() || e.continueSuggested(ctx) || e.control.err != nil
-		}
-		if err := workflow.Await(ctx, due); err != nil {
+		if _, err := e.wait(ctx, wait{name: waitBlocked}); err != nil || e.answered() {
 			return err
 		}
-		switch {
-		case e.control.err != nil:
-			return e.control.err
-		case e.answered():
-			return nil
-		case !e.childChanged():
-			return errContinueAsNew
+		if err := e.control.err; err != nil {
+			return err
 		}
 		if err := e.readProjects(ctx); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -166,7 +167,6 @@ func (e *engine) awaitAnswer(ctx workflow.Context) error {
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
-	e.showDetails(ctx)
 	e.tellParent(ctx)
 	err := e.awaitDecision(ctx)
 	if err == nil && e.parent() != "" {
@@ -187,24 +187,13 @@ func (e *engine) awaitDecision(ctx workflow.Context) error {
 		if !open {
 			return nil
 		}
-		enough := func() bool { return e.answered() || e.continueSuggested(ctx) }
-		due, expired := nextDue(q, spoken)
-		if due.IsZero() {
-			if err := workflow.Await(ctx, enough); err != nil || e.answered() {
-				return err
-			}
-			return e.handOverWait(q, spoken)
-		}
-		opts := workflow.AwaitOptions{
-			Timeout:      due.Sub(workflow.Now(ctx)),
-			TimerOptions: workflow.TimerOptions{Summary: "until the reminder for " + q.ID},
-		}
-		ok, err := workflow.AwaitWithOptions(ctx, opts, enough)
+		at, expired := nextDue(q, spoken)
+		due, err := e.wait(ctx, wait{name: waitAnswer, until: at, summary: "until the reminder for " + q.ID})
 		switch {
-		case err != nil || e.answered():
-			return err
-		case ok:
+		case errors.Is(err, errContinueAsNew):
 			return e.handOverWait(q, spoken)
+		case err != nil || !due:
+			return err
 		}
 		spoken = workflow.Now(ctx) // after an outage, one reminder is enough
 		if err := e.remindOrExpire(ctx, q, expired); err != nil {

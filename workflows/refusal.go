@@ -43,5 +43,3 @@ func ConflictFrom(err error) *run.ConflictError {
 	}
 	return &c
 }
-
-func operationOf(verb string) run.Operation { return run.Operation(verb) }

@@ -201,8 +201,8 @@ func partsOf(t *testing.T, h *historypb.History) []histories.Part {
 }
 
 // timerSummary matches the summary of a timer up to its first variable part: in the call of a function that waits, or
-// in the options of a timer.
-var timerSummary = regexp.MustCompile(`(?:sleepUnlessPaused\(|awaitFor\(|TimerOptions\{Summary: )[^"{}]*"([^"%]*)`)
+// in a wait.
+var timerSummary = regexp.MustCompile(`(?:sleepUnlessPaused\(|awaitFor\(|\bsummary: )[^"{}]*"([^"%]*)`)
 
 // timers are the summaries of all timers, from the source.
 func timers(t *testing.T) (all []histories.Part) {

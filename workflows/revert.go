@@ -11,9 +11,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// VerbRevert reverts a paused run to a checkpoint.
-const VerbRevert = "revert"
-
 // PendingRevert is a requested revert that the main loop has not made yet.
 type PendingRevert struct {
 	To         string `json:"to"` // checkpoint, or a boundary such as pass-35

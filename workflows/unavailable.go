@@ -66,17 +66,12 @@ const (
 // that asks for a retry, such as a resume, ends the wait, and so does over.
 func (e *engine) awaitRetry(ctx workflow.Context, n int, cause string, over func() bool) error {
 	asked := e.control.retryRequests
-	wait := time.Duration(float64(min(unavailableRetryMin<<min(n, 10), unavailableRetryMax)) * e.in.Options.TimeScale)
-	e.held = HeldAnswer{Waiting: true, Message: cause, RetryAt: run.Time(workflow.Now(ctx).Add(wait))}
+	next := time.Duration(float64(min(unavailableRetryMin<<min(n, 10), unavailableRetryMax)) * e.in.Options.TimeScale)
+	_, err := e.wait(ctx, wait{name: waitHost, until: workflow.Now(ctx).Add(next), cause: cause,
+		summary: "before the next attempt: " + run.OneLine(cause),
+		wakes:   func() bool { return e.control.retryRequests != asked || over() }})
+	e.held = HeldAnswer{}
 	e.showDetails(ctx)
-	defer func() {
-		e.held = HeldAnswer{}
-		e.showDetails(ctx)
-	}()
-	opts := workflow.AwaitOptions{
-		Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "before the next attempt: " + run.OneLine(cause)},
-	}
-	_, err := workflow.AwaitWithOptions(ctx, opts, func() bool { return e.control.retryRequests != asked || over() })
 	return err
 }
 

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,9 @@ var messageRows = map[string]struct {
 			Message: "exit 1"}}, VerbResume, Message{},
 		"002 failed in 4 consecutive starts, last with unknown: exit 1. Fix the cause, then run: starter resume run-1 --force --reason TEXT", ""},
 	"forced resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures}, VerbResume,
-		Message{Force: true}, "", ""},
+		Message{Force: true, Reason: "the network is back"}, "", ""},
+	"forced resume without a reason": {run.State{Status: run.Paused}, VerbResume, Message{Force: true, Reason: " "},
+		"force needs a reason", ""},
 	"any message to a done run": {run.State{Status: run.Done}, VerbBudget, Message{USD: 9}, DoneIsFinal, run.SetBudget},
 	"any message to a failed run": {run.State{Status: run.Failed}, VerbSteer, Message{Text: "x"},
 		"the run is failed: it accepts no more messages", run.Steer},
@@ -114,7 +117,7 @@ func TestMessagesByState(t *testing.T) {
 			e := engineOf(row.s)
 			e.in.Target.Dir, e.in.Target.Store, e.in.Target.RunID, e.in.DirQueue = "/runs/1", "file:///s", "run-1", "here"
 			e.in.Start.Stages = []run.StageRef{{Name: "build", Roles: []string{"builder"}}}
-			err := e.control.validate(row.verb, row.m)
+			err := e.control.validate(messageOf(row.verb), row.m)
 			if row.text == "" {
 				require.NoError(t, err)
 				return
@@ -142,9 +145,9 @@ func TestMessagesHaveASize(t *testing.T) {
 	} {
 		m := Message{By: "y", Note: "y"}
 		set(&m)
-		require.NotContains(t, fmt.Sprint(c.validate(VerbPause, m)), "the maximum is")
+		require.NotContains(t, fmt.Sprint(c.validate(messageOf(VerbPause), m)), "the maximum is")
 		m.By, m.Note = m.By+"y", m.Note+"y"
-		require.ErrorContains(t, c.validate(VerbPause, m), "the maximum is 32768")
+		require.ErrorContains(t, c.validate(messageOf(VerbPause), m), "the maximum is 32768")
 	}
 	require.Equal(t, 8+4, encodedSize("<", "ab"), "with quotes, and escaped as JSON")
 }
@@ -174,7 +177,7 @@ func TestPendingRequests(t *testing.T) {
 	} {
 		e := engineOf(row.s)
 		e.control.Control = row.pending
-		err := e.control.validate(row.verb, row.m)
+		err := e.control.validate(messageOf(row.verb), row.m)
 		if row.text == "" {
 			require.NoError(t, err, name)
 			continue
@@ -196,9 +199,15 @@ func TestRequestsForARetry(t *testing.T) {
 		"revert":           {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "reverting to cp-1"},
 	} {
 		e := engineOf(row.s)
-		ack, err := e.control.apply(nil, row.verb, row.m)
+		ack, err := messageOf(row.verb).apply(e.control, nil, row.m)
 		require.NoError(t, err, name)
 		require.Equal(t, row.text, ack.Message, name)
 		require.Equal(t, 1, e.control.retryRequests, name)
 	}
+}
+
+// messageOf is the row of a message.
+func messageOf(verb string) message {
+	all := messages("run")
+	return all[slices.IndexFunc(all, func(m message) bool { return m.verb == verb })]
 }

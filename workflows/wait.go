@@ -1,0 +1,127 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// A run stands still in one function, [engine.wait]. Each state in which it does is a row of a table: what ends it, and
+// whether the next execution continues it. Coroutines of a run that wait for each other use Await.
+
+// waitName names a state in which a run stands still.
+type waitName int
+
+// States in which a run stands still.
+const (
+	waitPause waitName = iota
+	waitLimit
+	waitAnswer
+	waitLanes
+	waitProjects
+	waitBlocked
+	waitAttempt
+	waitDisk
+	waitHost
+	waitEnds
+)
+
+// waitRow is a row of the table. The texts are for docs/run-state.md.
+type waitRow struct {
+	name    string
+	meaning string
+	ends    string
+	ended   func(*engine) bool // what ends it besides its time and what the caller adds
+	written bool               // events are written, and the details shown, before it begins
+	carried bool               // the next execution continues it, unless it is in the middle of a step
+}
+
+var waits = [...]waitRow{
+	waitPause: {
+		"pause", "the run is paused, for any reason", "resume, revert", func(e *engine) bool {
+			return e.control.Resume || e.control.Revert != nil || e.control.err != nil
+		}, true, true,
+	},
+	waitLimit: {
+		"limit", "a limit of a provider, of the host or of the day", "its reset or its turn; resume, pause, revert",
+		(*engine).leavesLimit, true, true,
+	},
+	waitAnswer: {
+		"answer", "an open question", "a decision; at a reminder it waits on, at its expiry it is decided",
+		(*engine).answered, true, true,
+	},
+	waitLanes: {
+		"lanes", "lanes at work", "a lane that has changed, a decision about one; pause, revert",
+		func(e *engine) bool {
+			_, decided := e.laneDecision()
+			return e.childChanged() || decided || e.interruptsWait() || e.j.newer
+		}, true, true,
+	},
+	waitProjects: {
+		"projects", "projects at work", "a project that has changed; pause, revert",
+		func(e *engine) bool { return e.childChanged() || e.interruptsWait() }, true, true,
+	},
+	waitBlocked: {
+		"blocked", "a question about projects that are not done", "a decision; a project that works again",
+		func(e *engine) bool { return e.answered() || e.childChanged() || e.control.err != nil }, true, true,
+	},
+	waitAttempt: {
+		"attempt", "the next attempt of a call or of screenshots", "its time; pause",
+		func(e *engine) bool { return e.control.Pause }, false, false,
+	},
+	waitDisk: {"disk", "space on a full disk", "its time, 15 s to 10 min; resume, revert", isNever, false, false},
+	waitHost: {
+		"host", "a host with the store or the program, or a directory that can be read",
+		"its time, 1 s to 1 min; resume, revert, for a call also pause", isNever, false, false,
+	},
+	waitEnds: {
+		"ends", "the ends of lanes or projects that were cancelled", "each of them, at most 2 min",
+		(*engine).childChanged, false, false,
+	},
+}
+
+func isNever(*engine) bool { return false }
+
+// wait is one wait of a run.
+type wait struct {
+	name    waitName
+	until   time.Time   // zero: it has no time
+	summary string      // of its timer
+	wakes   func() bool // ends it too; nil: nothing else does
+	inStep  bool        // it is in the middle of a step, which only this execution can continue
+	cause   string      // shown by the query `held`
+}
+
+// wait waits until the wait has ended, by what its row or the caller names, or until its time: due. If the next execution
+// is to continue it, the error is errContinueAsNew.
+func (e *engine) wait(ctx workflow.Context, w wait) (due bool, err error) {
+	row := waits[w.name]
+	if row.written {
+		if err := e.j.flush(ctx); err != nil {
+			return false, err
+		}
+	}
+	if w.cause != "" {
+		e.held = HeldAnswer{Held: w.name == waitDisk, Waiting: w.name == waitHost, Message: w.cause,
+			RetryAt: run.Time(w.until)}
+	}
+	if row.written || w.cause != "" {
+		e.showDetails(ctx)
+	}
+	ended := func() bool { return row.ended(e) || w.wakes != nil && w.wakes() }
+	enough := func() bool { return ended() || row.carried && !w.inStep && e.continueSuggested(ctx) }
+	woken := true
+	if w.until.IsZero() {
+		err = workflow.Await(ctx, enough)
+	} else {
+		woken, err = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
+			Timeout: max(0, w.until.Sub(workflow.Now(ctx))), TimerOptions: workflow.TimerOptions{Summary: w.summary},
+		}, enough)
+	}
+	if err == nil && woken && !ended() {
+		err = errContinueAsNew
+	}
+	return !woken, err
+}

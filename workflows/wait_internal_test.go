@@ -1,0 +1,138 @@
+package workflows
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+)
+
+// causes end a wait.
+type causes map[string]func(*engine)
+
+var (
+	resumes   = func(e *engine) { e.control.Resume = true }
+	reverts   = func(e *engine) { e.control.Revert = &PendingRevert{To: "cp-1"} }
+	pauses    = func(e *engine) { e.control.Pause = true }
+	fails     = func(e *engine) { e.control.err = errors.New("a message cannot be journaled") }
+	decides   = func(e *engine) { e.j.state.Status = run.Running }
+	ends      = func(e *engine) { e.children["child"].changed = true }
+	retries   = func(e *engine) { e.control.retryRequests++ }
+	byMessage = causes{"pause": pauses, "resume": resumes, "revert": reverts, "error": fails}
+)
+
+// waiting are the rows of the table: the state of a run that waits, and what ends its wait.
+var waiting = map[waitName]struct {
+	state run.State
+	ends  causes
+}{
+	waitPause:  {run.State{Status: run.Paused}, causes{"resume": resumes, "revert": reverts, "error": fails}},
+	waitLimit:  {run.State{Status: run.WaitingLimit}, byMessage},
+	waitAnswer: {run.State{Status: run.AwaitingGateDecision}, causes{"decision": decides}},
+	waitLanes: {run.State{Status: run.Running, RunID: "run", Stages: []run.StageRef{{Name: "work"}},
+		Lanes: &run.Lanes{Count: 1, Begun: 1, Active: []run.Lane{{LanePlace: run.LanePlace{Key: "a"}}}}}, causes{
+		"pause": pauses, "revert": reverts, "error": fails, "newer": func(e *engine) { e.j.newer = true },
+		"a lane": func(e *engine) { e.children["run.1.a"].changed = true }, "decision": func(e *engine) {
+			e.j.state.Decided = &run.Decided{ID: "gate:1", Kind: run.QuestionGate, Phase: "work"}
+		}, "end": func(e *engine) { e.j.state.Status = run.Cancelled },
+	}},
+	waitProjects: {oneProject(run.Running), causes{"pause": pauses, "revert": reverts, "error": fails, "a project": ends}},
+	waitBlocked:  {oneProject(run.AwaitingGateDecision), causes{"decision": decides, "error": fails, "a project": ends}},
+	waitAttempt:  {run.State{Status: run.Running}, causes{"pause": pauses}},
+	waitDisk:     {run.State{Status: run.Paused}, causes{"a request": retries}},
+	waitHost:     {run.State{Status: run.Running}, causes{"a request": retries}},
+	waitEnds:     {oneProject(run.Running), causes{"a project": ends}},
+}
+
+func oneProject(s run.Status) run.State {
+	return run.State{Status: s, Projects: []run.ProjectState{
+		{ProjectRef: run.ProjectRef{Alias: "web", RunID: "child"}, Outcome: run.ProjectRunning},
+	}}
+}
+
+// TestWaits: each wait lasts until its time, ends at once by each of its causes, and is continued by the next execution if
+// its row is, unless it is in the middle of a step.
+func TestWaits(t *testing.T) {
+	require.Len(t, waiting, len(waits))
+	for name, row := range waiting {
+		t.Run(waits[name].name, func(t *testing.T) {
+			const most = time.Hour
+			standing := func(suggested, inStep bool, cause func(*engine)) (due bool, took time.Duration, ended error) {
+				e := engineOf(row.state)
+				e.in.Target.RunID, e.in.Start.Stages = "run", row.state.Stages
+				e.children = map[string]*child{"child": {}, "run.1.a": {}}
+				before := e.control.retryRequests
+				inside(t, func(ctx workflow.Context) error {
+					e.j.mu = workflow.NewMutex(ctx)
+					start := workflow.Now(ctx)
+					workflow.Go(ctx, func(ctx workflow.Context) {
+						_ = workflow.Sleep(ctx, time.Minute) // the wait has begun
+						cause(e)
+					})
+					due, ended = e.wait(ctx, wait{name: name, until: start.Add(most), inStep: inStep,
+						wakes: func() bool { return e.control.retryRequests != before }})
+					took = workflow.Now(ctx).Sub(start)
+					return nil
+				}, func(env *testsuite.TestWorkflowEnvironment) { env.SetContinueAsNewSuggested(suggested) })
+				return due, took, ended
+			}
+			due, took, err := standing(false, false, func(*engine) {})
+			require.NoError(t, err)
+			require.True(t, due)
+			require.Equal(t, most, took)
+			for what, cause := range row.ends {
+				due, took, err := standing(false, false, cause)
+				require.NoError(t, err, what)
+				require.False(t, due, what)
+				require.Equal(t, time.Minute, took, what)
+			}
+			_, took, err = standing(true, false, func(*engine) {})
+			if waits[name].carried {
+				require.ErrorIs(t, err, errContinueAsNew)
+				require.Zero(t, took)
+			} else {
+				require.NoError(t, err)
+			}
+			due, _, err = standing(true, true, func(*engine) {})
+			require.NoError(t, err)
+			require.True(t, due, "only this execution can continue it")
+		})
+	}
+}
+
+// TestWaitsAreShown: the query `held` has what a full disk or a host holds up.
+func TestWaitsAreShown(t *testing.T) {
+	for name, want := range map[waitName]HeldAnswer{
+		waitDisk: {Held: true, Message: "no space", RetryAt: "2026-01-02T04:04:05.000Z"},
+		waitHost: {Waiting: true, Message: "no space", RetryAt: "2026-01-02T04:04:05.000Z"},
+	} {
+		e := engineOf(run.State{Status: run.Running})
+		inside(t, func(ctx workflow.Context) error {
+			_, err := e.wait(ctx, wait{name: name, until: workflow.Now(ctx).Add(time.Hour), cause: "no space"})
+			return err
+		})
+		require.Equal(t, want, e.held)
+	}
+}
+
+// TestWaitsAreDocumented: docs/run-state.md has the table.
+func TestWaitsAreDocumented(t *testing.T) {
+	raw, err := os.ReadFile("../docs/run-state.md")
+	require.NoError(t, err)
+	for _, row := range waits {
+		want := "| " + row.name + " | " + row.meaning + " | " + row.ends + " | "
+		if row.carried {
+			want += "yes |"
+		} else {
+			want += "no |"
+		}
+		require.True(t, strings.Contains(string(raw), want+"\n"), want)
+	}
+}
