@@ -22,7 +22,7 @@ const module = "github.com/passbook-run/passbook"
 // publicPackages are the Go API. Their exported declarations mention no type of an internal package.
 var publicPackages = []string{
 	"run", "pipeline", "pipeline/template", "client", "workerhost", "rundir", "config", "workflows",
-	"activities", "activities/contract",
+	"activities", "workflows/contract",
 }
 
 // stoppedWrites is how tests stop a write of a run directory at each step. The zero value is the real disk.

@@ -3,7 +3,7 @@ package activities
 import (
 	"fmt"
 
-	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 )
 

@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
-	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"

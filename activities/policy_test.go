@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestDirectoriesAreBelowTheRoots: an activity that uses a directory outside of policy.roots is not executed.

@@ -16,7 +16,7 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"

@@ -7,7 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // tooLarge is the type of the SDK's error for a payload above the server's limit: a retry cannot succeed.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/activities/contract"
+	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
