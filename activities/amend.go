@@ -3,9 +3,9 @@ package activities
 import (
 	"context"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Amend compares the plan of a run with another one.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
@@ -14,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // previousSession returns a copy of the session of the previous accepted call of a role that continues its own, or nil

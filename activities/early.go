@@ -5,8 +5,8 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // earlySupervisor is a supervisor that starts while the events before its call are written. As every supervisor, it

@@ -3,8 +3,8 @@ package activities
 import (
 	"fmt"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // unknownEffectError reports that an earlier delivery of an external action ended without a result: its effect may have

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/disk"
@@ -19,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // callFolder is the workspace in which a call works.

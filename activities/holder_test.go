@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestCallOfEarlierHistoryIsEnded: after a reset, the call that still works in the workspace is ended before the next

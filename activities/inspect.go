@@ -6,8 +6,8 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // inspect runs Inspect with a slot of its kind: file or checkout.

@@ -10,11 +10,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // installTimeout is the timeout of the command that installs a browser (requirement 002 §4.3.5).

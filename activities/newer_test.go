@@ -12,10 +12,10 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"google.golang.org/grpc"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // begun is a run with its first event in a directory.

@@ -7,11 +7,11 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // storeText stores texts about the work: prompts, replies, notes, outputs. It redacts secrets and records the digest of

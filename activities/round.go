@@ -7,9 +7,9 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // ReadRound reads one round of a stage from the stored plan.

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // slots limit concurrent work of one kind.

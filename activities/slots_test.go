@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func TestActivitiesWaitForSlot(t *testing.T) {

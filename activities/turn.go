@@ -5,8 +5,8 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Turn writes the events before a call to the directory, then makes the call. It calls nothing unless they are on disk:

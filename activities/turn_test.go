@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func (h *harness) turn(ctx context.Context, in contract.ProjectInput) (contract.TurnResult, error) {

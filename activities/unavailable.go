@@ -5,9 +5,9 @@ import (
 
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // requireProgram refuses a call whose program this host lacks, if another host may make it: nothing is claimed. A

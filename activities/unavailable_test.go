@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/fakes3"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // onS3 moves the harness to a store that hosts share.

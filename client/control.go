@@ -5,7 +5,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // PauseOptions are the options of [Client.Pause].
@@ -19,14 +19,14 @@ type PauseOptions struct {
 //
 // Errors: [*NameError], [*run.ConflictError], [*RefusedError], [*DirectoryError].
 func (c *Client) Pause(ctx context.Context, name string, o PauseOptions) error {
-	return c.send(ctx, name, workflows.VerbPause, workflows.Message{Now: o.Now, Note: o.Note})
+	return c.send(ctx, name, contract.VerbPause, contract.Message{Now: o.Now, Note: o.Note})
 }
 
 // SetBudget sets the budget of an open run in USD, which must exceed what the run has spent. 0: no limit.
 //
 // Errors: [*NameError], [*run.ConflictError], [*RefusedError], [*PolicyError], [*DirectoryError].
 func (c *Client) SetBudget(ctx context.Context, name string, usd float64) error {
-	return c.send(ctx, name, workflows.VerbBudget, workflows.Message{USD: usd})
+	return c.send(ctx, name, contract.VerbBudget, contract.Message{USD: usd})
 }
 
 // Instruction is a text for the next prompts of a run.
@@ -41,11 +41,11 @@ type Instruction struct {
 //
 // Errors: [*NameError], [*run.ConflictError], [*RefusedError], [*DirectoryError].
 func (c *Client) Steer(ctx context.Context, name string, i Instruction) error {
-	return c.send(ctx, name, workflows.VerbSteer,
-		workflows.Message{Text: i.Text, Role: i.Role, Now: i.Now, Note: i.Note})
+	return c.send(ctx, name, contract.VerbSteer,
+		contract.Message{Text: i.Text, Role: i.Role, Now: i.Now, Note: i.Note})
 }
 
-func (c *Client) send(ctx context.Context, name, verb string, m workflows.Message) error {
+func (c *Client) send(ctx context.Context, name, verb string, m contract.Message) error {
 	dir, err := c.find(name)
 	if err != nil {
 		return public(err)
@@ -139,7 +139,7 @@ func (c *Client) Decide(ctx context.Context, name string, d Decision) (Decided, 
 	if err != nil {
 		return Decided{}, public(err)
 	}
-	out, err := c.op.Decide(ctx, dir, workflows.Message{
+	out, err := c.op.Decide(ctx, dir, contract.Message{
 		Action: d.Action, Feedback: d.Feedback, ID: d.Question, Note: d.Note,
 	})
 	if err != nil {

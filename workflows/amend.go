@@ -8,13 +8,13 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // validateAmend checks an amendment as far as that is possible without reading the plans.
-func (c *control) validateAmend(m Message) error {
+func (c *control) validateAmend(m contract.Message) error {
 	switch {
 	case m.Plan == nil || m.Plan.Plan == "" || m.Plan.Inputs == "":
 		return refuse("the plan is missing: run \"starter amend %s --config FILE\"", shell.Quote(c.runID()))
@@ -25,7 +25,7 @@ func (c *control) validateAmend(m Message) error {
 }
 
 // amend compares the plan in a message with the run's, and journals it. It counts for every step that begins later.
-func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
+func (c *control) amend(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
 	e, next := c.e, *m.Plan
 	var res contract.AmendResult
 	for {
@@ -35,27 +35,27 @@ func (c *control) amend(ctx workflow.Context, m Message) (Ack, error) {
 		}
 		var err error
 		if res, err = e.compare(ctx, next); err != nil {
-			return Ack{}, err
+			return contract.Ack{}, err
 		}
-		if err := cmp.Or(c.accepts(VerbAmend), c.validateAmend(m)); err != nil {
-			return Ack{}, err
+		if err := cmp.Or(c.accepts(contract.VerbAmend), c.validateAmend(m)); err != nil {
+			return contract.Ack{}, err
 		}
 		if now := e.j.state; now.Next == s.Next && now.PlanInForce(e.in.Start) == s.PlanInForce(e.in.Start) {
 			break // a step may have completed during the comparison
 		}
 	}
 	if len(res.Refused) > 0 {
-		return Ack{}, refuse("the run cannot adopt the definition: %s", strings.Join(res.Refused, "; "))
+		return contract.Ack{}, refuse("the run cannot adopt the definition: %s", strings.Join(res.Refused, "; "))
 	}
 	if b, total := res.Budget, e.j.state.Total(); b != nil && b.CapUSD > 0 && b.CapUSD < total {
-		return Ack{}, refuse("a budget of %.2f USD is below the current cost (%.2f)", b.CapUSD, total)
+		return contract.Ack{}, refuse("a budget of %.2f USD is below the current cost (%.2f)", b.CapUSD, total)
 	}
 	ev := run.RunAmended{
 		New: next, Terms: res.Terms, Budget: res.Budget, Differences: res.Differences, By: m.By,
 		Note: m.Note,
 	}
 	if err := e.adopt(ctx, ev); err != nil {
-		return Ack{}, err
+		return contract.Ack{}, err
 	}
 	c.unflushed = true
 	return c.ack(amendedMessage(e.j.state, e.in.Target.RunID)), nil
@@ -132,7 +132,7 @@ func before(a, b run.Place) bool {
 }
 
 // amendReopened puts the plan in force with which an operator opened the epoch. A refusal pauses the run.
-func (e *engine) amendReopened(ctx workflow.Context, m *Message) error {
+func (e *engine) amendReopened(ctx workflow.Context, m *contract.Message) error {
 	if m == nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (e *engine) amendReopened(ctx workflow.Context, m *Message) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	ev := run.DecisionRefused{Verb: VerbAmend, Reason: errorMessage(err), By: m.By}
+	ev := run.DecisionRefused{Verb: contract.VerbAmend, Reason: errorMessage(err), By: m.By}
 	if err := e.j.emit(ctx, run.KindDecisionRefused, e.j.state.Phase, ev); err != nil {
 		return err
 	}

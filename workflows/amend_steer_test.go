@@ -7,11 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestInstructionIsInNextPrompt steers a run by signal and by Update while a call runs: that call keeps its prompt.
@@ -203,7 +202,7 @@ func TestAmendmentSurvivesContinueAsNew(t *testing.T) {
 	w.agent.will(call(2, 1), after(func() {
 		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
 	}))
-	w.chain(func(workflows.Input) {})
+	w.chain(func(contract.Input) {})
 	require.Equal(t, []string{first, first, next.Plan, next.Plan}, w.plans())
 }
 
@@ -211,7 +210,7 @@ func TestReopenAmends(t *testing.T) {
 	w := amendable(t, twoPasses)
 	next := w.given(twoPasses, "second")
 	w.cutOff()
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, Amend: &workflows.Message{By: "ada", Plan: &next}})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled, Amend: &contract.Message{By: "ada", Plan: &next}})
 	w.done()
 	require.Equal(t, []string{w.in.Start.Plan, next.Plan}, w.plans())
 	require.Equal(t, "ada", payloads[run.RunAmended](w, run.KindRunAmended)[0].By)
@@ -246,7 +245,7 @@ func TestReplayRepeatsAmendments(t *testing.T) {
 		})
 	}
 	w.in.Options.ContinueAfter = 1
-	w.chain(func(workflows.Input) {})
+	w.chain(func(contract.Input) {})
 	require.Equal(t, []string{second.Plan, second.Plan, third.Plan}, w.plans(), "it begins with the second step")
 	require.Equal(t, run.Budget{CapUSD: 20, WarnUSD: 19}, w.dir.state(t).Budget, "a replay has its own budget")
 	require.Equal(t, w.in.Start.Source.RunID, payloads[run.RunAmended](w, run.KindRunAmended)[1].Source)
@@ -257,7 +256,7 @@ func TestRefusedAmendmentOfAnEpochPauses(t *testing.T) {
 	w := amendable(t, twoPasses)
 	next := w.given(strings.Replace(twoPasses, "{role: builder}, {role: builder}]", "{role: builder}]", 1), "second")
 	w.cutOff()
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, Amend: &workflows.Message{By: "ada", Note: "less",
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled, Amend: &contract.Message{By: "ada", Note: "less",
 		Plan: &next}})
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()

@@ -9,6 +9,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Search attributes of a run. They follow the folded state.
@@ -37,8 +38,8 @@ func SearchAttributes() map[string]enumspb.IndexedValueType {
 }
 
 // InitialSearchAttributes returns the search attributes of a new run.
-func InitialSearchAttributes(in Input) temporal.SearchAttributes {
-	first := append(in.Options.shown(run.Pending),
+func InitialSearchAttributes(in contract.Input) temporal.SearchAttributes {
+	first := append(shown(in.Options, run.Pending),
 		attrPipeline.ValueSet(in.Start.Pipeline), attrThread.ValueSet(in.Start.ThreadID))
 	if from, _ := in.Start.Origin(); from != "" {
 		first = append(first, attrSource.ValueSet(from))
@@ -47,7 +48,7 @@ func InitialSearchAttributes(in Input) temporal.SearchAttributes {
 }
 
 // shown are the search attributes of a status.
-func (o Options) shown(s run.Status) []temporal.SearchAttributeUpdate {
+func shown(o contract.Options, s run.Status) []temporal.SearchAttributeUpdate {
 	all := []temporal.SearchAttributeUpdate{attrStatus.ValueSet(string(s))}
 	if o.RFCStatus {
 		all = append(all, attrRFCStatus.ValueSet(s.RFC()))
@@ -62,7 +63,7 @@ func (e *engine) publish(ctx workflow.Context, before run.State) error {
 		(s.Status == before.Status && s.Phase == before.Phase && sameScore(s.Score, before.Score)) {
 		return nil
 	}
-	updates := append(e.in.Options.shown(s.Status), attrCost.ValueSet(s.Total()))
+	updates := append(shown(e.in.Options, s.Status), attrCost.ValueSet(s.Total()))
 	if s.Phase != "" {
 		updates = append(updates, attrStage.ValueSet(s.Phase))
 	}

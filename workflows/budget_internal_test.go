@@ -6,9 +6,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestGatedSteps: only calls of agents count against a budget, and none of a record.
@@ -75,26 +75,26 @@ func TestBudgetOfAMessage(t *testing.T) {
 	before := run.Budget{CapUSD: 40, WarnUSD: 32, Tokens: 9000, Calls: 90, Hours: 9, Deadline: "2026-02-01T00:00:00Z"}
 	const later = "2027-01-01T00:00:00Z"
 	for name, row := range map[string]struct {
-		m      Message
+		m      contract.Message
 		change func(b *run.Budget)
 		text   string
 	}{
-		"nothing": {Message{}, func(*run.Budget) {}, ""},
-		"usd":     {Message{USD: 0.5}, func(b *run.Budget) { b.CapUSD, b.WarnUSD = 0.5, 0.4 }, "0.50 USD"},
-		"tokens":  {Message{BudgetLimits: BudgetLimits{Tokens: 1}}, func(b *run.Budget) { b.Tokens = 1 }, "1 tokens"},
-		"calls":   {Message{BudgetLimits: BudgetLimits{Calls: 1}}, func(b *run.Budget) { b.Calls = 1 }, "1 call"},
-		"hours":   {Message{BudgetLimits: BudgetLimits{Hours: 0.5}}, func(b *run.Budget) { b.Hours = 0.5 }, "0.5 hours"},
-		"deadline": {Message{BudgetLimits: BudgetLimits{Deadline: later}}, func(b *run.Budget) { b.Deadline = later },
+		"nothing": {contract.Message{}, func(*run.Budget) {}, ""},
+		"usd":     {contract.Message{USD: 0.5}, func(b *run.Budget) { b.CapUSD, b.WarnUSD = 0.5, 0.4 }, "0.50 USD"},
+		"tokens":  {contract.Message{BudgetLimits: contract.BudgetLimits{Tokens: 1}}, func(b *run.Budget) { b.Tokens = 1 }, "1 tokens"},
+		"calls":   {contract.Message{BudgetLimits: contract.BudgetLimits{Calls: 1}}, func(b *run.Budget) { b.Calls = 1 }, "1 call"},
+		"hours":   {contract.Message{BudgetLimits: contract.BudgetLimits{Hours: 0.5}}, func(b *run.Budget) { b.Hours = 0.5 }, "0.5 hours"},
+		"deadline": {contract.Message{BudgetLimits: contract.BudgetLimits{Deadline: later}}, func(b *run.Budget) { b.Deadline = later },
 			"until " + later},
-		"all": {Message{USD: 20, BudgetLimits: BudgetLimits{Tokens: 500, Calls: 8, Hours: 2, Deadline: later}},
+		"all": {contract.Message{USD: 20, BudgetLimits: contract.BudgetLimits{Tokens: 500, Calls: 8, Hours: 2, Deadline: later}},
 			func(b *run.Budget) {
 				*b = run.Budget{CapUSD: 20, WarnUSD: 16, Tokens: 500, Calls: 8, Hours: 2, Deadline: later}
 			}, "20.00 USD, 500 tokens, 8 calls, 2 hours, until " + later},
 	} {
 		want := before
 		row.change(&want)
-		require.Equal(t, want, row.m.budget(before, 0.8), name)
-		require.Equal(t, row.text, row.m.budgetText(), name)
+		require.Equal(t, want, changedBudget(row.m, before, 0.8), name)
+		require.Equal(t, row.text, budgetText(row.m), name)
 	}
 	for budget, share := range map[run.Budget]float64{{}: 0.8, {CapUSD: 0.5, WarnUSD: 0.25}: 0.5, {CapUSD: 9}: 0} {
 		e := engineOf(run.State{})

@@ -6,23 +6,16 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// BudgetLimits are the budgets of a message besides that in USD. Zero: unchanged.
-type BudgetLimits struct {
-	Tokens   int64   `json:"tokens,omitempty"`
-	Calls    int     `json:"calls,omitempty"`
-	Hours    float64 `json:"hours,omitempty"`
-	Deadline string  `json:"deadline,omitempty"` // RFC 3339
-}
-
 // validateBudget requires budgets that are not spent.
-func (c *control) validateBudget(m Message) error {
+func (c *control) validateBudget(m contract.Message) error {
 	s := c.e.j.state
 	switch at, err := time.Parse(time.RFC3339, m.Deadline); {
 	case !run.ValidBudget(m.USD):
 		return refuse("a budget of %g USD is not a number from 0 to %.0f", m.USD, run.MaxBudgetUSD)
-	case m.USD < 0 || m.USD > 0 && m.USD < s.Total() || m.USD == 0 && m.BudgetLimits == (BudgetLimits{}):
+	case m.USD < 0 || m.USD > 0 && m.USD < s.Total() || m.USD == 0 && m.BudgetLimits == (contract.BudgetLimits{}):
 		return refuse("a budget of %.2f USD is below the current cost (%.2f)", m.USD, s.Total())
 	case m.Deadline != "" && err != nil:
 		return refuse("the deadline %q is not a time: write it as in 2026-11-25T18:00:00Z", m.Deadline)
@@ -39,8 +32,8 @@ func (c *control) validateBudget(m Message) error {
 	return nil
 }
 
-// budget returns a budget with the changes of a message.
-func (m Message) budget(b run.Budget, warnShare float64) run.Budget {
+// changedBudget returns a budget with the changes of a message.
+func changedBudget(m contract.Message, b run.Budget, warnShare float64) run.Budget {
 	if m.USD > 0 {
 		b.CapUSD, b.WarnUSD = m.USD, run.Cents(m.USD*warnShare)
 	}
@@ -60,7 +53,7 @@ func (m Message) budget(b run.Budget, warnShare float64) run.Budget {
 }
 
 // budgetText lists the budgets that a message sets.
-func (m Message) budgetText() string {
+func budgetText(m contract.Message) string {
 	var all []string
 	if m.USD > 0 {
 		all = append(all, fmt.Sprintf("%.2f USD", m.USD))
@@ -81,6 +74,6 @@ func (m Message) budgetText() string {
 }
 
 // limitsOf are the budgets besides that in USD.
-func limitsOf(b run.Budget) BudgetLimits {
-	return BudgetLimits{Tokens: b.Tokens, Calls: b.Calls, Hours: b.Hours, Deadline: b.Deadline}
+func limitsOf(b run.Budget) contract.BudgetLimits {
+	return contract.BudgetLimits{Tokens: b.Tokens, Calls: b.Calls, Hours: b.Hours, Deadline: b.Deadline}
 }

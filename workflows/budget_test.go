@@ -7,9 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // fourPasses cost 1 USD each.
@@ -47,11 +46,11 @@ func TestBudgetWarnsOnceAndPausesBeforeNextCall(t *testing.T) {
 
 func TestBudgetUpdateIsProjectedDuringPass(t *testing.T) {
 	w := newHarness(t, fourPasses)
-	var cost workflows.CostAnswer
+	var cost contract.CostAnswer
 	w.agent.will(call(2, 1), after(func() {
 		w.journaled("budget", message{"usd": 7, "by": "ada", "note": "enough"}, run.KindBudgetRaised)
 		answered := make(chan struct{})
-		w.at(0, func() { cost = query[workflows.CostAnswer](w, workflows.QueryCost); close(answered) })
+		w.at(0, func() { cost = query[contract.CostAnswer](w, contract.QueryCost); close(answered) })
 		<-answered
 	}))
 	w.done()

@@ -10,9 +10,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func call(pass, try int) string { return fmt.Sprintf("g0.%03d.1.-.%d", pass, try) }
@@ -150,7 +149,7 @@ func TestTurnsWriteWhatPrecedesTheCall(t *testing.T) {
 				"run.start", "phase.start", "pass.start 001", "pass.end 001", "artifact.updated 001", "pass.start 002",
 				"pass.end 002", "artifact.updated 002", "phase.end", "checkpoint.created cp-built", "run.end",
 			}, w.bare())
-			require.Equal(t, workflows.Result{RunID: "run-1", Status: run.Done, Artifact: "page of run-1/g0.002.1.-.1", USD: 2,
+			require.Equal(t, contract.Result{RunID: "run-1", Status: run.Done, Artifact: "page of run-1/g0.002.1.-.1", USD: 2,
 				Tail: w.dir.tail(), Head: "segment-11"}, r)
 			starts := payloads[run.PassStart](w, run.KindPassStart)
 			require.Equal(t, "seed", starts[0].Before)

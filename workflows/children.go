@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // A child is a run below a run: a lane, or the run of a project. Its workflow is an abandoned child workflow, so that the
@@ -98,7 +98,7 @@ func (e *engine) tellParent(ctx workflow.Context) {
 
 // startChild starts the workflow of a child. One that was started before, by an execution that was reset or reverted, is
 // joined: its workflow id is its run id.
-func (e *engine) startChild(ctx workflow.Context, p ProjectInput) error {
+func (e *engine) startChild(ctx workflow.Context, p contract.ChildInput) error {
 	in := *p.Input
 	free, _ := workflow.NewDisconnectedContext(ctx) // a cancelled run cancels its children by message, in any execution
 	opts := workflow.ChildWorkflowOptions{
@@ -109,7 +109,7 @@ func (e *engine) startChild(ctx workflow.Context, p ProjectInput) error {
 	if e.in.Options.Attributes {
 		opts.TypedSearchAttributes = InitialSearchAttributes(in)
 	}
-	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, opts), Name, in)
+	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, opts), contract.PipelineWorkflow, in)
 	c := e.childOf(in.Target.RunID)
 	c.changed, c.budget = false, in.Start.Budget
 	switch err := future.GetChildWorkflowExecution().Get(ctx, nil); {
@@ -159,7 +159,7 @@ func (c *child) outcome(begun bool) run.ProjectOutcome {
 }
 
 // tell sends a message to a child, which may have ended.
-func (e *engine) tell(ctx workflow.Context, runID, verb string, m Message) {
+func (e *engine) tell(ctx workflow.Context, runID, verb string, m contract.Message) {
 	m.By = "run " + e.in.Target.RunID
 	if err := workflow.SignalExternalWorkflow(ctx, runID, "", verb, m).Get(ctx, nil); err != nil {
 		workflow.GetLogger(ctx).Warn("send a message to a child; it may have ended", "run", runID, "message", verb, "error", err)

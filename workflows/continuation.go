@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // errContinueAsNew ends a wait because this execution has enough history: the next one continues it. This keeps a
@@ -20,7 +21,7 @@ func (e *engine) continueSuggested(ctx workflow.Context) bool {
 
 // handOverWait leaves the wait for an answer to the next execution.
 func (e *engine) handOverWait(q run.Question, spoken time.Time) error {
-	w := PendingWait{ID: q.ID, At: e.j.state.Next, Permit: e.permit}
+	w := contract.PendingWait{ID: q.ID, At: e.j.state.Next, Permit: e.permit}
 	if e.pending != nil {
 		w = *e.pending
 	}

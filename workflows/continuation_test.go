@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // crowd lets the execution have enough history.
@@ -55,7 +55,7 @@ func TestQuestionWaitSurvivesContinueAsNew(t *testing.T) {
 				row.hurt(w)
 				w.in.Options.ContinueAfter = 1
 				w.answers(row.answers...)
-				require.Greater(t, w.chain(func(workflows.Input) {}), 1)
+				require.Greater(t, w.chain(func(contract.Input) {}), 1)
 				require.Equal(t, whole.bare(), w.bare())
 			})
 			for _, when := range []string{"answered later", "answered while it is handed over"} {
@@ -207,7 +207,7 @@ func TestContinueAsNewKeepsJournal(t *testing.T) {
 	w := newHarness(t, aLoop)
 	w.agent.scores = []float64{1, 4}
 	w.in.Options.ContinueAfter = 1
-	executions := w.chain(func(next workflows.Input) {
+	executions := w.chain(func(next contract.Input) {
 		require.Equal(t, w.dir.tail().Seq, next.Snapshot.Archived)
 		require.Equal(t, asJSON(t, w.dir.state(t)), asJSON(t, next.Snapshot.State))
 		require.NotEmpty(t, next.Snapshot.Head)
@@ -230,7 +230,7 @@ func TestPauseRequestSurvivesContinueAsNew(t *testing.T) {
 	w.in.Options.ContinueAfter = 1
 	w.dir.sealing = func() { w.env.SignalWorkflow("pause", message{"by": "ada"}) }
 	w.onPause(func() { w.signal("resume", nil) })
-	w.chain(func(workflows.Input) {})
+	w.chain(func(contract.Input) {})
 	require.Equal(t, "ada", payloads[run.RunPaused](w, run.KindRunPaused)[0].By)
 }
 
@@ -247,7 +247,7 @@ func TestBudgetUpdateDuringArchivingIsKept(t *testing.T) {
 			w := newHarness(t, twoPasses)
 			w.in.Options.ContinueAfter = 1
 			w.dir.sealing = func() { send(w) }
-			w.chain(func(workflows.Input) {})
+			w.chain(func(contract.Input) {})
 			require.Len(t, payloads[run.BudgetEvent](w, run.KindBudgetRaised), 1)
 			require.InDelta(t, 9, w.dir.state(t).Budget.CapUSD, 1e-9)
 		})
@@ -256,7 +256,7 @@ func TestBudgetUpdateDuringArchivingIsKept(t *testing.T) {
 
 // executions runs executions until one of them ends the run, and returns how many there were. before gets each input of
 // the next one, after its number.
-func (w *harness) executions(before func(next workflows.Input), after func(n int)) (workflows.Result, int) {
+func (w *harness) executions(before func(next contract.Input), after func(n int)) (contract.Result, int) {
 	w.t.Helper()
 	for n := 1; ; n++ {
 		r, err := w.execute()
@@ -273,23 +273,23 @@ func (w *harness) executions(before func(next workflows.Input), after func(n int
 }
 
 // nextOf is the input of the execution that continues as new.
-func nextOf(t *testing.T, err error) (in workflows.Input) {
+func nextOf(t *testing.T, err error) (in contract.Input) {
 	t.Helper()
 	var next *workflow.ContinueAsNewError
 	require.ErrorAs(t, err, &next)
-	require.Equal(t, workflows.Name, next.WorkflowType.Name)
+	require.Equal(t, contract.PipelineWorkflow, next.WorkflowType.Name)
 	require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(next.Input, &in))
 	return in
 }
 
 // chain is executions without a step after each.
-func (w *harness) chain(before func(next workflows.Input)) int {
+func (w *harness) chain(before func(next contract.Input)) int {
 	_, n := w.executions(before, func(int) {})
 	return n
 }
 
 // handedOver is executions where each begins some time after the last one.
-func (w *harness) handedOver(later time.Duration, after func(n int)) workflows.Result {
-	r, _ := w.executions(func(workflows.Input) { w.start = w.env.Now().Add(later) }, after)
+func (w *harness) handedOver(later time.Duration, after func(n int)) contract.Result {
+	r, _ := w.executions(func(contract.Input) { w.start = w.env.Now().Add(later) }, after)
 	return r
 }

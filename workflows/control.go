@@ -10,57 +10,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
-
-// Message is the payload of signals and Updates. Its keys are lower case because operators type them.
-type Message struct {
-	By   string  `json:"by,omitempty"`
-	Note string  `json:"note,omitempty"`
-	Now  bool    `json:"now,omitempty"` // pause, steer: cancel the running call instead of waiting for it
-	USD  float64 `json:"usd,omitempty"` // budget: the new cap
-	BudgetLimits
-	Force bool `json:"force,omitempty"` // resume: even after repeated failures of the same pass; needs a reason
-
-	To         string `json:"to,omitempty"`   // revert: the checkpoint, or a boundary such as pass-35
-	StayPaused bool   `json:"rest,omitempty"` // revert: stay paused there
-
-	Action   string `json:"action,omitempty"`   // decide: continue, retry_feedback, continue_with_waiver or halt
-	Feedback string `json:"feedback,omitempty"` // decide: the text that retry_feedback and continue_with_waiver need
-	ID       string `json:"id,omitempty"`       // decide: id of the hand-off; optional while only one is open
-	Implicit bool   `json:"implicit,omitempty"` // decide: the program filled in the id of the only open one
-
-	Reason string `json:"reason,omitempty"` // resume: why it is forced; journaled
-
-	Text string `json:"text,omitempty"` // steer: the instruction
-	Role string `json:"role,omitempty"` // steer: whose next prompt contains it; empty: that of every role
-
-	Plan *run.PlanRef `json:"plan,omitempty"` // amend: the new plan, in the store
-}
-
-// Ack is the result of an Update.
-type Ack struct {
-	RunID   string     `json:"run_id"`
-	Status  run.Status `json:"status"`
-	Message string     `json:"said"`
-}
-
-// Control is what messages requested and the main loop has not done yet.
-type Control struct {
-	Pause   bool   `json:"pause,omitempty"`
-	PauseBy string `json:"pause_by,omitempty"`
-	Now     bool   `json:"now,omitempty"`
-	Resume  bool   `json:"resume,omitempty"`
-	By      string `json:"by,omitempty"`
-	Note    string `json:"note,omitempty"`
-	Force   bool   `json:"force,omitempty"`
-	Reason  string `json:"reason,omitempty"` // for force
-
-	Revert *PendingRevert `json:"revert,omitempty"`
-}
 
 type control struct {
 	e *engine
-	Control
+	contract.Control
 	unflushed     bool  // an event waits to be written to the directory
 	err           error // a message could not be journaled and has no sender to report to: the main loop fails the run
 	retryRequests int   // requests that a full disk delays: each triggers a retry at once
@@ -70,20 +25,20 @@ type control struct {
 	unwritten  []run.DecisionRefused // messages since the last write
 	superseded []run.DecisionRefused // messages that do not count, because the directory is newer
 
-	refusals RefusedSignals
+	refusals contract.RefusedSignals
 }
 
 // registerHandlers must be called before the workflow yields for the first time.
 func (c *control) registerHandlers(ctx workflow.Context) error {
 	for _, kind := range messages(c.runID()) {
 		verb := kind.verb
-		handle := func(ctx workflow.Context, m Message) (Ack, error) {
+		handle := func(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
 			if err := c.awaitHost(ctx, verb); err != nil {
-				return Ack{}, err
+				return contract.Ack{}, err
 			}
 			m, err := c.redacted(ctx, m)
 			if err != nil {
-				return Ack{}, err
+				return contract.Ack{}, err
 			}
 			still := standsStill(c.e.j.state)
 			ack, err := c.handle(ctx, kind, m)
@@ -97,7 +52,7 @@ func (c *control) registerHandlers(ctx workflow.Context) error {
 		}
 		opts := workflow.UpdateHandlerOptions{
 			Description: kind.update,
-			Validator: func(_ workflow.Context, m Message) error {
+			Validator: func(_ workflow.Context, m contract.Message) error {
 				if c.e.j.newer { // the handler refuses it as superseded
 					return nil
 				}
@@ -131,7 +86,7 @@ func (c *control) awaitOpen(ctx workflow.Context) error {
 // awaitHost is awaitOpen for Updates, whose sender waits. A pause needs no directory and returns at once. Other
 // messages are refused if no worker opens the directory.
 func (c *control) awaitHost(ctx workflow.Context, verb string) error {
-	if verb == VerbPause {
+	if verb == contract.VerbPause {
 		return nil
 	}
 	ok, err := awaitFor(ctx, hostTimeout, "until the directory is open",
@@ -144,9 +99,9 @@ func (c *control) awaitHost(ctx workflow.Context, verb string) error {
 }
 
 // handle does what a message asks for, if it is still valid.
-func (c *control) handle(ctx workflow.Context, kind message, m Message) (Ack, error) {
+func (c *control) handle(ctx workflow.Context, kind message, m contract.Message) (contract.Ack, error) {
 	if err := c.validate(kind, m); err != nil { // what was valid on acceptance may not be now
-		return Ack{}, err
+		return contract.Ack{}, err
 	}
 	ack, err := kind.apply(c, ctx, m)
 	c.e.showDetails(ctx)
@@ -186,8 +141,8 @@ func (c *control) handleSignal(ctx workflow.Context, kind message, raw converter
 
 // note remembers a message until the next write: it does not count if the directory is found newer. Of many, the last ones
 // are forgotten.
-func (c *control) note(verb string, m Message) {
-	if verb != VerbLook && len(c.unwritten) < maxRefusedEvents {
+func (c *control) note(verb string, m contract.Message) {
+	if verb != contract.VerbLook && len(c.unwritten) < maxRefusedEvents {
 		c.unwritten = append(c.unwritten, run.DecisionRefused{Verb: verb, Reason: "the run directory had later events", By: m.By})
 	}
 }
@@ -211,8 +166,8 @@ func encodedSize(texts ...string) (n int) {
 
 // readMessage decodes a signal's payload. `temporal workflow signal --name pause` sends none: the message is
 // empty.
-func readMessage(raw converter.RawValue) (Message, error) {
-	var m Message
+func readMessage(raw converter.RawValue) (contract.Message, error) {
+	var m contract.Message
 	p := raw.Payload()
 	switch size := len(p.GetData()); {
 	case size > maxMessage:
@@ -221,31 +176,32 @@ func readMessage(raw converter.RawValue) (Message, error) {
 		return m, nil
 	}
 	if err := converter.GetDefaultDataConverter().FromPayload(p, &m); err != nil {
-		return Message{}, refuse("decode the message: %v; send JSON such as {\"note\":\"…\"}", err)
+		return contract.Message{}, refuse("decode the message: %s; send JSON such as {\"note\":\"…\"}", unreadable(p.GetData(), err))
 	}
 	return m, nil
 }
 
+// unreadable is why a payload is not a message.
+func unreadable(raw []byte, err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch cause := json.Unmarshal(raw, new(contract.Message)); {
+	case errors.As(cause, &wrong):
+		return fmt.Sprintf("%s is JSON of the type %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+	case cause != nil:
+		return cause.Error()
+	}
+	return err.Error()
+}
+
 // redacted removes secrets from a message before it is journaled. It is a side effect, so that a replay gets the
 // same text even if its worker knows other secrets.
-func (c *control) redacted(ctx workflow.Context, m Message) (Message, error) {
+func (c *control) redacted(ctx workflow.Context, m contract.Message) (contract.Message, error) {
 	if m.Note+m.Feedback+m.Reason+m.Text == "" && (m.Action == "" || run.KnownAction(m.Action)) {
 		return m, nil
 	}
-	var out Message
+	var out contract.Message
 	err := workflow.SideEffect(ctx, func(workflow.Context) any { return m.Redacted(c.e.redact) }).Get(&out)
 	return out, err
-}
-
-// Redacted returns the message without secrets.
-func (m Message) Redacted(hide func(string) string) Message {
-	for _, text := range []*string{&m.By, &m.Note, &m.Feedback, &m.Reason, &m.Text} {
-		*text = hide(*text)
-	}
-	if !run.KnownAction(m.Action) {
-		m.Action = hide(m.Action)
-	}
-	return m
 }
 
 // record journals an event and has the flusher write it to the directory. A message is accepted only once its

@@ -9,6 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
@@ -29,7 +30,7 @@ func (e *engine) showDetails(ctx workflow.Context) {
 
 // Details returns what the Web UI shows of a run, as Markdown: status, progress, cost, what it waits for, the
 // operations that are available, and the commands to run next.
-func Details(s run.State, in Input) string {
+func Details(s run.State, in contract.Input) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s: %s%s\n\n", s.Pipeline, s.StatusText(s.Status), parenthesized(s.Reason))
 	b.WriteString(figures(s))
@@ -199,7 +200,7 @@ func expiry(q run.Question) string {
 }
 
 // nextCommands returns the commands for a run whose workflow is open or has just ended.
-func nextCommands(s run.State, in Input) []run.Command {
+func nextCommands(s run.State, in contract.Input) []run.Command {
 	at := run.Situation{EffectiveStatus: run.NewEffectiveStatus(s.Status, run.LiveOpen, ""), Dir: in.Target.Dir}
 	if s.Status.Closed() {
 		at.EffectiveStatus = run.NewEffectiveStatus(s.Status, run.LiveClosed, "")
@@ -211,7 +212,7 @@ func nextCommands(s run.State, in Input) []run.Command {
 const useServer = "eval \"`starter server env`\"" // a dollar sign begins a formula in the Web UI
 
 // commands returns what to run next, with starter and with the Temporal CLI.
-func commands(s run.State, in Input) []string {
+func commands(s run.State, in contract.Input) []string {
 	all := nextCommands(s, in)
 	texts := shell.Script("starter", all)
 	if temporal := shell.Temporal(shell.Update, in.Target.RunID, all); len(temporal) > 0 {

@@ -12,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 	sdkpb "go.temporal.io/api/sdk/v1"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // lanesAtWork has an active lane, and one about which an operator decides.
@@ -83,7 +83,7 @@ var openHandoff = []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Goo
 
 // TestDetailsByState compares the details of all states with testdata/details.txt.
 func TestDetailsByState(t *testing.T) {
-	in := workflows.Input{Target: contract.Target{RunID: "r1", Dir: "/runs/1"}}
+	in := contract.Input{Target: contract.Target{RunID: "r1", Dir: "/runs/1"}}
 	var got strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(detailsOf)) {
 		fmt.Fprintf(&got, "## %s\n\n%s\n", name, workflows.Details(detailsOf[name], in))

@@ -9,25 +9,24 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func TestFullDiskPausesRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	// what the first pass came to, and the start of the second
 	w.dir.before = map[int]func(){2: func() { w.dir.full = 4 }}
-	asked, during := false, workflows.HeldAnswer{}
-	w.dir.before[5] = func() { during = query[workflows.HeldAnswer](w, workflows.QueryHeld) }
+	asked, during := false, contract.HeldAnswer{}
+	w.dir.before[5] = func() { during = query[contract.HeldAnswer](w, contract.QueryHeld) }
 	w.env.RegisterDelayedCallback(func() {
 		asked = true
 		s := w.status()
 		require.Equal(t, run.Paused, s.Status, "queries answer at once")
 		require.Equal(t, run.DiskFull, s.Reason)
-		require.Equal(t, workflows.HeldAnswer{
+		require.Equal(t, contract.HeldAnswer{
 			Held: true, Message: "no space left on device", RetryAt: run.Time(startTime.Add(45 * time.Second)),
-		}, query[workflows.HeldAnswer](w, workflows.QueryHeld))
+		}, query[contract.HeldAnswer](w, contract.QueryHeld))
 		require.Len(t, w.agent.ids, 1, "nothing is called on a full disk")
 		require.Len(t, w.dir.lines, 3, "the pause itself cannot be written down")
 	}, 20*time.Second)
@@ -35,7 +34,7 @@ func TestFullDiskPausesRun(t *testing.T) {
 	w.done()
 	require.True(t, asked)
 	require.True(t, during.Held, "it is held up while it retries, too")
-	require.Zero(t, query[workflows.HeldAnswer](w, workflows.QueryHeld))
+	require.Zero(t, query[contract.HeldAnswer](w, contract.QueryHeld))
 	require.Equal(t, append(slices.Repeat([]string{"Project: disk full"}, 4), "Project 4-7 written"), w.trace[3:8])
 	paused := payloads[run.RunPaused](w, run.KindRunPaused)
 	require.Len(t, paused, 1)
@@ -78,7 +77,7 @@ func (w *harness) resumeHeld(n int) {
 	last := ""
 	var check func()
 	check = func() {
-		if held := query[workflows.HeldAnswer](w, workflows.QueryHeld); held.Held && held.RetryAt != last {
+		if held := query[contract.HeldAnswer](w, contract.QueryHeld); held.Held && held.RetryAt != last {
 			last = held.RetryAt
 			n--
 			w.signal("resume", nil)
@@ -200,7 +199,7 @@ func TestUnarchivableLinesAreJournaled(t *testing.T) {
 			w.dir.unkept = append(w.dir.unkept, run.JournalDamage{File: "events.jsonl", Line: line + 1, Expected: "a",
 				Found: "b"})
 		}
-		executions := w.chain(func(workflows.Input) {})
+		executions := w.chain(func(contract.Input) {})
 		require.Equal(t, run.Done, w.dir.state(t).Status)
 		sealed := slices.DeleteFunc(slices.Clone(w.trace), func(s string) bool { return !strings.HasPrefix(s, "Seal") })
 		require.LessOrEqual(t, len(sealed), 2*executions)

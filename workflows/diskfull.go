@@ -5,8 +5,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 type targetSetter interface {
@@ -73,7 +73,7 @@ func (e *engine) awaitDiskSpace(ctx workflow.Context, full error, asked int) err
 // clearDiskFull ends the message that a full disk holds the run up.
 func (e *engine) clearDiskFull(ctx workflow.Context) {
 	if e.held.Held {
-		e.held = HeldAnswer{}
+		e.held = contract.HeldAnswer{}
 		e.showDetails(ctx)
 	}
 }

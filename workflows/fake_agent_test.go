@@ -9,9 +9,9 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // script is how a call goes once.

@@ -10,9 +10,8 @@ import (
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // fakeLanes are the runs of lanes. A lane works for an hour, or as long as its item asks, and leaves a tree with the name
@@ -23,7 +22,7 @@ type fakeLanes struct {
 	leaves    map[string][]contract.ChildFound // by item, one after another; a record that is not closed waits for a message
 	records   map[string]contract.ChildFound   // by run id
 	places    map[int]run.LanePlace            // by number of the item, of its last run
-	inputs    []workflows.Input                // of all that started
+	inputs    []contract.Input                 // of all that started
 	told      []string                         // messages to lanes: item and name
 	reads     map[string]int                   // by run id
 	atOnce    int                              // the most that worked at the same time
@@ -48,7 +47,7 @@ func (f *fakeLanes) cost() *run.ChildCost {
 		Means: []run.Mean{{Role: "worker", Calls: 1, USD: f.usd}}}
 }
 
-func (f *fakeLanes) set(id string, in workflows.Input, found contract.ChildFound) {
+func (f *fakeLanes) set(id string, in contract.Input, found contract.ChildFound) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	found.Found, found.Budget = run.Present, in.Start.Budget
@@ -77,7 +76,7 @@ func (f *fakeLanes) count(n int) {
 }
 
 // lane is the run of a lane.
-func (w *harness) lane(ctx workflow.Context, in workflows.Input) (r workflows.Result, err error) {
+func (w *harness) lane(ctx workflow.Context, in contract.Input) (r contract.Result, err error) {
 	f, l, id := w.lanes, in.Start.Lane, in.Target.RunID
 	f.mu.Lock()
 	f.inputs, f.places[l.Index] = append(f.inputs, in), l.LanePlace
@@ -88,7 +87,7 @@ func (w *harness) lane(ctx workflow.Context, in workflows.Input) (r workflows.Re
 		ch := workflow.GetSignalChannel(ctx, verb)
 		workflow.Go(ctx, func(ctx workflow.Context) {
 			for {
-				var m workflows.Message
+				var m contract.Message
 				ch.Receive(ctx, &m)
 				if verb == "budget" {
 					in.Start.Budget.CapUSD = m.USD

@@ -11,9 +11,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 const twoProjects = `
@@ -52,7 +51,7 @@ func acrossProjects(t *testing.T, src string) *harness {
 	w.in.Start.Artifact, w.in.Start.RunKind = nil, run.RunKindCross
 	for _, p := range w.plan.Projects {
 		w.projects.leaves[p.Alias] = doneProject(p.Alias)
-		in := workflows.Input{
+		in := contract.Input{
 			Target: contract.Target{RunID: p.Alias + "-run", Dir: "/runs/1/" + p.Alias, Store: storeURL},
 			Start: run.RunStart{RunID: p.Alias + "-run", Delivers: true, Task: "Change it",
 				MemberOf:  &run.Membership{RunID: "run-1", Alias: p.Alias},
@@ -60,7 +59,7 @@ func acrossProjects(t *testing.T, src string) *harness {
 		}
 		w.in.Start.Projects = append(w.in.Start.Projects, run.ProjectRef{Alias: p.Alias, RunID: in.Target.RunID,
 			Needs: p.Needs})
-		w.in.Projects = append(w.in.Projects, workflows.ProjectInput{Alias: p.Alias, Queue: "passbook", Input: &in})
+		w.in.Projects = append(w.in.Projects, contract.ChildInput{Alias: p.Alias, Queue: "passbook", Input: &in})
 	}
 	w.fresh()
 	return w
@@ -82,8 +81,8 @@ type withChildren struct {
 }
 
 func (r withChildren) RegisterWorkflowWithOptions(f any, o workflow.RegisterOptions) {
-	if whole, ok := f.(func(workflow.Context, workflows.Input) (workflows.Result, error)); ok {
-		f = func(ctx workflow.Context, in workflows.Input) (workflows.Result, error) {
+	if whole, ok := f.(func(workflow.Context, contract.Input) (contract.Result, error)); ok {
+		f = func(ctx workflow.Context, in contract.Input) (contract.Result, error) {
 			if r.w.projects != nil && in.Start.MemberOf != nil {
 				return r.w.child(ctx, in)
 			}
@@ -109,7 +108,7 @@ func (w *harness) registerProjects() {
 }
 
 // child is the run of a project. It reports what it leaves, and ends when its record is closed.
-func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Result, error) {
+func (w *harness) child(ctx workflow.Context, in contract.Input) (contract.Result, error) {
 	alias, f := in.Start.MemberOf.Alias, w.projects
 	f.mu.Lock()
 	f.started, f.usd[alias] = append(f.started, alias), in.Start.Budget.CapUSD
@@ -118,7 +117,7 @@ func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Res
 	silent := f.silent && alias == "library"
 	f.mu.Unlock()
 	if silent {
-		return workflows.Result{}, workflow.Sleep(ctx, worksFor)
+		return contract.Result{}, workflow.Sleep(ctx, worksFor)
 	}
 	err := workflow.Sleep(ctx, worksFor)
 	if err == nil {
@@ -130,7 +129,7 @@ func (w *harness) child(ctx workflow.Context, in workflows.Input) (workflows.Res
 	if err != nil {
 		f.set(alias, endedProject(run.Cancelled, ""))
 	}
-	return workflows.Result{}, err
+	return contract.Result{}, err
 }
 
 // becomes changes the record of a project, whose run reports it, and continues after that.

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 const ticket = "0123456789abcdef"
@@ -70,7 +69,7 @@ func TestCallWaitsUntilItsHostAllowsIt(t *testing.T) {
 			return contract.AskResult{}, errors.New("the file is on fire")
 		}}, nil, []time.Duration{m, m}, run.LimitTurn, ticket, false},
 		"an operator asks": {queued(m), []func() (contract.AskResult, error){again(30 * m)}, func(w *harness) {
-			w.at(2*m, func() { w.signal(workflows.VerbResume, message{}) })
+			w.at(2*m, func() { w.signal(contract.VerbResume, message{}) })
 		}, []time.Duration{m}, run.LimitOperator, "", true},
 		"the account is open": {shut, []func() (contract.AskResult, error){func() (contract.AskResult, error) {
 			return contract.AskResult{Cause: run.LimitAccount, Limit: run.Limit{Account: "max"}}, nil

@@ -8,9 +8,9 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // routes are where the run continues after a decision; nil: where it is. redo is what is redone on the way back.
@@ -192,14 +192,14 @@ func (e *engine) loopDecision(at run.Place) *run.Decided {
 }
 
 // CheckDecision reports why a decision is not possible in a state.
-func CheckDecision(s run.State, m Message) error {
+func CheckDecision(s run.State, m contract.Message) error {
 	_, err := validateDecision(s, m)
 	return err
 }
 
 // validateDecision checks the preconditions of a decision in this order. same: it repeats the last decision and
 // changes nothing.
-func validateDecision(s run.State, m Message) (same bool, err error) {
+func validateDecision(s run.State, m contract.Message) (same bool, err error) {
 	switch {
 	case !run.KnownAction(m.Action):
 		return false, refuse("%q is not an action: use one of %s", m.Action, strings.Join(allowedActions(s), ", "))
@@ -208,7 +208,7 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 	}
 	q, open := s.Asks()
 	if d := s.Decided; d != nil && (m.ID == d.ID || m.ID == "" && !open) {
-		if d.Action == m.Action && d.Feedback == m.feedback() && d.Note == m.Note {
+		if d.Action == m.Action && d.Feedback == feedbackOf(m) && d.Note == m.Note {
 			return true, nil
 		}
 		return false, unmet("%s was already decided with %s: the first decision wins", d.ID, d.Action)
@@ -228,8 +228,8 @@ func validateDecision(s run.State, m Message) (same bool, err error) {
 	return false, nil
 }
 
-// feedback returns the feedback of a decision; that of a fix without one are the findings.
-func (m Message) feedback() string {
+// feedbackOf returns the feedback of a decision; that of a fix without one are the findings.
+func feedbackOf(m contract.Message) string {
 	if m.Action == run.ActionFix {
 		return cmp.Or(m.Feedback, run.FixFindings)
 	}
@@ -245,23 +245,23 @@ func allowedActions(s run.State) []string {
 }
 
 // decide journals a decision; the main loop continues from there.
-func (c *control) decide(ctx workflow.Context, m Message) (Ack, error) {
+func (c *control) decide(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
 	same, err := validateDecision(c.e.j.state, m)
 	if err != nil {
-		return Ack{}, err
+		return contract.Ack{}, err
 	}
 	if same {
 		return c.ack("already decided"), nil
 	}
 	q, _ := c.e.j.state.Asks()
 	if err := c.record(ctx, q.Kind.Spec().Decided, c.decisionEvent(ctx, q, m)); err != nil {
-		return Ack{}, err
+		return contract.Ack{}, err
 	}
 	return c.ack("decided: " + m.Action), nil
 }
 
 // applyReopenDecision journals the decision that this epoch was opened with.
-func (e *engine) applyReopenDecision(ctx workflow.Context, m *Message) error {
+func (e *engine) applyReopenDecision(ctx workflow.Context, m *contract.Message) error {
 	if m == nil {
 		return nil
 	}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // anAsk asks after its first pass, and again where its loop does not come to an end.
@@ -63,7 +63,7 @@ func TestLastAnswerInLoopDecidesItsEnd(t *testing.T) {
 func TestFeedbackSizeLimit(t *testing.T) {
 	s := run.State{Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Actions: []string{"retry_feedback"}}}}
 	require.NoError(
-		t, workflows.CheckDecision(s, workflows.Message{Action: "retry_feedback",
+		t, workflows.CheckDecision(s, contract.Message{Action: "retry_feedback",
 			Feedback: strings.Repeat("x", 7<<10)}),
 	)
 
@@ -76,7 +76,7 @@ func TestFeedbackSizeLimit(t *testing.T) {
 	largest := 0
 	w.dir.when(run.KindDecisionRefused,
 		func() { w.signal("decide", message{"action": "retry_feedback", "feedback": long, "note": "shorter"}) })
-	w.chain(func(next workflows.Input) { largest = max(largest, len(asJSON(t, next.Snapshot))) })
+	w.chain(func(next contract.Input) { largest = max(largest, len(asJSON(t, next.Snapshot))) })
 	require.Less(t, largest, 64<<10)
 	require.Contains(t, payloads[run.DecisionRefused](w, run.KindDecisionRefused)[0].Reason, "the maximum is 8192")
 }

@@ -16,11 +16,11 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // harness is one execution in Temporal's test environment: the real workflow on a real plan, with a fake directory
@@ -30,7 +30,7 @@ type harness struct {
 	t        *testing.T
 	env      *testsuite.TestWorkflowEnvironment
 	plan     *pipeline.Plan
-	in       workflows.Input
+	in       contract.Input
 	dir      *fakeDirectory
 	agent    *fakeAgent
 	shots    *fakeCamera
@@ -110,7 +110,7 @@ func newHarness(t *testing.T, src string) *harness {
 	return w
 }
 
-func input(plan *pipeline.Plan, planDigest string) workflows.Input {
+func input(plan *pipeline.Plan, planDigest string) contract.Input {
 	start := run.RunStart{
 		RunID: "run-1", ThreadID: "run-1", Pipeline: plan.Pipeline, Epoch: 1, Plan: planDigest, TotalPasses: plan.Total,
 		Budget:   contract.BudgetOf(plan),
@@ -137,11 +137,11 @@ func input(plan *pipeline.Plan, planDigest string) workflows.Input {
 		}
 	}
 	q := contract.HostQueues("passbook", "here")
-	return workflows.Input{
+	return contract.Input{
 		Target: contract.Target{RunID: "run-1", Dir: "/runs/1", Store: storeURL}, Claim: run.Claim{
 			RunID: "run-1", TaskQueue: "passbook", Host: "here",
 		},
-		Start: start, DirQueue: q.Dir, Calls: "passbook-calls", Options: workflows.Options{Turns: true},
+		Start: start, DirQueue: q.Dir, Calls: "passbook-calls", Options: contract.Options{Turns: true},
 	}
 }
 
@@ -243,12 +243,12 @@ func (w *harness) note(what string) {
 }
 
 // execute runs the workflow to its end.
-func (w *harness) execute() (workflows.Result, error) {
+func (w *harness) execute() (contract.Result, error) {
 	w.t.Helper()
-	w.env.ExecuteWorkflow(workflows.Name, w.in)
+	w.env.ExecuteWorkflow(contract.PipelineWorkflow, w.in)
 	require.True(w.t, w.env.IsWorkflowCompleted())
 	w.dir.namesPhases(w.t)
-	var r workflows.Result
+	var r contract.Result
 	if err := w.env.GetWorkflowError(); err != nil {
 		return r, err
 	}
@@ -256,7 +256,7 @@ func (w *harness) execute() (workflows.Result, error) {
 }
 
 // done runs the workflow to its end, which must be a good one.
-func (w *harness) done() workflows.Result {
+func (w *harness) done() contract.Result {
 	w.t.Helper()
 	r, err := w.execute()
 	require.NoError(w.t, err)

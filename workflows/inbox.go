@@ -8,18 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
-)
-
-// Names of the messages.
-const (
-	VerbPause  = "pause"
-	VerbResume = "resume"
-	VerbDecide = "decide"
-	VerbRevert = "revert"
-	VerbAmend  = "amend"
-	VerbSteer  = "steer"
-	VerbBudget = "budget"
-	VerbLook   = "look" // only compares the directory with the execution
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // message is a row of the table of messages. Each is a signal and an Update, with the same effect.
@@ -27,49 +16,49 @@ type message struct {
 	verb           string
 	signal, update string // descriptions for the Web UI and the Temporal CLI
 	// validate reports why the message cannot be acted on now, in a run that is open. It changes nothing. nil: it always can.
-	validate func(*control, Message) error
+	validate func(*control, contract.Message) error
 	// apply records what the message requests and returns at once; the main loop acts at its next boundary.
-	apply func(*control, workflow.Context, Message) (Ack, error)
+	apply func(*control, workflow.Context, contract.Message) (contract.Ack, error)
 }
 
 // messages is the table. It is a function, because handlers use it too.
 func messages(runID string) []message {
 	return []message{
 		{
-			VerbPause, "Pause after the running pass. {\"now\":true} cancels the running call instead.",
+			contract.VerbPause, "Pause after the running pass. {\"now\":true} cancels the running call instead.",
 			"Pause; returns when the pause is recorded.", (*control).validatePause, (*control).pause,
 		},
 		{
-			VerbResume, "Resume a paused run.", "Resume a paused run; refused while the cause persists.",
+			contract.VerbResume, "Resume a paused run.", "Resume a paused run; refused while the cause persists.",
 			(*control).validateResume, (*control).resume,
 		},
 		{
-			VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.",
+			contract.VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.",
 			"Decide the open hand-off; refused if it is closed, has another id, or was decided differently.",
 			(*control).validateDecide, (*control).decide,
 		},
 		{
-			VerbRevert, "Revert a paused run to a checkpoint and continue from there: {\"to\":\"cp-S3\"}.",
+			contract.VerbRevert, "Revert a paused run to a checkpoint and continue from there: {\"to\":\"cp-S3\"}.",
 			"Revert a paused run to a checkpoint; refused unless it is paused.",
 			(*control).validateRevert, (*control).revert,
 		},
 		{
-			VerbAmend, "Amend the definition; run \"starter amend " + shell.Quote(runID) + " --config FILE\".",
+			contract.VerbAmend, "Amend the definition; run \"starter amend " + shell.Quote(runID) + " --config FILE\".",
 			"Amend the definition; refused if completed steps or the plan's structure differ.",
 			(*control).validateAmend, (*control).amend,
 		},
 		{
-			VerbSteer, "Add an instruction to the next prompts: {\"text\":\"…\",\"role\":\"builder\"}. " +
+			contract.VerbSteer, "Add an instruction to the next prompts: {\"text\":\"…\",\"role\":\"builder\"}. " +
 				"{\"now\":true} interrupts the running call for it.",
 			"Add an instruction to the next prompts; refused if the run has ended or has no such role.",
 			(*control).validateSteer, (*control).steer,
 		},
 		{
-			VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost.",
+			contract.VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost.",
 			(*control).validateBudget, (*control).setBudget,
 		},
 		{
-			VerbLook, "Compare the run directory with the workflow.",
+			contract.VerbLook, "Compare the run directory with the workflow.",
 			"Compare the run directory with the workflow; the next execution continues from one with later events.",
 			nil, (*control).look,
 		},
@@ -77,7 +66,7 @@ func messages(runID string) []message {
 }
 
 // validate reports why a message cannot be acted on now.
-func (c *control) validate(kind message, m Message) error {
+func (c *control) validate(kind message, m contract.Message) error {
 	if size := len(m.By) + len(m.Note) + len(m.Feedback) + len(m.Action) + len(m.ID) +
 		len(m.To) + len(m.Reason) + len(m.Text) + len(m.Role); size > maxMessage {
 		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
@@ -92,14 +81,14 @@ func (c *control) validate(kind message, m Message) error {
 func (c *control) accepts(verb string) error {
 	switch s := c.e.j.state; {
 	case s.Status == run.Done:
-		return conflict(s, run.Operation(verb), DoneIsFinal)
+		return conflict(s, run.Operation(verb), contract.DoneIsFinal)
 	case s.Status.Closed():
 		return conflict(s, run.Operation(verb), "the run is %s: it accepts no more messages", s.Status)
 	}
 	return nil
 }
 
-func (c *control) validatePause(Message) error {
+func (c *control) validatePause(contract.Message) error {
 	s := c.e.j.state
 	begun := s.Status != "" && s.Status != run.Unknown
 	if err := run.May(s.Status, run.Pause, run.Terms{}); begun && err != nil {
@@ -108,7 +97,7 @@ func (c *control) validatePause(Message) error {
 	return nil
 }
 
-func (c *control) pause(_ workflow.Context, m Message) (Ack, error) {
+func (c *control) pause(_ workflow.Context, m contract.Message) (contract.Ack, error) {
 	c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
 	if c.e.j.state.Status == run.WaitingLimit {
 		return c.ack("pausing"), nil
@@ -120,7 +109,7 @@ func (c *control) pause(_ workflow.Context, m Message) (Ack, error) {
 	return c.ack("pausing after the running pass"), nil
 }
 
-func (c *control) validateResume(m Message) error {
+func (c *control) validateResume(m contract.Message) error {
 	s := c.e.j.state
 	if s.Status != run.Paused && s.Status != run.WaitingLimit && !c.Pause {
 		instead := ""
@@ -161,10 +150,10 @@ func repeatedFailure(s run.State) string {
 	return fmt.Sprintf("%d consecutive passes failed", s.Passes.InRow)
 }
 
-func (c *control) resume(_ workflow.Context, m Message) (Ack, error) {
+func (c *control) resume(_ workflow.Context, m contract.Message) (contract.Ack, error) {
 	limited := c.e.j.state.Status == run.WaitingLimit
 	if c.e.j.state.Status != run.Paused && c.Pause {
-		c.Control = Control{} // the pause had not begun
+		c.Control = contract.Control{} // the pause had not begun
 		return c.ack("pause cancelled"), nil
 	}
 	c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
@@ -175,7 +164,7 @@ func (c *control) resume(_ workflow.Context, m Message) (Ack, error) {
 	return c.ack("resuming"), nil
 }
 
-func (c *control) validateDecide(m Message) error {
+func (c *control) validateDecide(m contract.Message) error {
 	if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {
 		return refuse("feedback and note have %d bytes; the maximum is %d: put the rest into a file and name the file",
 			size, maxFeedback)
@@ -184,13 +173,13 @@ func (c *control) validateDecide(m Message) error {
 	return err
 }
 
-func (c *control) revert(_ workflow.Context, m Message) (Ack, error) {
-	c.Revert = &PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
+func (c *control) revert(_ workflow.Context, m contract.Message) (contract.Ack, error) {
+	c.Revert = &contract.PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
 	c.retryRequests++
 	return c.ack("reverting to " + m.To), nil
 }
 
-func (c *control) look(workflow.Context, Message) (Ack, error) {
+func (c *control) look(workflow.Context, contract.Message) (contract.Ack, error) {
 	c.looks++
 	for _, id := range workflow.DeterministicKeys(c.e.children) {
 		c.e.children[id].changed = true
@@ -198,20 +187,20 @@ func (c *control) look(workflow.Context, Message) (Ack, error) {
 	return c.ack("the workflow has every event of the directory"), nil
 }
 
-func (c *control) setBudget(ctx workflow.Context, m Message) (Ack, error) {
+func (c *control) setBudget(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
 	s := c.e.j.state
 	if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
-		Budget: m.budget(s.Budget, c.e.budgetWarnShare()), TotalUSD: s.Total(), By: m.By, Note: m.Note,
+		Budget: changedBudget(m, s.Budget, c.e.budgetWarnShare()), TotalUSD: s.Total(), By: m.By, Note: m.Note,
 	}); err != nil {
-		return Ack{}, err
+		return contract.Ack{}, err
 	}
-	text := "the budget is " + m.budgetText()
+	text := "the budget is " + budgetText(m)
 	if now := c.e.j.state; now.Status == run.Paused && now.Reason == run.BudgetThreshold && now.BudgetShort() {
 		text += ", and too small to continue: " + now.BudgetWords()
 	}
 	return c.ack(text), nil
 }
 
-func (c *control) ack(text string) Ack {
-	return Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
+func (c *control) ack(text string) contract.Ack {
+	return contract.Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
 }

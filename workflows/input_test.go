@@ -10,30 +10,29 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func TestInvalidInputFailsWithoutWriting(t *testing.T) {
 	for _, row := range []struct {
 		name   string
-		change func(in *workflows.Input)
+		change func(in *contract.Input)
 		want   string
 	}{
-		{"empty", func(in *workflows.Input) {
-			*in = workflows.Input{}
+		{"empty", func(in *contract.Input) {
+			*in = contract.Input{}
 		}, "target.run_id is missing, target.dir is missing, target.store is missing, " +
 			"claim.run_id is missing, start.run_id is missing, start.plan is missing, start.stages is missing, " +
 			"dir_queue is " +
 			"missing, calls is missing; "},
-		{"one field", func(in *workflows.Input) { in.Target.Store = "" }, "invalid input: target.store is missing; "},
+		{"one field", func(in *contract.Input) { in.Target.Store = "" }, "invalid input: target.store is missing; "},
 		{
-			"two fields", func(in *workflows.Input) { in.Start.Plan, in.DirQueue = "", "" },
+			"two fields", func(in *contract.Input) { in.Start.Plan, in.DirQueue = "", "" },
 			"invalid input: start.plan is missing, dir_queue is missing; ",
 		},
 		{
-			"relative directory", func(in *workflows.Input) { in.Target.Dir = "runs/1" },
+			"relative directory", func(in *contract.Input) { in.Target.Dir = "runs/1" },
 			`invalid input: target.dir "runs/1" is not absolute; `,
 		},
 	} {
@@ -121,24 +120,24 @@ func TestRedactedPromptIsComposedAgain(t *testing.T) {
 func TestQueriesAnswerTheState(t *testing.T) {
 	w := newHarness(t, withBudget(oneAsk, "{usd: 40, warn_at: 0.5, calls: 9}"))
 	w.in.Start.ConfigHash, w.in.Start.MaxRounds = "hash", 7
-	var plan workflows.PlanAnswer
-	var cost workflows.CostAnswer
-	var handoff workflows.HandoffAnswer
-	var dir workflows.DirectoryAnswer
+	var plan contract.PlanAnswer
+	var cost contract.CostAnswer
+	var handoff contract.HandoffAnswer
+	var dir contract.DirectoryAnswer
 	asked := run.Question{}
 	w.answering(func(_ int, q run.Question) {
 		asked = q
-		plan = query[workflows.PlanAnswer](w, workflows.QueryPlan)
-		cost = query[workflows.CostAnswer](w, workflows.QueryCost)
-		handoff = query[workflows.HandoffAnswer](w, workflows.QueryHandoff)
-		dir = query[workflows.DirectoryAnswer](w, workflows.QueryDirectory)
+		plan = query[contract.PlanAnswer](w, contract.QueryPlan)
+		cost = query[contract.CostAnswer](w, contract.QueryCost)
+		handoff = query[contract.HandoffAnswer](w, contract.QueryHandoff)
+		dir = query[contract.DirectoryAnswer](w, contract.QueryDirectory)
 		w.signal("decide", message{"action": "continue", "note": "fine"})
 	})
 	w.done()
-	closed := query[workflows.HandoffAnswer](w, workflows.QueryHandoff)
-	require.Equal(t, workflows.PlanAnswer{Pipeline: "small", Plan: w.in.Start.Plan, ConfigHash: "hash", TotalPasses: 2,
+	closed := query[contract.HandoffAnswer](w, contract.QueryHandoff)
+	require.Equal(t, contract.PlanAnswer{Pipeline: "small", Plan: w.in.Start.Plan, ConfigHash: "hash", TotalPasses: 2,
 		MaxRounds: 7, Stages: w.in.Start.Stages, Next: run.Place{Round: 1, Step: 1}}, plan)
-	require.Equal(t, workflows.DirectoryAnswer{Dir: "/runs/1", Queue: "passbook-dir-here"}, dir)
+	require.Equal(t, contract.DirectoryAnswer{Dir: "/runs/1", Queue: "passbook-dir-here"}, dir)
 	require.Equal(t, 1.0, cost.TotalUSD)
 	require.Zero(t, cost.SunkUSD)
 	require.Equal(t, run.CostExact, cost.CostKnown)
@@ -189,8 +188,8 @@ func TestNoticeDescribesTheRun(t *testing.T) {
 // TestListsOfQueriesAreNeverNull: clients in other languages read lists, of a run at its start and at its end.
 func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	check := func(w *harness, at string) {
-		for _, name := range []string{workflows.QueryStatus, workflows.QueryPlan, workflows.QueryCost, workflows.QueryHandoff,
-			workflows.QueryHeld, workflows.QueryDirectory, workflows.QueryCheckpoints} {
+		for _, name := range []string{contract.QueryStatus, contract.QueryPlan, contract.QueryCost, contract.QueryHandoff,
+			contract.QueryHeld, contract.QueryDirectory, contract.QueryCheckpoints} {
 			answer := strings.ReplaceAll(string(query[json.RawMessage](w, name)), `"score":null`, "") // it is no list
 			require.NotContains(t, answer, "null", "%s, %s", name, at)
 		}
@@ -205,7 +204,7 @@ func TestListsOfQueriesAreNeverNull(t *testing.T) {
 func TestInputWithStateNeedsEarlierExecution(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
-	w.in.Snapshot = &workflows.Snapshot{State: w.dir.state(t), Tail: w.dir.tail()}
+	w.in.Snapshot = &contract.Snapshot{State: w.dir.state(t), Tail: w.dir.tail()}
 	w.fresh()
 	w.env.SetContinuedExecutionRunID("")
 	_, err := w.execute()

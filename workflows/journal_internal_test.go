@@ -13,8 +13,8 @@ import (
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // inside executes a piece of workflow code.
@@ -97,7 +97,7 @@ func TestSizeOfASignal(t *testing.T) {
 	require.ErrorContains(t, err, "the message has 32769 bytes; the maximum is 32768")
 	m, err = readMessage(raw(0))
 	require.NoError(t, err)
-	require.Equal(t, Message{}, m)
+	require.Equal(t, contract.Message{}, m)
 }
 
 // TestPhaseThatAnAnswerLeaves ends before that of the earlier stage begins.
@@ -130,11 +130,11 @@ func TestTextsWithoutSecrets(t *testing.T) {
 	e := engineOf(run.State{})
 	e.redact = func(s string) string { return strings.ReplaceAll(s, "secret", "hidden") }
 	for action, want := range map[string]string{"secret": "hidden", "halt": "halt"} {
-		m := Message{Note: "secret note", Feedback: "secret feedback", Reason: "secret reason", Text: "secret text",
+		m := contract.Message{Note: "secret note", Feedback: "secret feedback", Reason: "secret reason", Text: "secret text",
 			Action: action}
-		var got Message
+		var got contract.Message
 		inside(t, func(ctx workflow.Context) (err error) { got, err = e.control.redacted(ctx, m); return err })
-		require.Equal(t, Message{Note: "hidden note", Feedback: "hidden feedback", Reason: "hidden reason",
+		require.Equal(t, contract.Message{Note: "hidden note", Feedback: "hidden feedback", Reason: "hidden reason",
 			Text: "hidden text", Action: want}, got)
 	}
 }
@@ -158,7 +158,7 @@ func TestReceiversOfANotice(t *testing.T) {
 		{Name: "c", On: []string{"pause"}}}
 	e.in.Start.Receivers = all
 	paused := run.Event{Kind: run.KindRunPaused, Seq: 4}
-	require.Equal(t, []Receiver{{1, all[1]}, {2, all[2]}}, e.receivers(paused, run.State{Status: run.Paused}))
+	require.Equal(t, []contract.Receiver{{Index: 1, Receiver: all[1]}, {Index: 2, Receiver: all[2]}}, e.receivers(paused, run.State{Status: run.Paused}))
 	require.Empty(t, e.receivers(paused, run.State{Status: run.Paused, InvalidTransition: "x"}))
 	require.Empty(t, e.receivers(run.Event{Kind: run.KindErrorNoted}, run.State{Status: run.Running}))
 	ids := map[string]bool{}

@@ -11,9 +11,9 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // A lane is the run of the steps of a stage for one item of a list. It is the same workflow as any run, begins with the
@@ -329,8 +329,8 @@ func (e *engine) raiseLane(ctx workflow.Context, l run.Lane, parts int) (did, sh
 		return false, true, nil
 	}
 	c.found.Status, c.found.Reason = run.Running, "" // until it reports
-	e.tell(ctx, id, VerbBudget, Message{USD: c.budget.CapUSD, BudgetLimits: limitsOf(c.budget)})
-	e.tell(ctx, id, VerbResume, Message{})
+	e.tell(ctx, id, contract.VerbBudget, contract.Message{USD: c.budget.CapUSD, BudgetLimits: limitsOf(c.budget)})
+	e.tell(ctx, id, contract.VerbResume, contract.Message{})
 	return true, false, ctx.Err()
 }
 
@@ -345,7 +345,7 @@ func (e *engine) beginLane(ctx workflow.Context, place run.LanePlace) error {
 
 func (e *engine) startLane(ctx workflow.Context, place run.LanePlace) error {
 	in := e.laneInput(ctx, place)
-	err := e.startChild(ctx, ProjectInput{Queue: workflow.GetInfo(ctx).TaskQueueName, Input: &in,
+	err := e.startChild(ctx, contract.ChildInput{Queue: workflow.GetInfo(ctx).TaskQueueName, Input: &in,
 		Summary: "lane " + place.Name + " of run " + e.in.Target.RunID})
 	if err != nil {
 		return fmt.Errorf("start lane %s: %w", place.Name, err)
@@ -354,7 +354,7 @@ func (e *engine) startLane(ctx workflow.Context, place run.LanePlace) error {
 }
 
 // laneInput is the input of a lane: that of its run, with its place.
-func (e *engine) laneInput(ctx workflow.Context, place run.LanePlace) Input {
+func (e *engine) laneInput(ctx workflow.Context, place run.LanePlace) contract.Input {
 	s, in := e.j.state, e.in
 	id, stage := place.ChildRunID(in.Target.RunID, s.Lanes.Stage), e.laneStage()
 	in.Target.RunID, in.Target.Dir, in.Target.Epoch = id, path.Join(in.Target.Dir, place.Dir(stage)), 0
@@ -491,7 +491,7 @@ func (e *engine) closeLaneQuestion(ctx workflow.Context, l run.Lane, needs bool)
 	if !open || q.Round != l.Index+1 || needs {
 		return nil
 	}
-	m := Message{ID: q.ID, Action: run.ActionRetry, By: "lane " + l.Name}
+	m := contract.Message{ID: q.ID, Action: run.ActionRetry, By: "lane " + l.Name}
 	if err := e.j.emit(ctx, run.KindGateDecided, q.Phase, e.control.decisionEvent(ctx, q, m)); err != nil {
 		return err
 	}
@@ -530,7 +530,7 @@ func (e *engine) continueLane(ctx workflow.Context, l run.Lane, d run.Decided) e
 	case l.Outcome != "":
 		return e.beginLane(ctx, e.j.state.LaneAgain(l))
 	case why == run.LaneCheck:
-		e.tell(ctx, id, VerbDecide, Message{Action: d.Action, Feedback: d.Feedback, Note: d.Note, ID: c.found.Question.ID})
+		e.tell(ctx, id, contract.VerbDecide, contract.Message{Action: d.Action, Feedback: d.Feedback, Note: d.Note, ID: c.found.Question.ID})
 		c.found.Status, c.found.Question = run.Running, nil // until it reports
 	case why == run.LaneFailed && leave:
 		l.Reason = run.Cut(cmp.Or(c.found.Detail, c.found.Reason), maxLaneText)
@@ -543,7 +543,7 @@ func (e *engine) continueLane(ctx workflow.Context, l run.Lane, d run.Decided) e
 		}
 		e.cancelChildren(ctx, []string{id})
 	case why == run.LaneFailed:
-		e.tell(ctx, id, VerbResume, Message{Note: d.Note, Force: true, Reason: "retry of its run"})
+		e.tell(ctx, id, contract.VerbResume, contract.Message{Note: d.Note, Force: true, Reason: "retry of its run"})
 		c.found.Status = run.Running
 	}
 	return ctx.Err()
@@ -575,7 +575,7 @@ func (e *engine) besideSince(q run.Question) time.Time {
 }
 
 // tellLanes sends a message to all open lanes: a pause or a resume of their run is theirs.
-func (e *engine) tellLanes(ctx workflow.Context, verb string, m Message) {
+func (e *engine) tellLanes(ctx workflow.Context, verb string, m contract.Message) {
 	for _, id := range e.openLaneIDs() {
 		e.tell(ctx, id, verb, m)
 		e.childOf(id).changed = true

@@ -8,8 +8,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // A limit of a provider suspends the run. The step unwinds as for a pause: answered members of a group are settled, and
@@ -215,7 +215,7 @@ func (e *engine) endLimit(ctx workflow.Context, answer contract.AskResult) error
 	case ev.Cause != run.LimitTimer:
 		ev.Account = answer.Limit.Account
 	}
-	c.Control = Control{}
+	c.Control = contract.Control{}
 	if err := e.j.emit(ctx, run.KindRunUnlimited, e.j.state.Phase, ev); err != nil {
 		return err
 	}

@@ -8,9 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // meets is the result of a call that meets a limit, which resets some time after the start of the test; 0: unknown.
@@ -222,7 +221,7 @@ func TestLimitOutlivesExecutions(t *testing.T) {
 	w.agent.will(call(1, 2), meets(run.LimitPlan, 5*time.Hour))
 	executions := 0
 	w.onLimit(func() { w.env.SetContinueAsNewSuggested(true); w.signal("budget", message{"usd": 500}) })
-	executions = w.chain(func(next workflows.Input) {
+	executions = w.chain(func(next contract.Input) {
 		require.Equal(t, run.WaitingLimit, next.Snapshot.State.Status)
 		require.Equal(t, 1, next.Snapshot.State.Limited.AttemptsUsed)
 		w.start = startTime.Add(time.Hour)
@@ -247,7 +246,7 @@ func TestEpochContinuesWaitingForLimit(t *testing.T) {
 			w.onLimit(func() { w.env.CancelWorkflow() })
 			w.cancelled()
 			w.start = startTime.Add(time.Hour)
-			w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Now: row.now})
+			w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Now: row.now})
 			w.done()
 			require.InDelta(t, row.end, w.env.Now().Sub(startTime), float64(2*time.Minute))
 			require.Equal(t, []string{call(1, 1), call(1, 2), call(2, 1)}, w.agent.ids)

@@ -9,9 +9,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestLostDeliveryKeepsCallID: a call whose delivery is lost is delivered again, to the host that knows of it, or to
@@ -123,9 +122,9 @@ func TestUnreachableStoreDelaysRun(t *testing.T) {
 			for range 20 { // the attempts of one local activity end after a minute
 				w.away = append(w.away, row.err)
 			}
-			var held workflows.HeldAnswer
+			var held contract.HeldAnswer
 			w.env.RegisterDelayedCallback(func() {
-				held = query[workflows.HeldAnswer](w, workflows.QueryHeld)
+				held = query[contract.HeldAnswer](w, contract.QueryHeld)
 			}, 100*time.Second)
 			w.done()
 			require.Empty(t, w.away)
@@ -170,10 +169,10 @@ func TestCallWaitsForCapableHost(t *testing.T) {
 func TestPauseEndsWaitForHost(t *testing.T) {
 	w := newHarness(t, twoPasses).shared()
 	w.agent.will(call(1, 1), times(8, breaks(noProgram()))...)
-	w.env.RegisterDelayedCallback(func() { w.env.SignalWorkflow(workflows.VerbPause, message{}) }, 30*time.Second)
+	w.env.RegisterDelayedCallback(func() { w.env.SignalWorkflow(contract.VerbPause, message{}) }, 30*time.Second)
 	w.env.RegisterDelayedCallback(func() {
 		require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
-		w.env.SignalWorkflow(workflows.VerbResume, message{})
+		w.env.SignalWorkflow(contract.VerbResume, message{})
 	}, time.Hour)
 	w.done()
 }

@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // A directory that has lines or an epoch which this execution does not know is newer: Temporal's database was restored
@@ -18,17 +18,13 @@ import (
 // so it takes the next epoch from the directory: continue-as-new, with nothing of what it knows itself. It finds out by
 // what it writes, and while it stands still, by a comparison before it answers an Update.
 
-// Superseded is the error type of a message that came to an execution whose directory is newer. Nothing was changed; sent
-// once more, the next execution answers it.
-const Superseded = "Superseded"
-
 // errNewer stops an execution whose directory is newer.
 var errNewer = temporal.NewNonRetryableApplicationError("the run directory has later events: they count", contract.ErrNewer,
 	nil)
 
 func superseded() error {
 	return temporal.NewNonRetryableApplicationError("the run continues from its directory, which has later events: send "+
-		"the message again", Superseded, nil)
+		"the message again", contract.Superseded, nil)
 }
 
 // becomeNewer stops everything but running calls, which are paid for: nothing more is journaled. When they have ended, so
@@ -158,31 +154,31 @@ func (e *engine) requireCurrent(ctx workflow.Context, n int, refused error) erro
 
 // nextEpoch continues the run from its directory. A closed run is not continued: the execution ends as the directory
 // records. One that another cluster executes ends here.
-func (e *engine) nextEpoch(outer workflow.Context) (Result, error) {
+func (e *engine) nextEpoch(outer workflow.Context) (contract.Result, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(outer)
 	defer cancel()
 	e.j.newer, e.open = true, true // messages are answered
 	e.control.superseded = append(e.control.superseded, e.control.unwritten...)
 	if err := e.drainHandlers(ctx); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	knew := e.j.disk.tail.Seq
 	in := contract.NextEpochInput{Claim: e.in.Claim}
 	var next contract.NextEpochResult
 	if err := e.awaitNextEpoch(ctx, outer, &in, &next); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	if next.Elsewhere != "" {
-		return Result{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("run %s continues on the Temporal cluster %s",
+		return contract.Result{}, temporal.NewNonRetryableApplicationError(fmt.Sprintf("run %s continues on the Temporal cluster %s",
 			e.in.Target.RunID, next.Elsewhere), contract.ErrNewer, nil)
 	}
 	if next.State.Status.Closed() && (next.Ended || next.State.Status != run.Done) {
 		return e.recordedEnd(ctx, next)
 	}
 	if err := e.drainHandlers(ctx); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
-	return Result{}, nextExecution(ctx, Name, e.nextInput(next, knew, outer.Err() != nil))
+	return contract.Result{}, nextExecution(ctx, contract.PipelineWorkflow, e.nextInput(next, knew, outer.Err() != nil))
 }
 
 // awaitNextEpoch asks the host of the directory, until the directory can be continued or the run is cancelled.
@@ -203,12 +199,12 @@ func (e *engine) awaitNextEpoch(ctx, outer workflow.Context, in *contract.NextEp
 }
 
 // recordedEnd ends this execution as the directory records the end of the run.
-func (e *engine) recordedEnd(ctx workflow.Context, next contract.NextEpochResult) (Result, error) {
+func (e *engine) recordedEnd(ctx workflow.Context, next contract.NextEpochResult) (contract.Result, error) {
 	e.j.state, e.j.disk, e.j.head = next.State, written{next.State, next.Tail}, next.Head
 	s := e.j.state
 	workflow.GetLogger(ctx).Warn("the run has ended already: this execution changed nothing", "status", s.Status)
 	if err := e.publish(ctx, run.State{}); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	e.showDetails(ctx)
 	e.tellParent(ctx)
@@ -222,11 +218,11 @@ func (e *engine) recordedEnd(ctx workflow.Context, next contract.NextEpochResult
 }
 
 // nextInput is the input of the next epoch. A run that waits continues to wait for the same.
-func (e *engine) nextInput(next contract.NextEpochResult, knew int64, cancelled bool) Input {
+func (e *engine) nextInput(next contract.NextEpochResult, knew int64, cancelled bool) contract.Input {
 	in, s := e.in, next.State
 	in.Start, in.Options.TimeScale = next.Start, next.TimeScale
-	in.Snapshot = &Snapshot{State: s, Tail: next.Tail, Head: next.Head, Archived: next.Archived}
-	in.Reopen = &Reopen{
+	in.Snapshot = &contract.Snapshot{State: s, Tail: next.Tail, Head: next.Head, Archived: next.Archived}
+	in.Reopen = &contract.Reopen{
 		Epoch: next.Epoch, From: run.Interrupted, Host: next.Host, Cluster: next.Cluster, Embedded: next.Embedded,
 		Address: next.Address, Repaired: next.Repaired, Cancel: cancelled, Refused: e.control.superseded,
 		Interruption: fmt.Sprintf("its workflow had %d of the %s of this directory, as after a reset, or after Temporal's "+
@@ -234,7 +230,7 @@ func (e *engine) nextInput(next contract.NextEpochResult, knew int64, cancelled 
 	}
 	in.Snapshot.Permits = e.permits
 	if q, asks := s.Asks(); asks && !askedAgain(q) {
-		in.Snapshot.Pending = &PendingWait{ID: q.ID, At: s.Next, LastReminded: q.RequestedAt}
+		in.Snapshot.Pending = &contract.PendingWait{ID: q.ID, At: s.Next, LastReminded: q.RequestedAt}
 	}
 	if s.Status == run.Done { // only its end is missing
 		in.Reopen.From = run.Done

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // again makes an execution from the beginning, an hour later, on the directory as it is: so does one that was reset, or
@@ -41,8 +40,8 @@ func TestNewerDirectoryContinues(t *testing.T) {
 			w.until(run.KindPassEnd, 1)
 			had := slices.Clone(w.dir.lines)
 			w.again()
-			var next workflows.Input
-			require.Equal(t, 2, w.chain(func(in workflows.Input) { next = in }))
+			var next contract.Input
+			require.Equal(t, 2, w.chain(func(in contract.Input) { next = in }))
 			require.Equal(t, 2, next.Reopen.Epoch)
 			require.False(t, next.Reopen.Waits)
 			require.Equal(t, had, w.dir.lines[:len(had)])
@@ -125,7 +124,7 @@ func TestNewerDirectoryWaits(t *testing.T) {
 			had := len(w.dir.lines)
 			w.again()
 			answered := ""
-			require.Equal(t, 3, 1+w.chain(func(in workflows.Input) {
+			require.Equal(t, 3, 1+w.chain(func(in contract.Input) {
 				require.True(t, in.Reopen.Waits)
 				require.Equal(t, asked.ID, in.Snapshot.Pending.ID)
 				w.dir.when(run.KindRunResumed, func() {
@@ -161,17 +160,17 @@ func TestMessagesToANewerDirectory(t *testing.T) {
 			w.env.UpdateWorkflow("budget", "", budget, message{"usd": 50})
 		})
 	})
-	require.Equal(t, 2, w.chain(func(in workflows.Input) {
+	require.Equal(t, 2, w.chain(func(in contract.Input) {
 		require.True(t, in.Reopen.Waits)
 		w.dir.when(run.KindRunResumed, func() {
 			again = w.update("budget", message{"usd": 60})
-			look = w.update(workflows.VerbLook, nil)
+			look = w.update(contract.VerbLook, nil)
 			w.signal("resume", nil)
 		})
 	}))
 	var refused *temporal.ApplicationError
 	require.True(t, errors.As(budget.err, &refused) || errors.As(budget.refused, &refused))
-	require.Equal(t, workflows.Superseded, refused.Type())
+	require.Equal(t, contract.Superseded, refused.Type())
 	require.NoError(t, errors.Join(again.err, again.refused, look.err, look.refused))
 	require.Equal(t, []run.DecisionRefused{{Verb: "steer", Reason: "the run directory had later events", By: "ada"}},
 		payloads[run.DecisionRefused](w, run.KindDecisionRefused))
@@ -191,13 +190,13 @@ func TestLookFindsANewerDirectory(t *testing.T) {
 			w.at(time.Minute, func() {
 				w.dir.intrude(otherLine(w))
 				if how == "signal" {
-					w.signal(workflows.VerbLook, nil)
+					w.signal(contract.VerbLook, nil)
 				} else {
-					w.env.UpdateWorkflow(workflows.VerbLook, "", &reply{}, message{})
+					w.env.UpdateWorkflow(contract.VerbLook, "", &reply{}, message{})
 				}
 			})
 		})
-		require.Equal(t, 2, w.chain(func(workflows.Input) {
+		require.Equal(t, 2, w.chain(func(contract.Input) {
 			w.dir.when(run.KindRunResumed, func() { w.signal("resume", nil) })
 		}), how)
 		require.Equal(t, run.Done, w.dir.state(t).Status)
@@ -214,7 +213,7 @@ func TestCancelOfANewerDirectory(t *testing.T) {
 			w.env.CancelWorkflow()
 		})
 	})
-	var next workflows.Input
+	var next contract.Input
 	_, err := w.execute()
 	next = nextOf(t, err)
 	require.True(t, next.Reopen.Cancel)
@@ -232,7 +231,7 @@ func TestStaleExecutionDeliversNothing(t *testing.T) {
 		w.dir.add(t, run.KindErrorNoted, run.ErrorNoted{Category: run.CategoryUnknown, Message: "of another execution"})
 		return ok, nil
 	})
-	require.Equal(t, 2, w.chain(func(workflows.Input) {
+	require.Equal(t, 2, w.chain(func(contract.Input) {
 		require.Empty(t, w.trees.delivers)
 		require.Empty(t, w.trees.looks)
 	}))

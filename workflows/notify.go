@@ -13,31 +13,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// NotifyName is the type of the workflow that sends the notices of one event of a run. It is an abandoned child:
-// it keeps trying after the run has ended.
-const NotifyName = "Notify"
-
-// NotifyInput is one notice and its receivers.
-type NotifyInput struct {
-	Target contract.Target `json:"target"`
-	contract.PlanUse
-	DirQueue  string          `json:"dir_queue"`
-	Notice    contract.Notice `json:"notice"`
-	Receivers []Receiver      `json:"receivers"`
-}
-
-// Receiver is one of the plan's receivers.
-type Receiver struct {
-	Index int `json:"index"`
-	run.Receiver
-}
-
 // Notify notifies all receivers concurrently, with retries. It fails if one cannot be notified.
-func Notify(ctx workflow.Context, in NotifyInput) error {
+func Notify(ctx workflow.Context, in contract.NoticeInput) error {
 	var tries []workflow.Future
 	for _, r := range in.Receivers {
 		ask := contract.NotifyInput{Target: in.Target, PlanUse: in.PlanUse, Receiver: r.Index, Notice: in.Notice}
@@ -57,7 +38,7 @@ func Notify(ctx workflow.Context, in NotifyInput) error {
 
 // notifyOptions run an attempt on the host of the run directory, whose environment has the variables that the
 // definition names.
-func notifyOptions(ctx workflow.Context, in NotifyInput, r Receiver) workflow.Context {
+func notifyOptions(ctx workflow.Context, in contract.NoticeInput, r contract.Receiver) workflow.Context {
 	const slack = 10 * time.Second
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		TaskQueue:              in.DirQueue,
@@ -73,7 +54,7 @@ func notifyOptions(ctx workflow.Context, in NotifyInput, r Receiver) workflow.Co
 
 // notices are those not sent yet.
 type notices struct {
-	pending  []NotifyInput
+	pending  []contract.NoticeInput
 	starting int // children being started
 }
 
@@ -85,22 +66,22 @@ func (e *engine) queueNotices(ev run.Event, after run.State) {
 		return
 	}
 	occasion := run.Occasion(ev.Kind, after)
-	e.notices.pending = append(e.notices.pending, NotifyInput{
+	e.notices.pending = append(e.notices.pending, contract.NoticeInput{
 		Target: e.in.Target, PlanUse: e.planUse(), DirQueue: e.in.DirQueue, Receivers: receivers,
 		Notice: e.newNotice(occasion, ev, after),
 	})
 }
 
 // receivers returns the receivers of the notice about an event.
-func (e *engine) receivers(ev run.Event, after run.State) []Receiver {
+func (e *engine) receivers(ev run.Event, after run.State) []contract.Receiver {
 	if len(e.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
 		return nil
 	}
 	occasion := run.Occasion(ev.Kind, after)
-	var all []Receiver
+	var all []contract.Receiver
 	for i, r := range e.in.Start.Receivers {
 		if slices.Contains(r.On, occasion) {
-			all = append(all, Receiver{i, r})
+			all = append(all, contract.Receiver{Index: i, Receiver: r})
 		}
 	}
 	return all
@@ -161,7 +142,7 @@ func (e *engine) startNotices(ctx workflow.Context) {
 			WorkflowID: "notice/" + in.Notice.ID, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			StaticSummary:         in.Notice.Event + " of run " + in.Notice.Run,
-		}), NotifyName, in)
+		}), contract.NotifyWorkflow, in)
 		e.notices.starting++
 		err := child.GetChildWorkflowExecution().Get(free, nil)
 		e.notices.starting--
@@ -180,7 +161,7 @@ func (e *engine) startNotices(ctx workflow.Context) {
 }
 
 // journalNotifyFailure journals a failed notice if the run is still open.
-func (e *engine) journalNotifyFailure(ctx workflow.Context, in NotifyInput, why error) {
+func (e *engine) journalNotifyFailure(ctx workflow.Context, in contract.NoticeInput, why error) {
 	if e.j.state.Status.Closed() {
 		return
 	}

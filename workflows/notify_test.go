@@ -11,9 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // fakeReceivers receive notices, after a number of failures.
@@ -151,7 +150,7 @@ func TestHistoryReplaySendsNoNoticeTwice(t *testing.T) {
 
 func TestNoReceiversStartNoChild(t *testing.T) {
 	w := newHarness(t, twoPasses)
-	w.env.OnWorkflow(workflows.NotifyName, nil, nil).Panic("a child was started").Maybe()
+	w.env.OnWorkflow(contract.NotifyWorkflow, nil, nil).Panic("a child was started").Maybe()
 	w.done()
 	require.Empty(t, w.received.got)
 }

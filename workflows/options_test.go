@@ -14,9 +14,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // fakeServer keeps what a workflow asks of the server, with its options.
@@ -241,8 +241,8 @@ func TestNotifyOptions(t *testing.T) {
 	workflows.Register(env, nil)
 	env.RegisterActivityWithOptions(func(context.Context, contract.NotifyInput) error { return nil },
 		activity.RegisterOptions{Name: contract.Notify})
-	env.ExecuteWorkflow(workflows.NotifyName, workflows.NotifyInput{DirQueue: "passbook-dir-here",
-		Notice: contract.Notice{Event: "pause"}, Receivers: []workflows.Receiver{
+	env.ExecuteWorkflow(contract.NotifyWorkflow, contract.NoticeInput{DirQueue: "passbook-dir-here",
+		Notice: contract.Notice{Event: "pause"}, Receivers: []contract.Receiver{
 			{Index: 2, Receiver: run.Receiver{Name: "bell", TimeoutMS: 5000, GiveUpMS: 60_000}}}})
 	require.NoError(t, env.GetWorkflowError())
 	got := s.activities[contract.Notify][0]

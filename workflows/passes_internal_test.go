@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestCallsOfAPass: ids, titles and folders of evidence, in a run and in a lane.
@@ -279,7 +279,7 @@ func TestNoticesStarted(t *testing.T) {
 	}{{0, 0, true}, {1, 0, false}, {0, 1, false}} {
 		e := engineOf(run.State{})
 		e.notices.starting = row.starting
-		e.notices.pending = make([]NotifyInput, row.pending)
+		e.notices.pending = make([]contract.NoticeInput, row.pending)
 		require.Equal(t, row.want, e.noticesStarted())
 	}
 }

@@ -8,8 +8,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // errBeginAgain ends a step in its middle, because the state has changed under it: the run continues from its state.
@@ -53,7 +53,7 @@ func (e *engine) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
 	if err := e.j.emit(ctx, run.KindRunPaused, e.j.state.Phase, ev); err != nil {
 		return err
 	}
-	e.tellLanes(ctx, VerbPause, Message{Note: ev.Detail, Now: now})
+	e.tellLanes(ctx, contract.VerbPause, contract.Message{Note: ev.Detail, Now: now})
 	if ev.Reason != run.UserRequested {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 		return e.revert(ctx)
 	}
 	c := e.control.Control
-	e.control.Control, e.tryNow = Control{}, true
+	e.control.Control, e.tryNow = contract.Control{}, true
 	ev := run.RunResumed{Epoch: e.j.state.Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force,
 		Why: c.Reason}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
@@ -91,7 +91,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	if err := e.j.flush(ctx); err != nil { // the directory shows at once that the run continues
 		return err
 	}
-	e.tellLanes(ctx, VerbResume, Message{Note: c.Note})
+	e.tellLanes(ctx, contract.VerbResume, contract.Message{Note: c.Note})
 	e.tellParent(ctx)
 	return nil
 }

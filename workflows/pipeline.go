@@ -7,9 +7,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // engine works through the stages of a run.
@@ -26,7 +26,7 @@ type engine struct {
 
 // execution is what an execution knows besides its journal.
 type execution struct {
-	in            Input
+	in            contract.Input
 	children      map[string]*child   // by run id
 	reminded      string              // time of the last reminder of the question about a lane
 	applied       string              // id of the last decision about a lane that was acted on
@@ -34,19 +34,19 @@ type execution struct {
 	itemsFrom     int
 	control       *control
 	calls         []runningCall
-	open          bool                // this execution owns the directory: messages may be handled
-	noWorker      bool                // no worker has opened the directory for some time
-	pending       *PendingWait        // question that an earlier execution asked
-	redact        func(string) string // only in side effects: workers may know different secrets
-	diskFullTries int                 // consecutive attempts that found the disk full
-	held          HeldAnswer          // cause of the current wait
-	tryNow        bool                // an operator asks for a call, whatever limits it waits for
-	steps         int                 // done by this execution
-	revertedTo    int64               // seq of the last revert's target
-	activityIDs   map[string]int      // uses of each activity id
-	permits       map[string]string   // permissions of a replay's calls, by key
-	unrecorded    map[string]bool     // external actions of a replay without a recorded result, by the same key
-	permit        string              // key that the open question is about
+	open          bool                  // this execution owns the directory: messages may be handled
+	noWorker      bool                  // no worker has opened the directory for some time
+	pending       *contract.PendingWait // question that an earlier execution asked
+	redact        func(string) string   // only in side effects: workers may know different secrets
+	diskFullTries int                   // consecutive attempts that found the disk full
+	held          contract.HeldAnswer   // cause of the current wait
+	tryNow        bool                  // an operator asks for a call, whatever limits it waits for
+	steps         int                   // done by this execution
+	revertedTo    int64                 // seq of the last revert's target
+	activityIDs   map[string]int        // uses of each activity id
+	permits       map[string]string     // permissions of a replay's calls, by key
+	unrecorded    map[string]bool       // external actions of a replay without a recorded result, by the same key
+	permit        string                // key that the open question is about
 	notices       notices
 	stop          workflow.CancelFunc // cancels everything; not called at the normal end of an execution
 }
@@ -54,14 +54,14 @@ type execution struct {
 // runPlan runs a plan to its end: it opens the directory; until the plan is complete, it pauses if requested and
 // runs the next step; then it closes the journal. What comes next depends on the run's place only, so an execution
 // can begin anywhere.
-func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, error) {
+func runPlan(ctx workflow.Context, in contract.Input, hide func(string) string) (contract.Result, error) {
 	info := workflow.GetInfo(ctx)
-	if err := in.check(info.WorkflowExecution.ID, info.ContinuedExecutionRunID != ""); err != nil {
-		return Result{}, err
+	if err := checkInput(in, info.WorkflowExecution.ID, info.ContinuedExecutionRunID != ""); err != nil {
+		return contract.Result{}, err
 	}
 	e, err := newEngine(ctx, in, hide)
 	if err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	all, stop := workflow.WithCancel(ctx)
 	e.stop = stop
@@ -73,10 +73,10 @@ func runPlan(ctx workflow.Context, in Input, hide func(string) string) (Result, 
 }
 
 // run does the steps of [runPlan].
-func (e *engine) run(ctx workflow.Context) (Result, error) {
+func (e *engine) run(ctx workflow.Context) (contract.Result, error) {
 	reopen := e.in.Reopen
 	if err := e.openDirectory(ctx); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	switch {
 	case reopen != nil && reopen.Cancel:
@@ -88,7 +88,7 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 		end, err := e.next(ctx)
 		switch {
 		case e.j.newer || isType(err, contract.ErrNewer):
-			return Result{}, errNewer
+			return contract.Result{}, errNewer
 		case temporal.IsCanceledError(err) || ctx.Err() != nil:
 			return e.closeCancelled(ctx)
 		case errors.Is(err, errContinueAsNew):
@@ -110,20 +110,20 @@ func (e *engine) run(ctx workflow.Context) (Result, error) {
 }
 
 // handOver continues in the next execution. If the run is cancelled before that, this execution closes it.
-func (e *engine) handOver(ctx workflow.Context) (Result, error) {
+func (e *engine) handOver(ctx workflow.Context) (contract.Result, error) {
 	err := e.continueAsNew(ctx)
 	if e.j.newer {
-		return Result{}, errNewer
+		return contract.Result{}, errNewer
 	}
 	if temporal.IsCanceledError(err) {
 		return e.closeCancelled(ctx)
 	}
-	return Result{}, err
+	return contract.Result{}, err
 }
 
 // newEngine registers all handlers before the workflow yields for the first time.
-func newEngine(ctx workflow.Context, in Input, hide func(string) string) (*engine, error) {
-	in.Options = in.Options.complete()
+func newEngine(ctx workflow.Context, in contract.Input, hide func(string) string) (*engine, error) {
+	in.Options = in.Options.Complete()
 	e := &engine{execution: &execution{in: in, redact: hide, activityIDs: map[string]int{}}}
 	e.j = &journal{e: e, mu: workflow.NewMutex(ctx)}
 	e.control = &control{e: e}
@@ -296,12 +296,12 @@ func (e *engine) continueAsNew(ctx workflow.Context) error {
 		return err
 	}
 	in := e.in
-	in.Snapshot = &Snapshot{
+	in.Snapshot = &contract.Snapshot{
 		State: e.j.state, Tail: e.j.disk.tail, Head: e.j.head, Archived: e.j.archived, Control: e.control.Control,
 		Refusals: e.control.refusals,
 		Pending:  e.pending, Permits: e.permits, Reminded: e.reminded, Applied: e.applied,
 	}
-	return nextExecution(ctx, Name, in)
+	return nextExecution(ctx, contract.PipelineWorkflow, in)
 }
 
 // flushAll writes and archives everything, including what messages journal meanwhile.
@@ -341,29 +341,29 @@ func (e *engine) drainHandlers(ctx workflow.Context) error {
 	return nil
 }
 
-func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
+func (e *engine) close(ctx workflow.Context, end run.RunEnd) (contract.Result, error) {
 	if e.j.newer {
-		return Result{}, errNewer
+		return contract.Result{}, errNewer
 	}
 	ctx, cancel := workflow.NewDisconnectedContext(ctx) // a cancellation comes too late
 	defer cancel()
 	if end.Status == run.Cancelled {
 		if err := e.cancelProjects(ctx); err != nil {
-			return Result{}, err
+			return contract.Result{}, err
 		}
 	}
 	if err := e.stopLanes(ctx); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	e.control.drainSignals(ctx)
 	if err := e.control.journalRefusedCount(ctx); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	if err := e.j.emit(ctx, run.KindRunEnd, "", end); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	if err := e.flushAll(ctx); err != nil {
-		return Result{}, err
+		return contract.Result{}, err
 	}
 	e.showDetails(ctx)
 	e.tellParent(ctx)
@@ -371,9 +371,9 @@ func (e *engine) close(ctx workflow.Context, end run.RunEnd) (Result, error) {
 }
 
 // result returns the result of the run.
-func (e *engine) result() Result {
+func (e *engine) result() contract.Result {
 	s := e.j.state
-	r := Result{
+	r := contract.Result{
 		RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: e.j.disk.tail,
 		Head: e.j.head,
 	}
@@ -384,7 +384,7 @@ func (e *engine) result() Result {
 }
 
 // closeFailed closes the run after an error that no retry fixes.
-func (e *engine) closeFailed(ctx workflow.Context, cause error) (Result, error) {
+func (e *engine) closeFailed(ctx workflow.Context, cause error) (contract.Result, error) {
 	r, err := e.close(ctx, run.RunEnd{Status: run.Failed, Reason: errorMessage(cause)})
 	if err != nil {
 		return r, errors.Join(cause, err)
@@ -393,7 +393,7 @@ func (e *engine) closeFailed(ctx workflow.Context, cause error) (Result, error) 
 }
 
 // closeCancelled closes a cancelled run.
-func (e *engine) closeCancelled(ctx workflow.Context) (Result, error) {
+func (e *engine) closeCancelled(ctx workflow.Context) (contract.Result, error) {
 	r, err := e.close(ctx, run.RunEnd{Status: run.Cancelled})
 	if err != nil {
 		return r, err

@@ -6,19 +6,9 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
-
-// ProjectInput starts the run of a project as a child workflow. Its directory is claimed and its checkout exists.
-type ProjectInput struct {
-	Alias   string         `json:"project_alias"`
-	Queue   string         `json:"queue"` // of its workflow tasks
-	Summary string         `json:"summary"`
-	Details string         `json:"details"`
-	Memo    map[string]any `json:"memo"`
-	Input   *Input         `json:"input"`
-}
 
 // projectsAtOnce is how many projects work at the same time. Requirement 001 allows one open question of all projects.
 const projectsAtOnce = 1
@@ -100,7 +90,7 @@ func (e *engine) forwardQuestion(ctx workflow.Context, p run.ProjectState, now r
 	q, open := e.j.state.Asks()
 	if open && q.Project != nil && q.Project.Alias == p.Alias &&
 		(now != run.ProjectAsks || found.Question == nil || found.Question.ID != q.Project.ID) {
-		m := Message{ID: q.ID, Action: run.ActionContinue, By: "project " + p.Alias, Note: found.Decided}
+		m := contract.Message{ID: q.ID, Action: run.ActionContinue, By: "project " + p.Alias, Note: found.Decided}
 		if err := e.j.emit(ctx, run.KindHandoffDecided, q.Phase, e.control.decisionEvent(ctx, q, m)); err != nil {
 			return err
 		}
@@ -172,7 +162,7 @@ func (e *engine) needed(p run.ProjectState) (missing, blocked []string) {
 // startProject starts the run of a project. One that was started before, by an execution that was reset or reverted, is
 // joined: its workflow id is its run id.
 func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
-	i := slices.IndexFunc(e.in.Projects, func(in ProjectInput) bool { return in.Alias == p.Alias })
+	i := slices.IndexFunc(e.in.Projects, func(in contract.ChildInput) bool { return in.Alias == p.Alias })
 	if i < 0 {
 		return fmt.Errorf("start project %s: the run has no input for it", p.Alias)
 	}
@@ -192,7 +182,7 @@ func (e *engine) startProject(ctx workflow.Context, p run.ProjectState) error {
 
 // withinRest bounds the budget of a project by what the run has left beside the projects that work. What a project does
 // not spend is left when it ends.
-func (e *engine) withinRest(in ProjectInput) ProjectInput {
+func (e *engine) withinRest(in contract.ChildInput) contract.ChildInput {
 	s := e.j.state
 	if s.Budget.CapUSD <= 0 {
 		return in
@@ -270,7 +260,7 @@ func (e *engine) awaitBlocked(ctx workflow.Context) error {
 			return err
 		}
 		if q, open := e.j.state.Open(run.QuestionGate); open && len(e.activeProjects())+len(e.doneNow()) > 0 {
-			m := Message{ID: q.ID, Action: run.ActionRetry, By: "project"}
+			m := contract.Message{ID: q.ID, Action: run.ActionRetry, By: "project"}
 			return e.j.emit(ctx, run.KindGateDecided, q.Phase, e.control.decisionEvent(ctx, q, m))
 		}
 	}

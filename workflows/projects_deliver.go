@@ -7,8 +7,8 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // finishProjects does what follows the stages of a run across projects: acceptance of all work, then delivery to all
@@ -124,7 +124,7 @@ func (e *engine) journalDelivered(ctx workflow.Context, alias string, res contra
 }
 
 // toDeliver lists the projects that deliver something and were not delivered to yet.
-func (e *engine) toDeliver() (all []ProjectInput) {
+func (e *engine) toDeliver() (all []contract.ChildInput) {
 	for _, in := range e.in.Projects {
 		p, _ := e.j.state.Project(in.Alias)
 		if p.Delivery == nil && in.Input.Start.Delivers && in.Input.Start.Workspace != nil {
@@ -134,7 +134,7 @@ func (e *engine) toDeliver() (all []ProjectInput) {
 	return all
 }
 
-func (e *engine) deliverProject(ctx workflow.Context, p ProjectInput, prepare bool) (contract.DeliverResult, error) {
+func (e *engine) deliverProject(ctx workflow.Context, p contract.ChildInput, prepare bool) (contract.DeliverResult, error) {
 	start, state := p.Input.Start, run.ProjectState{}
 	state, _ = e.j.state.Project(p.Alias)
 	in := contract.DeliverProjectInput{Alias: p.Alias, Prepare: prepare, Project: contract.DeliverInput{

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestNeededProjects: those that are not done, and of them those that do not work either.
@@ -56,17 +57,17 @@ func TestBudgetOfAProject(t *testing.T) {
 		"a budget that is not left": {run.Budget{CapUSD: 1}, run.Budget{CapUSD: 4, WarnUSD: 1}, run.Budget{}},
 	} {
 		e := engineOf(run.State{Budget: row.run, Spent: run.Totals{USD: 2}})
-		in := ProjectInput{Input: &Input{Start: run.RunStart{Budget: row.own}}}
+		in := contract.ChildInput{Input: &contract.Input{Start: run.RunStart{Budget: row.own}}}
 		require.Equal(t, row.want, e.withinRest(in).Input.Start.Budget, name)
 		require.Equal(t, row.own, in.Input.Start.Budget, "the input of the run stays")
 	}
 	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "delivered"},
 		Delivery: &run.Delivered{}}, {ProjectRef: run.ProjectRef{Alias: "b"}}}})
-	in := func(alias string, delivers bool, w *run.Workspace) ProjectInput {
-		return ProjectInput{Alias: alias, Input: &Input{Start: run.RunStart{Delivers: delivers, Workspace: w}}}
+	in := func(alias string, delivers bool, w *run.Workspace) contract.ChildInput {
+		return contract.ChildInput{Alias: alias, Input: &contract.Input{Start: run.RunStart{Delivers: delivers, Workspace: w}}}
 	}
 	tree := &run.Workspace{}
-	e.in.Projects = []ProjectInput{in("delivered", true, tree), in("b", true, tree), in("c", false, tree), in("d",
+	e.in.Projects = []contract.ChildInput{in("delivered", true, tree), in("b", true, tree), in("c", false, tree), in("d",
 		true, nil)}
 	all := e.toDeliver()
 	require.Len(t, all, 1)

@@ -8,9 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Stories of a run: as long as the library works, and when it is done and the service can start.
@@ -146,7 +145,7 @@ func TestUnreportedEndIsRead(t *testing.T) {
 	w.projects.onRead = func(alias string, _ int) { w.projects.records[alias] = doneProject(alias) }
 	w.projects.silent = true
 	w.accepts()
-	executions := w.chain(func(workflows.Input) { w.start = w.env.Now() })
+	executions := w.chain(func(contract.Input) { w.start = w.env.Now() })
 	require.Greater(t, executions, 1)
 	require.Equal(t, slices.Concat(startOfLibrary, []string{"project.ended library done"}, afterLibrary), w.projectStory())
 }

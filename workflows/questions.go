@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // needsDecision reports whether a step with a gate failed its command or a check of its reply, or returned no
@@ -139,7 +140,7 @@ func (e *engine) askGateAgain(ctx workflow.Context) error {
 		Kind: q.Kind, Question: q.Text, Phase: q.Phase, Round: q.Round, Trigger: q.Trigger, Digest: q.Digest,
 		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: e.deadlines(ctx, step.Questions),
 	})
-	e.pending = &PendingWait{ID: id, At: at}
+	e.pending = &contract.PendingWait{ID: id, At: at}
 	e.routes = routes{forward: e.nextPlace(at)}
 	return err
 }
@@ -234,7 +235,7 @@ func (e *engine) remindOrExpire(ctx workflow.Context, q run.Question, expired bo
 		return err
 	}
 	if expired && q.OnExpiry != "remind" {
-		m := Message{ID: q.ID, Action: expiryAction(q), By: "expiry", Feedback: "no answer before " + q.ExpiresAt}
+		m := contract.Message{ID: q.ID, Action: expiryAction(q), By: "expiry", Feedback: "no answer before " + q.ExpiresAt}
 		if _, err := e.control.decide(ctx, m); err != nil {
 			return err
 		}
@@ -252,9 +253,9 @@ func expiryAction(q run.Question) string {
 }
 
 // decisionEvent returns the event of a decision.
-func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m Message) run.QuestionDecided {
+func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m contract.Message) run.QuestionDecided {
 	d := run.QuestionDecided{
-		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: m.feedback(), Note: m.Note, DecidedBy: m.By,
+		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: feedbackOf(m), Note: m.Note, DecidedBy: m.By,
 		DecidedAt: c.e.j.now(ctx), Implicit: m.ID == "" || m.Implicit,
 		DecisionID: fmt.Sprintf("%s#%d", q.ID, c.e.j.state.Seq+1),
 	}

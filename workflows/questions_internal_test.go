@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestNextReminder: reminders come at fixed times after the question, until it expires.
@@ -241,7 +241,7 @@ func TestSearchAttributesOfARun(t *testing.T) {
 	start := run.RunStart{Pipeline: "small", ThreadID: "root"}
 	for source, of := range map[string]*run.Source{"": nil, "their-run": {RunID: "their-run", Mode: run.ModeFork}} {
 		start.Source = of
-		a := InitialSearchAttributes(Input{Start: start, Options: Options{RFCStatus: true}})
+		a := InitialSearchAttributes(contract.Input{Start: start, Options: contract.Options{RFCStatus: true}})
 		pipelineName, _ := a.GetKeyword(attrPipeline)
 		thread, _ := a.GetKeyword(attrThread)
 		from, _ := a.GetKeyword(attrSource)
@@ -270,11 +270,11 @@ func TestOfferedActions(t *testing.T) {
 func TestDecisionNamesItsQuestion(t *testing.T) {
 	q := run.Question{ID: "q-1", Kind: run.QuestionGate}
 	for name, row := range map[string]struct {
-		m        Message
+		m        contract.Message
 		implicit bool
 	}{
-		"an id": {Message{ID: "q-1"}, false}, "no id": {Message{Reason: "why"}, true},
-		"an id that was found": {Message{ID: "q-1", Implicit: true}, true},
+		"an id": {contract.Message{ID: "q-1"}, false}, "no id": {contract.Message{Reason: "why"}, true},
+		"an id that was found": {contract.Message{ID: "q-1", Implicit: true}, true},
 	} {
 		e := engineOf(run.State{Seq: 6})
 		inside(t, func(ctx workflow.Context) error {

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 const reviewed = `
@@ -324,8 +324,8 @@ func TestNextEpochDecidesOpenQuestion(t *testing.T) {
 				q, open := w.dir.state(t).Asks()
 				require.True(t, open)
 				before := len(w.agent.ids)
-				w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated",
-					Decision: &workflows.Message{Action: action, Feedback: "more", By: "ada"}})
+				w.reopened(contract.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated",
+					Decision: &contract.Message{Action: action, Feedback: "more", By: "ada"}})
 				w.answers(message{"action": "halt"})
 				_, err = w.execute()
 				require.NoError(t, err)

@@ -7,6 +7,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // refuse returns the error for a message that is refused without any change.
@@ -14,16 +15,10 @@ func refuse(format string, args ...any) error {
 	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), "Refused", nil)
 }
 
-// FailedPrecondition is the error type of a valid message whose precondition does not hold.
-const FailedPrecondition = "FailedPrecondition"
-
 // unmet refuses a message whose precondition does not hold.
 func unmet(format string, args ...any) error {
-	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), FailedPrecondition, nil)
+	return temporal.NewNonRetryableApplicationError(fmt.Sprintf(format, args...), contract.FailedPrecondition, nil)
 }
-
-// DoneIsFinal is why a run that is done accepts no message and cannot be resumed.
-const DoneIsFinal = "the run is done, and done is final: start another run, or fork this one"
 
 // conflict refuses an operation that the run's status does not allow. Its details list the allowed operations (see
 // ConflictFrom).

@@ -13,13 +13,6 @@ const (
 	refusedPerEvent  = 1000
 )
 
-// RefusedSignals counts the refused signals of a run.
-type RefusedSignals struct {
-	Journaled int                 `json:"noted,omitempty"`   // with an event each
-	Counted   int                 `json:"counted,omitempty"` // since the last event
-	Last      run.DecisionRefused `json:"last,omitzero"`     // of those
-}
-
 // journalRefused journals or counts a refused signal.
 func (c *control) journalRefused(ctx workflow.Context, ev run.DecisionRefused) error {
 	r := &c.refusals

@@ -3,8 +3,8 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // reopen begins a new epoch of a closed run: it acquires the directory, archives what is not archived yet, and
@@ -84,7 +84,7 @@ func (e *engine) reopen(ctx workflow.Context) error {
 }
 
 // reopenWaiting begins an epoch that waits for what the last one waited for.
-func (e *engine) reopenWaiting(ctx workflow.Context, r Reopen) error {
+func (e *engine) reopenWaiting(ctx workflow.Context, r contract.Reopen) error {
 	ev := run.RunResumed{Epoch: r.Epoch, From: e.j.state.Status, Why: r.Interruption, Host: r.Host, Build: r.Build, Waits: true}
 	if err := e.j.emit(ctx, run.KindRunResumed, e.j.state.Phase, ev); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (e *engine) reopenWaiting(ctx workflow.Context, r Reopen) error {
 }
 
 // refuseSuperseded journals the messages that came to an execution whose directory was newer.
-func (e *engine) refuseSuperseded(ctx workflow.Context, r Reopen) error {
+func (e *engine) refuseSuperseded(ctx workflow.Context, r contract.Reopen) error {
 	for _, ev := range r.Refused {
 		if err := e.control.journalRefused(ctx, ev); err != nil {
 			return err

@@ -16,16 +16,15 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // reopened is a new epoch on what the directory of w holds.
-func (w *harness) reopened(r workflows.Reopen) {
+func (w *harness) reopened(r contract.Reopen) {
 	w.t.Helper()
 	w.in.Reopen = &r
-	w.in.Snapshot = &workflows.Snapshot{State: w.dir.state(w.t), Tail: w.dir.tail()}
+	w.in.Snapshot = &contract.Snapshot{State: w.dir.state(w.t), Tail: w.dir.tail()}
 	w.fresh()
 }
 
@@ -42,7 +41,7 @@ func TestReopenCancelledRun(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
 	before := len(w.dir.lines)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Note: "continue", Force: true,
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled, By: "ada", Note: "continue", Force: true,
 		Reason: "fixed", Host: "there", Build: "v2", Cluster: "cluster", Embedded: true, Address: "localhost:1",
 		Overruled: []string{"agents"}})
 	w.done()
@@ -73,7 +72,7 @@ func TestReopenJournalsInterruptionFirst(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
 	torn := w.terminatedAfter(run.KindPassEnd)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated"})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated"})
 	w.done()
 	events := w.dir.events(t)
 	require.Equal(t, run.KindRunInterrupted, events[torn].Kind)
@@ -95,7 +94,7 @@ func TestReopenEndsHaltFirst(t *testing.T) {
 	require.Equal(t, run.Halted, w.dir.state(t).Status)
 	w.agent.scores = []float64{3}
 	w.answers(message{"action": "continue"})
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Halted, Force: true, Reason: "all the same", Unended: true})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Halted, Force: true, Reason: "all the same", Unended: true})
 	w.done()
 	require.Equal(t, run.KindRunEnd, w.dir.events(t)[cut].Kind)
 	require.Equal(t, run.KindRunResumed, w.dir.events(t)[cut+1].Kind)
@@ -108,7 +107,7 @@ func TestReopenCancelsInterruptedRun(t *testing.T) {
 	w.cutOff()
 	torn := w.terminatedAfter(run.KindPassEnd)
 	calls := maps.Clone(w.agent.calls)
-	w.reopened(workflows.Reopen{
+	w.reopened(contract.Reopen{
 		Epoch: 2, From: run.Interrupted, Interruption: "its workflow has been terminated", Cancel: true,
 	})
 	w.executeCancelled()
@@ -123,7 +122,7 @@ func TestStaleReopenWritesNothing(t *testing.T) {
 	w.cutOff()
 	before := len(w.dir.lines)
 	w.dir.taken = temporal.NewNonRetryableApplicationError("it ends elsewhere", contract.ErrNewer, errors.New("stale"))
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled})
 	w.executeCancelled()
 	require.Len(t, w.dir.lines, before)
 }
@@ -131,9 +130,9 @@ func TestStaleReopenWritesNothing(t *testing.T) {
 func TestReopenedRunContinuesAsNew(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled})
 	w.in.Options.ContinueAfter = 1
-	require.Greater(t, w.chain(func(next workflows.Input) { require.Nil(t, next.Reopen) }), 1)
+	require.Greater(t, w.chain(func(next contract.Input) { require.Nil(t, next.Reopen) }), 1)
 	require.Len(t, payloads[run.RunResumed](w, run.KindRunResumed), 1)
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 }
@@ -202,7 +201,7 @@ func TestReopenEndsApprovedRun(t *testing.T) {
 	w.dir.lines, w.dir.seals = w.dir.lines[:len(events)-1], nil
 	require.Equal(t, run.Done, w.dir.state(t).Status)
 	calls := maps.Clone(w.agent.calls)
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Done})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Done})
 	res := w.done()
 	require.Equal(t, run.Done, res.Status)
 	require.Equal(t, run.ReasonReviewApproved, res.Reason)
@@ -221,7 +220,7 @@ func TestCancellationWhileAnEpochOpens(t *testing.T) {
 			w.cutOff()
 			w.terminatedAfter(run.KindPassEnd)
 			calls := maps.Clone(w.agent.calls)
-			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated"})
+			w.reopened(contract.Reopen{Epoch: 2, From: run.Interrupted, Interruption: "terminated"})
 			once := sync.OnceFunc(func() { w.env.CancelWorkflow() })
 			w.env.SetOnActivityStartedListener(func(info *activity.Info, _ context.Context, _ converter.EncodedValues) {
 				if info.ActivityType.Name == at {
@@ -253,7 +252,7 @@ func TestReopenAsksAtTheGateAgain(t *testing.T) {
 				w.agent.values = []string{"failed"}
 				leave(w)
 				first := payloads[run.QuestionRequested](w, run.KindGateRequested)[0]
-				w.reopened(workflows.Reopen{Epoch: 2, From: from, Force: true, Reason: "try"})
+				w.reopened(contract.Reopen{Epoch: 2, From: from, Force: true, Reason: "try"})
 				w.answers(message{"action": action, "by": "ada", "feedback": "more"})
 				w.done()
 				asked := payloads[run.QuestionRequested](w, run.KindGateRequested)
@@ -297,7 +296,7 @@ func TestReopenAsksOpenQuestionAgain(t *testing.T) {
 				w.agent.will(call(2, 1), unrecorded)
 				called++ // that asks for the record
 			}
-			w.reopened(workflows.Reopen{Epoch: 2, From: run.Interrupted, Force: true, Reason: "the server is lost"})
+			w.reopened(contract.Reopen{Epoch: 2, From: run.Interrupted, Force: true, Reason: "the server is lost"})
 			w.answering(asks)
 			_, err = w.execute()
 			require.NoError(t, err)

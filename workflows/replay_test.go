@@ -22,10 +22,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/test/histories"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // historiesDir is the folder of the recorded histories. docs/workflow-changes.md describes how they are recorded.

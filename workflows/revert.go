@@ -6,21 +6,13 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// PendingRevert is a requested revert that the main loop has not made yet.
-type PendingRevert struct {
-	To         string `json:"to"` // checkpoint, or a boundary such as pass-35
-	By         string `json:"by,omitempty"`
-	Note       string `json:"note,omitempty"`
-	StayPaused bool   `json:"rest,omitempty"` // stay paused there
-}
-
 // validateRevert checks the preconditions of a revert.
-func (c *control) validateRevert(m Message) error {
+func (c *control) validateRevert(m contract.Message) error {
 	s := c.e.j.state
 	switch {
 	case c.e.in.Start.Lane != nil:
@@ -52,7 +44,7 @@ func (e *engine) revert(ctx workflow.Context) error {
 		return err
 	}
 	if refused != "" {
-		ev := run.DecisionRefused{Verb: VerbRevert, Reason: refused, By: r.By}
+		ev := run.DecisionRefused{Verb: contract.VerbRevert, Reason: refused, By: r.By}
 		if err := e.j.emit(ctx, run.KindDecisionRefused, e.j.state.Phase, ev); err != nil {
 			return err
 		}
@@ -72,7 +64,7 @@ func (e *engine) revert(ctx workflow.Context) error {
 
 // restoreCheckpoint restores place, artifact, notes and workspace of a checkpoint. It first creates a checkpoint
 // of the current state, so that the revert can be reverted. refused: why it is not possible.
-func (e *engine) restoreCheckpoint(ctx workflow.Context, r PendingRevert) (refused string, err error) {
+func (e *engine) restoreCheckpoint(ctx workflow.Context, r contract.PendingRevert) (refused string, err error) {
 	in := contract.CheckpointInput{
 		Store: e.in.Target.Store, RunID: e.in.Target.RunID, PlanUse: e.planUse(), ID: r.To,
 	}

@@ -7,9 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // pausedBehind pauses the run when its first pass has settled, and then does something.
@@ -117,8 +116,8 @@ func TestRevertStaysPaused(t *testing.T) {
 func TestReopenWithRevert(t *testing.T) {
 	w := newHarness(t, twoPasses)
 	w.cutOff()
-	w.reopened(workflows.Reopen{
-		Epoch: 2, From: run.Cancelled, By: "ada", Revert: &workflows.PendingRevert{To: "cp-1", By: "ada"},
+	w.reopened(contract.Reopen{
+		Epoch: 2, From: run.Cancelled, By: "ada", Revert: &contract.PendingRevert{To: "cp-1", By: "ada"},
 	})
 	w.done()
 	require.Equal(t, []string{"g0.001.1.-.1", "g1.001.1.-.1", "g1.002.1.-.1"}, w.agent.ids)

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // engineOf is a run in a state that is not on disk yet: what decides about it must not read what is on disk.
 func engineOf(s run.State) *engine {
-	e := &engine{execution: &execution{in: Input{Options: Options{}.complete()}}}
+	e := &engine{execution: &execution{in: contract.Input{Options: contract.Options{}.Complete()}}}
 	e.control = &control{e: e}
 	e.j = &journal{e: e, state: s}
 	return e
@@ -226,8 +226,8 @@ func TestArchivedLines(t *testing.T) {
 
 // TestOptionsBelowTheDefaults: only options that are not set have defaults.
 func TestOptionsBelowTheDefaults(t *testing.T) {
-	o := Options{HeartbeatMS: 1, TimeScale: 0.5}
-	require.Equal(t, o, o.complete())
+	o := contract.Options{HeartbeatMS: 1, TimeScale: 0.5}
+	require.Equal(t, o, o.Complete())
 }
 
 // TestTimeUntilAClaimExpires has a margin; of an expired claim only the margin remains.

@@ -6,9 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // loops is a pipeline whose stages follow those roles.
@@ -230,7 +229,7 @@ func TestVerdictOfEarlierRelease(t *testing.T) {
 		t.Run(verdict, func(t *testing.T) {
 			w := newHarness(t, judged)
 			w.cutOff()
-			w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+			w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled})
 			w.in.Start.Judged, w.in.Snapshot.State.Verdict, w.in.Snapshot.State.Next = false, verdict, run.Place{
 				Stage: 1, Round: 1,
 			}

@@ -9,9 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 var roundKinds = []run.Kind{
@@ -191,7 +190,7 @@ func TestCancelAtSetEndKeepsReview(t *testing.T) {
 	w.executeCancelled()
 	require.Equal(t, []string{"pass.end 001", "checkpoint.created cp-one", "run.end"},
 		w.story(run.KindPassEnd, run.KindCheckpointCreated, run.KindRunPaused, run.KindRunEnd))
-	w.reopened(workflows.Reopen{Epoch: 2, From: run.Cancelled})
+	w.reopened(contract.Reopen{Epoch: 2, From: run.Cancelled})
 	w.onEachPause(func(int) { w.signal("resume", message{}) })
 	w.done()
 	require.Equal(t, []string{

@@ -8,10 +8,11 @@ import (
 
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // validateSteer requires an instruction for a role that the plan has.
-func (c *control) validateSteer(m Message) error {
+func (c *control) validateSteer(m contract.Message) error {
 	s := c.e.j.state
 	switch _, err := run.ParseInstruction(m.Text); {
 	case strings.TrimSpace(m.Text) == "":
@@ -29,15 +30,15 @@ func (c *control) validateSteer(m Message) error {
 }
 
 // steer records an instruction. With now the running calls are interrupted, and their steps begin again with it.
-func (c *control) steer(ctx workflow.Context, m Message) (Ack, error) {
+func (c *control) steer(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
 	now := m.Now && c.e.interrupts(m.Role)
 	ev := run.RunSteered{
 		Role: m.Role, Text: strings.TrimSpace(m.Text), By: m.By, Note: m.Note, Now: now,
 	}
 	if err := c.record(ctx, run.KindRunSteered, ev); err != nil {
-		return Ack{}, err
+		return contract.Ack{}, err
 	}
-	c.e.tellLanes(ctx, VerbSteer, Message{Text: m.Text, Role: m.Role, Now: m.Now})
+	c.e.tellLanes(ctx, contract.VerbSteer, contract.Message{Text: m.Text, Role: m.Role, Now: m.Now})
 	switch {
 	case now:
 		for _, call := range c.e.calls { // others begin next, and see the instruction then

@@ -8,8 +8,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // hostBound reports whether all calls run on one host, because its store is a folder there.
@@ -70,7 +70,7 @@ func (e *engine) awaitRetry(ctx workflow.Context, n int, cause string, over func
 	_, err := e.wait(ctx, wait{name: waitHost, until: workflow.Now(ctx).Add(next), cause: cause,
 		summary: "before the next attempt: " + run.OneLine(cause),
 		wakes:   func() bool { return e.control.retryRequests != asked || over() }})
-	e.held = HeldAnswer{}
+	e.held = contract.HeldAnswer{}
 	e.showDetails(ctx)
 	return err
 }

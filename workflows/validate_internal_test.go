@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // spent is a run that has spent 1 USD, 100 tokens and one call.
@@ -23,91 +24,91 @@ var openHandoff = []run.Question{{Kind: run.QuestionHandoff, ID: "h",
 var messageRows = map[string]struct {
 	s    run.State
 	verb string
-	m    Message
+	m    contract.Message
 	text string
 	op   run.Operation // that the status does not allow
 }{
-	"pause":                   {run.State{Status: run.Running}, VerbPause, Message{}, "", ""},
-	"pause before the start":  {run.State{}, VerbPause, Message{}, "", ""},
-	"pause of an unknown run": {run.State{Status: run.Unknown}, VerbPause, Message{}, "", ""},
-	"pause of a paused run": {run.State{Status: run.Paused}, VerbPause, Message{},
+	"pause":                   {run.State{Status: run.Running}, contract.VerbPause, contract.Message{}, "", ""},
+	"pause before the start":  {run.State{}, contract.VerbPause, contract.Message{}, "", ""},
+	"pause of an unknown run": {run.State{Status: run.Unknown}, contract.VerbPause, contract.Message{}, "", ""},
+	"pause of a paused run": {run.State{Status: run.Paused}, contract.VerbPause, contract.Message{},
 		"the run is paused: there is nothing to pause", run.Pause},
-	"resume":         {run.State{Status: run.Paused}, VerbResume, Message{}, "", ""},
-	"resume of wait": {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "", ""},
-	"resume of a running run": {run.State{Status: run.Running}, VerbResume, Message{},
+	"resume":         {run.State{Status: run.Paused}, contract.VerbResume, contract.Message{}, "", ""},
+	"resume of wait": {run.State{Status: run.WaitingLimit}, contract.VerbResume, contract.Message{}, "", ""},
+	"resume of a running run": {run.State{Status: run.Running}, contract.VerbResume, contract.Message{},
 		"the run is running: only a paused run can be resumed", run.Resume},
 	"resume without a budget": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Spent: run.Totals{USD: 9},
-		Budget: run.Budget{CapUSD: 8}}, VerbResume, Message{},
+		Budget: run.Budget{CapUSD: 8}}, contract.VerbResume, contract.Message{},
 		"the run has cost 9.00 USD of a budget of 8.00 USD: raise the budget first, run: starter budget run-1 --usd 16", ""},
 	"resume without tokens": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Used: run.Used{Tokens: 9},
-		Budget: run.Budget{Tokens: 8}}, VerbResume, Message{}, "9 of 8 tokens are used: raise the budget first, run: starter budget run-1 --tokens 16", ""},
+		Budget: run.Budget{Tokens: 8}}, contract.VerbResume, contract.Message{}, "9 of 8 tokens are used: raise the budget first, run: starter budget run-1 --tokens 16", ""},
 	"resume with a budget for no call": {run.State{Status: run.Paused, Reason: run.BudgetThreshold,
-		Need: &run.Need{Role: "builder", USD: 2, Source: run.NeedMean}, Budget: run.Budget{CapUSD: 1}}, VerbResume, Message{},
+		Need: &run.Need{Role: "builder", USD: 2, Source: run.NeedMean}, Budget: run.Budget{CapUSD: 1}}, contract.VerbResume, contract.Message{},
 		"the mean of role builder is $2.00: raise the budget first, run: starter budget run-1 --usd 2", ""},
 	"resume after a budget": {run.State{Status: run.Paused, Reason: run.BudgetThreshold, Spent: run.Totals{USD: 9},
-		Budget: run.Budget{CapUSD: 10}}, VerbResume, Message{}, "", ""},
+		Budget: run.Budget{CapUSD: 10}}, contract.VerbResume, contract.Message{}, "", ""},
 	"resume for another reason": {run.State{Status: run.Paused, Reason: run.UserReview, Spent: run.Totals{USD: 9},
-		Budget: run.Budget{CapUSD: 8}}, VerbResume, Message{}, "", ""},
+		Budget: run.Budget{CapUSD: 8}}, contract.VerbResume, contract.Message{}, "", ""},
 	"resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures,
-		Passes: run.PassCount{InRow: 3}}, VerbResume, Message{}, "3 consecutive passes failed. Fix the cause, then run: starter resume run-1 --force --reason TEXT", ""},
+		Passes: run.PassCount{InRow: 3}}, contract.VerbResume, contract.Message{}, "3 consecutive passes failed. Fix the cause, then run: starter resume run-1 --force --reason TEXT", ""},
 	"resume after failures of a pass": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures,
 		Failure: &run.Failure{FailedPass: run.FailedPass{Step: "002", Category: run.CategoryUnknown}, Starts: 4,
-			Message: "exit 1"}}, VerbResume, Message{},
+			Message: "exit 1"}}, contract.VerbResume, contract.Message{},
 		"002 failed in 4 consecutive starts, last with unknown: exit 1. Fix the cause, then run: starter resume run-1 --force --reason TEXT", ""},
-	"forced resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures}, VerbResume,
-		Message{Force: true, Reason: "the network is back"}, "", ""},
-	"forced resume without a reason": {run.State{Status: run.Paused}, VerbResume, Message{Force: true, Reason: " "},
+	"forced resume after failures": {run.State{Status: run.Paused, Reason: run.ConsecutiveFailures}, contract.VerbResume,
+		contract.Message{Force: true, Reason: "the network is back"}, "", ""},
+	"forced resume without a reason": {run.State{Status: run.Paused}, contract.VerbResume, contract.Message{Force: true, Reason: " "},
 		"force needs a reason", ""},
-	"any message to a done run": {run.State{Status: run.Done}, VerbBudget, Message{USD: 9}, DoneIsFinal, run.SetBudget},
-	"any message to a failed run": {run.State{Status: run.Failed}, VerbSteer, Message{Text: "x"},
+	"any message to a done run": {run.State{Status: run.Done}, contract.VerbBudget, contract.Message{USD: 9}, contract.DoneIsFinal, run.SetBudget},
+	"any message to a failed run": {run.State{Status: run.Failed}, contract.VerbSteer, contract.Message{Text: "x"},
 		"the run is failed: it accepts no more messages", run.Steer},
-	"budget of what is spent": {spent, VerbBudget, Message{USD: 1}, "", ""},
-	"budget below what is spent": {spent, VerbBudget, Message{USD: 0.5},
+	"budget of what is spent": {spent, contract.VerbBudget, contract.Message{USD: 1}, "", ""},
+	"budget below what is spent": {spent, contract.VerbBudget, contract.Message{USD: 0.5},
 		"a budget of 0.50 USD is below the current cost (1.00)", ""},
-	"budget without a number": {spent, VerbBudget, Message{}, "a budget of 0.00 USD is below the current cost (1.00)", ""},
-	"budget beyond all money": {spent, VerbBudget, Message{USD: 1e308},
+	"budget without a number": {spent, contract.VerbBudget, contract.Message{}, "a budget of 0.00 USD is below the current cost (1.00)", ""},
+	"budget beyond all money": {spent, contract.VerbBudget, contract.Message{USD: 1e308},
 		"a budget of 1e+308 USD is not a number from 0 to 1000000000", ""},
-	"negative budget": {spent, VerbBudget, Message{USD: -1}, "a budget of -1 USD is not a number", ""},
-	"more tokens":     {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Tokens: 101}}, "", ""},
-	"spent tokens": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Tokens: 100}},
+	"negative budget": {spent, contract.VerbBudget, contract.Message{USD: -1}, "a budget of -1 USD is not a number", ""},
+	"more tokens":     {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Tokens: 101}}, "", ""},
+	"spent tokens": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Tokens: 100}},
 		"the budget would be spent: 100 of 100 tokens", ""},
-	"negative tokens": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Tokens: -1}}, "a budget is negative", ""},
-	"more calls":      {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Calls: 2}}, "", ""},
-	"spent calls": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Calls: 1}},
+	"negative tokens": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Tokens: -1}}, "a budget is negative", ""},
+	"more calls":      {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Calls: 2}}, "", ""},
+	"spent calls": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Calls: 1}},
 		"the budget would be spent: 1 of 1 call", ""},
-	"negative calls": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Calls: -1}}, "a budget is negative", ""},
-	"negative hours": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Hours: -1}}, "a budget is negative", ""},
-	"deadline":       {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "2026-01-02T03:05:00Z"}}, "", ""},
-	"word as deadline": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "soon"}},
+	"negative calls": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Calls: -1}}, "a budget is negative", ""},
+	"negative hours": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Hours: -1}}, "a budget is negative", ""},
+	"deadline":       {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Deadline: "2026-01-02T03:05:00Z"}}, "", ""},
+	"word as deadline": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Deadline: "soon"}},
 		`the deadline "soon" is not a time`, ""},
-	"deadline that has passed": {spent, VerbBudget, Message{BudgetLimits: BudgetLimits{Deadline: "2026-01-02T03:04:05Z"}},
+	"deadline that has passed": {spent, contract.VerbBudget, contract.Message{BudgetLimits: contract.BudgetLimits{Deadline: "2026-01-02T03:04:05Z"}},
 		"the deadline 2026-01-02T03:04:05Z has passed", ""},
-	"amend without a plan": {run.State{Status: run.Paused}, VerbAmend, Message{}, "the plan is missing", ""},
-	"decide without a question": {run.State{Status: run.Running}, VerbDecide, Message{Action: "halt"},
+	"amend without a plan": {run.State{Status: run.Paused}, contract.VerbAmend, contract.Message{}, "the plan is missing", ""},
+	"decide without a question": {run.State{Status: run.Running}, contract.VerbDecide, contract.Message{Action: "halt"},
 		"the run is running: no question is open", run.Decide},
-	"decide without feedback": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, VerbDecide,
-		Message{Action: run.ActionRetryFeedback, Feedback: "  "}, "needs feedback", ""},
+	"decide without feedback": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, contract.VerbDecide,
+		contract.Message{Action: run.ActionRetryFeedback, Feedback: "  "}, "needs feedback", ""},
 	"decide in the run of another project": {run.State{Status: run.AwaitingPhaseHandoff, ThreadID: "root", RunID: "run-1",
 		Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Actions: []string{run.ActionHalt},
-			Project: &run.AskedBy{Alias: "lib", ID: "theirs"}}}}, VerbDecide, Message{Action: run.ActionHalt},
+			Project: &run.AskedBy{Alias: "lib", ID: "theirs"}}}}, contract.VerbDecide, contract.Message{Action: run.ActionHalt},
 		`the question is one of project lib: decide it there, run "starter decide run-1/lib"`, ""},
-	"decide": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, VerbDecide,
-		Message{Action: run.ActionHalt}, "", ""},
-	"steer": {run.State{Status: run.Running}, VerbSteer, Message{Text: "x", Role: "builder"}, "", ""},
-	"steer with nothing": {run.State{Status: run.Running}, VerbSteer, Message{Text: " \n"}, "the instruction is empty",
+	"decide": {run.State{Status: run.AwaitingPhaseHandoff, Questions: openHandoff}, contract.VerbDecide,
+		contract.Message{Action: run.ActionHalt}, "", ""},
+	"steer": {run.State{Status: run.Running}, contract.VerbSteer, contract.Message{Text: "x", Role: "builder"}, "", ""},
+	"steer with nothing": {run.State{Status: run.Running}, contract.VerbSteer, contract.Message{Text: " \n"}, "the instruction is empty",
 		""},
-	"steer with too much": {run.State{Status: run.Running}, VerbSteer, Message{Text: strings.Repeat("x", 4097)},
+	"steer with too much": {run.State{Status: run.Running}, contract.VerbSteer, contract.Message{Text: strings.Repeat("x", 4097)},
 		"the instruction has 4099 bytes as JSON; the maximum is 4096", ""},
-	"steer another role": {run.State{Status: run.Running}, VerbSteer, Message{Text: "x", Role: "dancer"},
+	"steer another role": {run.State{Status: run.Running}, contract.VerbSteer, contract.Message{Text: "x", Role: "dancer"},
 		`the pipeline has no role "dancer" from here on`, ""},
-	"revert": {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "", ""},
-	"revert of a running run": {run.State{Status: run.Running}, VerbRevert, Message{To: "cp-1"}, "Pause it first",
+	"revert": {run.State{Status: run.Paused}, contract.VerbRevert, contract.Message{To: "cp-1"}, "", ""},
+	"revert of a running run": {run.State{Status: run.Running}, contract.VerbRevert, contract.Message{To: "cp-1"}, "Pause it first",
 		run.Revert},
-	"revert to nowhere": {run.State{Status: run.Paused}, VerbRevert, Message{}, "the checkpoint is missing", ""},
-	"amend to nothing": {run.State{Status: run.Paused}, VerbAmend, Message{Plan: &run.PlanRef{Plan: "p"}},
+	"revert to nowhere": {run.State{Status: run.Paused}, contract.VerbRevert, contract.Message{}, "the checkpoint is missing", ""},
+	"amend to nothing": {run.State{Status: run.Paused}, contract.VerbAmend, contract.Message{Plan: &run.PlanRef{Plan: "p"}},
 		"the plan is missing", ""},
-	"amend": {run.State{Status: run.Paused}, VerbAmend,
-		Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "", ""},
+	"amend": {run.State{Status: run.Paused}, contract.VerbAmend,
+		contract.Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "", ""},
 }
 
 // TestMessagesByState: which messages a run accepts depends on its state as it is now, not as it is on disk.
@@ -137,17 +138,17 @@ func TestMessagesByState(t *testing.T) {
 func TestMessagesHaveASize(t *testing.T) {
 	c := engineOf(run.State{Status: run.Running}).control
 	path := "/" + strings.Repeat("x", maxMessage-3)
-	for _, set := range []func(m *Message){
-		func(m *Message) { m.By = path }, func(m *Message) { m.Note = path },
-		func(m *Message) { m.Feedback = path }, func(m *Message) { m.Action = path },
-		func(m *Message) { m.ID = path }, func(m *Message) { m.To = path }, func(m *Message) { m.Reason = path },
-		func(m *Message) { m.Text = path }, func(m *Message) { m.Role = path },
+	for _, set := range []func(m *contract.Message){
+		func(m *contract.Message) { m.By = path }, func(m *contract.Message) { m.Note = path },
+		func(m *contract.Message) { m.Feedback = path }, func(m *contract.Message) { m.Action = path },
+		func(m *contract.Message) { m.ID = path }, func(m *contract.Message) { m.To = path }, func(m *contract.Message) { m.Reason = path },
+		func(m *contract.Message) { m.Text = path }, func(m *contract.Message) { m.Role = path },
 	} {
-		m := Message{By: "y", Note: "y"}
+		m := contract.Message{By: "y", Note: "y"}
 		set(&m)
-		require.NotContains(t, fmt.Sprint(c.validate(messageOf(VerbPause), m)), "the maximum is")
+		require.NotContains(t, fmt.Sprint(c.validate(messageOf(contract.VerbPause), m)), "the maximum is")
 		m.By, m.Note = m.By+"y", m.Note+"y"
-		require.ErrorContains(t, c.validate(messageOf(VerbPause), m), "the maximum is 32768")
+		require.ErrorContains(t, c.validate(messageOf(contract.VerbPause), m), "the maximum is 32768")
 	}
 	require.Equal(t, 8+4, encodedSize("<", "ab"), "with quotes, and escaped as JSON")
 }
@@ -155,24 +156,24 @@ func TestMessagesHaveASize(t *testing.T) {
 // TestPendingRequests: what was requested meanwhile counts too.
 func TestPendingRequests(t *testing.T) {
 	paused := run.State{Status: run.Paused}
-	revert := &PendingRevert{To: "cp-2"}
+	revert := &contract.PendingRevert{To: "cp-2"}
 	for name, row := range map[string]struct {
 		s       run.State
-		pending Control
+		pending contract.Control
 		verb    string
-		m       Message
+		m       contract.Message
 		text    string
 	}{
-		"a resume of a pause that has not begun": {run.State{Status: run.Running}, Control{Pause: true},
-			VerbResume, Message{}, ""},
-		"a resume of a run that is reverted": {paused, Control{Revert: revert}, VerbResume, Message{},
+		"a resume of a pause that has not begun": {run.State{Status: run.Running}, contract.Control{Pause: true},
+			contract.VerbResume, contract.Message{}, ""},
+		"a resume of a run that is reverted": {paused, contract.Control{Revert: revert}, contract.VerbResume, contract.Message{},
 			"the run is being reverted to cp-2 and continues from there"},
-		"an amendment of a run that is reverted": {paused, Control{Revert: revert}, VerbAmend,
-			Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "the run is being reverted to cp-2: send the message again"},
-		"the same revert": {run.State{Status: run.Running}, Control{Revert: revert}, VerbRevert, Message{To: "cp-2"}, ""},
-		"another revert": {paused, Control{Revert: revert}, VerbRevert, Message{To: "cp-3"},
+		"an amendment of a run that is reverted": {paused, contract.Control{Revert: revert}, contract.VerbAmend,
+			contract.Message{Plan: &run.PlanRef{Plan: "p", Inputs: "i"}}, "the run is being reverted to cp-2: send the message again"},
+		"the same revert": {run.State{Status: run.Running}, contract.Control{Revert: revert}, contract.VerbRevert, contract.Message{To: "cp-2"}, ""},
+		"another revert": {paused, contract.Control{Revert: revert}, contract.VerbRevert, contract.Message{To: "cp-3"},
 			"the run is already being reverted to cp-2"},
-		"a revert of a run that resumes": {paused, Control{Resume: true}, VerbRevert, Message{To: "cp-3"},
+		"a revert of a run that resumes": {paused, contract.Control{Resume: true}, contract.VerbRevert, contract.Message{To: "cp-3"},
 			"the run is resuming: pause it first"},
 	} {
 		e := engineOf(row.s)
@@ -191,12 +192,12 @@ func TestRequestsForARetry(t *testing.T) {
 	for name, row := range map[string]struct {
 		s    run.State
 		verb string
-		m    Message
+		m    contract.Message
 		text string
 	}{
-		"resume":           {run.State{Status: run.Paused}, VerbResume, Message{}, "resuming"},
-		"resume of a wait": {run.State{Status: run.WaitingLimit}, VerbResume, Message{}, "trying at once"},
-		"revert":           {run.State{Status: run.Paused}, VerbRevert, Message{To: "cp-1"}, "reverting to cp-1"},
+		"resume":           {run.State{Status: run.Paused}, contract.VerbResume, contract.Message{}, "resuming"},
+		"resume of a wait": {run.State{Status: run.WaitingLimit}, contract.VerbResume, contract.Message{}, "trying at once"},
+		"revert":           {run.State{Status: run.Paused}, contract.VerbRevert, contract.Message{To: "cp-1"}, "reverting to cp-1"},
 	} {
 		e := engineOf(row.s)
 		ack, err := messageOf(row.verb).apply(e.control, nil, row.m)

@@ -6,6 +6,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // A run stands still in one function, [engine.wait]. Each state in which it does is a row of a table: what ends it, and
@@ -104,7 +105,7 @@ func (e *engine) wait(ctx workflow.Context, w wait) (due bool, err error) {
 		}
 	}
 	if w.cause != "" {
-		e.held = HeldAnswer{Held: w.name == waitDisk, Waiting: w.name == waitHost, Message: w.cause,
+		e.held = contract.HeldAnswer{Held: w.name == waitDisk, Waiting: w.name == waitHost, Message: w.cause,
 			RetryAt: run.Time(w.until)}
 	}
 	if row.written || w.cause != "" {

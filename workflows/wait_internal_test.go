@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // causes end a wait.
@@ -19,7 +20,7 @@ type causes map[string]func(*engine)
 
 var (
 	resumes   = func(e *engine) { e.control.Resume = true }
-	reverts   = func(e *engine) { e.control.Revert = &PendingRevert{To: "cp-1"} }
+	reverts   = func(e *engine) { e.control.Revert = &contract.PendingRevert{To: "cp-1"} }
 	pauses    = func(e *engine) { e.control.Pause = true }
 	fails     = func(e *engine) { e.control.err = errors.New("a message cannot be journaled") }
 	decides   = func(e *engine) { e.j.state.Status = run.Running }
@@ -109,7 +110,7 @@ func TestWaits(t *testing.T) {
 
 // TestWaitsAreShown: the query `held` has what a full disk or a host holds up.
 func TestWaitsAreShown(t *testing.T) {
-	for name, want := range map[waitName]HeldAnswer{
+	for name, want := range map[waitName]contract.HeldAnswer{
 		waitDisk: {Held: true, Message: "no space", RetryAt: "2026-01-02T04:04:05.000Z"},
 		waitHost: {Waiting: true, Message: "no space", RetryAt: "2026-01-02T04:04:05.000Z"},
 	} {

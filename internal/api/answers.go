@@ -11,7 +11,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Answers remembers the answers that runs have accepted, until their directories record them. A nil one remembers
@@ -117,7 +117,7 @@ func (g Given) again(q run.Question, in DecideInput) error {
 	if in.Action == g.Action && in.Feedback == g.Feedback {
 		return nil
 	}
-	return &operations.RefusedError{Verb: workflows.VerbDecide, FailedPrecondition: true,
+	return &operations.RefusedError{Verb: contract.VerbDecide, FailedPrecondition: true,
 		Why: fmt.Sprintf("question %s was answered with %s at %s, and the run has accepted that answer; it waits to be "+
 			"recorded in the run directory", q.ID, g.Action, run.Time(g.At))}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // DecideInput is the input of [Decide].
@@ -38,7 +38,7 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 		}
 	}
 	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
-		made, err := o.Decide(ctx, d, workflows.Message{Action: in.Action, Feedback: in.Feedback, ID: in.Question,
+		made, err := o.Decide(ctx, d, contract.Message{Action: in.Action, Feedback: in.Feedback, ID: in.Question,
 			By: in.By, Note: in.Note})
 		if err != nil {
 			return Answer{}, err

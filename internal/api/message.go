@@ -12,7 +12,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Answer is what a run answered.
@@ -32,7 +32,7 @@ type PauseInput struct {
 
 // Pause pauses a run after its current call.
 func Pause(ctx context.Context, h Host, in PauseInput) (Answer, error) {
-	return message(ctx, h, in.Run, workflows.VerbPause, workflows.Message{Now: in.Now, Note: in.Note})
+	return message(ctx, h, in.Run, contract.VerbPause, contract.Message{Now: in.Now, Note: in.Note})
 }
 
 // BudgetInput is the input of [Budget]. At least one limit is needed; zero keeps a limit as it is.
@@ -48,7 +48,7 @@ type BudgetInput struct {
 
 // Budget sets budgets of an open run.
 func Budget(ctx context.Context, h Host, in BudgetInput) (Answer, error) {
-	limits := workflows.BudgetLimits{Tokens: in.Tokens, Calls: in.Calls, Hours: in.Hours}
+	limits := contract.BudgetLimits{Tokens: in.Tokens, Calls: in.Calls, Hours: in.Hours}
 	if in.Deadline != "" {
 		at, err := pipeline.ParseDeadline(in.Deadline)
 		if err != nil {
@@ -59,13 +59,13 @@ func Budget(ctx context.Context, h Host, in BudgetInput) (Answer, error) {
 	if in.Tokens < 0 || in.Calls < 0 || !(in.Hours >= 0) {
 		return Answer{}, invalid("%s, %s and %s must be above 0", h.flag("tokens"), h.flag("calls"), h.flag("hours"))
 	}
-	if only := in.USD == 0 && limits != (workflows.BudgetLimits{}); !only && (in.USD == 0 || !run.ValidBudget(in.USD)) {
+	if only := in.USD == 0 && limits != (contract.BudgetLimits{}); !only && (in.USD == 0 || !run.ValidBudget(in.USD)) {
 		return Answer{}, invalid("%s is %g; it must be above 0 and at most %.0f, such as 500; or set another limit: %s, %s, "+
 			"%s or %s", h.flag("usd"), in.USD, run.MaxBudgetUSD, h.flag("tokens"), h.flag("calls"), h.flag("hours"),
 			h.flag("deadline"))
 	}
-	return message(ctx, h, in.Run, workflows.VerbBudget,
-		workflows.Message{USD: in.USD, BudgetLimits: limits, Note: in.Note})
+	return message(ctx, h, in.Run, contract.VerbBudget,
+		contract.Message{USD: in.USD, BudgetLimits: limits, Note: in.Note})
 }
 
 // SteerInput is the input of [Steer].
@@ -83,12 +83,12 @@ func Steer(ctx context.Context, h Host, in SteerInput) (Answer, error) {
 	if err != nil {
 		return Answer{}, &InputError{err}
 	}
-	return message(ctx, h, in.Run, workflows.VerbSteer,
-		workflows.Message{Text: text, Role: in.Role, Now: in.Now, Note: in.Note})
+	return message(ctx, h, in.Run, contract.VerbSteer,
+		contract.Message{Text: text, Role: in.Role, Now: in.Now, Note: in.Note})
 }
 
 // message sends a message to an open run.
-func message(ctx context.Context, h Host, name, verb string, m workflows.Message) (Answer, error) {
+func message(ctx context.Context, h Host, name, verb string, m contract.Message) (Answer, error) {
 	d, claim, err := h.atHome(name)
 	if err != nil {
 		return Answer{}, err
@@ -113,9 +113,9 @@ func (h Host) answer(d rundir.Dir, runID, text string) Answer {
 
 // speak sends a message to an open run and returns the answer. After a resume it returns when the directory records it.
 func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim, verb string,
-	m workflows.Message) (string, error) {
+	m contract.Message) (string, error) {
 	trusted := operations.MayExecute(ctx, d, claim)
-	if trusted != nil && (verb == workflows.VerbResume || verb == workflows.VerbAmend) { // they execute the plan there
+	if trusted != nil && (verb == contract.VerbResume || verb == contract.VerbAmend) { // they execute the plan there
 		return "", trusted
 	}
 	before, err := d.Meta()
@@ -132,7 +132,7 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, cl
 		}
 	}
 	text := fmt.Sprintf("Run %s: %s.", claim.RunID, ack.Message)
-	if verb != workflows.VerbResume || ack.Status != run.Paused {
+	if verb != contract.VerbResume || ack.Status != run.Paused {
 		return text, nil
 	}
 	held, err := h.recorded(ctx, o, d, func(m rundir.Meta) bool {
@@ -156,7 +156,7 @@ func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, cl
 func (h Host) alreadyRunning(d rundir.Dir, verb string, err error) (string, error) {
 	var refused *operations.RefusedError
 	m, unread := d.Meta()
-	if verb != workflows.VerbResume || !errors.As(err, &refused) || refused.FailedPrecondition || unread != nil || m.State.Status != run.Running {
+	if verb != contract.VerbResume || !errors.As(err, &refused) || refused.FailedPrecondition || unread != nil || m.State.Status != run.Running {
 		return "", err
 	}
 	for _, p := range d.Projects(m.State) {

@@ -8,7 +8,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // ResumeInput is the input of [Resume].
@@ -53,8 +53,8 @@ func (h Host) resume(
 		return "", err
 	}
 	if open {
-		text, err := h.speak(ctx, o, d, claim, workflows.VerbResume,
-			workflows.Message{Note: in.Note, Force: in.Force, Reason: in.Reason})
+		text, err := h.speak(ctx, o, d, claim, contract.VerbResume,
+			contract.Message{Note: in.Note, Force: in.Force, Reason: in.Reason})
 		if !o.Reopens(ctx, claim.RunID, err) {
 			return text, err
 		}

@@ -11,10 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Session is the conversation that a delivery continues. That of an interrupted call can be continued only with the

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // lateFolder is where a store keeps the superseded answers of a run, numbered from 1: late/<root>/000001. The run

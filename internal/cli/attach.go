@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // serverEvery is how often an attached terminal asks the server.
@@ -141,7 +141,7 @@ func isOpen(s run.State, q run.Question) bool {
 // askWhileOpen asks until the user answers, Ctrl+C is pressed, or the question is closed.
 func (a *app) askWhileOpen(
 	ctx context.Context, d rundir.Dir, q run.Question, sigs <-chan os.Signal, rest []string,
-) (workflows.Message, error) {
+) (contract.Message, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -160,7 +160,7 @@ func (a *app) askWhileOpen(
 			}
 		}
 	}()
-	return a.askPerson(ctx, q, workflows.Message{}, rest)
+	return a.askPerson(ctx, q, contract.Message{}, rest)
 }
 
 // awaitClose waits for the workflow of a finished run: its directory does not change afterwards. The directory is final
@@ -178,11 +178,11 @@ func (s *session) awaitClose(ctx context.Context, st run.State) {
 
 // interrupt turns Ctrl+C into a message (requirement 002 §8.4).
 func (a *app) interrupt(ctx context.Context, s *session, runID string, nth int, v *eventPrinter) {
-	m := workflows.Message{Now: nth > 1, Note: "Ctrl+C"}
+	m := contract.Message{Now: nth > 1, Note: "Ctrl+C"}
 	for _, line := range interrupted(nth) {
 		v.note(line)
 	}
-	_, err := s.Send(ctx, runID, workflows.VerbPause, m)
+	_, err := s.Send(ctx, runID, contract.VerbPause, m)
 	var refused *operations.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		v.note("The pause did not reach the run: " + err.Error())

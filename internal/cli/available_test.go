@@ -22,6 +22,7 @@ import (
 	"github.com/passbook-run/passbook/internal/mcp"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // inStatus are the events after the start of a run, by the status in which they leave it.
@@ -75,7 +76,7 @@ func TestEveryClientListsTheSameActions(t *testing.T) {
 			require.NotRegexp(t, replaced, string(byMCP))
 
 			shown := regexp.MustCompile(`(?m)^- available actions: (.*)$`).FindStringSubmatch(
-				workflows.Details(m.State, workflows.Input{}))
+				workflows.Details(m.State, contract.Input{}))
 			require.Len(t, shown, 2)
 			var ops []run.Operation
 			for name := range strings.SplitSeq(shown[1], ", ") {

@@ -19,11 +19,11 @@ import (
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func (a *app) decide() *cobra.Command {
-	var m workflows.Message
+	var m contract.Message
 	var show bool
 	cmd := &cobra.Command{
 		Use: "decide [RUN]", Short: "Answer the open question of a run",
@@ -212,7 +212,7 @@ func (a *app) page(lines []string, others int) (rest []string) {
 }
 
 // askPerson asks the user at the terminal, until ctx ends. m pages through the rest of what the question is about.
-func (a *app) askPerson(ctx context.Context, h run.Question, m workflows.Message, rest []string) (workflows.Message,
+func (a *app) askPerson(ctx context.Context, h run.Question, m contract.Message, rest []string) (contract.Message,
 	error) {
 	if !a.personThere() {
 		return m, asUsage(fmt.Errorf("name the action: --action %s", strings.Join(h.Actions, ", ")))
@@ -269,6 +269,6 @@ func (a *app) prompted(ctx context.Context, what string) (string, error) {
 }
 
 // decision is the input of an operation for what a user answered.
-func decision(name string, m workflows.Message) api.DecideInput {
+func decision(name string, m contract.Message) api.DecideInput {
 	return api.DecideInput{Run: name, Action: m.Action, Feedback: m.Feedback, Question: m.ID, By: m.By, Note: m.Note}
 }

@@ -17,12 +17,11 @@ import (
 	"go.temporal.io/sdk/converter"
 	"google.golang.org/grpc"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // fakeTemporal has the histories of some runs, and records starts. A started run gets its first events at once.
@@ -34,11 +33,11 @@ type fakeTemporal struct {
 	histories map[string][]*historypb.HistoryEvent
 	mu        sync.Mutex
 	started   int
-	last      workflows.Input // of a start
-	open      []string        // runs with an open workflow
-	cancelled []string        // runs whose cancellation was requested
-	updates   []string        // names
-	refuse    error           // the error of a start
+	last      contract.Input // of a start
+	open      []string       // runs with an open workflow
+	cancelled []string       // runs whose cancellation was requested
+	updates   []string       // names
+	refuse    error          // the error of a start
 }
 
 func newTemporal(check func(error)) *fakeTemporal {
@@ -58,7 +57,7 @@ func (f *fakeTemporal) count() int {
 }
 
 // input returns what the last run was started with.
-func (f *fakeTemporal) input() workflows.Input {
+func (f *fakeTemporal) input() contract.Input {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last
@@ -75,7 +74,7 @@ func (f *fakeTemporal) remember(id string, d rundir.Dir) {
 		f.check(err)
 		return p
 	}
-	in := workflows.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
+	in := contract.Input{Claim: claim, Target: contract.Target{RunID: id, Dir: d.Root, Store: claim.Store}}
 	lines := contract.ProjectInput{Target: contract.Target{Epoch: 1}, First: 1,
 		Lines: slices.Collect(strings.SplitSeq(strings.TrimSpace(string(raw)), "\n"))}
 	f.histories[id] = []*historypb.HistoryEvent{
@@ -116,7 +115,7 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
 		return &workflowservice.DescribeWorkflowExecutionResponse{
 			ExecutionConfig: &workflowpb.WorkflowExecutionConfig{},
 			WorkflowExecutionInfo: &workflowpb.WorkflowExecutionInfo{Execution: r.Execution,
-				Type:             &commonpb.WorkflowType{Name: workflows.Name},
+				Type:             &commonpb.WorkflowType{Name: contract.PipelineWorkflow},
 				SearchAttributes: &commonpb.SearchAttributes{}, Status: enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}}, nil
 	}
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("no such workflow")).Err()
@@ -125,7 +124,7 @@ func (f *fakeTemporal) DescribeWorkflowExecution(_ context.Context,
 // UpdateWorkflowExecution finds no open run: each has ended since it was described.
 func (f *fakeTemporal) UpdateWorkflowExecution(_ context.Context,
 	r *workflowservice.UpdateWorkflowExecutionRequest) (*workflowservice.UpdateWorkflowExecutionResponse, error) {
-	if f.updates = append(f.updates, r.Request.Input.Name); r.Request.Input.Name != workflows.VerbLook {
+	if f.updates = append(f.updates, r.Request.Input.Name); r.Request.Input.Name != contract.VerbLook {
 		f.open = nil
 	}
 	return nil, serviceerror.ToStatus(serviceerror.NewNotFound("workflow execution already completed")).Err()
@@ -134,10 +133,10 @@ func (f *fakeTemporal) UpdateWorkflowExecution(_ context.Context,
 // QueryWorkflow answers as a workflow that has one event.
 func (f *fakeTemporal) QueryWorkflow(_ context.Context,
 	r *workflowservice.QueryWorkflowRequest) (*workflowservice.QueryWorkflowResponse, error) {
-	if r.Query.QueryType != workflows.QueryStatus {
+	if r.Query.QueryType != contract.QueryStatus {
 		return nil, serviceerror.ToStatus(serviceerror.NewInvalidArgument("unknown query")).Err()
 	}
-	p, err := converter.GetDefaultDataConverter().ToPayloads(workflows.StatusAnswer{State: run.State{Seq: 1}})
+	p, err := converter.GetDefaultDataConverter().ToPayloads(contract.StatusAnswer{State: run.State{Seq: 1}})
 	return &workflowservice.QueryWorkflowResponse{QueryResult: p}, err
 }
 
@@ -163,7 +162,7 @@ func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
 		return nil, f.refuse
 	}
 	f.started++
-	var in workflows.Input
+	var in contract.Input
 	err := converter.GetDefaultDataConverter().FromPayloads(r.Input, &in)
 	if f.last = in; err == nil {
 		err = begin(ctx, in)
@@ -172,7 +171,7 @@ func (f *fakeTemporal) StartWorkflowExecution(ctx context.Context,
 }
 
 // begin projects the first events of a run.
-func begin(ctx context.Context, in workflows.Input) error {
+func begin(ctx context.Context, in contract.Input) error {
 	batch := rundir.Batch{Epoch: 1, First: 1}
 	events := []event{{run.KindRunStart, in.Start}, {run.KindPhaseStart, run.PhaseStart{Title: "The first stage"}}}
 	if in.Reopen != nil {

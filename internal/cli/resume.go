@@ -9,7 +9,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func (a *app) resume() *cobra.Command {
@@ -50,7 +50,7 @@ func (a *app) resumeRun(ctx context.Context, in api.ResumeInput, ask bool) error
 	if here, err := a.inspect(ctx, d); err == nil && a.personThere() && ask {
 		if _, open := here.Now.State.Asks(); open {
 			q, _, rest := a.showQuestion(ctx, here, true, false)
-			m, err := a.askPerson(ctx, q, workflows.Message{Note: in.Note}, rest)
+			m, err := a.askPerson(ctx, q, contract.Message{Note: in.Note}, rest)
 			if err != nil {
 				return err
 			}

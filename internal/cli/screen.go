@@ -23,7 +23,7 @@ import (
 	"github.com/passbook-run/passbook/internal/watch"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // terminal returns the terminal of the user; false if input or output is not a terminal, or the terminal is dumb.
@@ -112,7 +112,7 @@ func (a *app) pauses(s *session, runID string, leave bool) func(ctx context.Cont
 		return nil
 	}
 	return func(ctx context.Context, nth int) error {
-		_, err := s.Send(ctx, runID, workflows.VerbPause, workflows.Message{Now: nth > 1, Note: "Ctrl+C"})
+		_, err := s.Send(ctx, runID, contract.VerbPause, contract.Message{Now: nth > 1, Note: "Ctrl+C"})
 		var refused *operations.RefusedError
 		if errors.As(err, &refused) {
 			return nil

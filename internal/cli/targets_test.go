@@ -19,7 +19,7 @@ import (
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // deed is what a verb does with an existing target.
@@ -153,7 +153,7 @@ func TestStatusComparesTheDirectory(t *testing.T) {
 	w.temporal.open = []string{"9012-paused"}
 	var out bytes.Buffer
 	require.Zero(t, Main([]string{"status", dir}, nil, &out, &out), out.String())
-	require.Equal(t, []string{workflows.VerbLook}, w.temporal.updates)
+	require.Equal(t, []string{contract.VerbLook}, w.temporal.updates)
 }
 
 // cell is one verb at one target.

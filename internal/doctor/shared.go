@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // capabilities checks what this machine's worker lacks, as it reported: its environment may differ from that of this

@@ -7,11 +7,11 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/hosting"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 const (

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/awake"
 	"github.com/passbook-run/passbook/internal/doctor"
 	"github.com/passbook-run/passbook/internal/local"
@@ -14,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func TestExamineNamesWhatNoWorkerHas(t *testing.T) {

@@ -11,10 +11,9 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Reader reads histories from a server.
@@ -62,7 +61,7 @@ func (r *historyReader) take(ev *historypb.HistoryEvent) error {
 }
 
 func (r *historyReader) started(at *historypb.WorkflowExecutionStartedEventAttributes) error {
-	var in workflows.Input
+	var in contract.Input
 	if err := r.conv.FromPayloads(at.Input, &in); err != nil {
 		return err
 	}

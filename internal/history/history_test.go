@@ -8,9 +8,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // events builds a history.
@@ -51,9 +50,9 @@ func (e *events) activity(name string, in, out any) {
 func TestSourceOfARebuild(t *testing.T) {
 	e := &events{t: t, r: historyReader{conv: converter.GetDefaultDataConverter(),
 		inputs: map[int64]contract.ProjectInput{}, turns: map[int64]bool{}, seals: map[int64]bool{}}}
-	var in workflows.Input
+	var in contract.Input
 	in.Target.Store, in.Claim.RunID = "file:///store", "r"
-	in.Snapshot = &workflows.Snapshot{Head: "older"}
+	in.Snapshot = &contract.Snapshot{Head: "older"}
 	e.take(&historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 		WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: e.payloads(in)}}})
 	require.Equal(t, "r", e.r.src.Claim.RunID)

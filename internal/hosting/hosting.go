@@ -18,7 +18,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/awake"
 	"github.com/passbook-run/passbook/internal/links"
@@ -28,6 +27,7 @@ import (
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/telemetry"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Options configure a worker.

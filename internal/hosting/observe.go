@@ -13,10 +13,10 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/telemetry"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // pollEvery is how often the server is asked for the gauges of queues and runs; after an error, pollAgain.

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // kind is the kind of tasks in a queue of runs on a shared store.

@@ -6,13 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Amended is the result of an amendment.
@@ -40,7 +39,7 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir rundir.Dir, not
 	}
 	out := Amended{RunID: claim.RunID, Directory: dir.Root, ShownStatus: now.State.Status.Shown()}
 	if now.Tail.Seq == 0 {
-		return out, &RefusedError{Verb: workflows.VerbAmend, Why: "the run has not begun: start it with `starter run`",
+		return out, &RefusedError{Verb: contract.VerbAmend, Why: "the run has not begun: start it with `starter run`",
 			FailedPrecondition: true}
 	}
 	if out.Differences, err = o.Differences(ctx, def, dir, claim, now.State); err != nil {
@@ -58,7 +57,7 @@ func (o Operator) Amend(ctx context.Context, def Definition, dir rundir.Dir, not
 	if err != nil {
 		return out, err
 	}
-	ack, err := o.SendUpdate(ctx, dir, workflows.VerbAmend, m)
+	ack, err := o.SendUpdate(ctx, dir, contract.VerbAmend, m)
 	if err != nil {
 		return out, err
 	}
@@ -75,25 +74,25 @@ func (o Operator) different(def Definition, dir rundir.Dir, claim run.Claim, sta
 
 // amendment stores what a run is given and returns the message that names it.
 func (o Operator) amendment(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, s run.State,
-	note string) (workflows.Message, error) {
+	note string) (contract.Message, error) {
 	budget := contract.BudgetOf(def.Plan)
 	if err := policyOf(def.Plan, "", budget).Allowed(o.Settings, budget.CapUSD); err != nil {
-		return workflows.Message{}, err
+		return contract.Message{}, err
 	}
 	if err := def.CheckRequests(o.Settings); err != nil {
-		return workflows.Message{}, err
+		return contract.Message{}, err
 	}
 	if total := s.Total(); budget.CapUSD > 0 && budget.CapUSD < total && budget.CapUSD != s.Budget.CapUSD {
-		return workflows.Message{}, &RefusedError{Verb: workflows.VerbAmend,
+		return contract.Message{}, &RefusedError{Verb: contract.VerbAmend,
 			Why: fmt.Sprintf("a budget of %.2f USD is below the current cost (%.2f)", budget.CapUSD, total)}
 	}
 	stored, err := upload(ctx, def, dir, o.storeOf(claim))
 	if err != nil {
-		return workflows.Message{}, err
+		return contract.Message{}, err
 	}
 	ref := run.PlanRef{Definition: stored.Definition, Plan: stored.Plan, Inputs: stored.Inputs, Policy: stored.Policy,
 		ConfigHash: def.Plan.ConfigHash}
-	return o.hidden(workflows.Message{Plan: &ref, Note: note, By: o.By}), nil
+	return o.hidden(contract.Message{Plan: &ref, Note: note, By: o.By}), nil
 }
 
 // Unchanged returns a [*DifferentError] if a closed run is given something else than it has. No server is needed.
@@ -109,7 +108,7 @@ func (o Operator) Unchanged(ctx context.Context, def Definition, dir rundir.Dir,
 // unchanged compares what the run of a directory is given with what it has. If it is to adopt the differences, an open
 // run is amended; the message for a run that has closed is returned.
 func (o Operator) unchanged(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim, now rundir.Now,
-	effective run.EffectiveStatus) (amended *Amended, reopen *workflows.Message, err error) {
+	effective run.EffectiveStatus) (amended *Amended, reopen *contract.Message, err error) {
 	all, err := o.Differences(ctx, def, dir, claim, now.State)
 	if err != nil || len(all) == 0 {
 		return nil, nil, err

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // givenLanes lets a copy of a run merge what lanes of the run left that are done and were not merged. A lane whose

@@ -15,7 +15,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // A fork of a run with projects has copies of the runs of its projects, in folders of its directory. A copy has the
@@ -55,7 +55,7 @@ func (m member) sameSource(ctx context.Context, ref run.ProjectRef) error {
 // withCopies returns the input of a new run. For a run with projects it copies the runs of those; begun is to be
 // removed if the run is refused.
 func (o Operator) withCopies(ctx context.Context, s *store.Store, dir rundir.Dir, b Branching,
-	r branched) (in workflows.Input, begun []*beginning, err error) {
+	r branched) (in contract.Input, begun []*beginning, err error) {
 	size, declared := projectSizes{}, r.start.Projects
 	r.start.Projects = nil
 	in = o.target(dir, r.claim, r.start, r.plan.TimeScale)
@@ -68,7 +68,7 @@ func (o Operator) withCopies(ctx context.Context, s *store.Store, dir rundir.Dir
 			err = o.adopts(ctx, *b.Def, &p)
 		}
 		var started *beginning
-		var project workflows.ProjectInput
+		var project contract.ChildInput
 		if err == nil {
 			started, project, err = o.copyProject(ctx, s, projectDir(dir, ref.Alias), &p)
 		}
@@ -128,7 +128,7 @@ func (o Operator) adopts(ctx context.Context, def Definition, p *projectCopy) er
 
 // copyProject claims the directory of a project, creates its checkout, and returns the input of its run.
 func (o Operator) copyProject(ctx context.Context, s *store.Store, dir rundir.Dir,
-	p *projectCopy) (begun *beginning, in workflows.ProjectInput, err error) {
+	p *projectCopy) (begun *beginning, in contract.ChildInput, err error) {
 	of := run.Membership{RunID: p.of.RunID, Alias: p.ref.Alias}
 	from, given, c, err := o.projectAt(ctx, s, dir, p)
 	if err != nil {
@@ -177,7 +177,7 @@ func (o Operator) copyProject(ctx context.Context, s *store.Store, dir rundir.Di
 // projectAt returns the run of a project, the input that it was given, and its newest checkpoint at the time of the
 // copy. The checkpoint has no ID if the run had not begun then; its state is what the run was to begin with.
 func (o Operator) projectAt(ctx context.Context, s *store.Store, dir rundir.Dir,
-	p *projectCopy) (from Origin, given workflows.Input, c run.Checkpoint, err error) {
+	p *projectCopy) (from Origin, given contract.Input, c run.Checkpoint, err error) {
 	if err := s.GetJSON(ctx, store.Digest(p.ref.Input), &given); err != nil {
 		return from, given, c, fmt.Errorf("read the input of its run: %w", err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Decision is the result of a decision.
@@ -17,7 +18,7 @@ type Decision struct {
 
 // Decide answers the open question of a run: a hand-off, a gate, a review or a delivery. If a failed or interrupted
 // run left it open, the answer opens the run's next epoch.
-func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Message) (Decision, error) {
+func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m contract.Message) (Decision, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Decision{}, err
@@ -28,7 +29,7 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	if m.By == "" {
 		m.By = o.By
 	}
-	if err := notText(workflows.VerbDecide, m); err != nil {
+	if err := notText(contract.VerbDecide, m); err != nil {
 		return Decision{}, err
 	}
 	m = o.hidden(m)
@@ -55,12 +56,12 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 	left := effective.Status == run.Failed || effective.Status == run.Interrupted
 	switch {
 	case effective.Liveness == run.LiveUnknown:
-		return Decision{}, unknown(workflows.VerbDecide, dir, effective)
+		return Decision{}, unknown(contract.VerbDecide, dir, effective)
 	case effective.Liveness == run.LiveOpen:
-		ack, err := o.sendInPlace(ctx, dir, claim, workflows.VerbDecide, m)
+		ack, err := o.sendInPlace(ctx, dir, claim, contract.VerbDecide, m)
 		return Decision{Said: ack.Message}, err
 	case !left:
-		return Decision{}, refusedByStatus(now.State, effective, workflows.VerbDecide)
+		return Decision{}, refusedByStatus(now.State, effective, contract.VerbDecide)
 	}
 	re, err := o.Reopen(ctx, dir, Reopening{Note: m.Note, Decision: &m})
 	return Decision{Said: m.Action + " is decided", Reopened: &re}, err
@@ -68,7 +69,7 @@ func (o Operator) Decide(ctx context.Context, dir rundir.Dir, m workflows.Messag
 
 // notDecided is the refusal of a decision without an open question.
 func notDecided(now rundir.Now, effective run.EffectiveStatus, err error) error {
-	refused := refusalOf(now.State.RunID, workflows.VerbDecide, err)
+	refused := refusalOf(now.State.RunID, contract.VerbDecide, err)
 	var r *RefusedError
 	if errors.As(refused, &r) && r.Conflict != nil {
 		r.Conflict = run.Conflict(effective.Status, run.Decide, run.Terms{})

@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // FindID returns the directory of a run of this host by its id or the beginning of it: one that was recorded, or one in
@@ -110,7 +111,7 @@ func (o Operator) Elsewhere(ctx context.Context, runID string) (Far, error) {
 	if err != nil {
 		return far, fmt.Errorf("ask Temporal about run %s: %w", runID, err)
 	}
-	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryStatus)
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", contract.QueryStatus)
 	if err == nil {
 		err = v.Get(&far.State)
 	}
@@ -118,8 +119,8 @@ func (o Operator) Elsewhere(ctx context.Context, runID string) (Far, error) {
 		return far, fmt.Errorf("ask the workflow of run %s: %w", runID, err)
 	}
 	far.Effective = effectiveBy(far.State.Status, d.Status, workflows.StatusFromAttributes(d.TypedSearchAttributes))
-	var at workflows.DirectoryAnswer
-	if v, err = o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryDirectory); err == nil {
+	var at contract.DirectoryAnswer
+	if v, err = o.Client.QueryWorkflow(ctx, runID, "", contract.QueryDirectory); err == nil {
 		err = v.Get(&at)
 	}
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // HostBound reports whether every call of a run with this store is made on the host where it was started or resumed.
@@ -67,7 +67,7 @@ func (o Operator) variablesFor(runID, origin string) ([]string, error) {
 }
 
 // handOverTo passes the environment to the execution of an input.
-func (o Operator) handOverTo(ctx context.Context, in workflows.Input) (undo func() error, err error) {
+func (o Operator) handOverTo(ctx context.Context, in contract.Input) (undo func() error, err error) {
 	if o.Environ == nil || !HostBound(in.Target.Store) {
 		return nothing, nil
 	}

@@ -12,13 +12,12 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func given(t *testing.T, o Operator, id string) environ.Environment {
@@ -36,10 +35,10 @@ var allowed = []string{"ANTHROPIC_API_KEY=key", "HOOK=https://hook", "MY_KEY=new
 func TestResumePassesItsEnvironment(t *testing.T) {
 	o, _, f := terminal(t)
 	f.err = serviceerror.NewUnavailable("its answer is lost")
-	_, err := o.Send(t.Context(), "run-1", workflows.VerbPause, workflows.Message{})
+	_, err := o.Send(t.Context(), "run-1", contract.VerbPause, contract.Message{})
 	require.Error(t, err)
 	none(t, o, "run-1")
-	_, err = o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+	_, err = o.Send(t.Context(), "run-1", contract.VerbResume, contract.Message{})
 	require.ErrorIs(t, err, f.err)
 	e := given(t, o, "run-1")
 	require.Equal(t, "resume", e.By)
@@ -50,12 +49,12 @@ func TestRefusedResumePassesNoEnvironment(t *testing.T) {
 	o, _, f := terminal(t)
 	f.err = temporal.NewApplicationError("the budget is spent", "no")
 	refused := (*RefusedError)(nil)
-	_, err := o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+	_, err := o.Send(t.Context(), "run-1", contract.VerbResume, contract.Message{})
 	require.ErrorAs(t, err, &refused)
 	none(t, o, "run-1")
 	old := []string{"PATH=/old"}
 	must(environ.Save(o.Settings.StateDir, environ.Environment{RunID: "run-1", By: "start", Variables: old}))(t)
-	_, err = o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+	_, err = o.Send(t.Context(), "run-1", contract.VerbResume, contract.Message{})
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, old, given(t, o, "run-1").Variables)
 }
@@ -76,7 +75,7 @@ func TestEnvironmentIsNotPassedToOtherHosts(t *testing.T) {
 			o, d, f := terminal(t)
 			f.err = serviceerror.NewUnavailable("no server")
 			change(&o, d)
-			_, err := o.Send(t.Context(), "run-1", workflows.VerbResume, workflows.Message{})
+			_, err := o.Send(t.Context(), "run-1", contract.VerbResume, contract.Message{})
 			require.ErrorIs(t, err, f.err)
 			none(t, o, "run-1")
 		})
@@ -86,7 +85,7 @@ func TestEnvironmentIsNotPassedToOtherHosts(t *testing.T) {
 func TestStartPassesItsEnvironment(t *testing.T) {
 	o, d, f := terminal(t)
 	s := must(store.Open(t.Context(), o.Settings.Store))(t)
-	in := workflows.Input{
+	in := contract.Input{
 		Target: contract.Target{RunID: "run-1", Dir: d.Root, Store: o.Settings.Store},
 		Claim:  run.Claim{RunID: "run-1", TaskQueue: "passbook"},
 		Start:  run.RunStart{Plan: string(must(s.PutJSON(t.Context(), small))(t))},
@@ -103,7 +102,7 @@ func TestStartPassesItsEnvironment(t *testing.T) {
 	require.Equal(t, allowed, given(t, o, "run-1").Variables)
 	require.NotContains(t, string(must(json.Marshal(f.started[1]))(t)), "/new/bin", "the environment stays on the host")
 
-	in.Reopen = &workflows.Reopen{Epoch: 2}
+	in.Reopen = &contract.Reopen{Epoch: 2}
 	require.NoError(t, o.execute(t.Context(), in, reuse))
 	require.Equal(t, "resume", given(t, o, "run-1").By)
 }

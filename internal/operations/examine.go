@@ -11,10 +11,10 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // ErrNoWorker means that no worker of this host can be asked.

@@ -26,6 +26,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 const (
@@ -56,7 +57,7 @@ type fakeTemporal struct {
 	update        func(workflowID string) error
 	await         func() // a workflow ends
 
-	started   []workflows.Input
+	started   []contract.Input
 	cancelled []string // workflows
 	updated   []client.UpdateWorkflowOptions
 	listed    []string // list queries
@@ -137,7 +138,7 @@ func (f *fakeTemporal) DescribeTaskQueue(_ context.Context, queue string,
 
 func (f *fakeTemporal) ExecuteWorkflow(_ context.Context, _ client.StartWorkflowOptions, _ any,
 	args ...any) (client.WorkflowRun, error) {
-	f.started = append(f.started, args[0].(workflows.Input))
+	f.started = append(f.started, args[0].(contract.Input))
 	return nil, f.startErr
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func TestFind(t *testing.T) {
@@ -73,8 +73,8 @@ func TestIndexKeepsAnEqualRecord(t *testing.T) {
 
 func TestElsewhereNamesTheHost(t *testing.T) {
 	f := &fakeTemporal{described: map[string]enumspb.WorkflowExecutionStatus{"r-1": isOpen}, answers: map[string]any{
-		workflows.QueryStatus:    run.State{RunID: "r-1", Status: run.Running},
-		workflows.QueryDirectory: workflows.DirectoryAnswer{Dir: "/far", Queue: "passbook-dir-there"},
+		contract.QueryStatus:    run.State{RunID: "r-1", Status: run.Running},
+		contract.QueryDirectory: contract.DirectoryAnswer{Dir: "/far", Queue: "passbook-dir-there"},
 	}}
 	o := Operator{Client: f}
 	far := must(o.Elsewhere(t.Context(), "r-1"))(t)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/fakes3"
@@ -20,7 +19,7 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // collecting is a collection a week from now, when nothing is fresh.
@@ -171,8 +170,8 @@ func TestCollectKeepsUnknownRuns(t *testing.T) {
 }
 
 // inputOf is the start of a run, as far as it concerns a store.
-func inputOf(s *store.Store, id string) workflows.Input {
-	return workflows.Input{Target: contract.Target{RunID: id, Store: s.URL()},
+func inputOf(s *store.Store, id string) contract.Input {
+	return contract.Input{Target: contract.Target{RunID: id, Store: s.URL()},
 		Claim: run.Claim{RunID: id, ThreadID: id}}
 }
 

@@ -10,9 +10,8 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // transient is how often work on a directory may fail before it is reported: it fails once when a worker is replaced.
@@ -136,8 +135,8 @@ func (o Operator) Pausing(ctx context.Context, runID string, effective run.Effec
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	var answer workflows.StatusAnswer
-	if v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryStatus); err != nil || v.Get(&answer) != nil {
+	var answer contract.StatusAnswer
+	if v, err := o.Client.QueryWorkflow(ctx, runID, "", contract.QueryStatus); err != nil || v.Get(&answer) != nil {
 		return ""
 	}
 	return answer.Pausing
@@ -145,8 +144,8 @@ func (o Operator) Pausing(ctx context.Context, runID string, effective run.Effec
 
 // queryHeld queries the workflow, which needs a worker.
 func (o Operator) queryHeld(ctx context.Context, runID string) *run.Held {
-	var held workflows.HeldAnswer
-	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryHeld)
+	var held contract.HeldAnswer
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", contract.QueryHeld)
 	if err != nil || v.Get(&held) != nil || !held.Held && !held.Waiting {
 		return nil
 	}

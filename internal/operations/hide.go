@@ -7,12 +7,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // hiddenInput redacts the texts in the input of an execution. The originals are not kept: agents get the redacted
 // texts too.
-func (o Operator) hiddenInput(in workflows.Input) workflows.Input {
+func (o Operator) hiddenInput(in contract.Input) contract.Input {
 	hide, s := o.Redact.Text, &in.Start
 	s.Task = hide(s.Task)
 	s.Warnings, s.Found = slices.Clone(s.Warnings), slices.Clone(s.Found)
@@ -48,11 +48,11 @@ func (o Operator) hiddenInput(in workflows.Input) workflows.Input {
 }
 
 // hidden redacts the texts of a message.
-func (o Operator) hidden(m workflows.Message) workflows.Message { return m.Redacted(o.Redact.Text) }
+func (o Operator) hidden(m contract.Message) contract.Message { return m.Redacted(o.Redact.Text) }
 
 // notText refuses a message whose texts are not text, such as a file of bytes in place of feedback: an encoder would
 // change them, and the signature would not match.
-func notText(verb string, m workflows.Message) error {
+func notText(verb string, m contract.Message) error {
 	for _, text := range []string{m.By, m.Note, m.Feedback, m.Reason, m.Text, m.Role, m.Action, m.ID, m.To} {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			return &RefusedError{Verb: verb, Why: "the message contains bytes that are not UTF-8 text: put them into a " +

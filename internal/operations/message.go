@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // RefusedError reports that a run refused a message, with the run's reason. Nothing was changed.
@@ -41,43 +42,43 @@ func (e *RefusedError) Unwrap() error {
 // SendUpdate sends a message to the open run of a directory. If the run's status does not allow it, the error contains
 // a *run.ConflictError, even without a worker.
 func (o Operator) SendUpdate(ctx context.Context, dir rundir.Dir, verb string,
-	m workflows.Message) (workflows.Ack, error) {
+	m contract.Message) (contract.Ack, error) {
 	claim, err := dir.Claim()
 	if err != nil {
-		return workflows.Ack{}, err
+		return contract.Ack{}, err
 	}
 	if err := AtHome(o.Settings.StateDir, claim, dir); err != nil {
-		return workflows.Ack{}, err
+		return contract.Ack{}, err
 	}
-	if most := o.Settings.Policy.Budget; verb == workflows.VerbBudget && most > 0 && m.USD > most {
-		return workflows.Ack{},
+	if most := o.Settings.Policy.Budget; verb == contract.VerbBudget && most > 0 && m.USD > most {
+		return contract.Ack{},
 			&PolicyError{Differences: []string{fmt.Sprintf("a budget of %.2f USD is above policy.budget_usd, %.2f",
 				m.USD, most)}}
 	}
 	had := rundir.Begun(dir) // before the events are read: they are written first
 	now, effective, err := o.observeOpen(ctx, dir, claim, verb)
 	if err != nil {
-		return workflows.Ack{}, err
+		return contract.Ack{}, err
 	}
 	if now.Tail.Seq == 0 {
 		if lost := rundir.Lost(dir, now.State); lost != nil && had {
-			return workflows.Ack{}, lost
+			return contract.Ack{}, lost
 		}
-		return workflows.Ack{}, refusedByStatus(now.State, effective, verb)
+		return contract.Ack{}, refusedByStatus(now.State, effective, verb)
 	}
-	if verb == workflows.VerbResume {
+	if verb == contract.VerbResume {
 		c := rundir.Continuation{Now: now}
 		if c.Start, err = dir.First(); err != nil {
-			return workflows.Ack{}, err
+			return contract.Ack{}, err
 		}
 		_, err = o.reevaluated(ctx, claim, dir, c, Reopening{Force: m.Force})
 		if errors.As(err, new(*PolicyError)) {
-			return workflows.Ack{}, err
+			return contract.Ack{}, err
 		}
 	}
 	ack, err := o.sendInPlace(ctx, dir, claim, verb, m)
-	if err == nil && (verb == workflows.VerbPause || verb == workflows.VerbResume) {
-		for _, w := range o.toProjects(ctx, dir, now.State, verb, workflows.Message{Note: m.Note, Now: m.Now}) {
+	if err == nil && (verb == contract.VerbPause || verb == contract.VerbResume) {
+		for _, w := range o.toProjects(ctx, dir, now.State, verb, contract.Message{Note: m.Note, Now: m.Now}) {
 			ack.Message += "; " + w
 		}
 	}
@@ -87,12 +88,12 @@ func (o Operator) SendUpdate(ctx context.Context, dir rundir.Dir, verb string,
 // sendInPlace sends a message to the open run of a directory that was not moved. If its workflow has closed since it
 // was found open, the refusal has the status: a run records its end a moment before its workflow closes.
 func (o Operator) sendInPlace(ctx context.Context, dir rundir.Dir, claim run.Claim, verb string,
-	m workflows.Message) (workflows.Ack, error) {
+	m contract.Message) (contract.Ack, error) {
 	if err := o.inPlace(ctx, verb, claim, dir); err != nil {
-		return workflows.Ack{}, err
+		return contract.Ack{}, err
 	}
 	if err := o.Refresh(ctx, dir); ctx.Err() != nil {
-		return workflows.Ack{}, err
+		return contract.Ack{}, err
 	}
 	ack, err := o.Send(ctx, claim.RunID, verb, m)
 	if refused := (*RefusedError)(nil); errors.As(err, &refused) && refused.Closed {
@@ -160,24 +161,24 @@ func (o Operator) endedMeanwhile(ctx context.Context, runID string, err error) b
 
 // Send sends a message as an Update and returns the run's answer. A message of a request that has an id has that id, so
 // the server executes it once. Each other message has a new id: the run's state makes a repetition harmless.
-func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Message) (workflows.Ack, error) {
+func (o Operator) Send(ctx context.Context, runID, verb string, m contract.Message) (contract.Ack, error) {
 	if m.By == "" {
 		m.By = o.By
 	}
 	if err := notText(verb, m); err != nil {
-		return workflows.Ack{}, err
+		return contract.Ack{}, err
 	}
 	m = o.hidden(m)
 	ctx, cancel := context.WithTimeout(ctx, answerWait)
 	defer cancel()
 	if err := o.attended(ctx, runID); err != nil {
-		return workflows.Ack{}, &RefusedError{Verb: verb, Why: err.Error(), FailedPrecondition: true}
+		return contract.Ack{}, &RefusedError{Verb: verb, Why: err.Error(), FailedPrecondition: true}
 	}
 	undo := nothing
-	if verb == workflows.VerbResume {
+	if verb == contract.VerbResume {
 		var err error
 		if undo, err = o.handOverResumed(ctx, runID); err != nil {
-			return workflows.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
+			return contract.Ack{}, fmt.Errorf("%s run %s: %w", verb, runID, err)
 		}
 	}
 	ack, err := o.update(ctx, client.UpdateWorkflowOptions{
@@ -193,13 +194,13 @@ func (o Operator) Send(ctx context.Context, runID, verb string, m workflows.Mess
 
 // update sends an Update. One that the workflow did not handle because the directory is newer is sent again: the next
 // execution, which continues the directory, handles it.
-func (o Operator) update(ctx context.Context, u client.UpdateWorkflowOptions) (ack workflows.Ack, err error) {
+func (o Operator) update(ctx context.Context, u client.UpdateWorkflowOptions) (ack contract.Ack, err error) {
 	for range updates {
 		var h client.WorkflowUpdateHandle
 		if h, err = o.Client.UpdateWorkflow(ctx, u); err == nil {
 			err = h.Get(ctx, &ack)
 		}
-		if app := (*temporal.ApplicationError)(nil); !errors.As(err, &app) || app.Type() != workflows.Superseded {
+		if app := (*temporal.ApplicationError)(nil); !errors.As(err, &app) || app.Type() != contract.Superseded {
 			return ack, err
 		}
 		select {
@@ -235,7 +236,7 @@ func refusalOf(runID, verb string, err error) error {
 		return &RefusedError{
 			Verb: verb, Why: app.Message(),
 			Conflict:           workflows.ConflictFrom(err),
-			FailedPrecondition: app.Type() == workflows.FailedPrecondition,
+			FailedPrecondition: app.Type() == contract.FailedPrecondition,
 		}
 	}
 	if late := (*client.WorkflowUpdateServiceTimeoutOrCanceledError)(nil); errors.As(err, &late) {

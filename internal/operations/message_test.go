@@ -12,7 +12,7 @@ import (
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestUnansweredMessageMayTakeEffect: a worker that is frozen answers later, so the message is not reported as lost.
@@ -36,7 +36,7 @@ func TestMessageToARunThatCloses(t *testing.T) {
 				f.described[id] = completed
 				return answer
 			}
-			_, err := o.SendUpdate(t.Context(), d, workflows.VerbPause, workflows.Message{})
+			_, err := o.SendUpdate(t.Context(), d, contract.VerbPause, contract.Message{})
 			var refused *RefusedError
 			require.ErrorAs(t, err, &refused)
 			require.True(t, refused.Closed)
@@ -51,7 +51,7 @@ func TestMessageToARunThatCloses(t *testing.T) {
 
 // TestSupersededMessageIsSentAgain: the directory is newer than the workflow, so the next execution handles the message.
 func TestSupersededMessageIsSentAgain(t *testing.T) {
-	superseded := temporal.NewNonRetryableApplicationError("the directory is newer", workflows.Superseded, nil)
+	superseded := temporal.NewNonRetryableApplicationError("the directory is newer", contract.Superseded, nil)
 	o, _, f, sent := openRun(t, pausedEntry())
 	f.update = func(string) error {
 		if *sent++; *sent == 1 {
@@ -59,13 +59,13 @@ func TestSupersededMessageIsSentAgain(t *testing.T) {
 		}
 		return nil
 	}
-	must(o.Send(t.Context(), "r1", workflows.VerbPause, workflows.Message{}))(t)
+	must(o.Send(t.Context(), "r1", contract.VerbPause, contract.Message{}))(t)
 	require.Equal(t, 2, *sent)
 	require.Equal(t, f.updated[0], f.updated[1], "the same message")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	f.update = func(string) error { cancel(); return superseded }
-	_, err := o.Send(ctx, "r1", workflows.VerbPause, workflows.Message{})
+	_, err := o.Send(ctx, "r1", contract.VerbPause, contract.Message{})
 	require.EqualError(t, err, "pause refused: the directory is newer")
 	require.Len(t, f.updated, 3)
 }
@@ -74,7 +74,7 @@ func TestSupersededMessageIsSentAgain(t *testing.T) {
 func TestBinaryMessageIsRefused(t *testing.T) {
 	for _, text := range []string{"\xff", "a\x00b"} {
 		var refused *RefusedError
-		_, err := Operator{}.Send(t.Context(), "run", workflows.VerbSteer, workflows.Message{Text: text})
+		_, err := Operator{}.Send(t.Context(), "run", contract.VerbSteer, contract.Message{Text: text})
 		require.ErrorAs(t, err, &refused)
 		require.Contains(t, refused.Why, "not UTF-8 text")
 	}
@@ -84,12 +84,12 @@ func TestBinaryMessageIsRefused(t *testing.T) {
 func TestDecisionOnDamagedDirectory(t *testing.T) {
 	o, d, f := terminal(t)
 	f.described = map[string]enumspb.WorkflowExecutionStatus{"run-1": isOpen}
-	_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+	_, err := o.Decide(t.Context(), d, contract.Message{Action: run.ActionContinue})
 	var refused *RefusedError
 	require.ErrorAs(t, err, &refused)
 	require.NotContains(t, err.Error(), "damaged")
 	require.NoError(t, os.Truncate(d.Path(rundir.EventsFile), must(d.Meta())(t).Events.Size-20))
-	_, err = o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+	_, err = o.Decide(t.Context(), d, contract.Message{Action: run.ActionContinue})
 	require.ErrorContains(t, err, "But its directory is damaged: "+d.Path(rundir.EventsFile)+" is not the file that "+
 		"meta.json has seen (1 events, ")
 }

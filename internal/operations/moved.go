@@ -7,11 +7,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // placeWait bounds the wait for a workflow that is asked for its directory.
@@ -30,8 +29,8 @@ func (o Operator) moved(ctx context.Context, claim run.Claim, dir rundir.Dir) (s
 	}
 	ctx, cancel := context.WithTimeout(ctx, placeWait)
 	defer cancel()
-	var at workflows.DirectoryAnswer
-	v, err := o.Client.QueryWorkflow(ctx, claim.RunID, "", workflows.QueryDirectory)
+	var at contract.DirectoryAnswer
+	v, err := o.Client.QueryWorkflow(ctx, claim.RunID, "", contract.QueryDirectory)
 	if err == nil {
 		err = v.Get(&at)
 	}
@@ -50,8 +49,8 @@ func (o Operator) moved(ctx context.Context, claim run.Claim, dir rundir.Dir) (s
 func (o Operator) isPaused(ctx context.Context, runID string, c rundir.Continuation) bool {
 	ctx, cancel := context.WithTimeout(ctx, placeWait)
 	defer cancel()
-	var live workflows.StatusAnswer
-	v, err := o.Client.QueryWorkflow(ctx, runID, "", workflows.QueryStatus)
+	var live contract.StatusAnswer
+	v, err := o.Client.QueryWorkflow(ctx, runID, "", contract.QueryStatus)
 	return err == nil && v.Get(&live) == nil && live.Status.Class() == run.OperatorPause && live.Seq <= c.Tail.Seq
 }
 
@@ -95,7 +94,7 @@ func (o Operator) endMoved(ctx context.Context, dir rundir.Dir, claim run.Claim,
 	case err == nil && where == "":
 		return "", nil
 	case err != nil && !r.Force:
-		return "", notInPlace(workflows.VerbResume, dir, "", err)
+		return "", notInPlace(contract.VerbResume, dir, "", err)
 	case err != nil:
 		where = "its workflow did not answer: " + err.Error()
 	case !r.Force && !o.isPaused(ctx, claim.RunID, c):

@@ -8,10 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	enumspb "go.temporal.io/api/enums/v1"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // openRun is a run whose workflow is open, and that writes its directory on this host. sent counts the messages.
@@ -19,11 +18,11 @@ func openRun(t *testing.T, events ...entry) (o Operator, d rundir.Dir, f *fakeTe
 	t.Helper()
 	o, d, f = closedRun(t, "", events...)
 	f.described = map[string]enumspb.WorkflowExecutionStatus{"r1": isOpen}
-	f.history = historyOf(t, workflows.Input{Target: contract.Target{RunID: "r1", Store: o.Settings.Store},
+	f.history = historyOf(t, contract.Input{Target: contract.Target{RunID: "r1", Store: o.Settings.Store},
 		Claim: must(d.Claim())(t)}, linesOf(t, d))
-	f.answers = map[string]any{workflows.QueryDirectory: workflows.DirectoryAnswer{Dir: d.Root,
+	f.answers = map[string]any{contract.QueryDirectory: contract.DirectoryAnswer{Dir: d.Root,
 		Queue: contract.HostQueues("passbook", "here").Dir},
-		workflows.QueryStatus: workflows.StatusAnswer{State: must(d.Now())(t).State}}
+		contract.QueryStatus: contract.StatusAnswer{State: must(d.Now())(t).State}}
 	sent = new(int)
 	f.update = func(string) error { *sent++; return nil }
 	return o, d, f, sent
@@ -54,7 +53,7 @@ func TestResumeOfMovedDirectory(t *testing.T) {
 	back := func(t *testing.T, o *Operator, d rundir.Dir, f *fakeTemporal) rundir.Dir {
 		require.NoError(t, rundir.TakeOver(t.Context(), d, rundir.Owner{Epoch: 2, RunID: "r1", Execution: "there's",
 			Host: "there", Cluster: "this"}, must(d.Now())(t).Tail))
-		f.answers[workflows.QueryDirectory] = workflows.DirectoryAnswer{Dir: "/there", Queue: "passbook-dir-there"}
+		f.answers[contract.QueryDirectory] = contract.DirectoryAnswer{Dir: "/there", Queue: "passbook-dir-there"}
 		return d
 	}
 	stays := func(_ *testing.T, _ *Operator, d rundir.Dir, f *fakeTemporal) rundir.Dir {
@@ -84,7 +83,7 @@ func TestResumeOfMovedDirectory(t *testing.T) {
 			refused: "the run is running, and its directory was moved: its workflow writes DIR. Move the directory back " +
 				"and pause the run first; or, if the old host is gone: starter resume NEW --force --reason TEXT"},
 		"an older copy": {last: pausedEntry(), become: func(t *testing.T, o *Operator, d rundir.Dir, f *fakeTemporal) rundir.Dir {
-			f.answers[workflows.QueryStatus] = workflows.StatusAnswer{State: run.State{Status: run.Paused, Seq: 99}}
+			f.answers[contract.QueryStatus] = contract.StatusAnswer{State: run.State{Status: run.Paused, Seq: 99}}
 			return move(t, o, d, f)
 		}, refused: "the run is paused, and its directory was moved: its workflow writes DIR. Move the directory back"},
 		"of a run that works, forced": {last: entry{run.KindPhaseStart, run.PhaseStart{Key: "write"}}, become: move,
@@ -136,11 +135,11 @@ func TestMovedDirectoryIsOnlyResumed(t *testing.T) {
 	same := unchanged(t, d.Root)
 	revert := func() error { _, err := o.Revert(t.Context(), d, Reverting{To: "cp-1"}); return err }
 	message := func(verb string) func() error {
-		return func() error { _, err := o.SendUpdate(t.Context(), d, verb, workflows.Message{USD: 9}); return err }
+		return func() error { _, err := o.SendUpdate(t.Context(), d, verb, contract.Message{USD: 9}); return err }
 	}
 	for verb, command := range map[string]func() error{
-		"pause": message(workflows.VerbPause), "budget": message(workflows.VerbBudget),
-		"steer": message(workflows.VerbSteer), "amend": message(workflows.VerbAmend), "revert": revert,
+		"pause": message(contract.VerbPause), "budget": message(contract.VerbBudget),
+		"steer": message(contract.VerbSteer), "amend": message(contract.VerbAmend), "revert": revert,
 		"cancel": func() error { return o.Cancel(t.Context(), d) },
 	} {
 		require.EqualError(t, command(), verb+" refused: its directory was moved: its workflow writes "+old.Root+
@@ -154,7 +153,7 @@ func TestMovedDirectoryIsOnlyResumed(t *testing.T) {
 		run.ActionContinue)[0])
 	d = rundir.At(old.Root + "-moved")
 	require.NoError(t, os.Rename(old.Root, d.Root))
-	_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+	_, err := o.Decide(t.Context(), d, contract.Message{Action: run.ActionContinue})
 	require.EqualError(t, err, "decide refused: its directory was moved: its workflow writes "+old.Root+
 		". To continue the run here: starter resume "+d.Root)
 	require.Zero(t, *sent)

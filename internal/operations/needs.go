@@ -9,9 +9,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // MemoNeeds is the memo key of a run's workflow for the run's needs, which workers read.
@@ -26,7 +25,7 @@ type Needs struct {
 
 // needs returns the queue of a run's workflow tasks and the requirements of its calls. Nil: the run is bound to its
 // host.
-func needs(ctx context.Context, in workflows.Input) (queue string, n *Needs, err error) {
+func needs(ctx context.Context, in contract.Input) (queue string, n *Needs, err error) {
 	if HostBound(in.Target.Store) {
 		return in.DirQueue, nil, nil
 	}
@@ -50,7 +49,7 @@ func OpenNeeds(ctx context.Context, c client.Client, conv converter.DataConverte
 	for {
 		page, err := c.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running' AND TaskQueue NOT STARTS_WITH %s",
-				workflows.Name, quoted(contract.HostQueues(taskQueue, "").Dir)), NextPageToken: token,
+				contract.PipelineWorkflow, quoted(contract.HostQueues(taskQueue, "").Dir)), NextPageToken: token,
 		})
 		if err != nil {
 			return nil, err

@@ -14,9 +14,9 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // polledWithin is the maximum age of the last poll of a live worker: a poll takes up to a minute.

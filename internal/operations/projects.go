@@ -19,7 +19,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // maxProjectInputs bounds the inputs of all projects: they are part of the input of the run, whose payload Temporal
@@ -30,7 +30,7 @@ const maxProjectInputs = 400 << 10
 type projectSizes struct{ bytes int }
 
 // add refuses an input that exceeds the bound.
-func (s *projectSizes) add(p workflows.ProjectInput) error {
+func (s *projectSizes) add(p contract.ChildInput) error {
 	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func projectDir(dir rundir.Dir, alias string) rundir.Dir {
 // withProjects claims the directory of each project, creates its checkout, and adds its input to that of the run. What
 // an earlier start of the same run has claimed is adopted. begun is to be removed if the run is refused.
 func (o Operator) withProjects(ctx context.Context, def *Definition, dir rundir.Dir, claim run.Claim,
-	in workflows.Input) (out workflows.Input, begun []*beginning, err error) {
+	in contract.Input) (out contract.Input, begun []*beginning, err error) {
 	all, problems := o.members(ctx, *def)
 	if len(problems) > 0 {
 		return in, nil, problems
@@ -147,9 +147,9 @@ func (o Operator) withProjects(ctx context.Context, def *Definition, dir rundir.
 }
 
 func (o Operator) claimProject(ctx context.Context, m member, dir rundir.Dir, parent run.Claim,
-	at string) (*beginning, run.ProjectRef, workflows.ProjectInput, error) {
+	at string) (*beginning, run.ProjectRef, contract.ChildInput, error) {
 	ref := run.ProjectRef{Alias: m.Alias, Needs: m.Needs}
-	none := workflows.ProjectInput{}
+	none := contract.ChildInput{}
 	stored, err := upload(ctx, m.Definition, dir, parent.Store)
 	if err != nil {
 		return nil, ref, none, err
@@ -199,7 +199,7 @@ func (o Operator) takeForProject(dir rundir.Dir, claim run.Claim, of run.Members
 
 // declared completes the declaration of a project, and returns the input with which the run starts it.
 func (o Operator) declared(ctx context.Context, ref *run.ProjectRef,
-	in workflows.Input) (p workflows.ProjectInput, err error) {
+	in contract.Input) (p contract.ChildInput, err error) {
 	in.Start.MemberOf = &in.Claim.MemberOf
 	in = o.hiddenInput(in)
 	ref.RunID, ref.Source = in.Claim.RunID, in.Start.Workspace.Source
@@ -210,7 +210,7 @@ func (o Operator) declared(ctx context.Context, ref *run.ProjectRef,
 }
 
 // storeInput stores the input of a project.
-func storeInput(ctx context.Context, in workflows.Input) (string, error) {
+func storeInput(ctx context.Context, in contract.Input) (string, error) {
 	s, err := OpenStore(ctx, in.Target.Store)
 	if err != nil {
 		return "", err
@@ -220,21 +220,21 @@ func storeInput(ctx context.Context, in workflows.Input) (string, error) {
 }
 
 // projectInput is the input with which a run starts one of its projects.
-func (o Operator) projectInput(ctx context.Context, alias string, in workflows.Input) (workflows.ProjectInput, error) {
+func (o Operator) projectInput(ctx context.Context, alias string, in contract.Input) (contract.ChildInput, error) {
 	in, opts, _, err := o.prepared(ctx, in)
 	if err != nil {
-		return workflows.ProjectInput{}, err
+		return contract.ChildInput{}, err
 	}
-	return workflows.ProjectInput{Alias: alias, Queue: opts.TaskQueue, Summary: opts.StaticSummary,
+	return contract.ChildInput{Alias: alias, Queue: opts.TaskQueue, Summary: opts.StaticSummary,
 		Details: opts.StaticDetails, Memo: opts.Memo, Input: &in}, nil
 }
 
 // reopenedProjects returns the inputs of the projects for a new epoch of their run.
 func (o Operator) reopenedProjects(ctx context.Context, s *store.Store, dir rundir.Dir,
-	start run.RunStart) ([]workflows.ProjectInput, error) {
-	var all []workflows.ProjectInput
+	start run.RunStart) ([]contract.ChildInput, error) {
+	var all []contract.ChildInput
 	for _, ref := range start.Projects {
-		var in workflows.Input
+		var in contract.Input
 		if err := s.GetJSON(ctx, store.Digest(ref.Input), &in); err != nil {
 			return nil, fmt.Errorf("read the input of project %s: %w", ref.Alias, err)
 		}
@@ -258,7 +258,7 @@ func removeRefused(ctx context.Context, begun []*beginning, err error) error {
 
 // forwarded returns the directory of the project whose question a run forwards, and the message for it. A decision is
 // made where the question was asked.
-func forwarded(dir rundir.Dir, s run.State, m workflows.Message) (rundir.Dir, workflows.Message, bool) {
+func forwarded(dir rundir.Dir, s run.State, m contract.Message) (rundir.Dir, contract.Message, bool) {
 	q, open := s.Asks()
 	if !open || q.Project == nil || m.ID != "" && m.ID != q.ID {
 		return dir, m, false
@@ -273,7 +273,7 @@ const projectsWait = 20 * time.Second
 // toProjects sends a message to each open project of a run: a pause or a resume of the run is one of all its projects.
 // What a project refuses is a warning.
 func (o Operator) toProjects(ctx context.Context, dir rundir.Dir, s run.State, verb string,
-	m workflows.Message) (warnings []string) {
+	m contract.Message) (warnings []string) {
 	for _, p := range s.Projects {
 		if p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending {
 			continue

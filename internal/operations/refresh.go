@@ -10,7 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 const (
@@ -37,8 +37,8 @@ func (o Operator) Refresh(ctx context.Context, dir rundir.Dir) error {
 	}
 	asked, cancel := context.WithTimeout(ctx, seqWait)
 	defer cancel()
-	var live workflows.StatusAnswer
-	v, err := o.Client.QueryWorkflow(asked, claim.RunID, "", workflows.QueryStatus)
+	var live contract.StatusAnswer
+	v, err := o.Client.QueryWorkflow(asked, claim.RunID, "", contract.QueryStatus)
 	if err == nil {
 		err = v.Get(&live)
 	}
@@ -50,7 +50,7 @@ func (o Operator) Refresh(ctx context.Context, dir rundir.Dir) error {
 	}
 	ctx, end := context.WithTimeout(ctx, lookWait)
 	defer end()
-	_, err = o.Send(ctx, claim.RunID, workflows.VerbLook, workflows.Message{})
+	_, err = o.Send(ctx, claim.RunID, contract.VerbLook, contract.Message{})
 	return err
 }
 

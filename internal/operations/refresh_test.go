@@ -7,9 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestRefresh sends the message to a workflow that has fewer events than its directory, and to no other.
@@ -33,7 +32,7 @@ func TestRefresh(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, d, f, _ := openRun(t, row.last)
-			f.answers[workflows.QueryStatus] = workflows.StatusAnswer{State: run.State{Seq: row.has}}
+			f.answers[contract.QueryStatus] = contract.StatusAnswer{State: run.State{Seq: row.has}}
 			if row.closed {
 				f.described["r1"] = terminated
 			}
@@ -46,7 +45,7 @@ func TestRefresh(t *testing.T) {
 				return
 			}
 			require.Len(t, f.updated, 1)
-			require.Equal(t, workflows.VerbLook, f.updated[0].UpdateName)
+			require.Equal(t, contract.VerbLook, f.updated[0].UpdateName)
 		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // runsPrefix is the prefix of the names of a store's runs, and removedPrefix that of removed ones.
@@ -68,7 +68,7 @@ func (r registered) otherThan(start run.RunStart) (other []string) {
 }
 
 // register records in the store that a run uses it, so that no other host removes its objects.
-func register(ctx context.Context, in workflows.Input) error {
+func register(ctx context.Context, in contract.Input) error {
 	raw, err := json.Marshal(registered{
 		Version: 1, Claim: in.Claim, Directory: in.Target.Dir, Given: givenOf(in.Start), Requested: requestedOf(in.Start),
 	})

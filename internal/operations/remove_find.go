@@ -17,7 +17,7 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // removed is a run to remove, as far as it is found. Its directory may be missing.
@@ -180,7 +180,7 @@ func (o Operator) elsewhere(ctx context.Context, id string, missing error) (remo
 	}
 	host, _ := field[string](d.GetWorkflowExecutionInfo().GetMemo().GetFields(), "host")
 	// another host may have its directory
-	if d.GetWorkflowExecutionInfo().GetType().GetName() != workflows.Name || host != o.Host {
+	if d.GetWorkflowExecutionInfo().GetType().GetName() != contract.PipelineWorkflow || host != o.Host {
 		return s, missing
 	}
 	s.claim = run.Claim{RunID: id, Host: host, Namespace: o.Namespace, Store: o.Settings.Store, Embedded: o.Embedded}

@@ -20,7 +20,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestRemovablesListsEverything that a run has left, and changes nothing.
@@ -428,7 +428,7 @@ func TestRemoveAfterTheDirectory(t *testing.T) {
 		require.NoError(m.t, os.Remove(m.entry))
 		m.o.Settings.Store = testStore(m.t).URL()
 		for _, x := range m.f.executions {
-			x.Type = &commonpb.WorkflowType{Name: workflows.Name}
+			x.Type = &commonpb.WorkflowType{Name: contract.PipelineWorkflow}
 			x.Memo = &commonpb.Memo{Fields: map[string]*commonpb.Payload{"host": payloadOf(m.t, "here")}}
 		}
 	}
@@ -481,10 +481,10 @@ func TestCancelWithoutDirectory(t *testing.T) {
 		kind    string
 		refused string
 	}{
-		"open":                          {recorded, isOpen, workflows.Name, ""},
-		"open, and not recorded":        {unknownRun, isOpen, workflows.Name, ""},
-		"closed":                        {recorded, completed, workflows.Name, nothing},
-		"closed, and not recorded":      {unknownRun, terminated, workflows.Name, nothing},
+		"open":                          {recorded, isOpen, contract.PipelineWorkflow, ""},
+		"open, and not recorded":        {unknownRun, isOpen, contract.PipelineWorkflow, ""},
+		"closed":                        {recorded, completed, contract.PipelineWorkflow, nothing},
+		"closed, and not recorded":      {unknownRun, terminated, contract.PipelineWorkflow, nothing},
 		"lost":                          {recorded, 0, "", nothing},
 		"unknown":                       {unknownRun, 0, "", unknownRun.Error()},
 		"another program's, of that id": {unknownRun, isOpen, "Other", unknownRun.Error()},

@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/disk"
@@ -24,6 +23,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Reopening configures how a closed run continues.
@@ -34,8 +34,8 @@ type Reopening struct {
 	Note   string
 	Now    bool // do not wait for a limit that the last epoch met
 
-	Decision *workflows.Message // of the hand-off that the last epoch left open
-	Amend    *workflows.Message // the definition that the run is to adopt
+	Decision *contract.Message // of the hand-off that the last epoch left open
+	Amend    *contract.Message // the definition that the run is to adopt
 
 	moved string // where the terminated workflow wrote; empty: the directory was not moved
 }
@@ -95,7 +95,7 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 	}
 	in.Reopen.Overruled = overruled
 	left := o.resumeMovedProjects(ctx, dir, c.State, r) // first: the run reads them when it begins
-	if err := o.openEpoch(ctx, dir, claim, c, effective, in, workflows.VerbResume); err != nil {
+	if err := o.openEpoch(ctx, dir, claim, c, effective, in, contract.VerbResume); err != nil {
 		return Reopened{}, err
 	}
 	return Reopened{RunID: claim.RunID, Epoch: in.Reopen.Epoch, From: effective.Status, Restored: restored,
@@ -146,18 +146,18 @@ func (o Operator) policyInForce(ctx context.Context, claim run.Claim, dir rundir
 }
 
 func refused(format string, args ...any) error {
-	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...)}
+	return &RefusedError{Verb: contract.VerbResume, Why: fmt.Sprintf(format, args...)}
 }
 
 // unmet refuses a resume whose precondition does not hold.
 func unmet(format string, args ...any) error {
-	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...), FailedPrecondition: true}
+	return &RefusedError{Verb: contract.VerbResume, Why: fmt.Sprintf(format, args...), FailedPrecondition: true}
 }
 
 // conflict refuses a resume that the run's status does not allow.
 func conflict(s run.State, effective run.EffectiveStatus, format string, args ...any) error {
 	c := run.Conflict(effective.Status, run.Resume, s.Terms())
-	return &RefusedError{Verb: workflows.VerbResume, Why: fmt.Sprintf(format, args...), Conflict: c}
+	return &RefusedError{Verb: contract.VerbResume, Why: fmt.Sprintf(format, args...), Conflict: c}
 }
 
 // catchUp returns what the next epoch continues: the journal of the run's directory, which must be no copy, compared
@@ -239,13 +239,13 @@ func mayReopen(dir rundir.Dir, s run.State, effective run.EffectiveStatus, r Reo
 	case effective.Status != run.Done && unexplained(r):
 		return refused(needsReason)
 	case effective.Liveness == run.LiveUnknown:
-		return unknown(workflows.VerbResume, dir, effective)
+		return unknown(contract.VerbResume, dir, effective)
 	case effective.Liveness == run.LiveOpen:
 		return conflict(s, effective, "the run is %s and its workflow is open", effective.Status)
 	case effective.Status == run.Unknown:
 		return conflict(s, effective, "the run has not begun: start it with `starter run`")
 	case effective.Status == run.Done:
-		return conflict(s, effective, workflows.DoneIsFinal)
+		return conflict(s, effective, contract.DoneIsFinal)
 	case effective.Status == run.Halted && !r.Force:
 		return conflict(s, effective, "the run was halted (%s); to resume it nevertheless, run: %s", s.Reason,
 			toType(s, effective, run.Resume))
@@ -264,7 +264,7 @@ func mayReopen(dir rundir.Dir, s run.State, effective run.EffectiveStatus, r Reo
 		return unmet("nothing waits for a decision")
 	}
 	if r.Decision != nil {
-		return refusalOf(s.RunID, workflows.VerbDecide, workflows.CheckDecision(s, *r.Decision))
+		return refusalOf(s.RunID, contract.VerbDecide, workflows.CheckDecision(s, *r.Decision))
 	}
 	return run.May(effective.Status, run.Resume, run.Terms{Forced: r.informed(), Projects: len(s.Projects) > 0})
 }
@@ -287,7 +287,7 @@ func toType(s run.State, effective run.EffectiveStatus, op run.Operation) string
 // undecidedError refuses to continue a run before an operator has answered its open question.
 func undecidedError(s run.State, effective run.EffectiveStatus, q run.Question) error {
 	return &RefusedError{
-		Verb: workflows.VerbResume,
+		Verb: contract.VerbResume,
 		Why: fmt.Sprintf("the question %s is not decided. To decide it, which continues the run: %s", q.ID,
 			toType(s, effective, run.Decide)),
 		Conflict: run.Conflict(effective.Status, run.Resume, run.Terms{Undecided: true}), Undecided: true,
@@ -304,8 +304,8 @@ func insisted(s run.EffectiveStatus, r Reopening) run.EffectiveStatus {
 
 // reopening returns the input of the new epoch's first execution, from the directory alone.
 func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim, now rundir.Continuation,
-	effective run.EffectiveStatus, r Reopening) (workflows.Input, int, error) {
-	var in workflows.Input
+	effective run.EffectiveStatus, r Reopening) (contract.Input, int, error) {
+	var in contract.Input
 	start := now.Start
 	s, err := o.openStore(ctx, claim)
 	if err != nil {
@@ -326,7 +326,7 @@ func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim
 	if in.Projects, err = o.reopenedProjects(ctx, s, dir, start); err != nil {
 		return in, restored, err
 	}
-	in.Snapshot = &workflows.Snapshot{State: now.State, Tail: now.Tail}
+	in.Snapshot = &contract.Snapshot{State: now.State, Tail: now.Tail}
 	if last, err := rundir.SegmentEnd(ctx, blobs.Of(s),
 		now.Meta.SegmentHead); err == nil { // else the whole journal is stored again
 		in.Snapshot.Head, in.Snapshot.Archived = now.Meta.SegmentHead, last
@@ -335,7 +335,7 @@ func (o Operator) reopening(ctx context.Context, dir rundir.Dir, claim run.Claim
 	if err != nil {
 		return in, restored, fmt.Errorf("ask Temporal for its cluster: %w", err)
 	}
-	in.Reopen = &workflows.Reopen{
+	in.Reopen = &contract.Reopen{
 		Epoch: now.Epoch, From: effective.Status, By: o.By, Note: r.Note, Force: r.Force,
 		Reason: r.Reason, Now: r.Now, Host: o.Host, Build: o.Build,
 		Decision: r.Decision, Amend: r.Amend, Cluster: cluster, Embedded: o.Embedded, Address: o.address(),
@@ -371,12 +371,12 @@ func (o Operator) storeAt(url, host string) string {
 }
 
 // target returns the part of an input that names the places of the work.
-func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, scale float64) workflows.Input {
+func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, scale float64) contract.Input {
 	q := contract.HostQueues(claim.TaskQueue, o.Host)
-	in := workflows.Input{
+	in := contract.Input{
 		Target: contract.Target{RunID: claim.RunID, Dir: dir.Root, Store: o.storeOf(claim)},
 		Claim:  claim, Start: start, DirQueue: q.Dir, Calls: q.HostCalls,
-		Options: workflows.Options{
+		Options: contract.Options{
 			HeartbeatMS: o.Settings.Heartbeat.Milliseconds(), TimeScale: scale, ContinueAfter: o.Settings.ContinueAfter,
 			Attributes: o.Attributes, RFCStatus: o.Attributes, Turns: true,
 		},
@@ -388,7 +388,7 @@ func (o Operator) target(dir rundir.Dir, claim run.Claim, start run.RunStart, sc
 }
 
 // execute starts an execution of a run.
-func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb.WorkflowIdReusePolicy) error {
+func (o Operator) execute(ctx context.Context, in contract.Input, reuse enumspb.WorkflowIdReusePolicy) error {
 	in, opts, undo, err := o.prepared(ctx, in)
 	if err != nil {
 		return err
@@ -397,7 +397,7 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 	if err := o.routed(ctx, opts.TaskQueue); err != nil {
 		return errors.Join(err, undo())
 	}
-	_, err = o.Client.ExecuteWorkflow(ctx, opts, workflows.Name, o.hiddenInput(in))
+	_, err = o.Client.ExecuteWorkflow(ctx, opts, contract.PipelineWorkflow, o.hiddenInput(in))
 	if already := (*serviceerror.WorkflowExecutionAlreadyStarted)(nil); errors.As(err, &already) {
 		return errors.Join(err, undo()) // the environment of the faster call is used
 	}
@@ -406,7 +406,7 @@ func (o Operator) execute(ctx context.Context, in workflows.Input, reuse enumspb
 
 // prepared does what precedes the start of an execution: the run is known in its store, and its calls get the
 // environment.
-func (o Operator) prepared(ctx context.Context, in workflows.Input) (out workflows.Input,
+func (o Operator) prepared(ctx context.Context, in contract.Input) (out contract.Input,
 	opts client.StartWorkflowOptions, undo func() error, err error) {
 	if err := register(ctx, in); err != nil {
 		return in, opts, nil, err
@@ -454,7 +454,7 @@ func sizeOf(s run.RunStart) string {
 }
 
 // summary recognises a run in the list of the Web UI: its pipeline, directory and task. Temporal allows 400 bytes.
-func summary(in workflows.Input) string {
+func summary(in contract.Input) string {
 	text := fmt.Sprintf("%s in %s", in.Start.Pipeline, in.Target.Dir)
 	if in.Start.Task != in.Start.Pipeline {
 		text += ": " + run.OneLine(in.Start.Task)

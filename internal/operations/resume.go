@@ -5,7 +5,7 @@ import (
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Resume continues a run (requirement 003 §6): a paused one where it paused, a closed one, or one whose
@@ -23,7 +23,7 @@ func (o Operator) Resume(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 		return Reopened{}, err
 	}
 	if effective.Liveness == run.LiveOpen {
-		_, err = o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: r.Note, Force: r.Force,
+		_, err = o.SendUpdate(ctx, dir, contract.VerbResume, contract.Message{Note: r.Note, Force: r.Force,
 			Reason: r.Reason})
 		if !o.Reopens(ctx, claim.RunID, err) {
 			return Reopened{RunID: claim.RunID, Epoch: now.State.Epoch, From: now.State.Status}, err

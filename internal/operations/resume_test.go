@@ -15,12 +15,11 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestMayReopen lists which closed run resumes, and on which terms.
@@ -39,9 +38,9 @@ func TestMayReopen(t *testing.T) {
 		{name: "failed, forced", recorded: run.Failed, live: run.LiveClosed, how: forced},
 		{name: "failed, after a yes", recorded: run.Failed, live: run.LiveClosed, how: Reopening{Yes: true}},
 		{name: "failed, with another definition", recorded: run.Failed, live: run.LiveClosed,
-			how: Reopening{Amend: &workflows.Message{}}},
+			how: Reopening{Amend: &contract.Message{}}},
 		{name: "failed, and its question is decided", recorded: run.Failed, live: run.LiveClosed,
-			how: Reopening{Decision: &workflows.Message{Action: "halt"}},
+			how: Reopening{Decision: &contract.Message{Action: "halt"}},
 			state: func(s *run.State) {
 				s.Questions = []run.Question{{Kind: run.QuestionHandoff, ID: "h-7", Actions: []string{"halt"}}}
 			}},
@@ -233,7 +232,7 @@ func TestResumeAfterAnEpochWithoutEvents(t *testing.T) {
 }
 
 // historyOf is the history of a workflow that projected these lines.
-func historyOf(t *testing.T, in workflows.Input, lines []string) []*historypb.HistoryEvent {
+func historyOf(t *testing.T, in contract.Input, lines []string) []*historypb.HistoryEvent {
 	t.Helper()
 	of := func(v any) *commonpb.Payloads {
 		return must(converter.GetDefaultDataConverter().ToPayloads(v))(t)
@@ -284,14 +283,14 @@ func TestRefusedCommandsChangeNothing(t *testing.T) {
 		"cancel of a failed run": {run.Failed,
 			func(t *testing.T, o Operator, d rundir.Dir) error { return o.Cancel(t.Context(), d) }, "cannot cancel"},
 		"decide where nothing is asked": {run.Failed, func(t *testing.T, o Operator, d rundir.Dir) error {
-			_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+			_, err := o.Decide(t.Context(), d, contract.Message{Action: run.ActionContinue})
 			return err
 		}, "decide refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o, d, f := closedRun(t, "", runEnded(row.end))
 			f.described = map[string]enumspb.WorkflowExecutionStatus{"r1": enumspb.WORKFLOW_EXECUTION_STATUS_FAILED}
-			f.history = historyOf(t, workflows.Input{Target: contract.Target{RunID: "r1", Store: o.Settings.Store},
+			f.history = historyOf(t, contract.Input{Target: contract.Target{RunID: "r1", Store: o.Settings.Store},
 				Claim: must(d.Claim())(t)}, linesOf(t, d))
 			same := unchanged(t, d.Root)
 			require.ErrorContains(t, row.command(t, o, d), row.message)
@@ -313,9 +312,9 @@ func TestQuestionOfLostServer(t *testing.T) {
 	const lost = " refused: whether the run is alive is unknown (this Temporal server (cluster this) does not know it; it " +
 		"was started on another one (cluster another)). If that server is gone for good"
 	resume := ": starter resume " + d.Root + " --force --reason TEXT"
-	_, err := o.Decide(t.Context(), d, workflows.Message{Action: run.ActionContinue})
+	_, err := o.Decide(t.Context(), d, contract.Message{Action: run.ActionContinue})
 	require.EqualError(t, err, "decide"+lost+resume)
-	_, err = o.SendUpdate(t.Context(), d, workflows.VerbPause, workflows.Message{})
+	_, err = o.SendUpdate(t.Context(), d, contract.VerbPause, contract.Message{})
 	require.EqualError(t, err, "pause"+lost+resume)
 	_, err = o.Resume(t.Context(), d, Reopening{})
 	require.EqualError(t, err, "resume"+lost+resume)

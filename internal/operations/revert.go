@@ -14,7 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Reverting configures a revert.
@@ -76,8 +76,8 @@ func (o Operator) revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 		return out, err
 	}
 	if effective.Liveness == run.LiveOpen {
-		m := workflows.Message{To: c.ID, Note: r.Note, StayPaused: r.StayPaused}
-		_, err := o.sendInPlace(ctx, dir, claim, workflows.VerbRevert, m)
+		m := contract.Message{To: c.ID, Note: r.Note, StayPaused: r.StayPaused}
+		_, err := o.sendInPlace(ctx, dir, claim, contract.VerbRevert, m)
 		return out, err
 	}
 	if err := MayExecute(ctx, dir, claim); err != nil {
@@ -92,18 +92,18 @@ func (o Operator) revert(ctx context.Context, dir rundir.Dir, r Reverting) (Reve
 		return out, err
 	}
 	in.Reopen.Overruled = overruled
-	in.Reopen.Revert = &workflows.PendingRevert{To: c.ID, By: o.By, Note: r.Note,
+	in.Reopen.Revert = &contract.PendingRevert{To: c.ID, By: o.By, Note: r.Note,
 		StayPaused: r.StayPaused}
 	out.Epoch = in.Reopen.Epoch
-	return out, o.openEpoch(ctx, dir, claim, now, effective, in, workflows.VerbRevert)
+	return out, o.openEpoch(ctx, dir, claim, now, effective, in, contract.VerbRevert)
 }
 
 func (o Operator) mayRevert(dir rundir.Dir, s run.State, effective run.EffectiveStatus, r Reverting) error {
 	switch {
 	case effective.Liveness == run.LiveUnknown:
-		return unknown(workflows.VerbRevert, dir, effective)
+		return unknown(contract.VerbRevert, dir, effective)
 	case effective.Status != run.Done && unexplained(Reopening{Force: r.Force, Reason: r.Reason}):
-		return &RefusedError{Verb: workflows.VerbRevert, Why: needsReason}
+		return &RefusedError{Verb: contract.VerbRevert, Why: needsReason}
 	}
 	if r.Force {
 		if err := mayForce(o.Settings); err != nil {
@@ -116,7 +116,7 @@ func (o Operator) mayRevert(dir rundir.Dir, s run.State, effective run.Effective
 // openEpoch starts the first execution of a closed run's next epoch, after the journal in its directory is complete.
 // Of several concurrent calls one wins.
 func (o Operator) openEpoch(ctx context.Context, dir rundir.Dir, claim run.Claim, c rundir.Continuation,
-	effective run.EffectiveStatus, in workflows.Input, verb string) error {
+	effective run.EffectiveStatus, in contract.Input, verb string) error {
 	if err := o.refill(ctx, dir, claim, c); err != nil {
 		return fmt.Errorf("%s run %s: %w", verb, claim.RunID, err)
 	}
@@ -247,7 +247,7 @@ func (o Operator) CancelID(ctx context.Context, id string, missing error) error 
 	switch {
 	case err != nil && !none:
 		return fmt.Errorf("ask Temporal about run %s: %w", id, err)
-	case none && !errors.As(missing, new(*MissingError)), !none && info.GetType().GetName() != workflows.Name:
+	case none && !errors.As(missing, new(*MissingError)), !none && info.GetType().GetName() != contract.PipelineWorkflow:
 		return missing
 	case !none && info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING:
 		return o.cancelWorkflow(ctx, id)

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/redact"
@@ -23,7 +22,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Operator starts and controls runs on this host through Temporal.
@@ -212,7 +211,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 	}
 	st.Status = effective.Status
 	lost := rundir.Lost(dir, now.State)
-	var amends *workflows.Message
+	var amends *contract.Message
 	if now.Tail.Seq > 0 && lost == nil {
 		if st.Amended, amends, err = o.unchanged(ctx, def, dir, claim, now, effective); err != nil {
 			return st, err
@@ -238,7 +237,7 @@ func (o Operator) found(ctx context.Context, def Definition, dir rundir.Dir, cla
 		}
 		return o.launch(ctx, def, dir, claim, stored)
 	case effective.Liveness == run.LiveOpen && (causeGone(now.State) || fixed(def, now.State)):
-		if _, err := o.SendUpdate(ctx, dir, workflows.VerbResume, workflows.Message{Note: "run"}); err != nil {
+		if _, err := o.SendUpdate(ctx, dir, contract.VerbResume, contract.Message{Note: "run"}); err != nil {
 			return st, err
 		}
 		// the pause that has just ended is not shown
@@ -390,7 +389,7 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 }
 
 func (o Operator) input(ctx context.Context, def Definition, dir rundir.Dir, claim run.Claim,
-	st Stored) workflows.Input {
+	st Stored) contract.Input {
 	start := startEvent(def, claim, st)
 	start.Tenant, start.Environment, start.Host, start.Build = o.Namespace, o.Settings.Environment, o.Host, o.Build
 	start.Agents = capabilities(ctx, def.Plan.Agents, o.Build)

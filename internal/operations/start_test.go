@@ -25,7 +25,7 @@ import (
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestStartsInOneDirectoryRunOneAfterAnother locks a directory, by whichever path. A start waits for the lock before
@@ -320,12 +320,12 @@ func hiding(t *testing.T) Operator {
 
 func TestStartInputIsRedacted(t *testing.T) {
 	const sesame = "say open-sesame"
-	in := workflows.Input{
+	in := contract.Input{
 		Start: run.RunStart{Task: sesame, Warnings: []string{sesame},
 			Found: []run.ErrorNoted{{Message: sesame, Diagnostics: sesame}}},
-		Reopen: &workflows.Reopen{
-			Note: sesame, Reason: sesame, Decision: &workflows.Message{Note: sesame, Feedback: sesame, By: sesame},
-			Revert: &workflows.PendingRevert{Note: sesame},
+		Reopen: &contract.Reopen{
+			Note: sesame, Reason: sesame, Decision: &contract.Message{Note: sesame, Feedback: sesame, By: sesame},
+			Revert: &contract.PendingRevert{Note: sesame},
 		},
 	}
 	raw := must(json.Marshal(hiding(t).hiddenInput(in)))(t)

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // pageSize is the number of executions per request.
@@ -40,7 +40,7 @@ type visible struct {
 // query narrows a list as far as the server can: to a pipeline, and for open runs to status and stage. The status and
 // stage of a closed execution do not help, because a later epoch may have others.
 func (f Filter) query() string {
-	parts := []string{"WorkflowType = '" + workflows.Name + "'"}
+	parts := []string{"WorkflowType = '" + contract.PipelineWorkflow + "'"}
 	if f.Pipeline != "" {
 		parts = append(parts, "PassbookPipeline = "+quoted(f.Pipeline))
 	}

@@ -20,9 +20,8 @@ import (
 	"go.temporal.io/sdk/client"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 func TestNoWorker(t *testing.T) {
@@ -163,10 +162,10 @@ func TestNoWorkerOfTheVersion(t *testing.T) {
 }
 
 // waitingRun is an open workflow with pending work; without an answer, no worker answers the query.
-func waitingRun(answer *workflows.HeldAnswer, pending ...*workflowpb.PendingActivityInfo) *fakeTemporal {
+func waitingRun(answer *contract.HeldAnswer, pending ...*workflowpb.PendingActivityInfo) *fakeTemporal {
 	f := &fakeTemporal{details: &workflowservice.DescribeWorkflowExecutionResponse{PendingActivities: pending}}
 	if answer != nil {
-		f.answers = map[string]any{workflows.QueryHeld: *answer}
+		f.answers = map[string]any{contract.QueryHeld: *answer}
 	}
 	return f
 }
@@ -206,7 +205,7 @@ func TestHeldNamesMissingCapabilities(t *testing.T) {
 		{"a task of this moment", "s3://b", waits(claude, 0), ""},
 		{"a run that is bound to its host", here, waits(claude, time.Minute), ""},
 		{"a wait of the workflow", "s3://b",
-			waitingRun(&workflows.HeldAnswer{Waiting: true, Message: "list s3://b: the store is not reachable"}),
+			waitingRun(&contract.HeldAnswer{Waiting: true, Message: "list s3://b: the store is not reachable"}),
 			"list s3://b: the store is not reachable"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -261,7 +260,7 @@ func TestHeldNamesFailingWorkflowTask(t *testing.T) {
 		server.update = func(string) error {
 			return client.NewWorkflowUpdateServiceTimeoutOrCanceledError(context.DeadlineExceeded)
 		}
-		_, err := Operator{Client: server}.Send(t.Context(), "x", workflows.VerbDecide, workflows.Message{Action: "continue"})
+		_, err := Operator{Client: server}.Send(t.Context(), "x", contract.VerbDecide, contract.Message{Action: "continue"})
 		require.ErrorContains(t, err, row.want.Cause)
 
 		server.executions = []*workflowpb.WorkflowExecutionInfo{execution(t, "x", 1, isOpen, nil)}
@@ -284,7 +283,7 @@ func TestHeld(t *testing.T) {
 	}
 	ahead := level
 	ahead.Live = run.Paused
-	full := &workflows.HeldAnswer{Held: true, Message: "write /runs/x: no space left on device"}
+	full := &contract.HeldAnswer{Held: true, Message: "write /runs/x: no space left on device"}
 	for _, row := range []struct {
 		name      string
 		effective run.EffectiveStatus
@@ -294,10 +293,10 @@ func TestHeld(t *testing.T) {
 	}{
 		{"a full disk", ahead, waitingRun(full),
 			&run.Held{Cause: "write /runs/x: no space left on device", DiskFull: true}, 1},
-		{"paused for something else", ahead, waitingRun(&workflows.HeldAnswer{}), nil, 1},
+		{"paused for something else", ahead, waitingRun(&contract.HeldAnswer{}), nil, 1},
 		{"no worker", ahead, waitingRun(nil), nil, 1},
 		{"at work", level, waitingRun(full, failing(1)[:1]...), nil, 0},
-		{"at work in the workflow", level, waitingRun(&workflows.HeldAnswer{}), nil, 1},
+		{"at work in the workflow", level, waitingRun(&contract.HeldAnswer{}), nil, 1},
 		{"work that fails", level, waitingRun(nil, failing(7)...),
 			&run.Held{Cause: "Project failed, last with: open /runs/x/events.jsonl: permission denied"}, 0},
 		{"work that failed once", level, waitingRun(nil, failing(2)...), nil, 0},

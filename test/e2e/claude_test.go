@@ -12,7 +12,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/test/modelapi"
 	"github.com/passbook-run/passbook/test/realcli"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // claudeTool is a tool call of the real claude, and a text that its result contains.
@@ -78,7 +78,7 @@ func claudeStory(tr *trial, definition string) []claudeTool {
 		}
 		tools = append(tools, claudeTool{"wait", of, `needs_input\":true`})
 		sent := `Run `
-		if step.verb == workflows.VerbDecide {
+		if step.verb == contract.VerbDecide {
 			tools = append(tools, claudeTool{"question", of, `\"action\":\"` + step.m.Action})
 			sent = "decided: " + step.m.Action
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/histories"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // encrypting sets the keys of all that is started from now on; current and the others are their ids.
@@ -59,10 +59,10 @@ func TestTemporalHistoryIsEncrypted(t *testing.T) {
 	id := metaOf(t, dir).RunID
 	words := []string{"Is this the right plan?", dir, "plan.md", "planner", "KEY_ONE"}
 	h.holdsNone(id, words)
-	decide := func(m workflows.Message) {
-		require.NoError(t, h.dial().SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, m))
+	decide := func(m contract.Message) {
+		require.NoError(t, h.dial().SignalWorkflow(t.Context(), id, "", contract.VerbDecide, m))
 	}
-	decide(workflows.Message{Action: run.ActionRetryFeedback, Feedback: "say it louder"})
+	decide(contract.Message{Action: run.ActionRetryFeedback, Feedback: "say it louder"})
 	h.asked(dir, 2)
 	require.Equal(t, "say it louder", metaOf(t, dir).State.Decided.Feedback,
 		"a message without encryption is read")
@@ -70,7 +70,7 @@ func TestTemporalHistoryIsEncrypted(t *testing.T) {
 	h.starter("server", "stop")
 	h.encrypting("two", "two")
 	h.starter("server", "start")
-	decide(workflows.Message{Action: "say what"})
+	decide(contract.Message{Action: "say what"})
 	until(t, "a worker without the key has tried", func() bool {
 		return slices.ContainsFunc(h.rawHistory(id).Events, func(ev *historypb.HistoryEvent) bool {
 			return ev.EventType == enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/browser/tab"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 var bothWays = flag.Bool("pages.scripts", false, "use the pages in Chromium also without scripts")
@@ -121,9 +121,9 @@ func jsText(text string) string {
 }
 
 // message answers a question from the inbox, or steers the run from its page.
-func (b *chromium) message(tr *trial, verb string, m workflows.Message) {
+func (b *chromium) message(tr *trial, verb string, m contract.Message) {
 	path := "/runs/" + metaOf(tr.t, tr.dir).RunID
-	if verb == workflows.VerbSteer {
+	if verb == contract.VerbSteer {
 		b.open(path)
 		b.tab(`a[href$="/do/steer"]`)
 		b.press(kb.Enter)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // reader is a browser without scripts that is logged in to a console.
@@ -85,10 +85,10 @@ func (h *environment) logIn(t *testing.T, c *console) *reader {
 
 // byPages sends every message with the forms of the pages.
 func byPages(b *reader) storyClient {
-	return func(tr *trial, verb string, m workflows.Message) {
+	return func(tr *trial, verb string, m contract.Message) {
 		b.t = tr.t
 		id := metaOf(tr.t, tr.dir).RunID
-		if verb == workflows.VerbSteer {
+		if verb == contract.VerbSteer {
 			path := "/runs/" + id + "/do/steer"
 			b.send(path, `method="post" action="`+path+`"`, path, url.Values{"text": {m.Text}, "role": {m.Role}})
 			return

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // console is a starter that serves the HTTP API, with a token that can operate.
@@ -211,9 +211,9 @@ func (h *environment) byAPI(c *console) (start storyRunner, send storyClient) {
 		c.do("/v1/runs", "story", map[string]any{"config": definition, "directory": tr.dir, "source": tr.source,
 			"task": "Add lines."})
 	}
-	return start, func(tr *trial, verb string, m workflows.Message) {
+	return start, func(tr *trial, verb string, m contract.Message) {
 		path := "/v1/runs/" + metaOf(tr.t, tr.dir).RunID + "/" + verb
-		if verb == workflows.VerbSteer {
+		if verb == contract.VerbSteer {
 			c.do(path, "", map[string]any{"text": m.Text, "role": m.Role})
 			return
 		}

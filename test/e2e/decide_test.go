@@ -11,7 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // statusOutput is the output of `status --json`.
@@ -72,8 +72,8 @@ func TestDecide(t *testing.T) {
 	refused(5, "--action", "halt", "--id", first.ID)
 
 	h.kill(h.worker())
-	require.NoError(t, h.dial().SignalWorkflow(t.Context(), metaOf(t, dir).RunID, "", workflows.VerbDecide,
-		workflows.Message{Action: "continue", By: "bob"}))
+	require.NoError(t, h.dial().SignalWorkflow(t.Context(), metaOf(t, dir).RunID, "", contract.VerbDecide,
+		contract.Message{Action: "continue", By: "bob"}))
 	require.True(t, statusIs(dir, run.AwaitingPhaseHandoff), "no worker handles the decision")
 	h.starter("server", "start")
 	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })

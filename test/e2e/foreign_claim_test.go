@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store/fakes3"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestClaimOfAnotherHost freezes the worker of one host in the middle of a call, long past its heartbeat. The claim of

@@ -21,7 +21,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/invariants"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 var lifecycleRuns = flag.Int("soak.lifecycle", 2,
@@ -108,7 +108,7 @@ func (l *life) finish(ctx context.Context) error {
 			break
 		}
 		var refused *operations.RefusedError
-		if _, err = s.op.Send(ctx, s.runID, workflows.VerbResume, workflows.Message{}); errors.As(err, &refused) {
+		if _, err = s.op.Send(ctx, s.runID, contract.VerbResume, contract.Message{}); errors.As(err, &refused) {
 			err = nil
 		}
 		after(100 * time.Millisecond) // the directory follows
@@ -131,7 +131,7 @@ func (l *life) goBack(ctx context.Context) error {
 		return err
 	}
 	l.pause(1500 * time.Millisecond)
-	_, err = s.op.Send(ctx, s.runID, workflows.VerbPause, workflows.Message{Now: l.random.Intn(2) == 0})
+	_, err = s.op.Send(ctx, s.runID, contract.VerbPause, contract.Message{Now: l.random.Intn(2) == 0})
 	var refused *operations.RefusedError
 	if err != nil && !errors.As(err, &refused) { // refused: it has ended, or is paused already
 		return errors.Join(err, end(cmd))

@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // resets resets an execution of a run, or the current one, to a task, and returns the id of the new execution.
@@ -77,14 +77,14 @@ func TestResetOfADoneRun(t *testing.T) {
 	c, id := h.dial(), metaOf(t, dir).RunID
 	open := tasks(t, c, id)
 	h.starter("decide", dir, "--action", "continue")
-	var first workflows.Result
+	var first contract.Result
 	original := c.GetWorkflow(t.Context(), id, "")
 	require.NoError(t, original.Get(t.Context(), &first))
 	before := tree(t, dir)
 	for _, task := range []int64{open[0], open[len(open)-1]} {
 		execution := h.resets(id, original.GetRunID(), task, withoutMessages...)
 		require.Contains(t, h.starter("status", dir), "done")
-		var again workflows.Result
+		var again contract.Result
 		require.NoError(t, c.GetWorkflow(t.Context(), id, execution).Get(t.Context(), &again), "reset to event %d", task)
 		require.Equal(t, first, again, "reset to event %d", task)
 		sameTree(t, before, tree(t, dir))
@@ -109,7 +109,7 @@ func TestResetBeforeAnAnswer(t *testing.T) {
 	before := tree(t, dir)
 	for _, task := range []int64{open[len(open)-1], open[0]} {
 		execution := h.resets(id, original.GetRunID(), task)
-		var again workflows.Result
+		var again contract.Result
 		require.NoError(t, c.GetWorkflow(t.Context(), id, execution).Get(t.Context(), &again))
 		require.Equal(t, run.Halted, again.Status)
 		sameTree(t, before, tree(t, dir))
@@ -145,8 +145,8 @@ func TestDeletedDirectory(t *testing.T) {
 	c, id := h.dial(), metaOf(t, dir).RunID
 	before := read(t, dir+"/events.jsonl")
 	require.NoError(t, os.RemoveAll(dir))
-	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbLook, nil))
-	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide, workflows.Message{Action: run.ActionContinue}))
+	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", contract.VerbLook, nil))
+	require.NoError(t, c.SignalWorkflow(t.Context(), id, "", contract.VerbDecide, contract.Message{Action: run.ActionContinue}))
 	require.NoError(t, c.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil))
 	require.True(t, statusIs(dir, run.Done))
 	require.Equal(t, string(before), string(read(t, dir+"/events.jsonl")[:len(before)]))
@@ -189,7 +189,7 @@ stages:
 	before := tree(t, dir)
 	h.restore(atSecond) // after the end of the run
 	require.Contains(t, h.starter("status", dir), "done")
-	var r workflows.Result
+	var r contract.Result
 	require.NoError(t, h.dial().GetWorkflow(t.Context(), metaOf(t, dir).RunID, "").Get(t.Context(), &r))
 	require.Equal(t, run.Done, r.Status)
 	sameTree(t, before, tree(t, dir))

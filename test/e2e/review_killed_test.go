@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // TestReviewKilled kills the worker of a run on a repository in the middle of a pass, between an answer and its commit,
@@ -47,8 +47,8 @@ func TestReviewKilled(t *testing.T) {
 	q := tr.asked(run.QuestionHandoff)
 	h.kill(h.worker())
 	for range 2 {
-		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", workflows.VerbDecide,
-			workflows.Message{Action: "continue", By: "bob", ID: q.ID}))
+		require.NoError(t, c.SignalWorkflow(t.Context(), id, "", contract.VerbDecide,
+			contract.Message{Action: "continue", By: "bob", ID: q.ID}))
 	}
 	h.starter("server", "start")
 

@@ -15,7 +15,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/realcli"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 var allClients = flag.Bool("clients.all", false, "take the scenario also through the CLIs of Temporal, and all of it through the Web UI")
@@ -49,27 +49,27 @@ stages:
 var storySteps = []struct {
 	verb string
 	kind run.QuestionKind
-	m    workflows.Message
+	m    contract.Message
 }{
-	{workflows.VerbDecide, run.QuestionHandoff, workflows.Message{
+	{contract.VerbDecide, run.QuestionHandoff, contract.Message{
 		Action: run.ActionRetryFeedback, Feedback: `shorter, "please"`, Note: "first"}},
-	{workflows.VerbSteer, run.QuestionHandoff, workflows.Message{Text: "Keep the API.", Role: "implementer"}},
-	{workflows.VerbDecide, run.QuestionHandoff, workflows.Message{Action: run.ActionContinue}},
-	{workflows.VerbDecide, run.QuestionHandoff, workflows.Message{
+	{contract.VerbSteer, run.QuestionHandoff, contract.Message{Text: "Keep the API.", Role: "implementer"}},
+	{contract.VerbDecide, run.QuestionHandoff, contract.Message{Action: run.ActionContinue}},
+	{contract.VerbDecide, run.QuestionHandoff, contract.Message{
 		Action: run.ActionContinueWithWaiver, Feedback: "the line is long"}},
-	{workflows.VerbDecide, run.QuestionDelivery, workflows.Message{Action: run.ActionApprove}},
+	{contract.VerbDecide, run.QuestionDelivery, contract.Message{Action: run.ActionApprove}},
 }
 
 // storyClient sends one message in its own way.
-type storyClient func(tr *trial, verb string, m workflows.Message)
+type storyClient func(tr *trial, verb string, m contract.Message)
 
 // storyRunner takes the run of a trial through the story.
 type storyRunner func(tr *trial, definition string)
 
 // byStarter answers with the starter.
-func byStarter(tr *trial, verb string, m workflows.Message) {
+func byStarter(tr *trial, verb string, m contract.Message) {
 	args := []string{verb, tr.dir}
-	if verb == workflows.VerbSteer {
+	if verb == contract.VerbSteer {
 		tr.starter(append(args, m.Text, "--role", m.Role)...)
 		return
 	}
@@ -82,11 +82,11 @@ func byStarter(tr *trial, verb string, m workflows.Message) {
 }
 
 // byMCP answers with the tools of the MCP server.
-func byMCP(tr *trial, verb string, m workflows.Message) {
+func byMCP(tr *trial, verb string, m contract.Message) {
 	in := map[string]any{"run": tr.dir}
 	for key, text := range map[string]string{"action": m.Action, "feedback": m.Feedback, "note": m.Note,
 		"by": m.By, "text": m.Text, "role": m.Role} {
-		if text != "" && (verb == workflows.VerbDecide || key != "by") {
+		if text != "" && (verb == contract.VerbDecide || key != "by") {
 			in[key] = text
 		}
 	}
@@ -97,11 +97,11 @@ func byMCP(tr *trial, verb string, m workflows.Message) {
 // temporalClients answer with the CLI of Temporal.
 func temporalClients() map[string]storyClient {
 	return map[string]storyClient{
-		"temporal, Update": func(tr *trial, verb string, m workflows.Message) {
+		"temporal, Update": func(tr *trial, verb string, m contract.Message) {
 			tr.cli(tr.dir).do("workflow", "update", "execute", "--name", verb, "--input", inJSON(tr.t, m))
 		},
-		"temporal, signal": func(tr *trial, verb string, m workflows.Message) {
-			if verb == workflows.VerbDecide {
+		"temporal, signal": func(tr *trial, verb string, m contract.Message) {
+			if verb == contract.VerbDecide {
 				require.Contains(tr.t, tr.cli(tr.dir).do("workflow", "query", "--type", "handoff"), m.Action,
 					"the query names the actions")
 			}
@@ -110,7 +110,7 @@ func temporalClients() map[string]storyClient {
 	}
 }
 
-func inJSON(t *testing.T, m workflows.Message) string {
+func inJSON(t *testing.T, m contract.Message) string {
 	t.Helper()
 	raw, err := json.Marshal(m)
 	require.NoError(t, err)
@@ -121,8 +121,8 @@ func inJSON(t *testing.T, m workflows.Message) string {
 // only the first is given there and the others by the starter, unless all clients are asked for.
 func byForm() storyClient {
 	var w *webUI
-	return func(tr *trial, verb string, m workflows.Message) {
-		if w != nil && verb == workflows.VerbDecide && !*allClients {
+	return func(tr *trial, verb string, m contract.Message) {
+		if w != nil && verb == contract.VerbDecide && !*allClients {
 			byStarter(tr, verb, m)
 			return
 		}
@@ -229,7 +229,7 @@ func runner(client string, start storyRunner, send storyClient) storyRunner {
 			q := tr.asked(step.kind, answered...)
 			step.m.By = client
 			send(tr, step.verb, step.m)
-			if step.verb == workflows.VerbDecide {
+			if step.verb == contract.VerbDecide {
 				answered = append(answered, q)
 				continue
 			}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // pausedQuery is the query of docs/operating.md for paused runs.
@@ -182,7 +182,7 @@ func TestDocumentedQueries(t *testing.T) {
 				temporal.NewSearchAttributeKeyKeyword("PassbookStage").ValueSet(stages[i/5%2]),
 				temporal.NewSearchAttributeKeyFloat64("PassbookScore").ValueSet(float64(i%8)/2),
 			),
-		}, workflows.Name, workflows.Input{})
+		}, contract.PipelineWorkflow, contract.Input{})
 		require.NoError(t, err)
 	}
 	until(t, "the list has all of them", func() bool { return counted(t, c, `WorkflowType = "Pipeline"`) == 50 })

@@ -12,8 +12,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Part is one thing that occurs in a history, such as "signal pause" or "event run.paused".
@@ -132,8 +132,8 @@ func startParts(at *historypb.WorkflowExecutionStartedEventAttributes, conv conv
 		return all
 	}
 	all = append(all, Continued)
-	var in workflows.Input
-	if at.WorkflowType.GetName() == workflows.Name && conv.FromPayloads(at.Input, &in) == nil && in.Snapshot != nil {
+	var in contract.Input
+	if at.WorkflowType.GetName() == contract.PipelineWorkflow && conv.FromPayloads(at.Input, &in) == nil && in.Snapshot != nil {
 		if _, open := in.Snapshot.State.Asks(); open {
 			all = append(all, ContinuedWithQuestion)
 		}

@@ -10,15 +10,15 @@ import (
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // message sends a message at a random moment: what it asks for may be impossible then.
 func (w *world) message(r *rand.Rand) {
-	verbs := []string{workflows.VerbPause, workflows.VerbResume, workflows.VerbDecide, workflows.VerbBudget,
-		workflows.VerbSteer, workflows.VerbRevert, workflows.VerbAmend, workflows.VerbLook,
+	verbs := []string{contract.VerbPause, contract.VerbResume, contract.VerbDecide, contract.VerbBudget,
+		contract.VerbSteer, contract.VerbRevert, contract.VerbAmend, contract.VerbLook,
 		"cancel", "nonsense"}
-	m := workflows.Message{By: "ada", Now: r.IntN(3) == 0}
+	m := contract.Message{By: "ada", Now: r.IntN(3) == 0}
 	verb := verbs[r.IntN(len(verbs))]
 	switch verb {
 	case "cancel":
@@ -27,19 +27,19 @@ func (w *world) message(r *rand.Rand) {
 		return
 	case "nonsense":
 		w.note("nonsense")
-		w.execution().SignalWorkflow(workflows.VerbPause, []int{1})
+		w.execution().SignalWorkflow(contract.VerbPause, []int{1})
 		return
-	case workflows.VerbResume:
+	case contract.VerbResume:
 		m.Force, m.Reason = r.IntN(2) == 0, []string{"", "try"}[r.IntN(2)]
-	case workflows.VerbDecide:
+	case contract.VerbDecide:
 		m.Action, m.Feedback = []string{"continue", "retry_feedback", "continue_with_waiver", "halt"}[r.IntN(4)], "more"
-	case workflows.VerbBudget:
+	case contract.VerbBudget:
 		m.USD = float64(r.IntN(10))
-	case workflows.VerbSteer:
+	case contract.VerbSteer:
 		m.Text, m.Role = "Use fewer words.", []string{"", "builder", "nobody"}[r.IntN(3)]
-	case workflows.VerbRevert:
+	case contract.VerbRevert:
 		m.To, m.StayPaused = w.boundary(r), r.IntN(3) == 0
-	case workflows.VerbAmend:
+	case contract.VerbAmend:
 		m.Plan = &w.amended
 	}
 	if r.IntN(2) == 0 {
@@ -54,7 +54,7 @@ func (w *world) message(r *rand.Rand) {
 type execution interface {
 	SignalWorkflow(name string, message any)
 	CancelWorkflow()
-	update(verb, id string, m workflows.Message)
+	update(verb, id string, m contract.Message)
 }
 
 // environment is the execution in the SDK's test environment.
@@ -62,7 +62,7 @@ type environment struct {
 	*testsuite.TestWorkflowEnvironment
 }
 
-func (e environment) update(verb, id string, m workflows.Message) {
+func (e environment) update(verb, id string, m contract.Message) {
 	e.UpdateWorkflow(verb, id, &testsuite.TestUpdateCallback{
 		OnAccept: func() {}, OnReject: func(error) {}, OnComplete: func(any, error) {}}, m)
 }
@@ -106,13 +106,13 @@ func (w *world) boundary(r *rand.Rand) string {
 	return now.State.Checkpoint.ID
 }
 
-func (w *world) send(to execution, verb string, m workflows.Message) {
+func (w *world) send(to execution, verb string, m contract.Message) {
 	w.note(fmt.Sprintf("message %s %s", verb, text(m)))
 	to.SignalWorkflow(verb, m)
 }
 
 // text is a message as operators type it.
-func text(m workflows.Message) string {
+func text(m contract.Message) string {
 	raw, err := json.Marshal(m)
 	if err != nil {
 		return err.Error()
@@ -151,7 +151,7 @@ func (w *world) look(to execution) {
 		if w.quiets > 20 && action == run.ActionRetryFeedback && len(q.Actions) > 1 {
 			action = q.Actions[1] // of a verdict that stays as it is
 		}
-		w.send(to, workflows.VerbDecide, workflows.Message{Action: action, ID: q.ID, Feedback: "more", By: "ada"})
+		w.send(to, contract.VerbDecide, contract.Message{Action: action, ID: q.ID, Feedback: "more", By: "ada"})
 		return
 	}
 	if now.State.Status != run.Paused {
@@ -159,14 +159,14 @@ func (w *world) look(to execution) {
 	}
 	if w.reverts {
 		w.reverts = false
-		w.send(to, workflows.VerbRevert, workflows.Message{By: "ada", To: "pass-1"})
+		w.send(to, contract.VerbRevert, contract.Message{By: "ada", To: "pass-1"})
 		return
 	}
 	if now.State.Reason == run.BudgetThreshold {
-		m := workflows.Message{By: "ada", USD: now.State.Total() + 1 + now.State.Budget.CapUSD}
+		m := contract.Message{By: "ada", USD: now.State.Total() + 1 + now.State.Budget.CapUSD}
 		const more = 100
 		m.Calls, m.Hours, m.Tokens = more*w.quiets, float64(more*w.quiets), int64(1000*more*w.quiets)
-		w.send(to, workflows.VerbBudget, m)
+		w.send(to, contract.VerbBudget, m)
 	}
-	w.send(to, workflows.VerbResume, workflows.Message{By: "ada", Force: w.quiets > 3, Reason: "try again"})
+	w.send(to, contract.VerbResume, contract.Message{By: "ada", Force: w.quiets > 3, Reason: "try again"})
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/test/histories"
 	"github.com/passbook-run/passbook/test/invariants"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // realRun is a run with a real server, workers and agents. Its world has the model and the invariants.
@@ -158,7 +158,7 @@ func (r *realRun) hasEnd() (bool, error) {
 func (r *realRun) reopen(s run.State) error {
 	o := operations.Reopening{Force: s.Status == run.Halted, Reason: "try again"}
 	if q, ok := s.Asks(); ok {
-		o.Decision = &workflows.Message{Action: q.Actions[0], ID: q.ID, By: "ada", Feedback: "more"}
+		o.Decision = &contract.Message{Action: q.Actions[0], ID: q.ID, By: "ada", Feedback: "more"}
 	}
 	_, err := r.op.Reopen(r.ctx, r.dir, o)
 	return err
@@ -305,7 +305,7 @@ func (r *realRun) CancelWorkflow() {
 	r.note(fmt.Sprintf("cancel: %v", r.op.Client.CancelWorkflow(r.ctx, r.id, "")))
 }
 
-func (r *realRun) update(verb, id string, m workflows.Message) {
+func (r *realRun) update(verb, id string, m contract.Message) {
 	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Second)
 	defer cancel()
 	_, err := r.op.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{WorkflowID: r.id, UpdateID: id,

@@ -23,7 +23,6 @@ import (
 	sdk "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
@@ -33,6 +32,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // newWorld returns the world of a seed, in an empty folder. It must be called inside a bubble.
@@ -89,13 +89,13 @@ const maxEpochs = 5
 
 // begun is an execution that has begun, and can begin again.
 type begun struct {
-	in        workflows.Input
+	in        contract.Input
 	epoch     int
 	continued bool // from the one before
 }
 
 // epoch executes one epoch, and returns whether another one can follow.
-func (w *world) epoch(in workflows.Input) (again bool) {
+func (w *world) epoch(in contract.Input) (again bool) {
 	w.first = len(w.begun)
 	if tail, err := w.dir.Tail(); err == nil {
 		w.began = tail.Seq
@@ -148,7 +148,7 @@ func (w *world) closed(cause error) error {
 }
 
 // execute is one execution of the workflow.
-func (w *world) execute(b begun) (res workflows.Result, err error) {
+func (w *world) execute(b begun) (res contract.Result, err error) {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	start := time.Now()
@@ -172,7 +172,7 @@ func (w *world) execute(b begun) (res workflows.Result, err error) {
 	w.register()
 	env.OnSignalExternalWorkflow(mock.Anything, mock.Anything, "", mock.Anything, mock.Anything).Return(nil)
 	w.attend(env)
-	env.ExecuteWorkflow(workflows.Name, b.in)
+	env.ExecuteWorkflow(contract.PipelineWorkflow, b.in)
 	w.left = w.leaves()
 	clear(w.retries)
 	if err := env.GetWorkflowError(); err != nil {
@@ -182,7 +182,7 @@ func (w *world) execute(b begun) (res workflows.Result, err error) {
 }
 
 // input stores the inputs of a new run, as its start does.
-func (w *world) input() (in workflows.Input, err error) {
+func (w *world) input() (in contract.Input, err error) {
 	ctx := context.Background()
 	s, err := store.Open(ctx, w.store)
 	if err != nil {
@@ -259,17 +259,17 @@ func (w *world) workspace(ctx context.Context, s *store.Store, p *pipeline.Plan)
 	return out, nil
 }
 
-func (w *world) target(claim run.Claim, start run.RunStart) workflows.Input {
+func (w *world) target(claim run.Claim, start run.RunStart) contract.Input {
 	q := contract.HostQueues(claim.TaskQueue, host)
-	return workflows.Input{
+	return contract.Input{
 		Target: contract.Target{RunID: claim.RunID, Dir: w.dir.Root, Store: w.store}, Claim: claim, Start: start,
 		DirQueue: q.Dir, Calls: q.HostCalls,
-		Options: workflows.Options{ContinueAfter: w.plan.continueAfter, Turns: w.plan.turns},
+		Options: contract.Options{ContinueAfter: w.plan.continueAfter, Turns: w.plan.turns},
 	}
 }
 
 // reopened returns the input of the next epoch, which follows from the directory alone.
-func (w *world) reopened() (in workflows.Input, err error) {
+func (w *world) reopened() (in contract.Input, err error) {
 	ctx := context.Background()
 	s, err := store.Open(ctx, w.store)
 	if err != nil {
@@ -292,17 +292,17 @@ func (w *world) reopened() (in workflows.Input, err error) {
 		start = start.Under(ref, contract.TermsOf(&p, 0))
 	}
 	in = w.target(claim, start)
-	in.Snapshot = &workflows.Snapshot{State: c.State, Tail: c.Tail}
+	in.Snapshot = &contract.Snapshot{State: c.State, Tail: c.Tail}
 	if last, err := rundir.SegmentEnd(ctx, blobs.Of(s), c.Meta.SegmentHead); err == nil {
 		in.Snapshot.Head, in.Snapshot.Archived = c.Meta.SegmentHead, last
 	}
-	in.Reopen = &workflows.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: host,
+	in.Reopen = &contract.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: host,
 		Force: c.State.Status == run.Halted, Unended: c.State.Status.Settled() && !c.Ended}
 	if !c.State.Status.Closed() {
 		in.Reopen.From, in.Reopen.Interruption = run.Interrupted, "its workflow has failed"
 	}
 	if q, ok := c.State.Asks(); ok {
-		in.Reopen.Decision = &workflows.Message{Action: q.Actions[0], ID: q.ID, By: "ada", Feedback: "more"}
+		in.Reopen.Decision = &contract.Message{Action: q.Actions[0], ID: q.ID, By: "ada", Feedback: "more"}
 	}
 	return in, nil
 }

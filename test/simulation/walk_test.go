@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/workflows"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 var walk = flag.Int("sim.walk", 200, "TestWalk crashes at every Nth step on the disk; 1: at each")
@@ -18,7 +18,7 @@ var walk = flag.Int("sim.walk", 200, "TestWalk crashes at every Nth step on the 
 func TestWalk(t *testing.T) {
 	revert := func(w *world) bool {
 		w.reverts = true
-		w.send(w.execution(), workflows.VerbPause, workflows.Message{By: "ada"})
+		w.send(w.execution(), contract.VerbPause, contract.Message{By: "ada"})
 		return true
 	}
 	reset := func(w *world) bool {

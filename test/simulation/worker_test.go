@@ -17,12 +17,12 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/activities"
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // worker is a worker process. When it crashes, every step that it takes later ends its goroutine, and another worker

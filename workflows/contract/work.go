@@ -1,4 +1,4 @@
-// Package contract defines names, inputs and results of the activities, for the workflow and the implementations.
+// Package contract defines names, inputs and results of the workflows and of their activities, for programs and implementations.
 // It does no IO. Large values are digests of blobs in the store; no value may exceed 64 KiB.
 package contract
 

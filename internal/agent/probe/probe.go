@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/passbook-run/passbook/workflows/contract"
 	"github.com/passbook-run/passbook/internal/adapter"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/environ"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // Run starts the program at a path with arguments, and returns its standard output, or without one its standard error.
