@@ -72,7 +72,7 @@ const (
 
 // TestContinuedTotalCoversEarlierCalls: the total of the last call is exact, and contains what was unknown before.
 func TestContinuedTotalCoversEarlierCalls(t *testing.T) {
-	h := codex(t, thread+"sleep 60", thread+"sleep 60", completed)
+	h := codex(t, thread+"sleep 600", thread+"sleep 600", completed)
 	h.in.TimeoutMS = 5 * h.startTime().Milliseconds()
 	var total run.Totals
 	failed, err := h.pass(t.Context()) // asked to finish, and ended again

@@ -118,7 +118,7 @@ func TestKeysWorkInBrowser(t *testing.T) {
 	b.press("Keep the API.")
 	b.tabTo(`form.form button`)
 	b.press(" ")
-	b.until(`document.querySelector("h1").textContent === "That did not work"`)
+	b.until(`document.readyState === "complete" && document.querySelector("h1").textContent === "That did not work"`)
 	require.Equal(t, "Keep the API.", eval[string](b, `document.querySelector(".typed textarea").value`))
 	require.Equal(t, api.CanOperate, d.can)
 	require.Equal(t, 1, d.connected)
