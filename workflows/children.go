@@ -180,7 +180,7 @@ func (e *engine) awaitEnds(ctx workflow.Context, open func() []string, read func
 	const most = 2 * time.Minute
 	for until := workflow.Now(ctx).Add(most); len(open()) > 0 && workflow.Now(ctx).Before(until); {
 		next := workflow.Now(ctx).Add(2 * time.Second)
-		if _, err := e.wait(ctx, wait{name: waitEnds, until: next}); err != nil {
+		if _, err := e.wait(ctx, wait{name: waitEnds, until: next, summary: "until what was cancelled has ended"}); err != nil {
 			return err
 		}
 		for _, id := range open() {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
@@ -186,7 +187,8 @@ func unreadable(raw []byte, err error) string {
 	var wrong *json.UnmarshalTypeError
 	switch cause := json.Unmarshal(raw, new(contract.Message)); {
 	case errors.As(cause, &wrong):
-		return fmt.Sprintf("%s is JSON of the type %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+		key := strings.TrimPrefix(wrong.Field, "BudgetLimits.") // which it embeds
+		return fmt.Sprintf("%s has the wrong JSON type: %s", cmp.Or(key, "it"), wrong.Value)
 	case cause != nil:
 		return cause.Error()
 	}

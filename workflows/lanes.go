@@ -551,6 +551,9 @@ func (e *engine) continueLane(ctx workflow.Context, l run.Lane, d run.Decided) e
 
 // awaitLanes waits until a lane changes, its question is decided or due, or a message asks for something.
 func (e *engine) awaitLanes(ctx workflow.Context) error {
+	if err := e.j.flush(ctx); err != nil {
+		return err
+	}
 	var remind time.Time
 	expired := false
 	q, asked := e.openLaneQuestion()
@@ -558,7 +561,7 @@ func (e *engine) awaitLanes(ctx workflow.Context) error {
 		remind, expired = nextDue(q, e.besideSince(q))
 	}
 	due, err := e.wait(ctx, wait{name: waitLanes, until: remind, summary: "until the reminder for " + q.ID})
-	if err != nil || !due {
+	if now, open := e.openLaneQuestion(); err != nil || !due || !open || now.ID != q.ID { // decided meanwhile
 		return err
 	}
 	e.reminded = run.Time(workflow.Now(ctx))

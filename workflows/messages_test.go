@@ -142,6 +142,7 @@ func TestInvalidSignalIsJournaled(t *testing.T) {
 	w.agent.will(call(1, 1), after(func() {
 		w.env.SignalWorkflow("pause", "not an object")
 		w.env.SignalWorkflow("budget", map[string]any{"usd": "plenty"})
+		w.env.SignalWorkflow("budget", map[string]any{"calls": 1.5})
 		w.signal("budget", message{"usd": -1})
 		w.signal("pause", message{"note": strings.Repeat("x", 40<<10)})
 	}))
@@ -150,11 +151,12 @@ func TestInvalidSignalIsJournaled(t *testing.T) {
 	for _, r := range payloads[run.DecisionRefused](w, run.KindDecisionRefused) {
 		output = append(output, r.Verb+": "+r.Reason)
 	}
-	require.Len(t, output, 4)
-	require.Equal(t, `pause: decode the message: it is JSON of the type string; send JSON such as {"note":"…"}`, output[0])
-	require.Equal(t, `budget: decode the message: usd is JSON of the type string; send JSON such as {"note":"…"}`, output[1])
-	require.Contains(t, output[2], "budget: a budget of -1 USD is not a number")
-	require.Contains(t, output[3], "pause: the message has 40971 bytes; the maximum is 32768")
+	require.Len(t, output, 5)
+	require.Equal(t, `pause: decode the message: it has the wrong JSON type: string; send JSON such as {"note":"…"}`, output[0])
+	require.Equal(t, `budget: decode the message: usd has the wrong JSON type: string; send JSON such as {"note":"…"}`, output[1])
+	require.Equal(t, `budget: decode the message: calls has the wrong JSON type: number 1.5; send JSON such as {"note":"…"}`, output[2])
+	require.Contains(t, output[3], "budget: a budget of -1 USD is not a number")
+	require.Contains(t, output[4], "pause: the message has 40971 bytes; the maximum is 32768")
 	require.Empty(t, payloads[run.RunPaused](w, run.KindRunPaused))
 }
 

@@ -65,6 +65,7 @@ func (e *engine) waitForResume(ctx workflow.Context, resumable bool) error {
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
+	e.showDetails(ctx)
 	e.tellParent(ctx)
 	if _, err := e.wait(ctx, wait{name: waitPause, inStep: !resumable}); err != nil {
 		return err

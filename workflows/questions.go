@@ -168,6 +168,7 @@ func (e *engine) awaitAnswer(ctx workflow.Context) error {
 	if err := e.j.flush(ctx); err != nil {
 		return err
 	}
+	e.showDetails(ctx)
 	e.tellParent(ctx)
 	err := e.awaitDecision(ctx)
 	if err == nil && e.parent() != "" {

@@ -167,9 +167,9 @@ func required(t *testing.T) []histories.Part {
 // withoutHistory occur in no history: no test with a server executes them now, and those of this package have none.
 // A test with a server that does takes them out of this list.
 var withoutHistory = []histories.Part{
-	histories.EventPart(string(run.KindQuestionReminded)), histories.EventPart(string(run.KindQuestionAwaited)),
+	histories.EventPart(string(run.KindQuestionAwaited)),
 	histories.EventPart(string(run.KindShotsAttempt)), histories.EventPart(string(run.KindEffectBlocked)),
-	histories.EventPart(string(run.KindChildSkipped)), histories.EventPart(string(run.KindProjectSkipped)),
+	histories.EventPart(string(run.KindChildSkipped)),
 	histories.TimerPart("until the directory is open"),
 	histories.TimerPart("before the next screenshot attempt"),
 	histories.ActivityPart(contract.ExamineAgents), // it is no part of a workflow

@@ -10,7 +10,7 @@ import (
 )
 
 // A run stands still in one function, [engine.wait]. Each state in which it does is a row of a table: what ends it, and
-// whether the next execution continues it. Coroutines of a run that wait for each other use Await.
+// whether the next execution continues it. Handlers of messages, and waits for an activity or another coroutine, use Await.
 
 // waitName names a state in which a run stands still.
 type waitName int
@@ -72,10 +72,10 @@ var waits = [...]waitRow{
 		"attempt", "the next attempt of a call or of screenshots", "its time; pause",
 		func(e *engine) bool { return e.control.Pause }, false, false,
 	},
-	waitDisk: {"disk", "space on a full disk", "its time, 15 s to 10 min; resume, revert", isNever, false, false},
+	waitDisk: {"disk", "space on a full disk", "its time, at most 10 min; if paused, resume and revert", isNever, false, false},
 	waitHost: {
 		"host", "a host with the store or the program, or a directory that can be read",
-		"its time, 1 s to 1 min; resume, revert, for a call also pause", isNever, false, false,
+		"its time, at most 1 min; for a call, pause; if paused, resume and revert", isNever, false, false,
 	},
 	waitEnds: {
 		"ends", "the ends of lanes or projects that were cancelled", "each of them, at most 2 min",
@@ -113,16 +113,23 @@ func (e *engine) wait(ctx workflow.Context, w wait) (due bool, err error) {
 	}
 	ended := func() bool { return row.ended(e) || w.wakes != nil && w.wakes() }
 	enough := func() bool { return ended() || row.carried && !w.inStep && e.continueSuggested(ctx) }
-	woken := true
-	if w.until.IsZero() {
+	switch left := w.until.Sub(workflow.Now(ctx)); {
+	case w.until.IsZero():
 		err = workflow.Await(ctx, enough)
-	} else {
+	case left <= 0: // its time passed before it began
+		due = true
+	default:
+		var woken bool
 		woken, err = workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{
-			Timeout: max(0, w.until.Sub(workflow.Now(ctx))), TimerOptions: workflow.TimerOptions{Summary: w.summary},
+			Timeout: left, TimerOptions: workflow.TimerOptions{Summary: w.summary},
 		}, enough)
+		due = !woken
 	}
-	if err == nil && woken && !ended() {
-		err = errContinueAsNew
+	switch {
+	case err != nil || ended():
+		return false, err
+	case due:
+		return true, nil
 	}
-	return !woken, err
+	return false, errContinueAsNew
 }

@@ -65,11 +65,16 @@ func TestWaits(t *testing.T) {
 	for name, row := range waiting {
 		t.Run(waits[name].name, func(t *testing.T) {
 			const most = time.Hour
-			standing := func(suggested, inStep bool, cause func(*engine)) (due bool, took time.Duration, ended error) {
+			standing := func(suggested, inStep bool, cause func(*engine), before ...func(*engine)) (due bool, took time.Duration,
+				ended error) {
 				e := engineOf(row.state)
 				e.in.Target.RunID, e.in.Start.Stages = "run", row.state.Stages
 				e.children = map[string]*child{"child": {}, "run.1.a": {}}
-				before := e.control.retryRequests
+				requests, until := e.control.retryRequests, most
+				for _, already := range before {
+					until = -time.Second
+					already(e)
+				}
 				inside(t, func(ctx workflow.Context) error {
 					e.j.mu = workflow.NewMutex(ctx)
 					start := workflow.Now(ctx)
@@ -77,8 +82,8 @@ func TestWaits(t *testing.T) {
 						_ = workflow.Sleep(ctx, time.Minute) // the wait has begun
 						cause(e)
 					})
-					due, ended = e.wait(ctx, wait{name: name, until: start.Add(most), inStep: inStep,
-						wakes: func() bool { return e.control.retryRequests != before }})
+					due, ended = e.wait(ctx, wait{name: name, until: start.Add(until), inStep: inStep,
+						wakes: func() bool { return e.control.retryRequests != requests }})
 					took = workflow.Now(ctx).Sub(start)
 					return nil
 				}, func(env *testsuite.TestWorkflowEnvironment) { env.SetContinueAsNewSuggested(suggested) })
@@ -89,6 +94,9 @@ func TestWaits(t *testing.T) {
 			require.True(t, due)
 			require.Equal(t, most, took)
 			for what, cause := range row.ends {
+				late, _, err := standing(false, false, func(*engine) {}, cause)
+				require.True(t, err == nil || errors.Is(err, errNewer), what)
+				require.False(t, late, "it has ended, although its time has passed: %s", what)
 				due, took, err := standing(false, false, cause)
 				require.NoError(t, err, what)
 				require.False(t, due, what)

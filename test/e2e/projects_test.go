@@ -19,7 +19,7 @@ func TestProjects(t *testing.T) {
 	h := sharedEnv(t)
 	for name, test := range map[string]func(*testing.T, *environment){
 		"together": testProjectsTogether, "all or none": testDeliveredToAllOrNone, "cancelled": testProjectsCancelled,
-		"forked": testProjectsForked, "moved": testProjectsMoved,
+		"forked": testProjectsForked, "moved": testProjectsMoved, "blocked": testProjectsBlocked,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -178,6 +178,23 @@ func testProjectsCancelled(t *testing.T, h *environment) {
 	require.Equal(t, run.ProjectCancelled, p.Outcome)
 	_, err := rundir.At(s.project("service")).Meta()
 	require.ErrorIs(t, err, os.ErrNotExist, "the service was not started")
+}
+
+// testProjectsBlocked: a project that was halted keeps the one that needs it from starting, and the run asks.
+func testProjectsBlocked(t *testing.T, h *environment) {
+	s := h.shop(t)
+	s.steerAgents("asks", "")
+	s.begin()
+	s.asked(run.QuestionHandoff)
+	s.decide("halt")
+	q := s.asked(run.QuestionGate)
+	require.Equal(t, run.TriggerBlocked, q.Trigger)
+	p, _ := metaOf(t, s.dir).State.Project("service")
+	require.Equal(t, run.ProjectSkipped, p.Outcome)
+	clean(t, s.dir)
+	h.starter("cancel", s.dir)
+	s.over(run.Cancelled)
+	require.Empty(t, s.delivered())
 }
 
 // testProjectsMoved: the directories of projects are in that of their run, and continue with it at another place.

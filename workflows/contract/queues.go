@@ -23,7 +23,7 @@ func HostQueues(base, host string) Queues {
 // poll it. It is the prefix of their other queues.
 func StoreQueue(base, store string) string { return base + "-" + digest(store, 8) }
 
-// CallQueuePrefix returns the prefix of the call queues of runs on a shared store; it is [workflows.Input].Calls.
+// CallQueuePrefix returns the prefix of the call queues of runs on a shared store; it is [Input].Calls.
 func CallQueuePrefix(storeQueue string) string { return storeQueue + "-calls" }
 
 // BrowserQueue returns the queue for screenshots of runs on a shared store.

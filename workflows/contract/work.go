@@ -1,5 +1,5 @@
-// Package contract defines names, inputs and results of the workflows and of their activities, for programs and implementations.
-// It does no IO. Large values are digests of blobs in the store; no value may exceed 64 KiB.
+// Package contract defines names, inputs and results of the workflows and their activities, for those that call them and
+// those that implement them. It does no IO. Large values are digests of blobs in the store; no value may exceed 64 KiB.
 package contract
 
 import (
