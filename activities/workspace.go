@@ -89,15 +89,15 @@ func (a *Activities) syncWorkspace(ctx context.Context, s *store.Store,
 		return res, err
 	}
 	defer func() { err = errors.Join(err, w.Unlock()) }()
+	if res.Commit, err = commitTree(ctx, s, in); err != nil { // before the files: a refused commit changes nothing
+		return res, err
+	}
 	kept, err := a.restoreFolder(ctx, s, w, in.Tree, a.open(in.Dir))
 	if err != nil {
 		return res, err
 	}
 	if len(kept) > 0 {
 		res.Recovered = []contract.RecoveredError{{Category: run.CategoryFileIO, Message: keptMessage(kept)}}
-	}
-	if res.Commit, err = commitTree(ctx, s, in); err != nil {
-		return res, err
 	}
 	return res, a.showCommit(ctx, w, in.Tree, res.Commit)
 }

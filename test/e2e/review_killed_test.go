@@ -82,6 +82,13 @@ func TestRevertOfWorkspace(t *testing.T) {
 	branch := metaOf(t, tr.dir).Workspace.Branch
 	was := tr.git("rev-parse", branch)
 
+	lock := filepath.Join(tr.source, ".git", "refs", "heads", filepath.FromSlash(branch)+".lock")
+	require.NoError(t, os.WriteFile(lock, nil, 0o600))
+	h.starter("revert", tr.dir, "--to", "pass-2", "--pause")
+	until(t, "the revert is refused, because the branch is locked", func() bool { return metaOf(t, tr.dir).State.Refused == 1 })
+	require.Equal(t, "line 1\nline 2\n", string(read(t, work)))
+	require.NoError(t, os.Remove(lock))
+
 	h.starter("revert", tr.dir, "--to", "pass-2", "--pause")
 	until(t, "it is reverted", func() bool {
 		m := metaOf(t, tr.dir)
