@@ -62,6 +62,7 @@ type StartedLane struct {
 
 // StartedLanes lists the runs of lanes that the journal names, each once.
 func (d Dir) StartedLanes() (all []StartedLane, err error) {
+	seen := map[string]bool{}
 	for line, err := range d.Lines(0) {
 		if err != nil {
 			return nil, err
@@ -71,8 +72,8 @@ func (d Dir) StartedLanes() (all []StartedLane, err error) {
 		}
 		p := run.PayloadOf[run.ChildStart](line.Event)
 		at := laneDir(line.Event, p.LanePlace)
-		if !slices.ContainsFunc(all, func(s StartedLane) bool { return s.Dir == at }) {
-			all = append(all, StartedLane{p.RunID, p.Name, at})
+		if !seen[at] {
+			seen[at], all = true, append(all, StartedLane{p.RunID, p.Name, at})
 		}
 	}
 	return all, nil
