@@ -44,12 +44,19 @@ func makeInterrupted(t *testing.T) result {
 		})
 		s.interrupt(t)
 	})
+	pauses := func() { // the terminal shows its request at once
+		until(t, "the pause has reached the workflow", func() bool {
+			status := starter(t, "status", r.dir)
+			return strings.Contains(status, "a pause is requested") || strings.Contains(status, "PAUSED")
+		})
+	}
 	starter(t, "resume", r.dir)
 	interrupts.passing = attach(0, func(s *screen) {
 		begun(t, r, 5)
 		s.shows(t, "Verifier")
 		s.interrupt(t)
 		s.shows(t, "Press Ctrl+C again")
+		pauses()
 		rowsEnv.release(t, "5")
 	})
 	starter(t, "resume", r.dir)
@@ -59,6 +66,7 @@ func makeInterrupted(t *testing.T) result {
 		until(t, "the interrupt is shown", func() bool {
 			return strings.Contains(s.text(), "Press Ctrl+C again") || strings.Contains(s.text(), "paused by user")
 		})
+		pauses()
 		rowsEnv.release(t, "9")
 	})
 	interrupts.status = starter(t, "status", r.dir)
