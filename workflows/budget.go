@@ -38,7 +38,7 @@ func (e *engine) pauseOverBudget(ctx workflow.Context, need *run.Need) error {
 		detail = ev.Exceeded()
 	case use.Name == run.BudgetDeadline:
 		ev.Spent = "the " + use.Text
-	case use.Name != run.BudgetUSD:
+	case use.Name != "" && use.Name != run.BudgetUSD:
 		ev.Spent = use.Text + " are used"
 	}
 	if ev.Spent != "" {

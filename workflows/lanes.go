@@ -107,13 +107,13 @@ func (e *engine) readList(ctx workflow.Context, in contract.ExpandInput) (contra
 	if err := e.readStore(ctx, contract.ExpandLanes, in, &res); err != nil {
 		return res, fmt.Errorf("list the items of stage %s: %w", e.round.Stage, err)
 	}
-	e.items, e.itemsFrom = res.Items, in.From
+	e.items, e.itemsFrom, e.itemsOf = res.Items, in.From, res.List
 	return res, nil
 }
 
 // item returns an item of the list.
 func (e *engine) item(ctx workflow.Context, index int) (contract.LaneItem, error) {
-	if i := index - e.itemsFrom; i >= 0 && i < len(e.items) {
+	if i := index - e.itemsFrom; e.itemsOf == e.j.state.Lanes.Digest && i >= 0 && i < len(e.items) {
 		return e.items[i], nil
 	}
 	if _, err := e.readList(ctx, contract.ExpandInput{
@@ -151,7 +151,7 @@ func (e *engine) laneRead(ctx workflow.Context, l run.Lane, c *child, stopping b
 	}
 	outcome := c.outcome(true)
 	if !outcome.Rule().Ends {
-		return e.closeLaneQuestion(ctx, l, e.laneNeeds(l) != "")
+		return e.closeLaneQuestion(ctx, l, e.laneNeeds(l))
 	}
 	e.steps++
 	ev := run.ChildEnd{RunID: e.laneRunID(l), LanePlace: l.LanePlace, Outcome: run.ChildFailed, Status: c.found.Status,
@@ -171,7 +171,11 @@ func (e *engine) laneRead(ctx workflow.Context, l run.Lane, c *child, stopping b
 	if err := e.j.emit(ctx, run.KindChildEnded, e.laneStage(), ev); err != nil {
 		return err
 	}
-	if err := e.closeLaneQuestion(ctx, l, ev.Outcome == run.ChildFailed); err != nil {
+	need := ""
+	if ev.Outcome == run.ChildFailed {
+		need = run.LaneFailed
+	}
+	if err := e.closeLaneQuestion(ctx, l, need); err != nil {
 		return err
 	}
 	if ev.Outcome != run.ChildFailed || !e.round.Lanes.Continues() {
@@ -234,6 +238,9 @@ func (e *engine) startLanes(ctx workflow.Context) (did bool, err error) {
 	l, free := e.j.state.Lanes, e.atOnce()-e.working()
 	for _, a := range l.Active {
 		if free > 0 && e.laneNeeds(a) == laneShort {
+			if e.budgetSpent(ctx) {
+				return e.lanesShort(ctx, nil)
+			}
 			did, short, err := e.raiseLane(ctx, a, free)
 			if did || err != nil || !short {
 				return did, err
@@ -249,7 +256,7 @@ func (e *engine) startLanes(ctx workflow.Context) (did bool, err error) {
 	}
 	need := e.j.state.Needs(firstRole(e.round))
 	share, covered := e.share(need, free)
-	if !covered {
+	if b := e.j.state.Budget; !covered || b.Tokens > 0 && share.Tokens <= 0 || b.Calls > 0 && share.Calls <= 0 { // 0: no limit
 		return e.lanesShort(ctx, &need)
 	}
 	var item contract.LaneItem
@@ -290,7 +297,7 @@ func (e *engine) share(need run.Need, parts int) (b run.Budget, covered bool) {
 	s := e.j.state
 	b, left := s.Budget, restOf(s)
 	for _, l := range e.openLanes() {
-		c := e.childOf(e.laneRunID(l)).budget
+		c := e.laneBudget(l)
 		left.usd, left.tokens, left.calls = left.usd-c.CapUSD, left.tokens-c.Tokens, left.calls-c.Calls
 	}
 	if !left.covers(&need) {
@@ -310,6 +317,15 @@ func (e *engine) share(need run.Need, parts int) (b run.Budget, covered bool) {
 	return b, b.CapUSD > 0 || s.Budget.CapUSD == 0
 }
 
+// laneBudget is the share of a lane: as its record has it, or as it was journaled.
+func (e *engine) laneBudget(l run.Lane) run.Budget {
+	b := e.childOf(e.laneRunID(l)).budget
+	if b == (run.Budget{}) && l.Budget != nil {
+		return *l.Budget
+	}
+	return b
+}
+
 // raiseLane raises the budget of a lane, and lets it continue. short: there is nothing more to give.
 func (e *engine) raiseLane(ctx workflow.Context, l run.Lane, parts int) (did, short bool, err error) {
 	id := e.laneRunID(l)
@@ -322,10 +338,12 @@ func (e *engine) raiseLane(ctx workflow.Context, l run.Lane, parts int) (did, sh
 	if !covered {
 		return false, true, nil
 	}
-	was := c.budget
+	was := e.laneBudget(l)
+	c.budget = more // with the deadline and the hours of the run
 	c.budget.CapUSD, c.budget.Tokens = run.Cents(was.CapUSD+more.CapUSD), was.Tokens+more.Tokens
 	c.budget.Calls, c.budget.WarnUSD = was.Calls+more.Calls, run.Cents(was.WarnUSD+more.WarnUSD)
-	if c.budget == was { // a deadline, or the time of work
+	if c.budget == was || need.OfTokens && more.Tokens <= 0 {
+		c.budget = was
 		return false, true, nil
 	}
 	c.found.Status, c.found.Reason = run.Running, "" // until it reports
@@ -399,8 +417,12 @@ func (e *engine) mergeLane(ctx workflow.Context, next run.LaneName) error {
 	in.Target, in.Tree, in.Message = e.in.Target, *e.workspace(), e.round.Title
 	var out contract.MergeResult
 	summary := fmt.Sprintf("merge lane %d", next.Index+1)
-	if err := e.runCheckoutActivity(ctx, summary, contract.MergeLane, &in, &out); err != nil {
+	failed, err := e.tryCheckoutActivity(ctx, summary, contract.MergeLane, &in, &out)
+	if err != nil {
 		return fmt.Errorf("%s: %w", summary, err)
+	}
+	if failed != nil { // after the pause it is merged into the tree of then, which an operator may have edited
+		return e.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), "")
 	}
 	e.steps++
 	if out.Count > 0 {
@@ -485,10 +507,11 @@ func (e *engine) openLaneQuestion() (run.Question, bool) {
 	return q, open && e.j.state.Lanes != nil && q.Of != ""
 }
 
-// closeLaneQuestion closes the question about a lane that no longer needs an answer: an operator has decided at the lane.
-func (e *engine) closeLaneQuestion(ctx workflow.Context, l run.Lane, needs bool) error {
+// closeLaneQuestion closes the question about a lane that no longer needs this answer: an operator has decided at the lane,
+// or it needs another one, which is asked for next.
+func (e *engine) closeLaneQuestion(ctx workflow.Context, l run.Lane, need string) error {
 	q, open := e.openLaneQuestion()
-	if !open || q.Round != l.Index+1 || needs {
+	if !open || q.Round != l.Index+1 || q.Of == need {
 		return nil
 	}
 	m := contract.Message{ID: q.ID, Action: run.ActionRetry, By: "lane " + l.Name}
@@ -504,6 +527,14 @@ func (e *engine) laneDecision() (*run.Decided, bool) {
 	d := e.j.state.Decided
 	return d, d != nil && d.Kind == run.QuestionGate && d.ID != e.applied && e.j.state.Lanes != nil &&
 		d.Phase == e.laneStage() && e.active()
+}
+
+// forgetAnswered keeps a new epoch from acting again on the last decision about a lane. One that was not acted on is asked
+// for again.
+func (e *engine) forgetAnswered() {
+	if d := e.j.state.Decided; d != nil {
+		e.applied = d.ID
+	}
 }
 
 // applyLaneDecision executes the last decision about a lane.

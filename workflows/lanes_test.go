@@ -307,3 +307,20 @@ func TestMissingListPausesAtItsStep(t *testing.T) {
 	w.done()
 	require.Len(t, payloads[run.RunPaused](w, run.KindRunPaused), 1)
 }
+
+// TestTokensBoundEachLane: where no tokens are left, no lane begins, and the run pauses. A share of 0 would be no limit.
+func TestTokensBoundEachLane(t *testing.T) {
+	w := inLanes(t, withBudget(asking, "{tokens: 30}")) // each lane uses 10
+	w.lanes.leaves["b"] = []contract.ChildFound{gate()}
+	w.answers(message{"action": "continue_with_waiver", "feedback": "known"})
+	w.onPause(func() {
+		require.Equal(t, run.BudgetThreshold, w.dir.state(t).Reason)
+		w.signal("budget", message{"tokens": 90})
+		w.signal("resume", nil)
+	})
+	w.done()
+	require.NotEmpty(t, payloads[run.RunPaused](w, run.KindRunPaused))
+	for _, in := range w.lanes.inputs {
+		require.Positive(t, in.Start.Budget.Tokens, in.Start.Lane.Name)
+	}
+}

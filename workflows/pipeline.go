@@ -32,6 +32,7 @@ type execution struct {
 	applied       string              // id of the last decision about a lane that was acted on
 	items         []contract.LaneItem // the last part of the list that was read
 	itemsFrom     int
+	itemsOf       string // digest of that list
 	control       *control
 	calls         []runningCall
 	open          bool                  // this execution owns the directory: messages may be handled

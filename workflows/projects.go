@@ -250,7 +250,14 @@ func (e *engine) askAboutBlocked(ctx workflow.Context) error {
 // awaitBlocked waits for an answer, or for a project that works again.
 func (e *engine) awaitBlocked(ctx workflow.Context) error {
 	for e.j.state.Status == run.AwaitingGateDecision {
-		if _, err := e.wait(ctx, wait{name: waitBlocked}); err != nil || e.answered() {
+		q, _ := e.j.state.Open(run.QuestionGate)
+		at, expired := nextDue(q, e.besideSince(q))
+		due, err := e.wait(ctx, wait{name: waitBlocked, until: at, summary: "until the reminder for " + q.ID})
+		if err == nil && due {
+			e.reminded = run.Time(workflow.Now(ctx))
+			err = e.remindOrExpire(ctx, q, expired)
+		}
+		if err != nil || e.answered() {
 			return err
 		}
 		if err := e.control.err; err != nil {

@@ -167,3 +167,14 @@ func TestCostOfLostProjectIsKept(t *testing.T) {
 	w.accepts()
 	w.done()
 }
+
+// TestQuestionAboutBlockedProjectsExpires: it is reminded of, and decided at its expiry, as others are.
+func TestQuestionAboutBlockedProjectsExpires(t *testing.T) {
+	w := acrossProjects(t, twoProjects+"questions: {remind: 1h, expires: 150m, on_expiry: halt}\n")
+	w.projects.leaves["library"] = endedProject(run.Failed, "")
+	w.executeHalted()
+	require.Len(t, payloads[run.QuestionReminded](w, run.KindQuestionReminded), 3, "two reminders and the expiry")
+	decided := payloads[run.QuestionDecided](w, run.KindGateDecided)
+	require.Len(t, decided, 1)
+	require.Equal(t, "expiry", decided[0].DecidedBy)
+}

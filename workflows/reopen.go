@@ -60,6 +60,7 @@ func (e *engine) reopen(ctx workflow.Context) error {
 	if err := e.refuseSuperseded(ctx, r); err != nil {
 		return err
 	}
+	e.forgetAnswered()
 	if err := e.applyReopenDecision(ctx, r.Decision); err != nil {
 		return err
 	}
@@ -98,6 +99,7 @@ func (e *engine) reopenWaiting(ctx workflow.Context, r contract.Reopen) error {
 	if err := e.refuseSuperseded(ctx, r); err != nil {
 		return err
 	}
+	e.forgetAnswered()
 	if err := e.restoreWait(ctx); err != nil { // routes must be known before a decision arrives
 		return err
 	}
