@@ -18,7 +18,7 @@ func TestRealAgentContinuesWithInstruction(t *testing.T) {
 	h := sharedEnv(t)
 	dir := h.dir("run")
 	h.starter("run", "--config", a.definition(h.root, "claude-stream", "continue"), "--output-dir", dir, "--detach")
-	until(t, "the call gets further", func() bool { return a.answered() >= 2 })
+	until(t, "the call gets further, and its conversation is stored", func() bool { return a.answered() >= 3 })
 	require.Contains(t, h.starter("steer", dir, "Write less.", "--now"), "interrupting the running call")
 	until(t, "the run is done", func() bool { return statusIs(dir, run.Done) })
 	end := of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd)[0]
