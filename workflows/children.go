@@ -20,7 +20,6 @@ import (
 // child is what this execution knows of a child besides the journal.
 type child struct {
 	changed bool // its record is to be read
-	read    bool // found is known
 	found   contract.ChildFound
 	budget  run.Budget // its share of the budget
 }
@@ -145,7 +144,7 @@ func (e *engine) readChild(ctx workflow.Context, runID, path, name string) (*chi
 	if err := e.runDirectoryActivity(ctx, "read "+name, contract.ReadChild, &in, &found); err != nil {
 		return c, false, fmt.Errorf("read %s: %w", name, err)
 	}
-	c.found, c.read = found, true
+	c.found = found
 	if found.Budget != (run.Budget{}) {
 		c.budget = found.Budget
 	}

@@ -235,9 +235,6 @@ func (e *engine) askAboutBlocked(ctx workflow.Context) error {
 	if err := e.openQuestion(ctx, ask); err != nil {
 		return err
 	}
-	if err := e.j.flush(ctx); err != nil {
-		return err
-	}
 	if err := e.awaitBlocked(ctx); err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type waitRow struct {
 	name    string
 	meaning string
 	ends    string
-	ended   func(*engine) bool // what ends it besides its time and what the caller adds
+	ended   func(*engine) bool // what ends it besides its time and what the caller adds; nil: nothing
 	written bool               // events are written, and the details shown, before it begins
 	carried bool               // the next execution continues it, unless it is in the middle of a step
 }
@@ -72,18 +72,16 @@ var waits = [...]waitRow{
 		"attempt", "the next attempt of a call or of screenshots", "its time; pause",
 		func(e *engine) bool { return e.control.Pause }, false, false,
 	},
-	waitDisk: {"disk", "space on a full disk", "its time, at most 10 min; if paused, resume and revert", isNever, false, false},
+	waitDisk: {"disk", "space on a full disk", "its time, at most 10 min; if paused, resume and revert", nil, false, false},
 	waitHost: {
 		"host", "a host with the store or the program, or a directory that can be read",
-		"its time, at most 1 min; for a call, pause; if paused, resume and revert", isNever, false, false,
+		"its time, at most 1 min; for a call, pause; if paused, resume and revert", nil, false, false,
 	},
 	waitEnds: {
 		"ends", "the ends of lanes or projects that were cancelled", "each of them, at most 2 min",
 		(*engine).childChanged, false, false,
 	},
 }
-
-func isNever(*engine) bool { return false }
 
 // wait is one wait of a run.
 type wait struct {
@@ -111,7 +109,7 @@ func (e *engine) wait(ctx workflow.Context, w wait) (due bool, err error) {
 	if row.written || w.cause != "" {
 		e.showDetails(ctx)
 	}
-	ended := func() bool { return row.ended(e) || w.wakes != nil && w.wakes() }
+	ended := func() bool { return row.ended != nil && row.ended(e) || w.wakes != nil && w.wakes() }
 	enough := func() bool { return ended() || row.carried && !w.inStep && e.continueSuggested(ctx) }
 	switch left := w.until.Sub(workflow.Now(ctx)); {
 	case w.until.IsZero():
