@@ -2,13 +2,10 @@ package workflows
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/pipeline"
@@ -16,8 +13,11 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
+// attempts makes a call until it has a result, fails for good, or is paused.
+type attempts struct{ *call }
+
 // journalStart journals the start of an attempt.
-func (p *pass) journalStart(ctx workflow.Context) error {
+func (p attempts) journalStart(ctx workflow.Context) error {
 	p.attempt++
 	p.callID = p.nextCallID()
 	ev := run.PassStart{
@@ -27,11 +27,25 @@ func (p *pass) journalStart(ctx workflow.Context) error {
 	if p.context.Artifact != nil {
 		ev.Before = p.context.Artifact.Digest
 	}
-	return p.e.j.emit(ctx, run.KindPassStart, p.e.round.Stage, ev)
+	return p.journal.emit(ctx, run.KindPassStart, p.round.Stage, ev)
+}
+
+// takesTurn reports whether the activity of the call can write the pending events first: it executes on the host of
+// the directory, and no notice is about them. Members of a group begin together, after one projection.
+func (p *call) takesTurn() bool {
+	return p.in.Options.Turns && p.member == "" && p.hostBound() && p.journal.fitTurn()
+}
+
+// writeStart writes the start of an attempt to disk, or leaves that to the activity of the call.
+func (p *call) writeStart(ctx workflow.Context) error {
+	if p.unwritten = p.takesTurn(); p.unwritten {
+		return nil
+	}
+	return p.journal.flush(ctx)
 }
 
 // maxAttempts returns the number of attempts that the limits allow at this point.
-func (p *pass) maxAttempts() int {
+func (p attempts) maxAttempts() int {
 	if p.acts() {
 		return p.attempt // a failed external action may have had its effect
 	}
@@ -40,9 +54,9 @@ func (p *pass) maxAttempts() int {
 
 // run makes attempts until the pass has a result, fails for good, or is paused. The first start is already on
 // disk. calls is a separate context, so that a forced pause cancels the calls and nothing else.
-func (p *pass) run(calls, ctx workflow.Context) error {
+func (p attempts) run(calls, ctx workflow.Context) error {
 	for {
-		res, err := p.dispatch(calls, ctx)
+		res, err := (&dispatch{call: p.call}).run(calls, ctx)
 		if err != nil || res == nil {
 			return err
 		}
@@ -63,16 +77,14 @@ func (p *pass) run(calls, ctx workflow.Context) error {
 		if err := p.journalStart(ctx); err != nil {
 			return err
 		}
-		if p.takesTurn() {
-			p.unwritten = true
-		} else if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {
+		if err := p.writeStart(ctx); err != nil || !p.unwritten && p.state().Status == run.Paused {
 			return err
 		}
 	}
 }
 
 // handleFailure decides by category: another attempt, the next pass, or a pause.
-func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (again bool, err error) {
+func (p attempts) handleFailure(ctx workflow.Context, res *contract.PassResult) (again bool, err error) {
 	if res.Limit != nil && res.Limit.Kind.Passes() {
 		return p.handleLimit(ctx, res)
 	}
@@ -92,11 +104,11 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 	if counts(res.Spend) && !lastStructural {
 		ev.Spend = &res.Spend
 	}
-	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev); err != nil {
+	if err := p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev); err != nil {
 		return false, err
 	}
-	p.e.control.unflushed = true // the wait for the next attempt may be long
-	p.e.showDetails(ctx)
+	p.journal.soon() // the wait for the next attempt may be long
+	p.show(ctx)
 	if lastStructural { // the pass settles with the artifact unchanged; the next pass still runs
 		p.result = res
 		return false, nil
@@ -106,12 +118,12 @@ func (p *pass) handleFailure(ctx workflow.Context, res *contract.PassResult) (ag
 			res.Message)
 		return false, nil
 	}
-	return p.e.sleepUnlessPaused(ctx, time.Duration(float64(delay)*p.e.in.Options.TimeScale),
-		fmt.Sprintf("before attempt %d of %s: %s", p.attempt+1, p.title(), res.Outcome.In(p.e.j.state.Wording)))
+	return p.sleepUnlessPaused(ctx, time.Duration(float64(delay)*p.in.Options.TimeScale),
+		fmt.Sprintf("before attempt %d of %s: %s", p.attempt+1, p.title(), res.Outcome.In(p.state().Wording)))
 }
 
 // failedAttempt returns the event of an attempt with a result that settles nothing.
-func (p *pass) failedAttempt(res *contract.PassResult) run.PassAttempt {
+func (p attempts) failedAttempt(res *contract.PassResult) run.PassAttempt {
 	ev := p.attemptEvent(res.Outcome, res.Message)
 	ev.ExitCode, ev.Diagnostics, ev.Output, ev.Envelope = res.ExitCode, res.Diagnostics, res.Output, res.Envelope
 	if res.Output != nil {
@@ -135,7 +147,7 @@ func retryClass(res *contract.PassResult) run.RetryClass {
 }
 
 // attemptsIn returns the maximum number of attempts in a retry class.
-func (p *pass) attemptsIn(class run.RetryClass) int {
+func (p attempts) attemptsIn(class run.RetryClass) int {
 	l := p.role.Limits
 	switch class {
 	case run.RetryNever:
@@ -144,11 +156,6 @@ func (p *pass) attemptsIn(class run.RetryClass) int {
 		return l.Structural
 	}
 	return l.Attempts
-}
-
-// counts reports whether an attempt has a cost, or an unknown one.
-func counts(s run.Spend) bool {
-	return s.USD > 0 || s.Tokens != (run.Tokens{}) || s.Known == run.CostUnknown
 }
 
 // random returns a number that is recorded in history, so that a replay waits the same time.
@@ -162,255 +169,103 @@ func random(ctx workflow.Context) float64 {
 	return x
 }
 
-func (p *pass) attemptEvent(category run.Category, message string) run.PassAttempt {
+func (p *call) attemptEvent(category run.Category, message string) run.PassAttempt {
 	return run.PassAttempt{Pass: p.passRef(), Call: p.callID, Attempt: p.attempt, Category: category, Message: message}
 }
 
-// maxLostDeliveries is the number of lost deliveries of one call after which the run pauses for an operator.
-const maxLostDeliveries = 20
+// waits reports whether the pass waits for a limit.
+func (p *call) waits() bool { return p.limited }
 
-// dispatch sends the call to a worker, and to another one if the worker is lost. The call id stays the same, so a
-// running call is joined and a finished one is not paid for twice. A nil result means that a pause ended the call.
-func (p *pass) dispatch(calls, ctx workflow.Context) (*contract.PassResult, error) {
-	queue, wait, claimed := p.e.callQueue(p.agent().Program), time.Duration(0), (*contract.HostClaim)(nil)
-	for n, lost, away := 0, 0, 0; ; n++ {
-		turn := n == 0 && p.unwritten && p.takesTurn()
-		if p.unwritten && !turn {
-			if err := p.e.j.flush(ctx); err != nil || p.e.j.state.Status == run.Paused {
-				return nil, err // the disk is full: make no call
-			}
-			p.unwritten = false
-		}
-		most := wait
-		if turn {
-			most = turnWait
-		}
-		res, err := p.deliver(calls, ctx, p.activityOptions(calls, queue, most, claimed), turn)
-		if err == nil && p.unwritten {
-			continue
-		}
-		claimed = nil
-		if err == nil && res.HandedOver != "" { // the next worker of the host joins the running call
-			queue, wait = p.hostCalls(res.HandedOver), nextWorkerWait
-			continue
-		}
-		if err == nil && res.ClaimedBy != nil {
-			claimed = res.ClaimedBy
-			queue, wait = p.hostCalls(claimed.Host), untilExpiry(ctx, claimed.Until)
-			continue
-		}
-		if err == nil && res.Unrecorded {
-			if ask, err := p.withoutRecord(ctx); ask || err != nil {
-				return nil, err
-			}
-			continue
-		}
-		if err == nil {
-			return res, nil
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if done, err := p.stopped(ctx, calls, err); done {
-			return nil, err
-		}
-		if next, most, ok := p.reroute(queue, err); ok {
-			pausing := func() bool { return p.e.control.Pause }
-			if err := p.e.awaitRetry(calls, away, p.title()+": "+errorMessage(err), pausing); ctx.Err() != nil ||
-				pausing() && calls.Err() == nil {
-				return nil, err // no call is in progress that a pause would wait for
-			}
-			queue, wait, away = next, most, away+1
-			continue
-		}
-		queue, wait = p.e.callQueue(p.agent().Program), 0
-		if timedOutInQueue(err) {
-			continue
-		}
-		lost++
-		if _, notes := costOf(err); len(notes) > 0 {
-			if err := p.journalSuperseded(ctx, notes); err != nil {
-				return nil, err
-			}
-		}
-		if err := p.journalLost(ctx, lost, err); err != nil || p.failure != nil {
-			return nil, err
-		}
-		if lost > 1 { // backoff for a host that keeps losing workers
-			if whole, err := p.e.sleepUnlessPaused(ctx, min(time.Second<<min(lost-2, 5), 30*time.Second),
-				"before the next delivery of "+p.title()); err != nil || !whole {
-				return nil, err
-			}
-		}
-		if host := lastHost(err); host != "" {
-			queue, wait = p.hostCalls(host), nextWorkerWait
-		}
-	}
-}
+// blocked reports whether a pass failed because its provider does not answer: an operator has to act, whatever others
+// answered.
+func (p *call) blocked() bool { return p.failure != nil && p.failure.Limit != nil }
 
-// stopped handles the errors of a call that end its dispatch: it was cancelled, its activity was paused, a disk is
-// full, or no worker can make it.
-func (p *pass) stopped(ctx, calls workflow.Context, err error) (done bool, _ error) {
-	attempt := func(category run.Category, message string) error {
-		spend, notes := costOf(err)
-		if err := p.journalSuperseded(ctx, notes); err != nil {
-			return err
-		}
-		ev := p.attemptEvent(category, message)
-		ev.Spend = spend
-		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, ev)
+// handleLimit journals a call that met a limit. It uses no attempt. At a usage limit the next agent is asked.
+func (p attempts) handleLimit(ctx workflow.Context, res *contract.PassResult) (again bool, err error) {
+	limit := *res.Limit
+	limit.Agent = p.agent().Agent
+	next := limit.Kind == run.LimitPlan && p.fallback < len(p.role.Fallback)
+	ev := p.failedAttempt(res)
+	ev.Judged, ev.Limit = !res.Uncalled, &limit
+	if next {
+		ev.Fallback = p.role.Fallback[p.fallback].Agent
 	}
+	if counts(res.Spend) {
+		ev.Spend = &res.Spend
+	}
+	if err := p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev); err != nil {
+		return false, err
+	}
+	p.journal.soon()
+	p.attempt--
+	p.limits = append(p.limits, limit)
 	switch {
-	case calls.Err() != nil || isType(err, contract.ErrForced):
-		return true, attempt(run.CategoryCancelled, "the call was cancelled by an operator")
-	case isType(err, contract.ErrPaused): // an operator who pauses the activity wants the run to pause
-		if err := attempt(run.CategoryCancelled, "its activity was paused"); err != nil {
-			return true, err
-		}
-		return true, p.e.pause(ctx, run.UserRequested, "the activity of "+p.title()+" was paused", "")
-	case isType(err, contract.ErrSetup):
-		return true, p.e.pause(ctx, run.SetupFailed, errorMessage(err), "")
-	case isType(err, contract.ErrDiskFull):
-		if err := attempt(run.CategoryFileIO, errorMessage(err)); err != nil {
-			return true, err
-		}
-		return true, p.e.pause(ctx, run.DiskFull, errorMessage(err), "")
-	case isType(err, contract.ErrBadInput) || isType(err, tooLarge):
-		return true, fmt.Errorf("%s: %w", p.title(), err)
+	case next:
+		p.fallback++
+		return !p.inbox.pauses(), nil
+	case limit.Kind == run.LimitAtOnce: // also in a replay, of a call that is made
+	case p.state().Status == run.Replaying, res.Source != "": // the record has the next answer
+		p.fallback, p.limits = 0, nil
+		return !p.inbox.pauses(), nil
 	}
+	call := p.limitedCall(ctx)
+	if most := p.role.Limits.Complete().MaxWait; limit.Kind.Temporary() &&
+		call.WaitedMS > scaled(most, p.in.Options.TimeScale).Milliseconds() {
+		p.failure = res
+		p.detail = fmt.Sprintf("%s waited for %s, and its provider still does not answer (limits.max_wait): %s", p.title(),
+			most, res.Message)
+		return false, nil
+	}
+	p.waiting, p.limited = call, true
 	return false, nil
 }
 
-// nextWorkerWait is the time a delivery waits for a worker of the host that knows the call.
-const nextWorkerWait = 30 * time.Second
+func scaled(d time.Duration, scale float64) time.Duration { return time.Duration(float64(d) * scale) }
 
-func (p *pass) hostCalls(host string) string {
-	return contract.HostQueues(p.e.in.Claim.TaskQueue, host).HostCalls
+// limitedCall returns the wait of a pass whose agents all met a limit: until the first of them answers again.
+func (p attempts) limitedCall(ctx workflow.Context) run.LimitedCall {
+	now := workflow.Now(ctx)
+	before := p.state().Limited.Call(p.member)
+	var first run.LimitedCall
+	for _, limit := range p.limits {
+		call := before.Next(limit, run.Time(now))
+		reset := time.Duration(0)
+		if at, err := time.Parse(run.TimeFormat, limit.Reset); err == nil {
+			reset = max(at.Sub(now), time.Millisecond)
+		}
+		var wait time.Duration
+		if again, err := time.Parse(run.TimeFormat, limit.Again); err == nil {
+			wait = max(again.Sub(now), time.Millisecond) // of real calls, whatever the scale
+		} else {
+			wait = p.role.Limits.LimitWait(limit.Kind.Temporary(), call.N, reset, random(ctx), p.in.Options.TimeScale)
+		}
+		call.Until, call.WaitedMS = run.Time(now.Add(wait)), call.WaitedMS+wait.Milliseconds()
+		call.AttemptsUsed = p.attempt
+		if first.Until == "" || call.Until < first.Until {
+			first = call
+		}
+	}
+	return first
 }
 
-// untilExpiry returns the time until a claim expires, plus a margin for clock skew.
-func untilExpiry(ctx workflow.Context, deadline string) time.Duration {
-	at, err := time.Parse(time.RFC3339, deadline)
-	if err != nil {
-		return nextWorkerWait
-	}
-	return max(at.Sub(workflow.Now(ctx)), 0) + 10*time.Second
-}
-
-// journalLost journals a lost delivery and fails the pass after too many. A result that waits for the store is
-// retried without limit; only its first deliveries are journaled.
-func (p *pass) journalLost(ctx workflow.Context, n int, cause error) error {
-	why, answered := lostMessage(cause), isType(cause, contract.ErrUnstored)
-	if answered && n > maxLostDeliveries {
-		return nil
-	}
-	if err := p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent(run.CategoryLost, why)); err != nil {
-		return err
-	}
-	p.e.control.unflushed = true
-	if n >= maxLostDeliveries && !answered {
-		p.failure = &contract.PassResult{Outcome: run.CategoryUnknown, Message: why}
-		p.detail = fmt.Sprintf("%s was lost %d times: %s", p.title(), n, why)
-		return p.e.j.emit(ctx, run.KindPassAttempt, p.e.round.Stage, p.attemptEvent(run.CategoryUnknown, p.detail))
+// journalSuperseded journals the cost of superseded results and of deliveries that ended without a result, including
+// those of earlier calls.
+func (p *call) journalSuperseded(ctx workflow.Context, notes []contract.SupersededResult) error {
+	for _, l := range notes {
+		if l.Number <= p.state().Late {
+			continue // another member of the group has journaled it
+		}
+		text := "call " + l.Call + " returned another result later; its cost is counted"
+		if l.Ended > 0 {
+			text = fmt.Sprintf("delivery %d of call %s ended without an answer; its cost is %s", l.Ended, l.Call,
+				run.ShortCost(l.Spend.USD, l.Spend.UnknownCalls()))
+		}
+		ev := p.attemptEvent(run.CategorySuperseded, text)
+		ev.Call, ev.Spend, ev.Late = l.Call, &l.Spend, l.Number
+		ev.Prompt, ev.Output, ev.Envelope = l.Prompt, l.Output, l.Envelope
+		if err := p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev); err != nil {
+			return err
+		}
 	}
 	return nil
-}
-
-// activityOptions returns the options of one delivery. The activity id names the host that the delivery waits for.
-func (p *pass) activityOptions(ctx workflow.Context, queue string, wait time.Duration,
-	claimed *contract.HostClaim) workflow.Context {
-	id := "pass-" + p.step.Key
-	if p.step.Number == 0 {
-		id = fmt.Sprintf("%s-%d", p.step.Key, p.at.Round)
-	}
-	if p.member != "" {
-		id += "-" + p.member
-	}
-	if claimed != nil {
-		id += claimed.Suffix()
-	}
-	return p.e.callOptions(ctx, queue, id, p.e.inLane(p.step.DescriptionOf(p.member, p.at.Round)),
-		p.timeout(), wait)
-}
-
-func (p *pass) timeout() time.Duration { return p.role.Limits.TimeoutFor(p.attempt) }
-
-func (p *pass) input() contract.PassInput {
-	st := p.e.j.state
-	again := st.Again
-	if again == "" && st.Feedback != "" && st.Decided != nil {
-		again = st.Decided.ID
-	}
-	at, given := p.stepRef(), &p.context
-	if p.composed.Prompt.Raw == "" {
-		given = nil
-	}
-	from, generations := p.e.recordedRun()
-	if p.e.replayPolicy() == run.RequireHuman && p.e.permits[p.permitKey()] != run.ActionApply {
-		from = ""
-	}
-	return contract.PassInput{
-		Steering: p.interrupting(), Context: given, SupersededSeen: st.Late, Scope: p.scope(),
-		RecordedRun: from, Generations: generations, RecordedOnly: p.recordedOnly(),
-		DecisionID: again, Tree: p.e.workspace(), Slot: p.slot(), Before: p.before(), RunID: p.e.in.Target.RunID, Store: p.e.in.Target.Store,
-		Call: p.callID, Attempt: p.attempt,
-		At:      at,
-		Heading: p.heading(), Prompt: p.composed.Prompt,
-		Artifact: p.context.Artifact, Notes: p.context.Notes, Pictures: p.context.Pictures,
-		Item:    p.context.Item,
-		Session: p.session(), BudgetUSD: p.share, Now: p.e.now(),
-		TimeoutMS: p.timeout().Milliseconds(), HeartbeatMS: p.e.in.Options.HeartbeatMS,
-	}
-}
-
-// session returns the session that the call continues, if its role continues its own.
-func (p *pass) session() *run.KeptSession {
-	if p.member != "" {
-		return nil
-	}
-	return p.e.j.state.SessionOf(p.e.round.Stage, p.role.Name)
-}
-
-// heading returns the heading of an entry in a notes file. It also makes the entry unique.
-func (p *pass) heading() string {
-	if p.step.Number == 0 {
-		return fmt.Sprintf("## %s, round %d (%s)", p.e.round.Title, p.at.Round, p.role.Name)
-	}
-	return p.passRef().NoteHeading()
-}
-
-func isType(err error, name string) bool {
-	var app *temporal.ApplicationError
-	return errors.As(err, &app) && app.Type() == name
-}
-
-// timedOutInQueue reports whether no worker took the delivery from its queue.
-func timedOutInQueue(err error) bool {
-	var t *temporal.TimeoutError
-	return errors.As(err, &t) && t.TimeoutType() == enumspb.TIMEOUT_TYPE_SCHEDULE_TO_START
-}
-
-// lastHost returns the host of the last heartbeat, or the host that holds the result.
-func lastHost(err error) string {
-	var t *temporal.TimeoutError
-	var beat contract.Heartbeat
-	if app := (*temporal.ApplicationError)(nil); errors.As(err, &app) && app.Type() == contract.ErrUnstored &&
-		app.Details(&beat) == nil {
-		return beat.Host
-	}
-	if errors.As(err, &t) && t.HasLastHeartbeatDetails() && t.LastHeartbeatDetails(&beat) == nil {
-		return beat.Host
-	}
-	return ""
-}
-
-func lostMessage(err error) string {
-	var t *temporal.TimeoutError
-	if errors.As(err, &t) {
-		return "the worker sent no more heartbeats"
-	}
-	if isType(err, contract.ErrWorkerStopping) {
-		return "the worker stopped"
-	}
-	return errorMessage(err)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
@@ -54,23 +54,6 @@ func shown(o contract.Options, s run.Status) []temporal.SearchAttributeUpdate {
 		all = append(all, attrRFCStatus.ValueSet(s.RFC()))
 	}
 	return all
-}
-
-// publish updates the search attributes when status, stage or score change. Each update is one history event.
-func (e *engine) publish(ctx workflow.Context, before run.State) error {
-	s := e.j.state
-	if !e.in.Options.Attributes ||
-		(s.Status == before.Status && s.Phase == before.Phase && sameScore(s.Score, before.Score)) {
-		return nil
-	}
-	updates := append(shown(e.in.Options, s.Status), attrCost.ValueSet(s.Total()))
-	if s.Phase != "" {
-		updates = append(updates, attrStage.ValueSet(s.Phase))
-	}
-	if s.Score != nil {
-		updates = append(updates, attrScore.ValueSet(*s.Score))
-	}
-	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
 }
 
 func sameScore(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }

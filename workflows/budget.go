@@ -2,31 +2,33 @@ package workflows
 
 import (
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // warnBudget journals once that most of the budget is spent.
-func (e *engine) warnBudget(ctx workflow.Context) error {
-	s := e.j.state
+func (x *execution) warnBudget(ctx workflow.Context) error {
+	s := x.state()
 	if s.Budget.WarnUSD <= 0 || s.Total() < s.Budget.WarnUSD || s.Warned {
 		return nil
 	}
-	return e.j.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
+	return x.journal.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
 }
 
 // budgetSpent reports whether a budget is spent.
-func (e *engine) budgetSpent(ctx workflow.Context) bool {
-	_, spent := e.j.state.SpentBudget(run.Time(workflow.Now(ctx)))
+func (x *execution) budgetSpent(ctx workflow.Context) bool {
+	_, spent := x.state().SpentBudget(run.Time(workflow.Now(ctx)))
 	return spent
 }
 
 // pauseOverBudget pauses the run before its next call. need: what the call needs; nil: a budget is spent.
-func (e *engine) pauseOverBudget(ctx workflow.Context, need *run.Need) error {
-	s := e.j.state
+func (x *execution) pauseOverBudget(ctx workflow.Context, need *run.Need) error {
+	s := x.state()
 	ev := run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total(), Need: need}
 	detail := fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD)
 	switch use, _ := s.SpentBudget(run.Time(workflow.Now(ctx))); {
@@ -44,14 +46,14 @@ func (e *engine) pauseOverBudget(ctx workflow.Context, need *run.Need) error {
 	if ev.Spent != "" {
 		detail = ev.Spent
 	}
-	if err := e.j.emit(ctx, run.KindBudgetExceeded, s.Phase, ev); err != nil {
+	if err := x.journal.emit(ctx, run.KindBudgetExceeded, s.Phase, ev); err != nil {
 		return err
 	}
-	return e.pause(ctx, run.BudgetThreshold, detail, "")
+	return x.pause(ctx, run.BudgetThreshold, detail, "")
 }
 
 // gated reports whether calls of a step count against a budget.
-func (e *engine) gated(s run.State, step pipeline.PlanStep) bool {
+func (x *execution) gated(s run.State, step pipeline.PlanStep) bool {
 	b := s.Budget
 	return (b.CapUSD > 0 || b.Tokens > 0 || b.Calls > 0 || b.PerPassUSD > 0) && s.Status != run.Replaying &&
 		step.Kind != pipeline.KindRun
@@ -83,76 +85,56 @@ func (r *rest) take(usd float64, tokens int64) {
 	r.usd, r.tokens, r.calls = run.Cents(max(0, r.usd-usd)), max(0, r.tokens-tokens), r.calls-1
 }
 
-// withinBudget returns the first passes of a step whose calls the rest of the budget covers, each with its share. The
-// others begin when these have settled. If the rest covers no call, it pauses the run.
-func (e *engine) withinBudget(ctx workflow.Context, all []*pass) ([]*pass, error) {
-	s := e.j.state
-	if len(all) == 0 || !e.gated(s, all[0].step.PlanStep) {
-		return all, nil
+// changedBudget returns a budget with the changes of a message.
+func changedBudget(m contract.Message, b run.Budget, warnShare float64) run.Budget {
+	if m.USD > 0 {
+		b.CapUSD, b.WarnUSD = m.USD, run.Cents(m.USD*warnShare)
 	}
-	left, n := restOf(s), 0
-	for _, p := range all {
-		need := s.Needs(p.role.Name)
-		if !left.covers(&need) {
-			break
-		}
-		p.share, p.tokens, n = need.USD, need.Tokens, n+1
-		left.take(need.USD, need.Tokens)
+	if m.Tokens > 0 {
+		b.Tokens = m.Tokens
 	}
-	if n == 0 {
-		need := s.Needs(all[0].role.Name)
-		left.covers(&need)
-		return nil, e.pauseOverBudget(ctx, &need)
+	if m.Calls > 0 {
+		b.Calls = m.Calls
 	}
-	for _, p := range all[:n] {
-		p.share = p.bounded(run.Cents(p.share + left.usd/float64(n)))
+	if m.Hours > 0 {
+		b.Hours = m.Hours
 	}
-	return all[:n], nil
+	if m.Deadline != "" {
+		b.Deadline = m.Deadline
+	}
+	return b
 }
 
-// bounded returns a share of the budget, or the maximum of one call; 0: there is no limit.
-func (p *pass) bounded(usd float64) float64 {
-	switch b := p.e.j.state.Budget; {
-	case b.CapUSD == 0:
-		return b.PerPassUSD
-	case b.PerPassUSD > 0:
-		return min(usd, b.PerPassUSD)
+// budgetText lists the budgets that a message sets.
+func budgetText(m contract.Message) string {
+	var all []string
+	if m.USD > 0 {
+		all = append(all, fmt.Sprintf("%.2f USD", m.USD))
 	}
-	return usd
+	if m.Tokens > 0 {
+		all = append(all, fmt.Sprintf("%d tokens", m.Tokens))
+	}
+	if m.Calls > 0 {
+		all = append(all, run.Plural(m.Calls, "call"))
+	}
+	if m.Hours > 0 {
+		all = append(all, fmt.Sprintf("%g hours", m.Hours))
+	}
+	if m.Deadline != "" {
+		all = append(all, "until "+m.Deadline)
+	}
+	return strings.Join(all, ", ")
 }
 
-// covered reports whether the rest of the budget covers another attempt of a pass, beside the calls of the other
-// members of its group. It sets the pass's share. Without it the step begins again when they have settled.
-func (p *pass) covered(ctx workflow.Context) bool {
-	s := p.e.j.state
-	if s.Status != run.Replaying && p.e.budgetSpent(ctx) {
-		return false
-	}
-	if !p.e.gated(s, p.step.PlanStep) {
-		return true
-	}
-	left := restOf(s)
-	for _, other := range p.group {
-		switch {
-		case other == p || other.failure != nil:
-		case other.result != nil: // not settled yet
-			left.take(other.result.Spend.USD, other.result.Spend.Tokens.Sum())
-		default:
-			left.take(other.share, other.tokens)
-		}
-	}
-	need := s.Needs(p.role.Name)
-	if left.covers(&need) && (left.budget.CapUSD == 0 || left.usd > 0) {
-		p.share = p.bounded(left.usd)
-		return true
-	}
-	return false
+// limitsOf are the budgets besides that in USD.
+func limitsOf(b run.Budget) contract.BudgetLimits {
+	return contract.BudgetLimits{Tokens: b.Tokens, Calls: b.Calls, Hours: b.Hours, Deadline: b.Deadline}
 }
 
-// completes reports whether passes are all that a step has left.
-func completes(all []*pass) bool { return all[0].member == "" || len(all) == len(all[0].group) }
-
-// stoppedAtBudget reports whether a pass failed because its agent reached the amount that the run gave it.
-func (p *pass) stoppedAtBudget() bool {
-	return p.failure != nil && p.failure.Outcome == run.CategoryBudgetExceeded && p.failure.OverBudget && p.share > 0
+func (x *execution) budgetWarnShare() float64 {
+	b := x.in.Start.Budget
+	if b.CapUSD <= 0 {
+		return 0.8
+	}
+	return b.WarnUSD / b.CapUSD
 }

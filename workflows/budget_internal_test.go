@@ -45,7 +45,7 @@ func TestShareOfACall(t *testing.T) {
 		"a maximum below": {run.Budget{CapUSD: 9, PerPassUSD: 3}, 3}, "a maximum above": {run.Budget{CapUSD: 9,
 			PerPassUSD: 7}, 5},
 	} {
-		p := &pass{e: engineOf(run.State{Budget: row.budget})}
+		p := passOf(engineOf(run.State{Budget: row.budget}), contract.Step{}, contract.Role{}, "")
 		require.Equal(t, row.want, p.bounded(5), name)
 	}
 	over := contract.PassResult{Outcome: run.CategoryBudgetExceeded, OverBudget: true}
@@ -59,7 +59,7 @@ func TestShareOfACall(t *testing.T) {
 		"at its share": {&over, 1, true}, "without a share": {&over, 0, false}, "another failure": {&other, 1, false},
 		"at its own maximum": {&allowed, 1, false}, "no failure": {nil, 1, false},
 	} {
-		require.Equal(t, row.want, (&pass{failure: row.failure, share: row.share}).stoppedAtBudget(), name)
+		require.Equal(t, row.want, (&call{failure: row.failure, share: row.share}).stoppedAtBudget(), name)
 	}
 }
 
@@ -109,21 +109,21 @@ func TestAttemptWithinTheRest(t *testing.T) {
 	usd, tokens := run.Budget{CapUSD: 10, PerPassUSD: 4}, run.Budget{Tokens: 10, PerPassTokens: 5}
 	for name, row := range map[string]struct {
 		budget  run.Budget
-		other   pass
+		other   call
 		covered bool
 		share   float64
 	}{
-		"a running call":           {usd, pass{share: 6}, true, 4},
-		"a running call of more":   {usd, pass{share: 7}, false, 0},
-		"an answer":                {usd, pass{share: 9, result: cost}, true, 4},
-		"a failure":                {usd, pass{share: 9, failure: cost}, true, 4},
-		"tokens of an answer":      {tokens, pass{result: cost}, false, 0},
-		"tokens of a running call": {tokens, pass{tokens: 5}, true, 0},
-		"usd without a need":       {run.Budget{CapUSD: 10}, pass{share: 9}, true, 1},
-		"nothing is left":          {run.Budget{CapUSD: 10}, pass{share: 10}, false, 0},
+		"a running call":           {usd, call{share: 6}, true, 4},
+		"a running call of more":   {usd, call{share: 7}, false, 0},
+		"an answer":                {usd, call{share: 9, result: cost}, true, 4},
+		"a failure":                {usd, call{share: 9, failure: cost}, true, 4},
+		"tokens of an answer":      {tokens, call{result: cost}, false, 0},
+		"tokens of a running call": {tokens, call{tokens: 5}, true, 0},
+		"usd without a need":       {run.Budget{CapUSD: 10}, call{share: 9}, true, 1},
+		"nothing is left":          {run.Budget{CapUSD: 10}, call{share: 10}, false, 0},
 	} {
-		p := &pass{e: engineOf(run.State{Budget: row.budget}), step: reportStep}
-		p.group = []*pass{p, &row.other}
+		p := passOf(engineOf(run.State{Budget: row.budget}), reportStep, contract.Role{}, "")
+		p.group = []*call{p, &row.other}
 		var covered bool
 		inside(t, func(ctx workflow.Context) error { covered = p.covered(ctx); return nil })
 		require.Equal(t, row.covered, covered, name)
@@ -173,9 +173,9 @@ func TestBudgetWarning(t *testing.T) {
 		e := engineOf(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
 			Spent: run.Totals{USD: row.total}})
 		inside(t, e.warnBudget)
-		require.Len(t, e.j.pending, row.want, name)
+		require.Len(t, e.journal.pending, row.want, name)
 		if row.want > 0 {
-			require.Equal(t, run.BudgetEvent{Budget: e.j.state.Budget, TotalUSD: row.total},
+			require.Equal(t, run.BudgetEvent{Budget: e.journal.now.Budget, TotalUSD: row.total},
 				run.PayloadOf[run.BudgetEvent](last(t, e)), name)
 		}
 	}

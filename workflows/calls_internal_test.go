@@ -67,26 +67,26 @@ func TestCallsOfAReplay(t *testing.T) {
 			}
 			p := passOf(e, contract.Step{PlanStep: row.step}, contract.Role{Name: "builder"}, "")
 			p.composed.Prompt.Digest = "prompt"
-			require.Equal(t, unrecordedKey, p.permitKey())
+			require.Equal(t, unrecordedKey, permission{p}.key())
 			if row.permit != "" {
-				e.grant(p.permitKey(), row.permit)
+				e.replay.grant(permission{p}.key(), row.permit)
 			}
 			if row.unrecorded {
-				e.unrecorded = map[string]bool{unrecordedKey: true}
+				e.replay.unrecorded = map[string]bool{unrecordedKey: true}
 			}
 			in := p.input()
-			require.Equal(t, row.asks, p.needsPermission())
-			require.Equal(t, row.only, p.recordedOnly())
+			require.Equal(t, row.asks, (permission{p}).needed())
+			require.Equal(t, row.only, permission{p}.recordedOnly())
 			require.Equal(t, row.only, in.RecordedOnly)
 			require.Equal(t, row.from, in.RecordedRun)
-			require.Equal(t, row.trigger, p.permissionTrigger())
+			require.Equal(t, row.trigger, (permission{p}).trigger())
 			require.Equal(t, row.policy, e.replayPolicy())
 			require.Equal(t, row.status == run.Running || row.status == run.Replaying, e.active())
 			if row.from != "" {
 				require.Equal(t, 2, in.Generations)
 			}
-			require.Contains(t, p.permissionText(), "001 builder")
-			require.Contains(t, p.permissionText(), map[string]string{
+			require.Contains(t, (permission{p}).text(), "001 builder")
+			require.Contains(t, (permission{p}).text(), map[string]string{
 				run.TriggerUnrecorded: "is an external action, and the replayed run has no result of it",
 				run.TriggerAction:     "is an external action. May it be executed again?",
 				run.TriggerEffect:     "May 001 builder be called?"}[row.trigger])
@@ -104,7 +104,7 @@ func TestInputOfACall(t *testing.T) {
 	s := run.State{Late: 3, Feedback: "more", Decided: &run.Decided{ID: "h1"}, Scope: &run.Scope{Role: "planner"},
 		Sessions: []run.RoleSession{{Phase: "work", Role: "worker", KeptSession: *session}}}
 	e := engineOf(s)
-	e.round = contract.Round{Stage: "work", Title: "Work"}
+	e.round.Round = contract.Round{Stage: "work", Title: "Work"}
 	p := passOf(e, contract.Step{}, contract.Role{Name: "worker", Gives: pipeline.GivesChanges}, "")
 	p.steering = []run.Instruction{{Text: "now", Now: true}, {Text: "later"}}
 	p.share, p.attempt, p.callID = 2.5, 2, "call"
@@ -119,15 +119,15 @@ func TestInputOfACall(t *testing.T) {
 	require.Equal(t, []string{"now"}, in.Steering)
 	require.Equal(t, "## Work, round 2 (worker)", in.Heading)
 	p.role.Gives, p.member, p.step.Number = "report", "worker", 4
-	e.j.state.Again = "d9"
+	e.journal.now.Again = "d9"
 	in = p.input()
 	require.Equal(t, "d9", in.DecisionID)
 	require.Equal(t, (*run.Scope)(nil), in.Scope)
 	require.Equal(t, (*run.KeptSession)(nil), in.Session)
 	require.Equal(t, p.passRef().NoteHeading(), in.Heading)
-	e.j.state.Again, e.j.state.Feedback = "", ""
+	e.journal.now.Again, e.journal.now.Feedback = "", ""
 	require.Empty(t, p.input().DecisionID, "the decision asked for nothing")
-	e.j.state.Decided, e.j.state.Feedback = nil, "more"
+	e.journal.now.Decided, e.journal.now.Feedback = nil, "more"
 	require.Empty(t, p.input().DecisionID)
 }
 
@@ -136,7 +136,7 @@ func TestOperatorAsksForACall(t *testing.T) {
 	e := engineOf(run.State{})
 	p := passOf(e, contract.Step{}, contract.Role{}, "")
 	require.False(t, p.input().Now)
-	e.tryNow = true
+	e.inbox.tryNow = true
 	require.True(t, p.input().Now)
 	require.False(t, p.input().Now)
 }
@@ -231,8 +231,8 @@ func TestQueuesOfCalls(t *testing.T) {
 		"s3://s": {"calls", "calls-claude", contract.BrowserQueue("calls"), "calls"}} {
 		e := engineOf(run.State{})
 		e.in.Calls, e.in.Target.Store = "calls", store
-		require.Equal(t, want, []string{e.callQueue(""), e.callQueue("claude"), e.screenshotQueue(shots()),
-			e.screenshotQueue(shots("npm i"))})
+		require.Equal(t, want, []string{e.host.callQueue(""), e.host.callQueue("claude"), e.host.screenshotQueue(shots()),
+			e.host.screenshotQueue(shots("npm i"))})
 		require.Equal(t, store == "file:///s", e.hostBound())
 	}
 }
@@ -250,13 +250,13 @@ func TestAttemptsByFailure(t *testing.T) {
 		"cut short":           {contract.PassResult{Outcome: run.CategoryOutputTruncated, Structural: true}, 5},
 		"not by its category": {contract.PassResult{Outcome: "output-no-artifact"}, 5},
 	} {
-		p := &pass{attempt: 3, role: contract.Role{Limits: limits}}
-		require.Equal(t, row.want, p.attemptsIn(retryClass(&row.res)), name)
-		require.Equal(t, 5, p.maxAttempts())
+		p := &call{step: &step{}, attempt: 3, role: contract.Role{Limits: limits}}
+		require.Equal(t, row.want, attempts{p}.attemptsIn(retryClass(&row.res)), name)
+		require.Equal(t, 5, attempts{p}.maxAttempts())
 		p.attempt = 7
-		require.Equal(t, 7, p.maxAttempts())
+		require.Equal(t, 7, attempts{p}.maxAttempts())
 		p.attempt, p.step.Effect = 3, run.EffectExternal
-		require.Equal(t, 3, p.maxAttempts(), "an external action is not repeated")
+		require.Equal(t, 3, attempts{p}.maxAttempts(), "an external action is not repeated")
 	}
 	for _, row := range []struct {
 		s      run.Spend

@@ -21,17 +21,17 @@ func (j *journal) handleDamage(ctx workflow.Context, found []run.JournalDamage) 
 		return j.journalDamage(ctx, found)
 	}
 	end := slices.Clone(j.pending[n:])
-	j.pending, j.state = j.pending[:n:n], j.disk.state
+	j.pending, j.now = j.pending[:n:n], j.written.state
 	for _, e := range j.pending {
-		j.state = run.Apply(j.state, e)
+		j.now = run.Apply(j.now, e)
 	}
 	if err := j.journalDamage(ctx, found); err != nil {
 		return err
 	}
 	for _, e := range end {
-		e.Seq, e.TS = j.state.Seq+1, max(e.TS, j.state.TS)
+		e.Seq, e.TS = j.now.Seq+1, max(e.TS, j.now.TS)
 		j.pending = append(j.pending, e)
-		j.state = run.Apply(j.state, e)
+		j.now = run.Apply(j.now, e)
 	}
 	return nil
 }
@@ -44,14 +44,14 @@ func (j *journal) rearchive(ctx workflow.Context, found []run.JournalDamage) ([]
 	}
 	head, sealed := j.head, j.archived
 	j.head, j.archived, j.unarchivable = "", 0, 0
-	if err := j.archive(ctx, j.disk.tail); err != nil {
+	if err := j.archive(ctx); err != nil {
 		return nil, err
 	}
 	if j.archived == 0 { // nothing was archived: keep the segments that are still readable
 		j.head, j.archived = head, sealed
 	}
 	for i, d := range found {
-		found[i].Repaired = d.Repaired || inStore(d) && j.archived == j.disk.tail.Seq
+		found[i].Repaired = d.Repaired || inStore(d) && j.archived == j.written.tail.Seq
 	}
 	return found, nil
 }
@@ -59,15 +59,15 @@ func (j *journal) rearchive(ctx workflow.Context, found []run.JournalDamage) ([]
 // journalDamage journals damage that is not in the journal yet. Nothing is journaled after the end of the run.
 func (j *journal) journalDamage(ctx workflow.Context, found []run.JournalDamage) error {
 	for _, d := range found {
-		if j.state.Status.Closed() {
+		if j.now.Status.Closed() {
 			workflow.GetLogger(ctx).Error("the journal is damaged", "damage", d.String())
 			continue
 		}
-		if j.state.Damages(d) || slices.ContainsFunc(j.reportedDamage, d.Same) {
+		if j.now.Damages(d) || slices.ContainsFunc(j.damage, d.Same) {
 			continue
 		}
-		j.reportedDamage = append(j.reportedDamage, d)
-		if err := j.emit(ctx, run.KindJournalDamaged, j.state.Phase, d); err != nil {
+		j.damage = append(j.damage, d)
+		if err := j.emit(ctx, run.KindJournalDamaged, j.now.Phase, d); err != nil {
 			return err
 		}
 	}

@@ -6,194 +6,158 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// finish does what follows the last stage: review of a plan or delivery of the work. It returns how the run ends,
-// or nil if it continues.
-func (e *engine) finish(ctx workflow.Context) (*run.RunEnd, error) {
-	if err := e.leaveReplay(ctx); err != nil {
-		return nil, err
-	}
-	if e.in.Start.Lane != nil {
-		return e.finishLane(ctx)
-	}
-	s := e.j.state
-	if len(s.Projects) > 0 {
-		return e.finishProjects(ctx)
-	}
-	planOnly := pipeline.PlanOnly(e.in.Start.Kind)
-	switch run.BeforeDelivery(s.Status == run.Halted, planOnly, s.Status == run.Done || planOnly && e.accepted()) {
-	case run.Halted:
-		return &run.RunEnd{Status: run.Halted, Reason: s.Reason}, nil
-	case run.AwaitingHumanReview:
-		return nil, e.askPlanReview(ctx)
-	}
-	if s.Status == run.Done || !e.in.Start.Delivers {
-		return &run.RunEnd{Status: run.Done, Reason: s.Reason}, nil
-	}
-	return e.deliver(ctx)
-}
+// deliveries delivers the work of the run.
+type deliveries struct{ *execution }
 
 // askPlanReview pauses the run for a review of its plan.
-func (e *engine) askPlanReview(ctx workflow.Context) error {
-	lead, err := e.redoRoutes(ctx)
+func (ds *deliveries) askPlanReview(ctx workflow.Context) error {
+	lead, err := ds.round.redoRoutes(ctx)
 	if err != nil {
 		return err
 	}
-	judged, _ := e.lastOutput()
+	judged, _ := ds.lastOutput()
 	ask := run.QuestionRequested{
 		Kind: run.QuestionReview, Question: fmt.Sprintf("The %s run is finished. Do you approve its result?",
-			e.in.Start.Kind), Phase: e.j.state.Phase, Round: 1,
-		Trigger: run.TriggerPlanReady, Digest: judged, Deadlines: e.deadlines(ctx, nil),
+			ds.in.Start.Kind), Phase: ds.state().Phase, Round: 1,
+		Trigger: run.TriggerPlanReady, Digest: judged, Deadlines: ds.questions.deadlines(ctx, nil),
 	}
 	if judged != "" {
 		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "result", Digest: judged})
 	}
-	return e.askQuestion(ctx, ask, lead)
-}
-
-// lastOutput returns the last reply of the run, or its artifact.
-func (e *engine) lastOutput() (digest, role string) {
-	s := e.j.state
-	if n := len(s.Replies); n > 0 {
-		return s.Replies[n-1].Reply.Digest, s.Replies[n-1].Role
-	}
-	if s.Artifact != nil {
-		return s.Artifact.Digest, ""
-	}
-	return "", ""
+	return ds.questions.ask(ctx, ask, lead)
 }
 
 // deliveryPhase is the phase of delivery events.
 const deliveryPhase = "delivery"
 
 // deliver delivers the work as defined. Rejected work, and a target that changed meanwhile, need a decision first.
-func (e *engine) deliver(ctx workflow.Context) (*run.RunEnd, error) {
-	verdict, action := e.verdict(), e.deliveryAction()
-	override := e.j.state.Markers.DeliveryOverride
+func (ds *deliveries) deliver(ctx workflow.Context) (*run.RunEnd, error) {
+	verdict, action := ds.verdict(), ds.deliveryAction()
+	override := ds.state().Markers.DeliveryOverride
 	if action == run.ActionSkip {
-		return e.skipDelivery(ctx, verdict, action)
+		return ds.skipDelivery(ctx, verdict, action)
 	}
-	in := e.deliverInput(action)
+	in := ds.deliverInput(action)
 	in.DryRun = true
 	var found contract.DeliverResult
-	if err := e.runCheckoutActivity(ctx, "inspect the changes to deliver", contract.Deliver, &in, &found); err != nil {
+	if err := ds.checkout.run(ctx, "inspect the changes to deliver", contract.Deliver, same(&in), &found); err != nil {
 		return nil, fmt.Errorf("inspect the changes to deliver: %w", err)
 	}
-	if s := e.replaySource(); s != nil && s.Replay != run.Reexecute && found.Diff != nil && action == "" &&
+	if s := ds.replaySource(); s != nil && s.Replay != run.Reexecute && found.Diff != nil && action == "" &&
 		override == nil {
-		return e.deliverReplay(ctx, s, found)
+		return ds.deliverReplay(ctx, s, found)
 	}
 	switch {
 	case found.Diff == nil:
-		return e.completeDelivery(ctx, found, run.Delivery{Verdict: verdict})
+		return ds.completeDelivery(ctx, found, run.Delivery{Verdict: verdict})
 	case verdict.Rejected() && override == nil:
-		return nil, e.askToDeliver(ctx, run.TriggerRejected, found,
+		return nil, ds.askToDeliver(ctx, run.TriggerRejected, found,
 			notApproved(verdict)+". What should happen to the changes?")
 	case len(found.Definition) > 0 && override == nil:
-		return nil, e.askToDeliver(ctx, run.TriggerDefinition, found, "The changes include files that the next start "+
+		return nil, ds.askToDeliver(ctx, run.TriggerDefinition, found, "The changes include files that the next start "+
 			"of the pipeline reads: "+strings.Join(found.Definition, ", ")+". What should happen to them?")
 	}
-	if of := e.in.Start.MemberOf; of != nil {
+	if of := ds.in.Start.MemberOf; of != nil {
 		found.Reason = "the run across projects " + of.RunID + " delivers the changes"
 		if override != nil {
 			action = override.Action
 		}
-		return e.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: true, Action: action})
+		return ds.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: true, Action: action})
 	}
 	in.DryRun = false
 	var done contract.DeliverResult
-	if err := e.runCheckoutActivity(ctx, "deliver the changes", contract.Deliver, &in, &done); err != nil {
+	if err := ds.checkout.run(ctx, "deliver the changes", contract.Deliver, same(&in), &done); err != nil {
 		return nil, fmt.Errorf("deliver the changes: %w", err)
 	}
 	if !done.Delivered {
-		return nil, e.askToDeliver(ctx, run.TriggerDirtyTarget, done, done.Reason)
+		return nil, ds.askToDeliver(ctx, run.TriggerDirtyTarget, done, done.Reason)
 	}
 	if override != nil {
 		action = override.Action
 	}
-	return e.completeDelivery(ctx, done, run.Delivery{Verdict: verdict, Diff: true, Action: action})
+	return ds.completeDelivery(ctx, done, run.Delivery{Verdict: verdict, Diff: true, Action: action})
 }
 
 // deliverReplay does not repeat a delivery of the replayed run. If there was none, or the policy requires it, an
 // operator decides.
-func (e *engine) deliverReplay(ctx workflow.Context, s *run.Source, found contract.DeliverResult) (*run.RunEnd, error) {
+func (ds *deliveries) deliverReplay(ctx workflow.Context, s *run.Source, found contract.DeliverResult) (*run.RunEnd, error) {
 	ev := run.Effect{Step: deliveryPhase, Class: run.EffectExternal, Policy: s.Replay, Status: "blocked",
 		Source: s.RunID}
 	if s.Replay != run.UseRecorded || s.Delivered == nil || !s.Delivered.Delivered {
-		if err := e.j.emit(ctx, run.KindEffectBlocked, deliveryPhase, ev); err != nil {
+		if err := ds.journal.emit(ctx, run.KindEffectBlocked, deliveryPhase, ev); err != nil {
 			return nil, err
 		}
-		return nil, e.askToDeliver(ctx, run.TriggerEffect, found, "This run is a replay. Deliver its changes?")
+		return nil, ds.askToDeliver(ctx, run.TriggerEffect, found, "This run is a replay. Deliver its changes?")
 	}
 	ev.Status, ev.Result = "reused", s.Delivered.Commit
-	if err := e.j.emit(ctx, run.KindEffectReused, deliveryPhase, ev); err != nil {
+	if err := ds.journal.emit(ctx, run.KindEffectReused, deliveryPhase, ev); err != nil {
 		return nil, err
 	}
 	found.Reason = "already delivered by the replayed run " + s.RunID
-	return e.completeDelivery(ctx, found, run.Delivery{Diff: true, Action: run.ActionSkip})
+	return ds.completeDelivery(ctx, found, run.Delivery{Diff: true, Action: run.ActionSkip})
 }
 
 // deliveryAction returns the decision about the delivery, or "" if there is none or more work comes first.
-func (e *engine) deliveryAction() string {
-	d := e.j.state.Decided
+func (ds *deliveries) deliveryAction() string {
+	d := ds.state().Decided
 	if d == nil || d.Kind != run.QuestionDelivery || d.Action == run.ActionFix {
 		return ""
 	}
 	return d.Action
 }
 
-func (e *engine) deliverInput(action string) contract.DeliverInput {
-	if o := e.j.state.Markers.DeliveryOverride; o != nil {
+func (ds *deliveries) deliverInput(action string) contract.DeliverInput {
+	if o := ds.state().Markers.DeliveryOverride; o != nil {
 		action = o.Action
 	}
-	s := e.in.Start
+	s := ds.in.Start
 	return contract.DeliverInput{
-		Target: e.in.Target, Workspace: *s.Workspace, Commit: e.j.state.Commit, Tree: e.j.state.Tree,
-		PlanUse: e.planUse(), Action: action,
-		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(s.Task), e.in.Target.RunID),
+		Target: ds.in.Target, Workspace: *s.Workspace, Commit: ds.state().Commit, Tree: ds.state().Tree,
+		PlanUse: ds.planUse(), Action: action,
+		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(s.Task), ds.in.Target.RunID),
 	}
 }
 
-func (e *engine) askToDeliver(ctx workflow.Context, trigger string, found contract.DeliverResult,
+func (ds *deliveries) askToDeliver(ctx workflow.Context, trigger string, found contract.DeliverResult,
 	question string) error {
-	lead, err := e.redoRoutes(ctx)
+	lead, err := ds.round.redoRoutes(ctx)
 	if err != nil {
 		return err
 	}
 	ask := run.QuestionRequested{
 		Kind: run.QuestionDelivery, Question: question, Phase: deliveryPhase, Round: 1, Trigger: trigger,
-		Digest: found.Diff.Digest, Deadlines: e.deadlines(ctx, nil),
+		Digest: found.Diff.Digest, Deadlines: ds.questions.deadlines(ctx, nil),
 		Artifacts: []run.Attached{{Name: "diff", Digest: found.Diff.Digest}},
 	}
-	if d, _ := e.lastOutput(); d != "" {
+	if d, _ := ds.lastOutput(); d != "" {
 		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "last output", Digest: d})
 	}
-	return e.askQuestion(ctx, ask, lead)
+	return ds.questions.ask(ctx, ask, lead)
 }
 
 // skipDelivery ends a run whose changes an operator withholds: they stay on its branch and in its directory.
-func (e *engine) skipDelivery(ctx workflow.Context, verdict run.Verdict, action string) (*run.RunEnd, error) {
-	in := e.deliverInput(action)
+func (ds *deliveries) skipDelivery(ctx workflow.Context, verdict run.Verdict, action string) (*run.RunEnd, error) {
+	in := ds.deliverInput(action)
 	in.DryRun = true
 	var found contract.DeliverResult
-	if err := e.runCheckoutActivity(ctx, "keep the changes", contract.Deliver, &in, &found); err != nil {
+	if err := ds.checkout.run(ctx, "keep the changes", contract.Deliver, same(&in), &found); err != nil {
 		return nil, fmt.Errorf("keep the changes: %w", err)
 	}
 	found.Reason = "an operator decided not to deliver"
-	past := e.j.state.Decisions
-	if e.j.state.Markers.DeliveryOverride != nil ||
+	past := ds.state().Decisions
+	if ds.state().Markers.DeliveryOverride != nil ||
 		len(past) > 0 && past[len(past)-1].Trigger == run.TriggerDirtyTarget { // only the target kept it from its delivery
 		verdict = run.Verdict{}
 	}
-	return e.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: found.Diff != nil, Action: action})
+	return ds.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: found.Diff != nil, Action: action})
 }
 
 // completeDelivery journals the outcome of the delivery and returns how the run ends.
-func (e *engine) completeDelivery(ctx workflow.Context, res contract.DeliverResult,
+func (ds *deliveries) completeDelivery(ctx workflow.Context, res contract.DeliverResult,
 	d run.Delivery) (*run.RunEnd, error) {
 	ev := run.DeliveryCompleted{
 		Action: d.Action, Delivered: res.Delivered, Commit: res.Commit, To: res.To, Target: res.Location,
@@ -203,15 +167,49 @@ func (e *engine) completeDelivery(ctx workflow.Context, res contract.DeliverResu
 	if res.Diff != nil {
 		ev.Diff = res.Diff.Digest
 	}
-	if q := e.j.state.Decided; q != nil && q.Kind == run.QuestionDelivery {
+	if q := ds.state().Decided; q != nil && q.Kind == run.QuestionDelivery {
 		ev.ID = q.ID
 	}
-	if err := e.awaitResumed(ctx); err != nil {
+	if err := ds.questions.awaitResumed(ctx); err != nil {
 		return nil, err
 	}
-	if err := e.j.emit(ctx, run.KindDeliveryCompleted, deliveryPhase, ev); err != nil {
+	if err := ds.journal.emit(ctx, run.KindDeliveryCompleted, deliveryPhase, ev); err != nil {
 		return nil, err
 	}
 	r := run.AfterDelivery(run.Done, d)
 	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: r.Outcome}, nil
+}
+
+// verdict returns the last review's verdict as it counts for the delivery: if roles return verdicts, all but an
+// approval is a rejection.
+func (ds *deliveries) verdict() run.Verdict {
+	v := ds.state().Judgement()
+	verdict := run.Verdict{Word: v.Word}
+	if verdict.Rejected() || v.Approves() || v.Word == "" && v.Approved == nil && !ds.in.Start.Judged {
+		return verdict
+	}
+	no := false
+	return run.Verdict{Word: v.Word, Approved: &no}
+}
+
+// notApproved describes why changes are not delivered without a question.
+func notApproved(v run.Verdict) string {
+	switch {
+	case v.Word == "":
+		return "No verdict approves the current changes"
+	case run.Verdict{Word: v.Word}.Rejected():
+		return "The last verdict is " + v.Word
+	}
+	return "The last verdict is " + v.Word + ", which does not approve the changes"
+}
+
+// accepted reports whether an operator accepted the result of a plan in a hand-off: it is not asked about again.
+func (ds *deliveries) accepted() bool {
+	d := ds.state().Decided
+	if d == nil || d.Kind != run.QuestionHandoff || d.Digest == "" ||
+		d.Action != run.ActionContinue && d.Action != run.ActionContinueWithWaiver {
+		return false
+	}
+	last, _ := ds.lastOutput()
+	return d.Digest == last
 }

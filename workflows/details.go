@@ -5,28 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"go.temporal.io/sdk/workflow"
-
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
-
-// showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
-func (e *engine) showDetails(ctx workflow.Context) {
-	text := Details(e.j.state, e.in)
-	if e.held.Held {
-		text += fmt.Sprintf("\nA disk is full: %s. The next attempt is at %s, or at once after a resume.\n",
-			run.OneLine(e.held.Message), e.held.RetryAt)
-	}
-	if e.held.Waiting {
-		text += fmt.Sprintf("\nWaiting: %s. The next attempt is at %s.\n", run.OneLine(e.held.Message), e.held.RetryAt)
-	}
-	if pausing := e.control.pausing(); pausing != "" {
-		text += "\nPausing: " + pausing + ".\n"
-	}
-	workflow.SetCurrentDetails(ctx, text)
-}
 
 // Details returns what the Web UI shows of a run, as Markdown: status, progress, cost, what it waits for, the
 // operations that are available, and the commands to run next.

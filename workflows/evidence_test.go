@@ -13,7 +13,7 @@ import (
 const guardedLoop = `
 pipeline: guarded
 agent: {run: [agent], reply: text}
-workspace: {git: worktree, protect: [test.sh]}
+workspace: {git: worktree, protect: [test.x]}
 delivery: {fresh: false}
 roles:
   planner: {prompt: a.md, gives: report, scope: reply}
@@ -25,16 +25,16 @@ stages:
     repeat: {max: 3, until: tests == ok}
     steps:
       - {role: worker}
-      - {run: sh test.sh, as: tests}
+      - {run: x test.x, as: tests}
   - name: gate
     steps:
-      - {run: sh test.sh, if_failing: ask}
+      - {run: x test.x, if_failing: ask}
 `
 
 func TestTamperedFilesReachGatePromptAndQuestion(t *testing.T) {
 	w := newHarness(t, guardedLoop)
 	w.agent.values = []string{"failed", "ok", "failed"}
-	tampered := run.Tampered{Role: "worker", Count: 1, First: []run.FileChange{{Path: "test.sh", Kind: "changed"}}}
+	tampered := run.Tampered{Role: "worker", Count: 1, First: []run.FileChange{{Path: "test.x", Kind: "changed"}}}
 	found := run.Found{Findings: run.Findings{Digest: "found", Findings: 2}, Outside: []string{"x.go"}, Count: 1,
 		Scope: "planner"}
 	tampers := func(ok contract.PassResult) (contract.PassResult, error) {
@@ -61,7 +61,7 @@ func TestTamperedFilesReachGatePromptAndQuestion(t *testing.T) {
 	})
 	s := w.ends(run.Done, "")
 
-	require.Equal(t, []string{"", "", "test.sh (changed)", "test.sh (changed)", "test.sh (changed)", "test.sh (changed)"},
+	require.Equal(t, []string{"", "", "test.x (changed)", "test.x (changed)", "test.x (changed)", "test.x (changed)"},
 		told, "from the first change on")
 	events := payloads[run.Tampered](w, run.KindWorkspaceTampered)
 	require.Len(t, events, 2)
@@ -77,18 +77,18 @@ func TestTamperedFilesReachGatePromptAndQuestion(t *testing.T) {
 		if p.Role != "command" {
 			continue
 		}
-		require.Equal(t, "test.sh (changed)", p.Tampered.Text())
+		require.Equal(t, "test.x (changed)", p.Tampered.Text())
 		require.Equal(t, []string{p.Tampered.Warning()}, p.Validation.Warnings)
 	}
 	q, open := asked.Asks()
 	require.True(t, open)
 	require.Equal(t, "found", q.Found.Digest)
-	require.Equal(t, "test.sh (changed)", q.Tampered.Text())
+	require.Equal(t, "test.x (changed)", q.Tampered.Text())
 	facts := map[string]string{}
 	for _, f := range asked.Facts(q) {
 		facts[f.Name] = f.Text
 	}
-	require.Equal(t, "by worker, restored: test.sh (changed)", facts["Tampered"])
+	require.Equal(t, "by worker, restored: test.x (changed)", facts["Tampered"])
 	require.Equal(t, "x.go", facts["Out of scope"])
 	require.Equal(t, "planner", s.Scope.Role)
 }
@@ -97,7 +97,7 @@ func TestCleanPassEndsTheReportOfTampering(t *testing.T) {
 	w := newHarness(t, guardedLoop)
 	w.agent.values = []string{"failed"}
 	w.agent.will("g0.work/1.1.-.1", func(ok contract.PassResult) (contract.PassResult, error) {
-		ok.Tampered = &run.Tampered{Role: "worker", Count: 1, First: []run.FileChange{{Path: "test.sh"}}}
+		ok.Tampered = &run.Tampered{Role: "worker", Count: 1, First: []run.FileChange{{Path: "test.x"}}}
 		return ok, nil
 	})
 	s := w.ends(run.Done, "")

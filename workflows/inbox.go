@@ -1,206 +1,233 @@
 package workflows
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// message is a row of the table of messages. Each is a signal and an Update, with the same effect.
-type message struct {
-	verb           string
-	signal, update string // descriptions for the Web UI and the Temporal CLI
-	// validate reports why the message cannot be acted on now, in a run that is open. It changes nothing. nil: it always can.
-	validate func(*control, contract.Message) error
-	// apply records what the message requests and returns at once; the main loop acts at its next boundary.
-	apply func(*control, workflow.Context, contract.Message) (contract.Ack, error)
+// inbox is what messages have requested, and the loop has not done yet.
+type inbox struct {
+	*execution
+	asked    contract.Control
+	err      error // a message could not be journaled and has no sender to report to: the loop fails the run
+	requests int   // that a full disk or a missing host delays: each triggers a retry at once
+	tryNow   bool  // an operator asks for a call, whatever limits it waits for
+	busy     int   // signals being handled
+	open     bool  // this execution owns the directory: messages may be handled
+	noWorker bool  // no worker has opened the directory for some time
+
+	unwritten  []run.DecisionRefused // messages since the last write
+	superseded []run.DecisionRefused // messages that do not count, because the directory is newer
+	refusals   contract.RefusedSignals
+	redact     func(string) string // only in side effects: workers may know different secrets
 }
 
-// messages is the table. It is a function, because handlers use it too.
-func messages(runID string) []message {
-	return []message{
-		{
-			contract.VerbPause, "Pause after the running pass. {\"now\":true} cancels the running call instead.",
-			"Pause; returns when the pause is recorded.", (*control).validatePause, (*control).pause,
-		},
-		{
-			contract.VerbResume, "Resume a paused run.", "Resume a paused run; refused while the cause persists.",
-			(*control).validateResume, (*control).resume,
-		},
-		{
-			contract.VerbDecide, "Decide the open hand-off: {\"action\":\"continue\"}.",
-			"Decide the open hand-off; refused if it is closed, has another id, or was decided differently.",
-			(*control).validateDecide, (*control).decide,
-		},
-		{
-			contract.VerbRevert, "Revert a paused run to a checkpoint and continue from there: {\"to\":\"cp-S3\"}.",
-			"Revert a paused run to a checkpoint; refused unless it is paused.",
-			(*control).validateRevert, (*control).revert,
-		},
-		{
-			contract.VerbAmend, "Amend the definition; run \"starter amend " + shell.Quote(runID) + " --config FILE\".",
-			"Amend the definition; refused if completed steps or the plan's structure differ.",
-			(*control).validateAmend, (*control).amend,
-		},
-		{
-			contract.VerbSteer, "Add an instruction to the next prompts: {\"text\":\"…\",\"role\":\"builder\"}. " +
-				"{\"now\":true} interrupts the running call for it.",
-			"Add an instruction to the next prompts; refused if the run has ended or has no such role.",
-			(*control).validateSteer, (*control).steer,
-		},
-		{
-			contract.VerbBudget, "Set the budget: {\"usd\":500}.", "Set the budget; refused if it is below the current cost.",
-			(*control).validateBudget, (*control).setBudget,
-		},
-		{
-			contract.VerbLook, "Compare the run directory with the workflow.",
-			"Compare the run directory with the workflow; the next execution continues from one with later events.",
-			nil, (*control).look,
-		},
+// load continues the inbox of the last execution.
+func (ib *inbox) load(s *contract.Snapshot) { ib.asked, ib.refusals = s.Control, s.Refusals }
+
+// save adds to a snapshot what the next execution loads.
+func (ib *inbox) save(s *contract.Snapshot) { s.Control, s.Refusals = ib.asked, ib.refusals }
+
+func (ib *inbox) pauses() bool { return ib.asked.Pause }
+
+func (ib *inbox) pausesNow() bool { return ib.asked.Now }
+
+func (ib *inbox) pauseBy() string { return ib.asked.PauseBy }
+
+func (ib *inbox) pauseNote() string { return ib.asked.Note }
+
+// pauseBegun forgets the request of a pause.
+func (ib *inbox) pauseBegun() { ib.asked.Pause, ib.asked.Now = false, false }
+
+func (ib *inbox) resumes() bool { return ib.asked.Resume }
+
+// reverts returns the requested revert, or nil.
+func (ib *inbox) reverts() *contract.PendingRevert { return ib.asked.Revert }
+
+func (ib *inbox) revert(r *contract.PendingRevert) { ib.asked.Revert = r }
+
+func (ib *inbox) failed() error { return ib.err }
+
+// requested counts the requests for a retry.
+func (ib *inbox) requested() int { return ib.requests }
+
+// take returns what is requested, and forgets it.
+func (ib *inbox) take() contract.Control {
+	c := ib.asked
+	ib.asked = contract.Control{}
+	ib.tryNow = ib.tryNow || c.Resume
+	return c
+}
+
+// try lets the next call wait for no limit.
+func (ib *inbox) try(now bool) { ib.tryNow = now }
+
+// opened lets messages be handled.
+func (ib *inbox) opened() { ib.open = true }
+
+func (ib *inbox) isOpen() bool { return ib.open }
+
+// written forgets the messages since the last write.
+func (ib *inbox) written() { ib.unwritten = nil }
+
+// counted are the refused signals since the last event about them.
+func (ib *inbox) counted() int { return ib.refusals.Counted }
+
+// uncounted are the messages that do not count.
+func (ib *inbox) uncounted() []run.DecisionRefused { return ib.superseded }
+
+// supersede is for an execution whose directory is newer: its messages do not count.
+func (ib *inbox) supersede() {
+	ib.open = true // they are answered
+	ib.superseded = append(ib.superseded, ib.unwritten...)
+}
+
+// awaitOpen waits until this execution owns the directory: nothing is journaled before.
+func (ib *inbox) awaitOpen(ctx workflow.Context) error {
+	return workflow.Await(ctx, func() bool { return ib.open })
+}
+
+// note remembers a message until the next write: it does not count if the directory is found newer. Of many, the last ones
+// are forgotten.
+func (ib *inbox) note(verb string, m contract.Message) {
+	if verb != contract.VerbLook && len(ib.unwritten) < maxRefusedEvents {
+		ib.unwritten = append(ib.unwritten, run.DecisionRefused{Verb: verb, Reason: "the run directory had later events", By: m.By})
 	}
 }
 
-// validate reports why a message cannot be acted on now.
-func (c *control) validate(kind message, m contract.Message) error {
-	if size := len(m.By) + len(m.Note) + len(m.Feedback) + len(m.Action) + len(m.ID) +
-		len(m.To) + len(m.Reason) + len(m.Text) + len(m.Role); size > maxMessage {
-		return refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
-	}
-	if err := c.accepts(kind.verb); err != nil || kind.validate == nil {
-		return err
-	}
-	return kind.validate(c, m)
-}
+// maxMessage is the maximum size of a message in bytes.
+const maxMessage = 32 << 10
 
-// accepts refuses every message to a closed run.
-func (c *control) accepts(verb string) error {
-	switch s := c.e.j.state; {
-	case s.Status == run.Done:
-		return conflict(s, run.Operation(verb), contract.DoneIsFinal)
-	case s.Status.Closed():
-		return conflict(s, run.Operation(verb), "the run is %s: it accepts no more messages", s.Status)
-	}
-	return nil
-}
+// maxFeedback is the maximum size of a decision's texts in bytes of JSON: they are part of the state.
+const maxFeedback = 8 << 10
 
-func (c *control) validatePause(contract.Message) error {
-	s := c.e.j.state
-	begun := s.Status != "" && s.Status != run.Unknown
-	if err := run.May(s.Status, run.Pause, run.Terms{}); begun && err != nil {
-		return conflict(s, run.Pause, "the run is %s: there is nothing to pause", s.Status)
-	}
-	return nil
-}
-
-func (c *control) pause(_ workflow.Context, m contract.Message) (contract.Ack, error) {
-	c.Pause, c.PauseBy, c.Note, c.Now = true, m.By, m.Note, c.Now || m.Now
-	if c.e.j.state.Status == run.WaitingLimit {
-		return c.ack("pausing"), nil
-	}
-	if m.Now {
-		c.e.cancelCalls()
-		return c.ack("ending the running call and pausing; resume repeats its pass"), nil
-	}
-	return c.ack("pausing after the running pass"), nil
-}
-
-func (c *control) validateResume(m contract.Message) error {
-	s := c.e.j.state
-	if s.Status != run.Paused && s.Status != run.WaitingLimit && !c.Pause {
-		instead := ""
-		if _, open := s.Asks(); open {
-			instead = "; answer its question (starter decide)"
+func encodedSize(texts ...string) (n int) {
+	for _, t := range texts {
+		raw, err := json.Marshal(t)
+		if err != nil {
+			return maxMessage
 		}
-		return conflict(s, run.Resume, "the run is %s: only a paused run can be resumed%s", s.Status, instead)
+		n += len(raw)
 	}
-	if c.Revert != nil {
-		return unmet("the run is being reverted to %s and continues from there", c.Revert.To)
-	}
-	if s.Reason == run.BudgetThreshold && s.BudgetShort() {
-		why := fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD)
-		if use, spent := s.SpentBudget(""); s.Need != nil || spent && use.Name != run.BudgetUSD {
-			why = s.BudgetWords()
-		}
-		name, value := s.Raise()
-		return unmet("%s: raise the budget first, run: %s", why,
-			shell.Line("starter", "budget", c.runID(), "--"+name, value))
-	}
-	if s.Reason == run.ConsecutiveFailures && !m.Force {
-		return unmet("%s. Fix the cause, then run: starter resume %s --force --reason TEXT", repeatedFailure(s),
-			shell.Quote(c.runID()))
-	}
-	// A note counts as a reason: earlier releases sent it that way.
-	if m.Force && strings.TrimSpace(m.Reason) == "" && strings.TrimSpace(m.Note) == "" {
-		return refuse("force needs a reason, run: starter resume %s --force --reason TEXT", shell.Quote(c.runID()))
-	}
-	return nil
+	return n
 }
 
-// repeatedFailure describes what failed repeatedly.
-func repeatedFailure(s run.State) string {
-	if f := s.Failure; f != nil {
-		return fmt.Sprintf("%s failed in %d consecutive starts, last with %s: %s", f.Step, f.Starts, f.Category,
-			f.Message)
+// readMessage decodes a signal's payload. `temporal workflow signal --name pause` sends none: the message is
+// empty.
+func readMessage(raw converter.RawValue) (contract.Message, error) {
+	var m contract.Message
+	p := raw.Payload()
+	switch size := len(p.GetData()); {
+	case size > maxMessage:
+		return m, refuse("the message has %d bytes; the maximum is %d", size, maxMessage)
+	case size == 0:
+		return m, nil
 	}
-	return fmt.Sprintf("%d consecutive passes failed", s.Passes.InRow)
+	if err := converter.GetDefaultDataConverter().FromPayload(p, &m); err != nil {
+		return contract.Message{}, refuse("decode the message: %s; send JSON such as {\"note\":\"…\"}", unreadable(p.GetData(), err))
+	}
+	return m, nil
 }
 
-func (c *control) resume(_ workflow.Context, m contract.Message) (contract.Ack, error) {
-	limited := c.e.j.state.Status == run.WaitingLimit
-	if c.e.j.state.Status != run.Paused && c.Pause {
-		c.Control = contract.Control{} // the pause had not begun
-		return c.ack("pause cancelled"), nil
+// unreadable is why a payload is not a message.
+func unreadable(raw []byte, err error) string {
+	var wrong *json.UnmarshalTypeError
+	switch cause := json.Unmarshal(raw, new(contract.Message)); {
+	case errors.As(cause, &wrong):
+		key := strings.TrimPrefix(wrong.Field, "BudgetLimits.") // which it embeds
+		return fmt.Sprintf("%s has the wrong JSON type: %s", cmp.Or(key, "it"), wrong.Value)
+	case cause != nil:
+		return cause.Error()
 	}
-	c.Resume, c.By, c.Note, c.Force, c.Reason, c.Pause, c.Now = true, m.By, m.Note, m.Force, m.Reason, false, false
-	c.retryRequests++
-	if limited {
-		return c.ack("trying at once"), nil
-	}
-	return c.ack("resuming"), nil
+	return err.Error()
 }
 
-func (c *control) validateDecide(m contract.Message) error {
-	if size := encodedSize(m.Feedback, m.Note); size > maxFeedback {
-		return refuse("feedback and note have %d bytes; the maximum is %d: put the rest into a file and name the file",
-			size, maxFeedback)
+// redacted removes secrets from a message before it is journaled. It is a side effect, so that a replay gets the
+// same text even if its worker knows other secrets.
+func (ib *inbox) redacted(ctx workflow.Context, m contract.Message) (contract.Message, error) {
+	if m.Note+m.Feedback+m.Reason+m.Text == "" && (m.Action == "" || run.KnownAction(m.Action)) {
+		return m, nil
 	}
-	_, err := validateDecision(c.e.j.state, m)
-	return err
+	var out contract.Message
+	err := workflow.SideEffect(ctx, func(workflow.Context) any { return m.Redacted(ib.redact) }).Get(&out)
+	return out, err
 }
 
-func (c *control) revert(_ workflow.Context, m contract.Message) (contract.Ack, error) {
-	c.Revert = &contract.PendingRevert{To: m.To, By: m.By, Note: m.Note, StayPaused: m.StayPaused}
-	c.retryRequests++
-	return c.ack("reverting to " + m.To), nil
+// deferError keeps an error without a sender for the main loop.
+func (ib *inbox) deferError(err error) { ib.err = errors.Join(ib.err, err) }
+
+// leavesLimit reports whether a message ends the wait for a limit.
+func (ib *inbox) leavesLimit() bool {
+	return ib.asked.Pause || ib.asked.Resume || ib.asked.Revert != nil || ib.err != nil
 }
 
-func (c *control) look(workflow.Context, contract.Message) (contract.Ack, error) {
-	c.looks++
-	for _, id := range workflow.DeterministicKeys(c.e.children) {
-		c.e.children[id].changed = true
-	}
-	return c.ack("the workflow has every event of the directory"), nil
+// now reports, once, whether an operator asks for the next call.
+func (ib *inbox) now() bool {
+	now := ib.tryNow
+	ib.tryNow = false
+	return now
 }
 
-func (c *control) setBudget(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
-	s := c.e.j.state
-	if err := c.record(ctx, run.KindBudgetRaised, run.BudgetEvent{
-		Budget: changedBudget(m, s.Budget, c.e.budgetWarnShare()), TotalUSD: s.Total(), By: m.By, Note: m.Note,
-	}); err != nil {
-		return contract.Ack{}, err
+// pausing describes a pause that was requested and has not begun.
+func (ib *inbox) pausing() string {
+	switch {
+	case !ib.asked.Pause:
+		return ""
+	case ib.asked.Now:
+		return "a pause is requested" + byWhom(ib.asked.PauseBy) + ": the running call is being ended"
 	}
-	text := "the budget is " + budgetText(m)
-	if now := c.e.j.state; now.Status == run.Paused && now.Reason == run.BudgetThreshold && now.BudgetShort() {
-		text += ", and too small to continue: " + now.BudgetWords()
-	}
-	return c.ack(text), nil
+	return "a pause is requested" + byWhom(ib.asked.PauseBy) + ": it begins after the running pass; a resume cancels it"
 }
 
-func (c *control) ack(text string) contract.Ack {
-	return contract.Ack{RunID: c.e.in.Target.RunID, Status: c.e.j.state.Status, Message: text}
+func byWhom(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " by " + run.OneLine(name)
+}
+
+func (ib *inbox) interruptsWait() bool {
+	return ib.asked.Pause && ib.active() || ib.asked.Revert != nil || ib.err != nil || ib.state().Status.Closed()
+}
+
+// Refused signals are journaled one by one up to maxRefusedEvents, so that senders cannot fill a journal. Later
+// ones are counted, and journaled per refusedPerEvent, when the run continues, and before continue-as-new.
+const (
+	maxRefusedEvents = 100
+	refusedPerEvent  = 1000
+)
+
+// journalRefused journals or counts a refused signal.
+func (ib *inbox) journalRefused(ctx workflow.Context, ev run.DecisionRefused) error {
+	r := &ib.refusals
+	if r.Journaled < maxRefusedEvents {
+		r.Journaled++
+		return ib.record(ctx, run.KindDecisionRefused, ev)
+	}
+	r.Counted, r.Last = r.Counted+1, ev
+	if r.Counted < refusedPerEvent {
+		return nil
+	}
+	return ib.journalRefusedCount(ctx)
+}
+
+// journalRefusedCount journals the number of refused signals since the last event.
+func (ib *inbox) journalRefusedCount(ctx workflow.Context) error {
+	r := &ib.refusals
+	if r.Counted == 0 || ib.state().Status.Closed() {
+		return nil
+	}
+	ev := r.Last
+	ev.Count = r.Counted
+	r.Counted, r.Last = 0, run.DecisionRefused{}
+	return ib.record(ctx, run.KindDecisionRefused, ev)
 }

@@ -61,21 +61,21 @@ func TestEndStaysTheLastEvent(t *testing.T) {
 		"no end":          {[]run.Event{paused}, []run.Kind{run.KindErrorNoted, run.KindJournalDamaged}},
 	} {
 		e := engineOf(run.State{Status: run.Running, Seq: 7})
-		e.j.disk = written{state: e.j.state, tail: run.Tail{Seq: 7}}
+		e.journal.written = written{state: e.journal.now, tail: run.Tail{Seq: 7}}
 		for i := range row.pending {
 			row.pending[i].Seq = int64(8 + i)
-			e.j.state = run.Apply(e.j.state, row.pending[i])
+			e.journal.now = run.Apply(e.journal.now, row.pending[i])
 		}
-		e.j.pending = row.pending
+		e.journal.pending = row.pending
 		inside(t, func(ctx workflow.Context) error {
-			return e.j.handleDamage(ctx, []run.JournalDamage{{File: "events.jsonl", Line: 3}})
+			return e.journal.handleDamage(ctx, []run.JournalDamage{{File: "events.jsonl", Line: 3}})
 		})
-		require.Equal(t, row.want, pendingOf(e.j), name)
-		for i, ev := range e.j.pending {
+		require.Equal(t, row.want, pendingOf(e.journal), name)
+		for i, ev := range e.journal.pending {
 			require.Equal(t, int64(8+i), ev.Seq, name)
-			require.GreaterOrEqual(t, ev.TS, e.j.pending[max(0, i-1)].TS, name)
+			require.GreaterOrEqual(t, ev.TS, e.journal.pending[max(0, i-1)].TS, name)
 		}
-		require.Equal(t, int64(7+len(row.want)), e.j.state.Seq, name)
+		require.Equal(t, int64(7+len(row.want)), e.journal.now.Seq, name)
 	}
 }
 
@@ -112,13 +112,13 @@ func TestPhaseThatAnAnswerLeaves(t *testing.T) {
 		e := engineOf(run.State{Status: run.Running, Phase: row.open, PhaseOpen: true})
 		e.round.Stage, e.round.Title = "work", "Work"
 		inside(t, func(ctx workflow.Context) error { return e.enterPhase(ctx, run.Place{Round: 1}) })
-		require.Equal(t, row.want, pendingOf(e.j), name)
+		require.Equal(t, row.want, pendingOf(e.journal), name)
 	}
 }
 
 // TestMessageIsAcceptedOnlyWhenJournaled: a payload that cannot be encoded is an error of the message.
 func TestMessageIsAcceptedOnlyWhenJournaled(t *testing.T) {
-	err := engineOf(run.State{}).control.record(nil, run.KindBudgetRaised, math.Inf(1))
+	err := engineOf(run.State{}).record(nil, run.KindBudgetRaised, math.Inf(1))
 	require.ErrorContains(t, err, "journal budget.raised: ")
 }
 
@@ -128,12 +128,12 @@ func TestScaledWaits(t *testing.T) { require.Equal(t, 500*time.Millisecond, scal
 // TestTextsWithoutSecrets: each text of a message is redacted, and a word that is no action.
 func TestTextsWithoutSecrets(t *testing.T) {
 	e := engineOf(run.State{})
-	e.redact = func(s string) string { return strings.ReplaceAll(s, "secret", "hidden") }
+	e.inbox.redact = func(s string) string { return strings.ReplaceAll(s, "secret", "hidden") }
 	for action, want := range map[string]string{"secret": "hidden", "halt": "halt"} {
 		m := contract.Message{Note: "secret note", Feedback: "secret feedback", Reason: "secret reason", Text: "secret text",
 			Action: action}
 		var got contract.Message
-		inside(t, func(ctx workflow.Context) (err error) { got, err = e.control.redacted(ctx, m); return err })
+		inside(t, func(ctx workflow.Context) (err error) { got, err = e.inbox.redacted(ctx, m); return err })
 		require.Equal(t, contract.Message{Note: "hidden note", Feedback: "hidden feedback", Reason: "hidden reason",
 			Text: "hidden text", Action: want}, got)
 	}
@@ -142,13 +142,13 @@ func TestTextsWithoutSecrets(t *testing.T) {
 // TestWrittenEventsEndAFullDisk: the next one that is full is tried at once again.
 func TestWrittenEventsEndAFullDisk(t *testing.T) {
 	e := engineOf(run.State{Seq: 2})
-	e.diskFullTries = 3
-	e.j.pending = []run.Event{{Seq: 1, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")},
+	e.journal.fullTries = 3
+	e.journal.pending = []run.Event{{Seq: 1, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")},
 		{Seq: 2, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")}}
-	e.j.markWritten(1, run.Tail{Seq: 1, Chain: "one"})
-	require.Zero(t, e.diskFullTries)
-	require.Equal(t, written{state: e.j.disk.state, tail: run.Tail{Seq: 1, Chain: "one"}}, e.j.disk)
-	require.Equal(t, []int64{1, 1, 2}, []int64{e.j.disk.state.Seq, int64(len(e.j.pending)), e.j.pending[0].Seq})
+	e.journal.markWritten(1, run.Tail{Seq: 1, Chain: "one"})
+	require.Zero(t, e.journal.fullTries)
+	require.Equal(t, written{state: e.journal.written.state, tail: run.Tail{Seq: 1, Chain: "one"}}, e.journal.written)
+	require.Equal(t, []int64{1, 1, 2}, []int64{e.journal.written.state.Seq, int64(len(e.journal.pending)), e.journal.pending[0].Seq})
 }
 
 // TestReceiversOfANotice: those that asked for the occasion, by their number in the definition.
@@ -158,33 +158,33 @@ func TestReceiversOfANotice(t *testing.T) {
 		{Name: "c", On: []string{"pause"}}}
 	e.in.Start.Receivers = all
 	paused := run.Event{Kind: run.KindRunPaused, Seq: 4}
-	require.Equal(t, []contract.Receiver{{Index: 1, Receiver: all[1]}, {Index: 2, Receiver: all[2]}}, e.receivers(paused, run.State{Status: run.Paused}))
-	require.Empty(t, e.receivers(paused, run.State{Status: run.Paused, InvalidTransition: "x"}))
-	require.Empty(t, e.receivers(run.Event{Kind: run.KindErrorNoted}, run.State{Status: run.Running}))
+	require.Equal(t, []contract.Receiver{{Index: 1, Receiver: all[1]}, {Index: 2, Receiver: all[2]}}, e.notices.receivers(paused, run.State{Status: run.Paused}))
+	require.Empty(t, e.notices.receivers(paused, run.State{Status: run.Paused, InvalidTransition: "x"}))
+	require.Empty(t, e.notices.receivers(run.Event{Kind: run.KindErrorNoted}, run.State{Status: run.Running}))
 	ids := map[string]bool{}
 	for range 2 {
-		ids[e.receiversID()] = true
+		ids[e.notices.receiversID()] = true
 	}
 	e.in.Start.Receivers = all[1:]
-	ids[e.receiversID()] = true
+	ids[e.notices.receiversID()] = true
 	require.Len(t, ids, 2)
 	require.Equal(t, []string{"2026-11-25T14", "x", ""}, []string{hourOf("2026-11-25T14:05:00.000Z"), hourOf("x"),
 		hourOf("")})
 	limited := run.State{RunID: "r", Status: run.WaitingLimit, Limited: run.NewLimited([]run.LimitedCall{{
 		Limit: run.Limit{Kind: run.LimitPlan, Account: "max"}, Since: "2026-11-25T14:05:00.000Z",
 		Until: "2026-11-25T15:05:00.000Z"}})}
-	n := e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited)
-	require.Equal(t, "limit/max/2026-11-25T14/"+e.receiversID()[:8], n.ID, "one for the hour if no reset is known")
+	n := e.notices.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited)
+	require.Equal(t, "limit/max/2026-11-25T14/"+e.notices.receiversID()[:8], n.ID, "one for the hour if no reset is known")
 	require.Contains(t, n.Detail, "waits until 2026-11-25 15:05")
 	limited.Limited.Reset = "2026-11-25T15:00:00.000Z"
-	require.Equal(t, "limit/max/2026-11-25T15:00:00.000Z/"+e.receiversID()[:8],
-		e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
+	require.Equal(t, "limit/max/2026-11-25T15:00:00.000Z/"+e.notices.receiversID()[:8],
+		e.notices.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
 	limited.Limited.Account = ""
-	require.Equal(t, "r/4", e.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
+	require.Equal(t, "r/4", e.notices.newNotice("limit", run.Event{Kind: run.KindRunLimited, Seq: 4}, limited).ID)
 	asks := run.State{Questions: []run.Question{{Kind: run.QuestionHandoff, ID: "h", Text: "Good?",
 		Actions:   []string{"halt"},
 		Deadlines: run.Deadlines{ExpiresAt: "noon"}}}, Status: run.AwaitingPhaseHandoff}
-	n = e.newNotice("question", run.Event{Kind: run.KindHandoffRequested, TS: "now"}, asks)
+	n = e.notices.newNotice("question", run.Event{Kind: run.KindHandoffRequested, TS: "now"}, asks)
 	require.Equal(t, "Good?", n.Question)
 	require.Equal(t, "h", n.QuestionID)
 	require.Equal(t, []string{"halt"}, n.Actions)
@@ -209,10 +209,10 @@ func TestDamagedSegmentsAreArchivedAgain(t *testing.T) {
 		"no line":       {[]run.JournalDamage{segment}, 0, []bool{false}, "old", 7},
 	} {
 		e := engineOf(run.State{Status: run.Running})
-		e.j.head, e.j.archived, e.j.disk.tail = "old", 7, run.Tail{Seq: 9}
+		e.journal.head, e.journal.archived, e.journal.written.tail = "old", 7, run.Tail{Seq: 9}
 		var in contract.ArchiveSegmentInput
 		var got []run.JournalDamage
-		inside(t, func(ctx workflow.Context) (err error) { got, err = e.j.rearchive(ctx, row.found); return err },
+		inside(t, func(ctx workflow.Context) (err error) { got, err = e.journal.rearchive(ctx, row.found); return err },
 			func(env *testsuite.TestWorkflowEnvironment) {
 				env.RegisterActivityWithOptions(func(asked contract.ArchiveSegmentInput) (contract.ArchiveSegmentResult, error) {
 					in = asked
@@ -224,8 +224,8 @@ func TestDamagedSegmentsAreArchivedAgain(t *testing.T) {
 			repaired = append(repaired, d.Repaired)
 		}
 		require.Equal(t, row.repaired, repaired, name)
-		require.Equal(t, row.head, e.j.head, name)
-		require.Equal(t, row.archived, e.j.archived, name)
+		require.Equal(t, row.head, e.journal.head, name)
+		require.Equal(t, row.archived, e.journal.archived, name)
 		if name != "a line only" {
 			require.Zero(t, in.Head, name)
 			require.Equal(t, int64(1), in.First, name)
@@ -251,12 +251,12 @@ func TestBatchesDoNotSplitPasses(t *testing.T) {
 		"a whole pass is too large": {[]run.Event{event(end, 30), event(changed, 30)}, 1},
 	} {
 		e := engineOf(run.State{Epoch: 3})
-		e.j.head, e.j.disk.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
+		e.journal.head, e.journal.written.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
 		for i := range row.pending {
 			row.pending[i].Seq = int64(7 + i)
 		}
-		e.j.pending = row.pending
-		batch, n, err := e.j.batch()
+		e.journal.pending = row.pending
+		batch, n, err := e.journal.batch()
 		require.NoError(t, err)
 		require.Equal(t, row.want, n, name)
 		require.Len(t, batch.Lines, row.want, name)
@@ -281,16 +281,16 @@ func TestTurnsTakeWhatFits(t *testing.T) {
 		"large events":      {func(j *journal) { j.pending[0].Payload = text(33) }, false},
 		"just small enough": {func(j *journal) { j.pending[0].Payload = text(31) }, true},
 		"a notice": {func(j *journal) {
-			j.e.in.Start.Receivers = []run.Receiver{{On: []string{"pause"}}}
-			j.disk.state.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
+			j.in.Start.Receivers = []run.Receiver{{On: []string{"pause"}}}
+			j.written.state.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
 		}, false},
 	} {
 		e := engineOf(run.State{})
-		e.j.mu = unlocked{}
-		e.j.pending = []run.Event{{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindErrorNoted,
+		e.journal.mu = unlocked{}
+		e.journal.pending = []run.Event{{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindErrorNoted,
 			Payload: []byte("{}")}}
-		row.change(e.j)
-		require.Equal(t, row.fits, e.j.fitTurn(), name)
+		row.change(e.journal)
+		require.Equal(t, row.fits, e.journal.fitTurn(), name)
 		if name != "an event" {
 			continue
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // lanesOf is an engine in a stage with these lanes at work.
-func lanesOf(s run.State, active ...run.Lane) *engine {
+func lanesOf(s run.State, active ...run.Lane) *loop {
 	s.Lanes = &run.Lanes{Count: 9, Digest: "list", Active: active}
 	s.Stages, s.Status = []run.StageRef{{Name: "work"}}, run.Running
 	e := engineOf(s)
@@ -26,18 +26,18 @@ func TestJournaledShareCounts(t *testing.T) {
 		return run.Lane{LanePlace: run.LanePlace{Key: key, Budget: &run.Budget{Tokens: tokens}}}
 	}
 	e := lanesOf(run.State{Budget: run.Budget{Tokens: 1000}}, lane("a", 250), lane("b", 350))
-	share, covered := e.share(run.Need{}, 1)
+	share, covered := e.lanes.share(run.Need{}, 1)
 	require.True(t, covered)
 	require.EqualValues(t, 400, share.Tokens)
-	e.childOf("run.1.a").budget.Tokens = 550 // it was raised since
-	share, _ = e.share(run.Need{}, 1)
+	e.children.of("run.1.a").budget.Tokens = 550 // it was raised since
+	share, _ = e.lanes.share(run.Need{}, 1)
 	require.EqualValues(t, 100, share.Tokens)
 }
 
 // TestListOfAnotherStageIsNotUsed: after a revert, items are read from the list of the stage again.
 func TestListOfAnotherStageIsNotUsed(t *testing.T) {
 	e := lanesOf(run.State{})
-	e.items, e.itemsOf = []contract.LaneItem{{Key: "other"}}, "list of a later stage"
+	e.lanes.items, e.lanes.itemsOf = []contract.LaneItem{{Key: "other"}}, "list of a later stage"
 	var read []string
 	withWorkflow(t, map[string]any{contract.ExpandLanes: func(_ context.Context,
 		in contract.ExpandInput) (contract.ExpandResult, error) {
@@ -45,7 +45,7 @@ func TestListOfAnotherStageIsNotUsed(t *testing.T) {
 		return contract.ExpandResult{List: in.List, Items: []contract.LaneItem{{Key: "this"}}}, nil
 	}}, func(ctx workflow.Context) error {
 		for range 2 {
-			item, err := e.item(ctx, 0)
+			item, err := e.lanes.item(ctx, 0)
 			require.NoError(t, err)
 			require.Equal(t, "this", item.Key)
 		}
@@ -60,8 +60,8 @@ func TestLaneNeedsAnotherAnswer(t *testing.T) {
 		lane := run.Lane{LanePlace: run.LanePlace{Key: "a", Name: "a.go"}}
 		q := run.Question{Kind: run.QuestionGate, ID: "gate:work:1", Phase: "work", Round: 1, Of: run.LaneCheck}
 		e := lanesOf(run.State{Questions: []run.Question{q}}, lane)
-		inside(t, func(ctx workflow.Context) error { return e.closeLaneQuestion(ctx, lane, need) })
-		_, still := e.openLaneQuestion()
+		inside(t, func(ctx workflow.Context) error { return e.lanes.closeQuestion(ctx, lane, need) })
+		_, still := e.questions.openLaneQuestion()
 		require.Equal(t, open, still, need)
 	}
 }
@@ -69,9 +69,9 @@ func TestLaneNeedsAnotherAnswer(t *testing.T) {
 // TestNewEpochDoesNotRepeatAnAnswer: a decision about a lane that the last epoch may have acted on is asked for again.
 func TestNewEpochDoesNotRepeatAnAnswer(t *testing.T) {
 	e := lanesOf(run.State{Decided: &run.Decided{ID: "gate:work:1", Kind: run.QuestionGate, Phase: "work", Round: 1}})
-	_, made := e.laneDecision()
+	_, made := e.questions.laneDecision()
 	require.True(t, made)
-	e.forgetAnswered()
-	_, made = e.laneDecision()
+	e.questions.forgetAnswered()
+	_, made = e.questions.laneDecision()
 	require.False(t, made)
 }

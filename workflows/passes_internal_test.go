@@ -21,7 +21,7 @@ func TestCallsOfAPass(t *testing.T) {
 	s := run.State{RunID: "run-1", ThreadID: "root", Generation: 3, Tries: []run.Tries{{Member: "a", Judged: 1}},
 		Next: run.Place{Stage: 1, Round: 2}}
 	e := engineOf(s)
-	e.round = contract.Round{Stage: "work", Dir: "cycle-2", Set: "S1", Repeat: &pipeline.Repeat{},
+	e.round.Round = contract.Round{Stage: "work", Dir: "cycle-2", Set: "S1", Repeat: &pipeline.Repeat{},
 		Steps: []contract.Step{reviewStep, group}}
 	p := passOf(e, group, contract.Role{Name: "a", Gives: "report"}, "a")
 	p.composed = contract.ComposeResult{Files: []string{"a.go"}, References: []string{"b.md"}}
@@ -41,7 +41,7 @@ func TestCallsOfAPass(t *testing.T) {
 		e.in.Start = of
 		require.Equal(t, "run-1/g3.work/2.2.a.2", p.nextCallID(), "its own call")
 	}
-	e.j.state.Redone = []run.Redone{{Stage: 1, Times: 4, Until: run.Place{Stage: 1, Round: 2, Step: 9}}}
+	e.journal.now.Redone = []run.Redone{{Stage: 1, Times: 4, Until: run.Place{Stage: 1, Round: 2, Step: 9}}}
 	require.Equal(t, "run-1/g3.work/2.2.a.r4-2", p.nextCallID())
 	require.Equal(t, 4, p.passRef().Redo)
 
@@ -75,7 +75,7 @@ func TestContextOfAStep(t *testing.T) {
 	want := contract.StepContext{Artifact: s.Artifact, Notes: s.Notes, Pictures: s.Pictures, Tampered: s.Tampered,
 		Feedback: "more", About: s.About, Waiver: s.Markers.Waiver, Waivers: s.Waivers, Task: "Do it", Base: "base",
 		Parent: e.in.Start.Brief}
-	require.Equal(t, want, e.stepContext(contract.Step{}))
+	require.Equal(t, want, stepOf(e, contract.Step{}).context())
 	for name, row := range map[string]struct {
 		sees pipeline.PlanStep
 		want []string
@@ -87,15 +87,15 @@ func TestContextOfAStep(t *testing.T) {
 		"a stage without a reply so far": {pipeline.PlanStep{SeesStage: "later"}, nil},
 	} {
 		var got []string
-		for _, r := range e.stepContext(contract.Step{PlanStep: row.sees}).Replies {
+		for _, r := range stepOf(e, contract.Step{PlanStep: row.sees}).context().Replies {
 			got = append(got, r.Reply.Digest)
 		}
 		require.Equal(t, row.want, got, name)
 	}
-	e.j.state.Task = "small"
-	require.Empty(t, e.stepContext(contract.Step{}).Task, "a pipeline without a task has its name")
+	e.journal.now.Task = "small"
+	require.Empty(t, stepOf(e, contract.Step{}).context().Task, "a pipeline without a task has its name")
 	e.in.Start.Lane = &run.LaneOf{List: "list", LanePlace: run.LanePlace{Index: 3}}
-	require.Equal(t, &contract.ItemUse{List: "list", Index: 3}, e.stepContext(contract.Step{}).Item)
+	require.Equal(t, &contract.ItemUse{List: "list", Index: 3}, stepOf(e, contract.Step{}).context().Item)
 }
 
 // TestPassesOfAStep: the members of a group that have not settled, and whether one that has did not approve.
@@ -113,23 +113,24 @@ func TestPassesOfAStep(t *testing.T) {
 		"one has, and approved":       {run.State{Settled: []string{"a"}, Approved: &yes}, "bc", false},
 		"one has, and does not judge": {run.State{Settled: []string{"a"}}, "bc", false},
 	} {
-		all, got := engineOf(row.state).newPasses(run.Place{Stage: 1}, group), ""
-		for _, p := range all {
+		st, got := stepOf(engineOf(row.state), group), ""
+		st.newCalls()
+		for _, p := range st.group {
 			got += p.member
 			require.Equal(t, p.member, p.role.Name)
 			require.Equal(t, row.denied, p.denied)
-			require.Len(t, p.group, len(all))
 			require.Equal(t, 1, p.at.Stage)
 		}
 		require.Equal(t, row.want, got, name)
-		require.True(t, completes(all))
-		require.False(t, completes(all[:1]))
+		require.True(t, st.completes(st.group))
+		require.False(t, st.completes(st.group[:1]))
 	}
-	single := engineOf(run.State{}).newPasses(run.Place{}, reviewStep)
-	require.Len(t, single, 1)
-	require.Zero(t, single[0].member)
-	require.Equal(t, "reviewer", single[0].role.Name)
-	require.True(t, completes(single))
+	single := stepOf(engineOf(run.State{}), reviewStep)
+	single.newCalls()
+	require.Len(t, single.group, 1)
+	require.Zero(t, single.group[0].member)
+	require.Equal(t, "reviewer", single.group[0].role.Name)
+	require.True(t, single.completes(single.group))
 }
 
 // TestUnsettledPass: which pass keeps a step from being settled.
@@ -158,11 +159,12 @@ func TestUnsettledPass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := engineOf(run.State{Settled: row.settled})
-			var all []*pass
+			st := stepOf(e, contract.Step{})
+			var all []*call
 			for _, s := range row.all {
-				all = append(all, &pass{e: e, member: "m", result: s.result, failure: s.failure, share: 1})
+				all = append(all, &call{step: st, member: "m", result: s.result, failure: s.failure, share: 1})
 			}
-			open := e.unsettled(all)
+			open := st.unsettled(all)
 			filled := 0
 			for i, p := range all {
 				if row.all[i].result == nil && p.result != nil {
@@ -179,27 +181,28 @@ func TestUnsettledPass(t *testing.T) {
 			require.Same(t, all[row.open], open)
 		})
 	}
-	alone := &pass{e: engineOf(run.State{Settled: []string{"a", "b"}}), failure: failed}
-	require.Same(t, alone, alone.e.unsettled([]*pass{alone}), "it is no member")
+	alone := passOf(engineOf(run.State{Settled: []string{"a", "b"}}), contract.Step{}, contract.Role{}, "")
+	alone.failure = failed
+	require.Same(t, alone, alone.unsettled([]*call{alone}), "it is no member")
 	require.Equal(t, 3.0, failed.Spend.USD)
 }
 
 // TestApproval: a role that judges approves, unless a member of its group does not.
 func TestApproval(t *testing.T) {
 	judge := contract.Role{HasVerdict: true}
-	of := func(verdict string, outcome run.Category) *pass {
-		return &pass{role: judge, result: &contract.PassResult{Outcome: outcome, Verdict: verdict}}
+	of := func(verdict string, outcome run.Category) *call {
+		return &call{step: &step{}, role: judge, result: &contract.PassResult{Outcome: outcome, Verdict: verdict}}
 	}
 	good, bad := of("approved", run.CategoryOK), of("rejected", run.CategoryOK)
-	failed, waits := of("approved", run.CategoryUnknown), &pass{role: judge}
+	failed, waits := of("approved", run.CategoryUnknown), &call{step: &step{}, role: judge}
 	for name, row := range map[string]struct {
-		p     *pass
-		group []*pass
+		p     *call
+		group []*call
 		want  any
 	}{
 		"approved": {good, nil, true}, "rejected": {bad, nil, false}, "failed": {failed, nil, false},
-		"beside a rejection": {good, []*pass{good, bad}, false}, "beside a failure": {good, []*pass{good, failed}, false},
-		"beside one that waits": {good, []*pass{good, waits}, true},
+		"beside a rejection": {good, []*call{good, bad}, false}, "beside a failure": {good, []*call{good, failed}, false},
+		"beside one that waits": {good, []*call{good, waits}, true},
 	} {
 		row.p.group = row.group
 		require.Equal(t, row.want, *row.p.approved(), name)
@@ -207,8 +210,8 @@ func TestApproval(t *testing.T) {
 	}
 	good.denied = true
 	require.False(t, *good.approved(), "an earlier member did not approve")
-	require.Nil(t, (&pass{result: good.result}).approved(), "it does not judge")
-	require.False(t, (&pass{result: bad.result}).disapproves())
+	require.Nil(t, (&call{step: &step{}, result: good.result}).approved(), "it does not judge")
+	require.False(t, (&call{step: &step{}, result: bad.result}).disapproves())
 }
 
 // TestOrderOfReplies: those of earlier stages, then those of the group as its definition lists the members.
@@ -218,7 +221,7 @@ func TestOrderOfReplies(t *testing.T) {
 		Roles: []contract.Role{{Name: "a"}, {Name: "b"}}}}
 	reply := func(step, member string) run.Reply { return run.Reply{Step: step, Member: member} }
 	require.Equal(t, []run.Reply{reply("plan/1", "x"), reply("work/1", "a"), reply("work/1", "b")},
-		e.inOrder([]run.Reply{reply("work/1", "b"), reply("plan/1", "x"), reply("work/1", "a")}))
+		stepOf(e, contract.Step{}).inOrder([]run.Reply{reply("work/1", "b"), reply("plan/1", "x"), reply("work/1", "a")}))
 }
 
 // TestValueOfAPass: what the condition of a loop compares.
@@ -243,7 +246,9 @@ func TestValueOfAPass(t *testing.T) {
 		"no score":  {asked, contract.Role{Score: "score"}, res, "null"},
 		"a verdict": {asked, contract.Role{}, scored, "approved"},
 	} {
-		require.Equal(t, row.want, passOf(engineOf(run.State{}), row.step, row.role, "").value(&row.res), name)
+		p := passOf(engineOf(run.State{}), row.step, row.role, "")
+		p.result = &row.res
+		require.Equal(t, row.want, settlement{call: p}.value(), name)
 	}
 }
 
@@ -262,11 +267,11 @@ func TestFailedPassPausesOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := engineOf(run.State{Status: row.status})
-			e.control.Pause = row.pause
+			e.inbox.asked.Pause = row.pause
 			p := passOf(e, changeStep, changeStep.Roles[0], "")
 			p.failure = row.failure
-			inside(t, func(ctx workflow.Context) error { return e.pauseForFailure(ctx, p) })
-			require.Equal(t, row.pauses, len(e.j.pending) == 1)
+			inside(t, func(ctx workflow.Context) error { return p.pauseForFailure(ctx, p) })
+			require.Equal(t, row.pauses, len(e.journal.pending) == 1)
 		})
 	}
 }
@@ -280,23 +285,23 @@ func TestNoticesStarted(t *testing.T) {
 		e := engineOf(run.State{})
 		e.notices.starting = row.starting
 		e.notices.pending = make([]contract.NoticeInput, row.pending)
-		require.Equal(t, row.want, e.noticesStarted())
+		require.Equal(t, row.want, e.notices.started())
 	}
 }
 
 // TestRetryWaits, unless a message asks for it after the wait has begun.
 func TestRetryWaits(t *testing.T) {
 	e := engineOf(run.State{Status: run.Running})
-	e.control.retryRequests = 1
+	e.inbox.requests = 1
 	inside(t, func(ctx workflow.Context) error {
 		start := workflow.Now(ctx)
-		if err := e.awaitRetry(ctx, 3, "no store", never); err != nil {
+		if err := e.host.awaitRetry(ctx, 3, "no store", never); err != nil {
 			return err
 		}
 		require.Equal(t, time.Duration(float64(8*time.Second)*e.in.Options.TimeScale), workflow.Now(ctx).Sub(start))
-		workflow.Go(ctx, func(workflow.Context) { e.control.retryRequests++ })
+		workflow.Go(ctx, func(workflow.Context) { e.inbox.requests++ })
 		start = workflow.Now(ctx)
-		err := e.awaitRetry(ctx, 3, "no store", never)
+		err := e.host.awaitRetry(ctx, 3, "no store", never)
 		require.Zero(t, workflow.Now(ctx).Sub(start))
 		return err
 	})
@@ -316,15 +321,14 @@ func TestRecordedScore(t *testing.T) {
 		e.round.Threshold, e.round.Stage = row.threshold, "work"
 		p := passOf(e, contract.Step{PlanStep: pipeline.PlanStep{Key: "judge"}}, contract.Role{Score: "quality"}, "")
 		p.context.Replies = make([]run.Reply, 3)
-		res := &contract.PassResult{Score: row.score, ScoreWhy: "because"}
-		inside(t, func(ctx workflow.Context) error { return p.recordScore(ctx, res) })
-		require.Equal(t, run.KindScoreRecorded, last(t, e).Kind)
-		require.Equal(t, run.ScoreRecorded{Name: "quality", Step: "judge", Round: 2, Score: row.score, Why: "because",
-			Threshold: row.threshold, Auditors: 3, Met: row.met}, run.PayloadOf[run.ScoreRecorded](last(t, e)), name)
+		p.result = &contract.PassResult{Outcome: run.CategoryOK, Score: row.score, ScoreWhy: "because"}
+		all := settlement{call: p}.events(nil)
+		require.Equal(t, event{run.KindScoreRecorded, run.ScoreRecorded{Name: "quality", Step: "judge", Round: 2, Score: row.score,
+			Why: "because", Threshold: row.threshold, Auditors: 3, Met: row.met}}, all[len(all)-1], name)
 		p.member = "m"
-		require.NoError(t, p.recordScore(nil, res), "a member records none")
+		require.Len(t, settlement{call: p}.events(nil), 1, "a member records none")
 		p.member, p.role.Score = "", ""
-		require.NoError(t, p.recordScore(nil, res), "a role without a score records none")
+		require.Len(t, settlement{call: p}.events(nil), 1, "a role without a score records none")
 	}
 }
 

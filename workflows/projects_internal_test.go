@@ -20,23 +20,23 @@ func TestNeededProjects(t *testing.T) {
 			"done"),
 		project("b", run.ProjectSkipped, "failed"), project("c", run.ProjectPending, "done", "works", "failed", "new"),
 		project("other", "of a later release"), project("d", run.ProjectPending, "other")}})
-	c, _ := e.j.state.Project("c")
-	missing, blocked := e.needed(c)
+	c, _ := e.journal.now.Project("c")
+	missing, blocked := e.projects.needed(c)
 	require.Equal(t, [][]string{{"works", "failed", "new"}, {"failed"}}, [][]string{missing, blocked})
-	d, _ := e.j.state.Project("d")
-	missing, blocked = e.needed(d)
+	d, _ := e.journal.now.Project("d")
+	missing, blocked = e.projects.needed(d)
 	require.Equal(t, [][]string{{"other"}, {"other"}}, [][]string{missing, blocked}, "what is not known blocks")
-	require.Equal(t, []string{"a"}, e.doneNow())
-	require.Equal(t, []string{"works", "other"}, e.activeProjects())
-	require.True(t, e.childChanged())
-	for _, p := range e.j.state.Projects {
+	require.Equal(t, []string{"a"}, e.projects.doneNow())
+	require.Equal(t, []string{"works", "other"}, e.projects.active())
+	require.True(t, e.children.changed())
+	for _, p := range e.journal.now.Projects {
 		if p.Outcome != run.ProjectDone && p.Outcome != run.ProjectPending {
-			require.True(t, e.childOf(p.RunID).changed, "this execution has not read it")
-			e.childOf(p.RunID).changed = false
+			require.True(t, e.children.of(p.RunID).changed, "this execution has not read it")
+			e.children.of(p.RunID).changed = false
 		}
 	}
-	require.False(t, e.childChanged(), "those that are done or not started are not read")
-	require.Equal(t, []string{""}, engineOf(run.State{Projects: e.j.state.Projects[:1]}).doneNow(), "all are done")
+	require.False(t, e.children.changed(), "those that are done or not started are not read")
+	require.Equal(t, []string{""}, engineOf(run.State{Projects: e.journal.now.Projects[:1]}).projects.doneNow(), "all are done")
 }
 
 // TestBudgetOfAProject: not more than the run has left, with a warning at the same share.
@@ -58,7 +58,7 @@ func TestBudgetOfAProject(t *testing.T) {
 	} {
 		e := engineOf(run.State{Budget: row.run, Spent: run.Totals{USD: 2}})
 		in := contract.ChildInput{Input: &contract.Input{Start: run.RunStart{Budget: row.own}}}
-		require.Equal(t, row.want, e.withinRest(in).Input.Start.Budget, name)
+		require.Equal(t, row.want, e.projects.withinRest(in).Input.Start.Budget, name)
 		require.Equal(t, row.own, in.Input.Start.Budget, "the input of the run stays")
 	}
 	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "delivered"},
@@ -69,7 +69,7 @@ func TestBudgetOfAProject(t *testing.T) {
 	tree := &run.Workspace{}
 	e.in.Projects = []contract.ChildInput{in("delivered", true, tree), in("b", true, tree), in("c", false, tree), in("d",
 		true, nil)}
-	all := e.toDeliver()
+	all := e.projects.toDeliver()
 	require.Len(t, all, 1)
 	require.Equal(t, "b", all[0].Alias)
 }
@@ -77,9 +77,9 @@ func TestBudgetOfAProject(t *testing.T) {
 // TestRevertAcrossProjects: the projects that ended since the checkpoint are read again.
 func TestRevertAcrossProjects(t *testing.T) {
 	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "api"}}}, Commit: "c1"})
-	e.childOf("api-run").changed = false
-	commit, refused, err := e.restoreCheckout(nil, run.Checkpoint{})
+	e.children.of("api-run").changed = false
+	commit, refused, err := e.reverts.restoreCheckout(nil, run.Checkpoint{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"c1", ""}, []string{commit, refused})
-	require.Nil(t, e.children)
+	require.Empty(t, e.children.known)
 }

@@ -8,28 +8,28 @@ import (
 )
 
 // registerQueries registers the queries. All answer from the folded state, as the files do.
-func (e *engine) registerQueries(ctx workflow.Context) error {
+func (lp *loop) registerQueries(ctx workflow.Context) error {
 	queries := []struct {
 		name, about string
 		handler     any
 	}{
 		{
 			contract.QueryStatus, "The folded state (status, place, passes, cost, last checkpoint) and the available actions.",
-			e.queryStatus,
+			lp.queryStatus,
 		},
-		{contract.QueryPlan, "What the run will do.", e.queryPlan},
-		{contract.QueryCost, "Cost by role and stage.", e.queryCost},
-		{contract.QueryHandoff, "The question that waits for a decision.", e.queryHandoff},
+		{contract.QueryPlan, "What the run will do.", lp.queryPlan},
+		{contract.QueryCost, "Cost by role and stage.", lp.queryCost},
+		{contract.QueryHandoff, "The question that waits for a decision.", lp.queryHandoff},
 		{
 			contract.QueryHeld, "The full disk, store or program that the run waits for.",
-			func() (contract.HeldAnswer, error) { return e.held, nil },
+			func() (contract.HeldAnswer, error) { return lp.host.heldUp(), nil },
 		},
 		{contract.QueryDirectory, "Path and task queue of the run directory.", func() (contract.DirectoryAnswer, error) {
-			return contract.DirectoryAnswer{Dir: e.in.Target.Dir, Queue: e.in.DirQueue}, nil
+			return contract.DirectoryAnswer{Dir: lp.in.Target.Dir, Queue: lp.in.DirQueue}, nil
 		}},
 		{
 			contract.QueryCheckpoints, "The last named checkpoints.",
-			func() ([]run.CheckpointRef, error) { return listed(e.j.state.Checkpoints), nil },
+			func() ([]run.CheckpointRef, error) { return listed(lp.state().Checkpoints), nil },
 		},
 	}
 	for _, q := range queries {
@@ -42,26 +42,26 @@ func (e *engine) registerQueries(ctx workflow.Context) error {
 }
 
 // queryStatus adds the refused signals that are not journaled yet.
-func (e *engine) queryStatus() (contract.StatusAnswer, error) {
-	s := e.j.state
-	s.Refused += e.control.refusals.Counted
-	return contract.StatusAnswer{State: s, AvailableActions: s.Available(s.Status), Pausing: e.control.pausing()}, nil
+func (lp *loop) queryStatus() (contract.StatusAnswer, error) {
+	s := lp.state()
+	s.Refused += lp.inbox.counted()
+	return contract.StatusAnswer{State: s, AvailableActions: s.Available(s.Status), Pausing: lp.inbox.pausing()}, nil
 }
 
-func (e *engine) queryPlan() (contract.PlanAnswer, error) {
-	s := e.in.Start
+func (lp *loop) queryPlan() (contract.PlanAnswer, error) {
+	s := lp.in.Start
 	return contract.PlanAnswer{
 		Pipeline: s.Pipeline, Plan: s.Plan, ConfigHash: s.ConfigHash, TotalPasses: s.TotalPasses,
 		MaxRounds: s.MaxRounds,
-		Stages:    listed(s.Stages), Next: e.j.state.Next,
+		Stages:    listed(s.Stages), Next: lp.state().Next,
 	}, nil
 }
 
-func (e *engine) queryHandoff() (contract.HandoffAnswer, error) {
-	a := contract.HandoffAnswer{Last: e.j.state.Decided}
-	if q, open := e.j.state.Asks(); open {
+func (lp *loop) queryHandoff() (contract.HandoffAnswer, error) {
+	a := contract.HandoffAnswer{Last: lp.state().Decided}
+	if q, open := lp.state().Asks(); open {
 		a.Open, a.Question, a.Verdict, a.Type = true, &q, q.Verdict, q.Type
-		a.Commands = commands(e.j.state, e.in)
+		a.Commands = commands(lp.state(), lp.in)
 	}
 	return a, nil
 }
@@ -74,8 +74,8 @@ func listed[T any](all []T) []T {
 	return all
 }
 
-func (e *engine) queryCost() (contract.CostAnswer, error) {
-	s := e.j.state
+func (lp *loop) queryCost() (contract.CostAnswer, error) {
+	s := lp.state()
 	return contract.CostAnswer{
 		TotalUSD: s.Total(), SunkUSD: s.SunkUSD, CostKnown: s.CostKnown(), Budget: s.Budget, Spent: s.Spent,
 		Budgets: listed(s.BudgetUses("")),

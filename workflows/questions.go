@@ -3,7 +3,6 @@ package workflows
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -13,88 +12,201 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// needsDecision reports whether a step with a gate failed its command or a check of its reply, or returned no
-// verdict. (A group without a verdict continues and does not approve the work.)
-func (p *pass) needsDecision() bool {
-	if p.member == "" && p.result != nil && p.result.Unjudged {
-		return true
-	}
-	if p.step.IfFailing != "ask" || p.result == nil {
-		return false
-	}
-	return p.result.Outcome != run.CategoryOK || p.result.Value == "failed" ||
-		p.step.Kind == pipeline.KindRole && !p.result.Validation.Passed
+// questions asks an operator, and waits for the answer.
+type questions struct {
+	*execution
+	routes   routes                // of the open question
+	pending  *contract.PendingWait // for an answer, that an earlier execution began
+	reminded string                // time of the last reminder of a question beside which the run works
+	applied  string                // id of the last decision about a lane that was acted on
 }
 
-// askGate pauses the run after a failed command or check until an operator decides. The run stays at the step:
-// only a waiver leads past it.
-func (e *engine) askGate(ctx workflow.Context, at run.Place, p *pass) error {
-	ask := run.QuestionRequested{
-		Kind: run.QuestionGate, Question: gateQuestion(p), Phase: e.round.Stage, Round: at.Round,
-		Trigger: run.TriggerCheckFailed, Deadlines: e.deadlines(ctx, p.step.Questions),
+func (qs *questions) load(s *contract.Snapshot) {
+	qs.pending, qs.reminded, qs.applied = s.Pending, s.Reminded, s.Applied
+}
+
+func (qs *questions) save(s *contract.Snapshot) {
+	s.Pending, s.Reminded, s.Applied = qs.pending, qs.reminded, qs.applied
+}
+
+// handOverWait leaves the wait for an answer to the next execution.
+func (qs *questions) handOverWait(q run.Question, spoken time.Time) error {
+	w := contract.PendingWait{ID: q.ID, At: qs.state().Next, Permit: qs.replay.asked()}
+	if qs.pending != nil {
+		w = *qs.pending
 	}
-	if r := p.result.Reply; r != nil {
-		ask.Digest = r.Digest
-		ask.Artifacts = append(ask.Artifacts, run.Attached{Name: "output", Digest: r.Digest})
+	w.LastReminded = run.Time(spoken)
+	qs.pending = &w
+	return errContinueAsNew
+}
+
+// lastReminded returns when a question was asked or last reminded of by an earlier execution, or now.
+func (qs *questions) lastReminded(ctx workflow.Context) time.Time {
+	if w := qs.pending; w != nil {
+		if t, err := time.Parse(run.TimeFormat, w.LastReminded); err == nil {
+			return t
+		}
 	}
-	if err := e.askQuestion(ctx, ask, routes{forward: e.nextPlace(at)}); err != nil {
+	return workflow.Now(ctx)
+}
+
+// restoreWait restores the routes of a question that an earlier execution asked.
+func (qs *questions) restoreWait(ctx workflow.Context) error {
+	if qs.pending == nil {
+		return nil
+	}
+	return qs.restoreRoutes(ctx)
+}
+
+// resume continues the wait for a question that an earlier execution asked, and acts on the answer.
+func (qs *questions) resume(ctx workflow.Context) error {
+	if qs.pending == nil {
+		return nil
+	}
+	if err := qs.awaitAnswer(ctx); err != nil {
 		return err
 	}
-	if e.j.state.Status == run.Running && e.j.state.Next != at {
-		return e.endRound(ctx, at)
+	w := *qs.pending
+	qs.pending = nil
+	d := qs.state().Decided
+	if d == nil || d.ID != w.ID || !qs.active() {
+		return nil
+	}
+	if w.Permit != "" {
+		qs.replay.grant(w.Permit, d.Action)
+		return nil
+	}
+	answer, _ := d.Kind.Spec().Answer(d.Action)
+	if answer.Effect.Has(run.RepeatsSubject) || qs.state().Next == w.At || w.At.Stage >= len(qs.in.Start.Stages) {
+		return nil
+	}
+	if err := qs.round.read(ctx, w.At); err != nil {
+		return err
+	}
+	return qs.round.endRound(ctx, w.At)
+}
+
+// askHandoff asks about the current phase and waits for the decision.
+func (qs *questions) askHandoff(ctx workflow.Context, question string, req run.QuestionRequested, lead routes) error {
+	req.Kind, req.Phase, req.Question = run.QuestionHandoff, qs.round.Stage, question
+	if req.LastOutput != "" {
+		req.Artifacts = append(req.Artifacts, run.Attached{Name: "last output", Digest: req.LastOutput})
+	}
+	if a := qs.state().Artifact; a != nil {
+		req.Artifacts = append(req.Artifacts, run.Attached{Name: "artifact", Digest: a.Digest})
+	}
+	return qs.ask(ctx, req, lead)
+}
+
+// decide journals a decision; the main loop continues from there.
+func (qs *questions) decide(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
+	same, err := validateDecision(qs.state(), m)
+	if err != nil {
+		return contract.Ack{}, err
+	}
+	if same {
+		return qs.ack("already decided"), nil
+	}
+	q, _ := qs.state().Asks()
+	if err := qs.record(ctx, q.Kind.Spec().Decided, qs.decisionEvent(ctx, q, m)); err != nil {
+		return contract.Ack{}, err
+	}
+	return qs.ack("decided: " + m.Action), nil
+}
+
+// restoreRoutes determines where a decision leads for a question that an earlier epoch left undecided.
+func (qs *questions) restoreRoutes(ctx workflow.Context) error {
+	at := qs.state().Next
+	if at.Stage >= len(qs.in.Start.Stages) {
+		var err error
+		qs.routes, err = qs.round.redoRoutes(ctx)
+		return err
+	}
+	if err := qs.round.read(ctx, at); err != nil {
+		return err
+	}
+	switch q, open := qs.state().Asks(); {
+	case open && q.Kind == run.QuestionDelivery:
+		var err error
+		qs.routes, err = qs.round.redoRoutes(ctx)
+		return err
+	case open && q.Kind != run.QuestionHandoff:
+		qs.routes = routes{forward: qs.round.nextPlace(at)}
+	case at.Step < len(qs.round.Steps) && qs.round.Steps[at.Step].Kind == pipeline.KindAsk:
+		var err error
+		qs.routes, err = qs.round.askRoutes(ctx, at)
+		return err
+	case open:
+		qs.routes = qs.round.loopRoutes(at)
 	}
 	return nil
 }
 
-func gateQuestion(p *pass) string {
-	if p.result.Unjudged {
-		return unjudgedQuestion(p)
-	}
-	if p.step.Fresh != "" {
-		return fmt.Sprintf("%s passes only in the workspace; in a fresh folder it failed with exit code %d. Continue?",
-			oneLine(p.step.Run), p.result.ExitCode)
-	}
-	if p.step.Kind == pipeline.KindRun {
-		return fmt.Sprintf("%s failed with exit code %d. Continue?", oneLine(p.step.Run), p.result.ExitCode)
-	}
-	failed := ""
-	for _, c := range p.result.Validation.Checks {
-		if !c.Passed {
-			failed += " " + c.Name
-		}
-	}
-	return fmt.Sprintf("The reply of %s failed its checks:%s. Continue?", p.role.Name, failed)
+// openLaneQuestion returns the open question about a lane of the stage.
+func (qs *questions) openLaneQuestion() (run.Question, bool) {
+	q, open := qs.state().Open(run.QuestionGate)
+	return q, open && qs.state().Lanes != nil && q.Of != ""
 }
 
-func oneLine(s string) string {
-	line := []rune(s)
-	if i := slices.Index(line, '\n'); i >= 0 {
-		line = append(line[:i:i], '…')
+// laneDecision returns the decision about a lane that has not been acted on.
+func (qs *questions) laneDecision() (*run.Decided, bool) {
+	d := qs.state().Decided
+	return d, d != nil && d.Kind == run.QuestionGate && d.ID != qs.applied && qs.state().Lanes != nil &&
+		d.Phase == qs.children.laneStage() && qs.active()
+}
+
+// acted notes that a decision about a lane was acted on.
+func (qs *questions) acted(id string) { qs.applied = id }
+
+// forgetAnswered keeps a new epoch from acting again on the last decision about a lane. One that was not acted on is asked
+// for again.
+func (qs *questions) forgetAnswered() {
+	if d := qs.state().Decided; d != nil {
+		qs.applied = d.ID
 	}
-	return string(line)
+}
+
+// besideSince is when a question was asked or last reminded of.
+func (qs *questions) besideSince(q run.Question) time.Time {
+	at, err := time.Parse(run.TimeFormat, max(q.RequestedAt, qs.reminded))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }
 
 // askQuestion journals a question and waits for its answer. A question that is already open is not asked again;
 // one that an earlier epoch left undecided is replaced.
-func (e *engine) askQuestion(ctx workflow.Context, ask run.QuestionRequested, lead routes) error {
-	e.routes = lead
-	if err := e.awaitResumed(ctx); err != nil {
+func (qs *questions) ask(ctx workflow.Context, ask run.QuestionRequested, lead routes) error {
+	qs.routes = lead
+	if err := qs.awaitResumed(ctx); err != nil {
 		return err
 	}
-	if err := e.leaveReplay(ctx); err != nil {
+	if err := qs.leaveReplay(ctx); err != nil {
 		return err
 	}
-	if err := e.openQuestion(ctx, ask); err != nil {
+	if err := qs.open(ctx, ask, lead); err != nil {
 		return err
 	}
-	return e.awaitAnswer(ctx)
+	return qs.awaitAnswer(ctx)
 }
 
+// again asks a question of the last epoch, at the place of its step.
+func (qs *questions) again(ctx workflow.Context, at run.Place, ask run.QuestionRequested) error {
+	id, err := qs.request(ctx, ask)
+	qs.pending, qs.routes = &contract.PendingWait{ID: id, At: at}, routes{forward: qs.round.nextPlace(at)}
+	return err
+}
+
+// spoken notes that a question beside which the run works was asked or reminded of now.
+func (qs *questions) spoken(ctx workflow.Context) { qs.reminded = run.Time(workflow.Now(ctx)) }
+
 // openQuestion journals a question, unless it is open already.
-func (e *engine) openQuestion(ctx workflow.Context, ask run.QuestionRequested) error {
+func (qs *questions) open(ctx workflow.Context, ask run.QuestionRequested, lead routes) error {
+	qs.routes = lead
 	spec := ask.Kind.Spec()
-	if _, open := e.j.state.Open(ask.Kind); !open || e.j.state.Status != spec.Status {
-		if _, err := e.requestAnswer(ctx, ask); err != nil {
+	if _, open := qs.state().Open(ask.Kind); !open || qs.state().Status != spec.Status {
+		if _, err := qs.request(ctx, ask); err != nil {
 			return err
 		}
 	}
@@ -102,60 +214,33 @@ func (e *engine) openQuestion(ctx workflow.Context, ask run.QuestionRequested) e
 }
 
 // requestAnswer journals a question and returns its id.
-func (e *engine) requestAnswer(ctx workflow.Context, ask run.QuestionRequested) (id string, err error) {
+func (qs *questions) request(ctx workflow.Context, ask run.QuestionRequested) (id string, err error) {
 	about := string(ask.Kind)
 	if ask.Kind == run.QuestionHandoff {
 		about = ask.Phase
 	}
-	ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", about, max(ask.Round, 1), e.j.state.Seq+1, ask.Digest)
-	ask.Subject = e.j.state.Subject()
+	ask.ID = fmt.Sprintf("%s:%d:%d:%.8s", about, max(ask.Round, 1), qs.state().Seq+1, ask.Digest)
+	ask.Subject, qs.reminded = qs.state().Subject(), ""
 	if ask.Actions == nil {
 		ask.Actions = run.Offered(ask.Kind, ask.Trigger)
 	}
-	if err := e.j.emit(ctx, ask.Kind.Spec().Requested, ask.Phase, ask); err != nil {
+	if err := qs.journal.emit(ctx, ask.Kind.Spec().Requested, ask.Phase, ask); err != nil {
 		return "", err
 	}
 	return ask.ID, nil
 }
 
-// askGateAgain asks the question of a gate again, at which the run was halted or cancelled before this epoch, or which
-// is undecided. The answer that it is about is journaled already: without this, the step would be taken again with the
-// same answer. A run that the decision of this epoch has halted asks nothing.
-func (e *engine) askGateAgain(ctx workflow.Context) error {
-	q, at := e.j.state.Gate, e.j.state.Next
-	if open, undecided := e.j.state.Open(run.QuestionGate); undecided && open.Trigger == run.TriggerCheckFailed {
-		q = &open
-	}
-	if q == nil || q.Of != "" || !e.active() || at.Stage >= len(e.in.Start.Stages) {
-		return nil
-	}
-	if err := e.readRound(ctx, at); err != nil {
-		return err
-	}
-	step, there := e.round.At(at.Step)
-	if !there { // the definition was amended
-		return nil
-	}
-	id, err := e.requestAnswer(ctx, run.QuestionRequested{
-		Kind: q.Kind, Question: q.Text, Phase: q.Phase, Round: q.Round, Trigger: q.Trigger, Digest: q.Digest,
-		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: e.deadlines(ctx, step.Questions),
-	})
-	e.pending = &contract.PendingWait{ID: id, At: at}
-	e.routes = routes{forward: e.nextPlace(at)}
-	return err
-}
-
 // awaitResumed waits until a run that a full disk paused continues: until then it asks nothing and does not end.
-func (e *engine) awaitResumed(ctx workflow.Context) error {
-	if e.j.state.Status != run.Paused {
+func (qs *questions) awaitResumed(ctx workflow.Context) error {
+	if qs.state().Status != run.Paused {
 		return nil
 	}
-	return e.pauseIfRequested(ctx, false)
+	return qs.resumed(ctx)
 }
 
 // deadlines converts the waits of a definition into points in time.
-func (e *engine) deadlines(ctx workflow.Context, q *pipeline.Questions) run.Deadlines {
-	waits := e.in.Start.Waits
+func (qs *questions) deadlines(ctx workflow.Context, q *pipeline.Questions) run.Deadlines {
+	waits := qs.in.Start.Waits
 	if q != nil {
 		waits = run.Waits{RemindMS: q.Remind.Milliseconds(), ExpiresMS: q.Expires.Milliseconds(), OnExpiry: q.OnExpiry}
 	}
@@ -164,118 +249,89 @@ func (e *engine) deadlines(ctx workflow.Context, q *pipeline.Questions) run.Dead
 
 // awaitAnswer waits until the open question is decided. Reminders and expiry use durable timers, so days of
 // waiting need no process.
-func (e *engine) awaitAnswer(ctx workflow.Context) error {
-	if err := e.j.flush(ctx); err != nil {
+func (qs *questions) awaitAnswer(ctx workflow.Context) error {
+	if err := qs.journal.flush(ctx); err != nil {
 		return err
 	}
-	e.showDetails(ctx)
-	e.tellParent(ctx)
-	err := e.awaitDecision(ctx)
-	if err == nil && e.parent() != "" {
-		if err = e.j.flush(ctx); err == nil {
-			e.tellParent(ctx)
+	qs.show(ctx)
+	qs.children.tellParent(ctx)
+	err := qs.awaitDecision(ctx)
+	if err == nil && qs.parent() != "" {
+		if err = qs.journal.flush(ctx); err == nil {
+			qs.children.tellParent(ctx)
 		}
 	}
-	if err != nil || e.workspace() == nil || e.j.state.Status != run.Running {
+	if err != nil || qs.workspace() == nil || qs.state().Status != run.Running {
 		return err
 	}
-	return e.adoptEdits(ctx) // an operator may have edited files meanwhile
+	return qs.checkout.adoptEdits(ctx) // an operator may have edited files meanwhile
 }
 
-func (e *engine) awaitDecision(ctx workflow.Context) error {
-	spoken := e.lastReminded(ctx)
-	for e.j.state.Status.Class() == run.OperatorPause {
-		q, open := e.j.state.Asks()
+func (qs *questions) awaitDecision(ctx workflow.Context) error {
+	spoken := qs.lastReminded(ctx)
+	for qs.state().Status.Class() == run.OperatorPause {
+		q, open := qs.state().Asks()
 		if !open {
 			return nil
 		}
 		at, expired := nextDue(q, spoken)
-		due, err := e.wait(ctx, wait{name: waitAnswer, until: at, summary: "until the reminder for " + q.ID})
+		due, err := qs.wait(ctx, wait{name: waitAnswer, until: at, summary: "until the reminder for " + q.ID})
 		switch {
 		case errors.Is(err, errContinueAsNew):
-			return e.handOverWait(q, spoken)
+			return qs.handOverWait(q, spoken)
 		case err != nil || !due:
 			return err
 		}
 		spoken = workflow.Now(ctx) // after an outage, one reminder is enough
-		if err := e.remindOrExpire(ctx, q, expired); err != nil {
+		if err := qs.remindOrExpire(ctx, q, expired); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (e *engine) answered() bool {
-	return e.j.state.Status.Class() != run.OperatorPause || e.j.state.Status == run.Paused
-}
-
-// maxReminders limits what an unanswered question adds to history.
-const maxReminders = 100
-
-// nextDue returns when the next reminder or the expiry is due after last; zero: never.
-func nextDue(q run.Question, last time.Time) (due time.Time, expired bool) {
-	if at, err := time.Parse(run.TimeFormat, q.ExpiresAt); err == nil && at.After(last) {
-		due, expired = at, true
-	}
-	asked, err := time.Parse(run.TimeFormat, q.RequestedAt)
-	if err != nil || q.RemindMS <= 0 || q.Reminded >= maxReminders {
-		return due, expired
-	}
-	every := time.Duration(q.RemindMS) * time.Millisecond
-	next := asked.Add((last.Sub(asked)/every + 1) * every)
-	if due.IsZero() || next.Before(due) {
-		return next, false
-	}
-	return due, expired
+func (qs *questions) answered() bool {
+	return qs.state().Status.Class() != run.OperatorPause || qs.state().Status == run.Paused
 }
 
 // remindOrExpire journals a reminder, or decides the expired question.
-func (e *engine) remindOrExpire(ctx workflow.Context, q run.Question, expired bool) error {
+func (qs *questions) remindOrExpire(ctx workflow.Context, q run.Question, expired bool) error {
 	ev := run.QuestionReminded{ID: q.ID, Number: q.Reminded + 1, Expired: expired}
-	if err := e.j.emit(ctx, run.KindQuestionReminded, q.Phase, ev); err != nil {
+	if err := qs.journal.emit(ctx, run.KindQuestionReminded, q.Phase, ev); err != nil {
 		return err
 	}
 	if expired && q.OnExpiry != "remind" {
 		m := contract.Message{ID: q.ID, Action: expiryAction(q), By: "expiry", Feedback: "no answer before " + q.ExpiresAt}
-		if _, err := e.control.decide(ctx, m); err != nil {
+		if _, err := qs.decide(ctx, m); err != nil {
 			return err
 		}
 	}
-	return e.j.flush(ctx)
-}
-
-// expiryAction returns the action for a question that expires.
-func expiryAction(q run.Question) string {
-	offer, _ := q.Kind.Spec().Offer(q.Trigger)
-	if q.OnExpiry == "continue" && slices.Contains(q.Actions, offer.Expiry) {
-		return offer.Expiry
-	}
-	return q.Halts()
+	return qs.journal.flush(ctx)
 }
 
 // decisionEvent returns the event of a decision.
-func (c *control) decisionEvent(ctx workflow.Context, q run.Question, m contract.Message) run.QuestionDecided {
+func (qs *questions) decisionEvent(ctx workflow.Context, q run.Question, m contract.Message) run.QuestionDecided {
 	d := run.QuestionDecided{
 		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: feedbackOf(m), Note: m.Note, DecidedBy: m.By,
-		DecidedAt: c.e.j.now(ctx), Implicit: m.ID == "" || m.Implicit,
-		DecisionID: fmt.Sprintf("%s#%d", q.ID, c.e.j.state.Seq+1),
+		DecidedAt: qs.journal.time(ctx), Implicit: m.ID == "" || m.Implicit,
+		DecisionID: fmt.Sprintf("%s#%d", q.ID, qs.state().Seq+1),
 	}
-	d.Next, d.Redo = c.e.route(q, m.Action)
+	d.Next, d.Redo = qs.route(q, m.Action)
 	return d
 }
 
 // route returns where the run continues after an answer, and what it redoes from there; nil: at its current place.
-func (e *engine) route(q run.Question, action string) (next *run.Place, redo string) {
+func (qs *questions) route(q run.Question, action string) (next *run.Place, redo string) {
 	answer, _ := q.Kind.Spec().Answer(action)
 	switch {
-	case q.Of != "" && e.in.Start.Lane == nil, q.Trigger == run.TriggerBlocked: // lane or project decides what is next
+	case q.Of != "" && qs.in.Start.Lane == nil, q.Trigger == run.TriggerBlocked: // lane or project decides what is next
 		return nil, ""
 	case answer.Effect.Has(run.ContinuesAfter):
-		return e.routes.forward, ""
+		return qs.routes.forward, ""
 	case answer.Effect.Has(run.RepeatsSubject):
-		return e.routes.back, e.routes.redo
+		return qs.routes.back, qs.routes.redo
 	case answer.Effect.Has(run.Repeats):
-		return e.routes.again, run.RedoStep
+		return qs.routes.again, run.RedoStep
 	}
 	return nil, ""
 }

@@ -53,10 +53,10 @@ func TestNextReminder(t *testing.T) {
 	}
 	e := engineOf(run.State{})
 	q := run.Question{RequestedAt: run.Time(asked)}
-	require.Equal(t, asked, e.besideSince(q))
-	e.reminded = run.Time(at(3))
-	require.Equal(t, at(3), e.besideSince(q))
-	require.True(t, engineOf(run.State{}).besideSince(run.Question{}).IsZero())
+	require.Equal(t, asked, e.questions.besideSince(q))
+	e.questions.reminded = run.Time(at(3))
+	require.Equal(t, at(3), e.questions.besideSince(q))
+	require.True(t, engineOf(run.State{}).questions.besideSince(run.Question{}).IsZero())
 }
 
 // TestGates: when a step asks whether the run continues, and what it asks.
@@ -124,8 +124,8 @@ func TestRoutesOfAnswers(t *testing.T) {
 			nil, ""},
 	} {
 		e := engineOf(run.State{})
-		e.round.Kind, e.routes = row.kind, routes{forward: forward, back: back, redo: "x"}
-		next, redo := e.route(row.q, row.action)
+		e.round.Kind, e.questions.routes = row.kind, routes{forward: forward, back: back, redo: "x"}
+		next, redo := e.questions.route(row.q, row.action)
 		require.Equal(t, row.next, next, name)
 		require.Equal(t, row.redo, redo, name)
 	}
@@ -157,7 +157,7 @@ func TestSubjectOfAHandoff(t *testing.T) {
 		row.s.Judged = &run.Judged{Word: "rejected", Phase: "work"}
 		e := engineOf(row.s)
 		e.round.Stage = "work"
-		digest, verdict := e.reviewSubject()
+		digest, verdict := e.round.reviewSubject()
 		last, role := e.lastOutput()
 		require.Equal(t, []string{row.digest, "rejected", row.last, row.role}, []string{digest, verdict, last, role},
 			name)
@@ -185,18 +185,18 @@ func TestDeliveryDecision(t *testing.T) {
 	}{"none": {nil, ""}, "skip": {decided(run.QuestionDelivery, run.ActionSkip), run.ActionSkip},
 		"fix":              {decided(run.QuestionDelivery, run.ActionFix), ""},
 		"another question": {decided(run.QuestionGate, run.ActionHalt), ""}} {
-		require.Equal(t, row.want, engineOf(run.State{Decided: row.d}).deliveryAction(), name)
+		require.Equal(t, row.want, engineOf(run.State{Decided: row.d}).deliveries.deliveryAction(), name)
 	}
 	e := engineOf(run.State{Commit: "head", Markers: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}})
 	e.in.Start.Workspace, e.in.Start.Task, e.in.Target.RunID = &run.Workspace{Branch: "b"}, " Do it\n", "run-1"
-	in := e.deliverInput("retry")
+	in := e.deliveries.deliverInput("retry")
 	require.Equal(t, "apply", in.Action)
 	require.Equal(t, "head", in.Commit)
 	require.Equal(t, run.Workspace{Branch: "b"}, in.Workspace)
 	require.Equal(t, "Do it\n\nPassbook-Run: run-1\n", in.Message)
 	require.False(t, in.DryRun)
-	e.j.state.Markers.DeliveryOverride = nil
-	require.Equal(t, "retry", e.deliverInput("retry").Action)
+	e.journal.now.Markers.DeliveryOverride = nil
+	require.Equal(t, "retry", e.deliveries.deliverInput("retry").Action)
 }
 
 // TestAmendedMessage: when an amendment counts.
@@ -278,7 +278,7 @@ func TestDecisionNamesItsQuestion(t *testing.T) {
 	} {
 		e := engineOf(run.State{Seq: 6})
 		inside(t, func(ctx workflow.Context) error {
-			d := e.control.decisionEvent(ctx, q, row.m)
+			d := e.questions.decisionEvent(ctx, q, row.m)
 			require.Equal(t, "q-1", d.ID, name)
 			require.Equal(t, "q-1#7", d.DecisionID, name)
 			require.Equal(t, row.implicit, d.Implicit, name)
@@ -305,7 +305,7 @@ func TestAcceptedPlan(t *testing.T) {
 		"a gate":         {&run.Decided{Kind: run.QuestionGate, Action: run.ActionContinue, Digest: "plan"}, false},
 	} {
 		e := engineOf(run.State{Decided: row.decided, Artifact: &run.Blob{Digest: "plan"}})
-		require.Equal(t, row.want, e.accepted(), name)
+		require.Equal(t, row.want, e.deliveries.accepted(), name)
 	}
 }
 
@@ -314,19 +314,20 @@ func TestQuestionOfAGate(t *testing.T) {
 	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
 	e.round.Stage, e.round.Title = "work", "Work"
 	p := passOf(e, testStep, contract.Role{}, "")
+	p.at.Round = 3
 	p.result = &contract.PassResult{ExitCode: 2, Reply: &run.Blob{Digest: "output", Size: 9}}
 	away := func(contract.ProjectInput) (contract.ProjectResult, error) {
 		return contract.ProjectResult{}, temporal.NewNonRetryableApplicationError("it is elsewhere", contract.ErrNewer, nil)
 	}
 	withWorkflow(t, map[string]any{contract.Project: away}, func(ctx workflow.Context) error {
-		e.j.mu = workflow.NewMutex(ctx)
+		e.journal.mu = workflow.NewMutex(ctx)
 		var stale *temporal.ApplicationError
-		require.ErrorAs(t, e.askGate(ctx, run.Place{Stage: 1, Round: 3}, p), &stale)
+		require.ErrorAs(t, p.askGate(ctx, p), &stale)
 		require.Equal(t, contract.ErrNewer, stale.Type())
 		return nil
 	})
-	ask := run.PayloadOf[run.QuestionRequested](e.j.pending[0])
-	require.Equal(t, run.QuestionGate.Spec().Requested, e.j.pending[0].Kind)
+	ask := run.PayloadOf[run.QuestionRequested](e.journal.pending[0])
+	require.Equal(t, run.QuestionGate.Spec().Requested, e.journal.pending[0].Kind)
 	require.Equal(t, "work", ask.Phase)
 	require.Equal(t, 3, ask.Round)
 	require.Equal(t, run.TriggerCheckFailed, ask.Trigger)

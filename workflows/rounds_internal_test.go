@@ -13,15 +13,19 @@ import (
 )
 
 // engineOf is a run in a state that is not on disk yet: what decides about it must not read what is on disk.
-func engineOf(s run.State) *engine {
-	e := &engine{execution: &execution{in: contract.Input{Options: contract.Options{}.Complete()}}}
-	e.control = &control{e: e}
-	e.j = &journal{e: e, state: s}
+func engineOf(s run.State) *loop {
+	e := loopOf(newExecution(contract.Input{}, nil))
+	e.journal.now = s
 	return e
 }
 
-func passOf(e *engine, s contract.Step, role contract.Role, member string) *pass {
-	return &pass{e: e, step: s, role: role, member: member, at: run.Place{Stage: 1, Round: 2}}
+// stepOf is a step of a run at a place, with its calls.
+func stepOf(e *loop, s contract.Step) *step {
+	return &step{execution: e.execution, Step: s, at: run.Place{Stage: 1, Round: 2}}
+}
+
+func passOf(e *loop, s contract.Step, role contract.Role, member string) *call {
+	return &call{step: stepOf(e, s), role: role, member: member}
 }
 
 // Steps of a round, by what they do.
@@ -56,8 +60,8 @@ func TestKindsOfSteps(t *testing.T) {
 	}
 }
 
-// loop is a round of a loop with a condition.
-func loop(until string, most int, steps ...contract.Step) contract.Round {
+// repeating is a round of a loop with a condition.
+func repeating(until string, most int, steps ...contract.Step) contract.Round {
 	return contract.Round{Stage: "work", Title: "Work", Repeat: &pipeline.Repeat{Max: most, Until: until},
 		Steps: steps}
 }
@@ -68,18 +72,18 @@ func TestUnjudgedChange(t *testing.T) {
 		round contract.Round
 		want  int
 	}{
-		"reviewed before the change": {loop("verdict == approved", 2, reviewStep, buildStep), 1},
-		"reviewed after the change":  {loop("verdict == approved", 2, buildStep, reviewStep), -1},
-		"the first step":             {loop("verdict == approved", 2, buildStep, askStep), -1},
-		"scored before the change":   {loop("score >= 3", 2, scoreStep, changeStep), 1},
-		"by the gain of the score":   {loop("score_gain(2) < 0.1", 2, scoreStep, askStep, changeStep), 2},
-		"a score that is not meant":  {loop("verdict == approved", 2, scoreStep, changeStep), -1},
-		"tested before the change":   {loop("tests == ok", 2, testStep, changeStep), 1},
-		"tested after the change":    {loop("tests == ok", 2, changeStep, testStep), -1},
-		"one of two": {loop("verdict == approved and tests == ok", 2, reviewStep, changeStep,
+		"reviewed before the change": {repeating("verdict == approved", 2, reviewStep, buildStep), 1},
+		"reviewed after the change":  {repeating("verdict == approved", 2, buildStep, reviewStep), -1},
+		"the first step":             {repeating("verdict == approved", 2, buildStep, askStep), -1},
+		"scored before the change":   {repeating("score >= 3", 2, scoreStep, changeStep), 1},
+		"by the gain of the score":   {repeating("score_gain(2) < 0.1", 2, scoreStep, askStep, changeStep), 2},
+		"a score that is not meant":  {repeating("verdict == approved", 2, scoreStep, changeStep), -1},
+		"tested before the change":   {repeating("tests == ok", 2, testStep, changeStep), 1},
+		"tested after the change":    {repeating("tests == ok", 2, changeStep, testStep), -1},
+		"one of two": {repeating("verdict == approved and tests == ok", 2, reviewStep, changeStep,
 			testStep), 1},
-		"no change":       {loop("verdict == approved", 2, reviewStep, reportStep), -1},
-		"not a condition": {loop("???", 2, reviewStep, buildStep), -1},
+		"no change":       {repeating("verdict == approved", 2, reviewStep, reportStep), -1},
+		"not a condition": {repeating("???", 2, reviewStep, buildStep), -1},
 		"no loop":         {contract.Round{Steps: []contract.Step{reviewStep, buildStep}}, -1},
 	} {
 		require.Equal(t, row.want, unjudgedChange(row.round), name)
@@ -88,9 +92,9 @@ func TestUnjudgedChange(t *testing.T) {
 
 // TestRoundsAfterTheLast: what follows the last round of a loop, which reviews its change and then asks.
 func TestRoundsAfterTheLast(t *testing.T) {
-	ask := loop("verdict == approved", 2, reviewStep, buildStep)
+	ask := repeating("verdict == approved", 2, reviewStep, buildStep)
 	ask.Repeat.Otherwise = "ask"
-	silent := loop("verdict == approved", 2, reviewStep, buildStep)
+	silent := repeating("verdict == approved", 2, reviewStep, buildStep)
 	place := func(round, step int) run.Place { return run.Place{Stage: 1, Round: round, Step: step} }
 	changed := place(2, 1)
 	requested := &run.Decided{Kind: run.QuestionHandoff, Back: new(place(3, 1))}
@@ -145,14 +149,14 @@ func TestRoundsAfterTheLast(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := engineOf(row.state)
-			e.round, e.in.Start.Delivers = row.round, row.delivers
-			require.Equal(t, row.judges, e.onlyJudges(row.at), "onlyJudges")
-			require.Equal(t, row.decided, e.decided(row.at), "decided")
-			next, more := e.nextRound(row.at)
+			e.round.Round, e.in.Start.Delivers = row.round, row.delivers
+			require.Equal(t, row.judges, e.round.onlyJudges(row.at), "onlyJudges")
+			require.Equal(t, row.decided, e.round.decided(row.at), "decided")
+			next, more := e.round.nextRound(row.at)
 			require.Equal(t, row.next, next, "nextRound")
 			require.Equal(t, row.more, more, "nextRound")
-			require.Equal(t, routes{back: row.loopRoute}, e.loopRoutes(row.at))
-			require.False(t, e.decided(run.Place{Stage: 1, Round: 3, Step: 2}), "behind the last step")
+			require.Equal(t, routes{back: row.loopRoute}, e.round.loopRoutes(row.at))
+			require.False(t, e.round.decided(run.Place{Stage: 1, Round: 3, Step: 2}), "behind the last step")
 		})
 	}
 }
@@ -160,18 +164,18 @@ func TestRoundsAfterTheLast(t *testing.T) {
 // TestConditionsReadTheRound: values that the state has, and the gain of a score.
 func TestConditionsReadTheRound(t *testing.T) {
 	e := engineOf(run.State{Values: []run.Value{{Name: "score", Text: "2.5"}, {Name: "tests", Text: "ok"}}})
-	require.Equal(t, "score 2.5, tests ok", e.roundValues())
+	require.Equal(t, "score 2.5, tests ok", e.round.roundValues())
 	for condition, holds := range map[string]bool{"score >= 2.5": true, "score > 2.5": false, "tests == ok": true,
 		"verdict == approved": false, "": false, "???": false, "score_gain(1) < 9": false} {
-		require.Equal(t, holds, e.conditionHolds(condition), condition)
-		e.round = loop(condition, 2)
-		require.Equal(t, holds, e.conditionMet(), condition)
+		require.Equal(t, holds, e.round.conditionHolds(condition), condition)
+		e.round.Round = repeating(condition, 2)
+		require.Equal(t, holds, e.round.conditionMet(), condition)
 	}
-	require.Len(t, e.values(), 2+pipeline.MaxGainRounds)
-	e.round = contract.Round{}
-	require.False(t, e.conditionMet())
-	require.Equal(t, "nothing", engineOf(run.State{}).roundValues())
-	require.Empty(t, engineOf(run.State{}).values())
+	require.Len(t, e.round.values(), 2+pipeline.MaxGainRounds)
+	e.round.Round = contract.Round{}
+	require.False(t, e.round.conditionMet())
+	require.Equal(t, "nothing", engineOf(run.State{}).round.roundValues())
+	require.Empty(t, engineOf(run.State{}).round.values())
 }
 
 // TestPlaces: where a run continues after a step.
@@ -190,15 +194,15 @@ func TestPlaces(t *testing.T) {
 			run.Place{Round: 2}, true, 1},
 		"the last of the last": {contract.Round{Rounds: 2, Steps: steps}, run.Place{Round: 2, Step: 1},
 			run.Place{Round: 2, Step: 2}, true, 1},
-		"the last of a loop": {loop("", 9, steps...), run.Place{Round: 3, Step: 1}, run.Place{Round: 3, Step: 2},
+		"the last of a loop": {repeating("", 9, steps...), run.Place{Round: 3, Step: 1}, run.Place{Round: 3, Step: 2},
 			true, 3},
 	} {
 		e := engineOf(run.State{})
-		e.round = row.round
+		e.round.Round = row.round
 		row.at.Stage, row.next.Stage = 4, 4
-		require.Equal(t, &row.next, e.nextPlace(row.at), name)
-		require.Equal(t, row.last, e.lastInRound(row.at), name)
-		require.Equal(t, row.phase, e.phaseRound(row.at), name)
+		require.Equal(t, &row.next, e.round.nextPlace(row.at), name)
+		require.Equal(t, row.last, e.round.lastInRound(row.at), name)
+		require.Equal(t, row.phase, e.round.phaseRound(row.at), name)
 	}
 	for _, row := range []struct {
 		a, b   run.Place
@@ -215,11 +219,11 @@ func TestArchivedLines(t *testing.T) {
 		archived, unarchivable int64
 		want                   bool
 	}{{5, 0, true}, {3, 5, true}, {4, 0, false}, {3, 4, false}, {0, 0, false}} {
-		j := engineOf(run.State{}).j
-		j.disk.tail.Seq, j.archived, j.unarchivable = 5, row.archived, row.unarchivable
+		j := engineOf(run.State{}).journal
+		j.written.tail.Seq, j.archived, j.unarchivable = 5, row.archived, row.unarchivable
 		require.Equal(t, row.want, j.fullyArchived())
 		if row.want {
-			require.NotPanics(t, func() { require.NoError(t, j.archive(nil, j.disk.tail)) }, "it calls no activity")
+			require.NotPanics(t, func() { require.NoError(t, j.archive(nil)) }, "it calls no activity")
 		}
 	}
 }
@@ -241,8 +245,8 @@ func TestTimeUntilAClaimExpires(t *testing.T) {
 }
 
 // atRound lets an engine be in a round whose steps are these.
-func atRound(e *engine, at run.Place, steps ...contract.Step) {
-	e.readAt = run.Place{Stage: at.Stage, Round: at.Round}
+func atRound(e *loop, at run.Place, steps ...contract.Step) {
+	e.round.at = run.Place{Stage: at.Stage, Round: at.Round}
 	e.round.Stage, e.round.Steps = "work", steps
 }
 
@@ -263,7 +267,7 @@ func TestRoutesOfAnAskStep(t *testing.T) {
 			atRound(e, at, row.steps...)
 			e.round.Repeat = &pipeline.Repeat{Max: 9}
 			inside(t, func(ctx workflow.Context) error {
-				lead, err := e.askRoutes(ctx, at)
+				lead, err := e.round.askRoutes(ctx, at)
 				require.Equal(t, &run.Place{Round: 5, Step: row.step}, lead.back)
 				require.Equal(t, row.redo, lead.redo)
 				return err
@@ -290,7 +294,7 @@ func TestWorkBefore(t *testing.T) {
 			e.in.Start.Delivers, e.in.Start.Judged = row.delivers, row.judged
 			atRound(e, run.Place{Round: 1}, row.steps...)
 			inside(t, func(ctx workflow.Context) error {
-				lead, err := e.workBefore(ctx, 1)
+				lead, err := e.round.workBefore(ctx, 1)
 				require.Equal(t, &run.Place{Round: 1, Step: row.want}, lead.back)
 				return err
 			})
@@ -301,18 +305,18 @@ func TestWorkBefore(t *testing.T) {
 // TestAlreadyAtCheckpoint: a revert to the checkpoint of the last revert does nothing, unless something has changed.
 func TestAlreadyAtCheckpoint(t *testing.T) {
 	blob := func(digest string) *run.Blob { return &run.Blob{Digest: digest} }
-	for name, change := range map[string]func(e *engine){
-		"":                   func(*engine) {},
-		"another checkpoint": func(e *engine) { e.revertedTo = 8 },
-		"another place":      func(e *engine) { e.j.state.Next.Step = 1 },
-		"another tree":       func(e *engine) { e.j.state.Tree = blob("edited") },
-		"no tree":            func(e *engine) { e.j.state.Tree = nil },
-		"another try":        func(e *engine) { e.j.state.Tries = []run.Tries{{Judged: 2}} },
+	for name, change := range map[string]func(e *loop){
+		"":                   func(*loop) {},
+		"another checkpoint": func(e *loop) { e.reverts.to = 8 },
+		"another place":      func(e *loop) { e.journal.now.Next.Step = 1 },
+		"another tree":       func(e *loop) { e.journal.now.Tree = blob("edited") },
+		"no tree":            func(e *loop) { e.journal.now.Tree = nil },
+		"another try":        func(e *loop) { e.journal.now.Tries = []run.Tries{{Judged: 2}} },
 	} {
 		e := engineOf(run.State{Tree: blob("tree")})
-		e.revertedTo = 7
+		e.reverts.to = 7
 		change(e)
-		require.Equal(t, name == "", e.alreadyAt(run.Checkpoint{Seq: 7, State: run.State{Tree: blob("tree")}}), name)
+		require.Equal(t, name == "", e.reverts.alreadyAt(run.Checkpoint{Seq: 7, State: run.State{Tree: blob("tree")}}), name)
 	}
 }
 
@@ -330,16 +334,16 @@ func TestEditsAreAdopted(t *testing.T) {
 	} {
 		e := engineOf(row.state)
 		e.in.Start.Artifact = row.start
-		require.NotPanics(t, func() { require.NoError(t, e.adoptEdits(nil)) }, name)
-		require.Empty(t, e.j.pending, name)
+		require.NotPanics(t, func() { require.NoError(t, e.checkout.adoptEdits(nil)) }, name)
+		require.Empty(t, e.journal.pending, name)
 	}
 }
 
 const now = "2026-01-02T03:04:05.000Z" // where inside executes
 
 // last is the last event that is not on disk.
-func last(t *testing.T, e *engine) run.Event {
+func last(t *testing.T, e *loop) run.Event {
 	t.Helper()
-	require.NotEmpty(t, e.j.pending)
-	return e.j.pending[len(e.j.pending)-1]
+	require.NotEmpty(t, e.journal.pending)
+	return e.journal.pending[len(e.journal.pending)-1]
 }

@@ -10,146 +10,107 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
+// skipTo skips and journals the steps before a check in a fresh folder.
+func (lp *loop) skipTo(ctx workflow.Context, at, check run.Place) error {
+	skipped, _ := lp.round.At(at.Step)
+	ev := run.StepSkipped{Step: skipped.Key, Why: "the work is complete and checked in a fresh folder next", Next: &check}
+	if skipped.Fresh != "" {
+		ev.Why = "the work was checked in a fresh folder already"
+	}
+	return lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
+}
+
+// askAboutLoop pauses the run because a loop used up its rounds and its condition is not met.
+func (lp *loop) askAboutLoop(ctx workflow.Context, at run.Place) error {
+	judged, verdict := lp.round.reviewSubject()
+	no := false
+	req := run.QuestionRequested{
+		Type: run.HandoffFeedbackOnReject, Trigger: run.TriggerRejected, Round: at.Round, Verdict: verdict,
+		Approved:      &no,
+		LoopMaxRounds: lp.round.Repeat.Max, Digest: judged, LastOutput: judged, Deadlines: lp.questions.deadlines(ctx, nil),
+	}
+	rounds := at.Round
+	if c := lp.state().Changed; rounds > lp.round.Repeat.Max && c != nil && c.Round < rounds {
+		rounds-- // this one only judged
+	}
+	question := fmt.Sprintf("%s: %s is not met after %s", lp.round.Title, lp.round.Repeat.Until,
+		run.Plural(rounds, "round"))
+	var failed []string
+	failed, req.Artifacts = lp.round.failedCommands(lp.round.Repeat.Until)
+	if len(failed) > 0 {
+		question += ": " + strings.Join(failed, ", ")
+	}
+	return lp.questions.askHandoff(ctx, question, req, lp.round.loopRoutes(at))
+}
+
+// skipChange skips and journals a step that changes the work.
+func (lp *loop) skipChange(ctx workflow.Context, at run.Place) error {
+	ev := run.StepSkipped{
+		Step: lp.round.Steps[at.Step].Key, Why: "the rounds are used up: this one only judges the last change",
+		Next: lp.round.nextPlace(at),
+	}
+	return lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
+}
+
 // enterPhase opens a phase: a stage, or each round of a repeated one. If a decision led back to an earlier stage, the
 // phase that is open ends first.
-func (e *engine) enterPhase(ctx workflow.Context, at run.Place) error {
-	s := e.j.state
+func (lp *loop) enterPhase(ctx workflow.Context, at run.Place) error {
+	s := lp.state()
 	if s.PhaseOpen {
-		if s.Phase == e.round.Stage {
+		if s.Phase == lp.round.Stage {
 			return nil
 		}
-		left := run.PhaseEnd{Key: s.Phase, Title: s.Phase, Outcome: "back to " + e.round.Stage, Round: s.Round}
-		if err := e.j.emit(ctx, run.KindPhaseEnd, s.Phase, left); err != nil {
+		left := run.PhaseEnd{Key: s.Phase, Title: s.Phase, Outcome: "back to " + lp.round.Stage, Round: s.Round}
+		if err := lp.journal.emit(ctx, run.KindPhaseEnd, s.Phase, left); err != nil {
 			return err
 		}
 	}
-	p := run.PhaseStart{Key: e.round.Stage, Title: e.round.Title, Round: e.phaseRound(at)}
-	if e.repeats() {
-		p.Dir = e.round.Dir
+	p := run.PhaseStart{Key: lp.round.Stage, Title: lp.round.Title, Round: lp.round.phaseRound(at)}
+	if lp.round.repeats() {
+		p.Dir = lp.round.Dir
 	}
-	return e.j.emit(ctx, run.KindPhaseStart, e.round.Stage, p)
-}
-
-func (e *engine) repeats() bool { return e.round.Repeat != nil }
-
-// phaseRound returns the round number of a phase: a stage over sets is one phase.
-func (e *engine) phaseRound(at run.Place) int {
-	if e.repeats() {
-		return at.Round
-	}
-	return 1
-}
-
-// nextPlace returns the place after a step. Sets follow each other within one phase.
-func (e *engine) nextPlace(at run.Place) *run.Place {
-	next := run.Place{Stage: at.Stage, Round: at.Round, Step: at.Step + 1}
-	if next.Step >= len(e.round.Steps) && !e.repeats() && at.Round < e.round.Rounds {
-		next = run.Place{Stage: at.Stage, Round: at.Round + 1}
-	}
-	return &next
-}
-
-func (e *engine) lastInRound(at run.Place) bool { return at.Step+1 >= len(e.round.Steps) }
-
-// conditionMet evaluates `until` with the values of this round.
-func (e *engine) conditionMet() bool {
-	r := e.round.Repeat
-	return r != nil && e.conditionHolds(r.Until)
-}
-
-// conditionHolds evaluates a condition with the values of this round. A condition on a missing value does not
-// hold.
-func (e *engine) conditionHolds(condition string) bool {
-	if condition == "" {
-		return false
-	}
-	until, err := pipeline.ParseUntil(condition)
-	if err != nil {
-		return false // validated when the definition was read
-	}
-	met, known := until.Eval(e.values())
-	return known && met
-}
-
-// values returns the values of this round by name.
-func (e *engine) values() map[string]string {
-	values := map[string]string{}
-	for _, v := range e.j.state.Values {
-		values[v.Name] = v.Text
-	}
-	if _, scored := values["score"]; scored {
-		for rounds := range pipeline.MaxGainRounds {
-			values[fmt.Sprintf("score_gain(%d)", rounds+1)] = e.j.state.ScoreGain(rounds + 1)
-		}
-	}
-	return values
-}
-
-// roundValues returns the values of the round as text: score 2.5, verdict rejected.
-func (e *engine) roundValues() string {
-	var all []string
-	for _, v := range e.j.state.Values {
-		all = append(all, v.Name+" "+v.Text)
-	}
-	if len(all) == 0 {
-		return "nothing"
-	}
-	return strings.Join(all, ", ")
+	return lp.journal.emit(ctx, run.KindPhaseStart, lp.round.Stage, p)
 }
 
 // leavePhase closes the phase and continues: with the next round while the condition is not met and rounds are
 // left or a change is not judged, else with the next stage.
-func (e *engine) leavePhase(ctx workflow.Context, at run.Place) error {
-	next, more := e.nextRound(at)
+func (lp *loop) leavePhase(ctx workflow.Context, at run.Place) error {
+	next, more := lp.round.nextRound(at)
 	if !more {
 		next = run.Place{Stage: at.Stage + 1, Round: 1}
-		if e.round.Stage == pipeline.FreshStage { // an operator may edit files before the delivery: then again
+		if lp.round.Stage == pipeline.FreshStage { // an operator may edit files before the delivery: then again
 			next.Stage = at.Stage
 		}
-		if e.repeats() && e.round.Repeat.Otherwise == "ask" && !e.conditionMet() && !e.loopAccepted(at) &&
-			!e.lastAnswerAccepts(at) {
-			return e.askAboutLoop(ctx, at) // and here again, with its decision
+		if lp.round.repeats() && lp.round.Repeat.Otherwise == "ask" && !lp.round.conditionMet() && !lp.round.loopAccepted(at) &&
+			!lp.round.lastAnswerAccepts(at) {
+			return lp.askAboutLoop(ctx, at) // and here again, with its decision
 		}
 	}
 	end := run.PhaseEnd{
-		Key: e.round.Stage, Title: e.round.Title, Outcome: "ok", Round: e.phaseRound(at), Repeats: e.repeats(),
+		Key: lp.round.Stage, Title: lp.round.Title, Outcome: "ok", Round: lp.round.phaseRound(at), Repeats: lp.round.repeats(),
 		Next: &next,
 	}
-	if e.repeats() && next.Stage > at.Stage && !e.conditionMet() {
-		end.Unmet = fmt.Sprintf("%s (values: %s)", e.round.Repeat.Until, e.roundValues())
+	if lp.round.repeats() && next.Stage > at.Stage && !lp.round.conditionMet() {
+		end.Unmet = fmt.Sprintf("%s (values: %s)", lp.round.Repeat.Until, lp.round.roundValues())
 	}
 	gate := ""
-	if e.round.Gate != "" && !e.conditionHolds(e.round.Gate) {
-		gate = fmt.Sprintf("round %d returned %s, the gate requires %s", at.Round, e.roundValues(), e.round.Gate)
+	if lp.round.Gate != "" && !lp.round.conditionHolds(lp.round.Gate) {
+		gate = fmt.Sprintf("round %d returned %s, the gate requires %s", at.Round, lp.round.roundValues(), lp.round.Gate)
 	}
-	name, stage := e.round.Checkpoint, e.round.Kind
-	if err := e.j.emit(ctx, run.KindPhaseEnd, e.round.Stage, end); err != nil {
+	name, stage := lp.round.Checkpoint, lp.round.Kind
+	if err := lp.journal.emit(ctx, run.KindPhaseEnd, lp.round.Stage, end); err != nil {
 		return err
 	}
 	if stage == pipeline.StageEach {
 		return nil // sets create theirs at their end
 	}
 	if name != "" {
-		if err := e.checkpoint(ctx, name); err != nil {
+		if err := lp.checkpoint(ctx, name); err != nil {
 			return err
 		}
 	}
 	if gate != "" {
-		return e.pause(ctx, run.QualityGate, gate, "")
+		return lp.pause(ctx, run.QualityGate, gate, "")
 	}
-	return e.review(ctx)
-}
-
-func (e *engine) runStep(ctx workflow.Context, at run.Place) error {
-	e.showDetails(ctx)
-	s, _ := e.round.At(at.Step)
-	switch s.Kind {
-	case pipeline.KindRole, pipeline.KindTogether, pipeline.KindRun:
-		return e.runPasses(ctx, at, s)
-	case pipeline.KindScreenshots:
-		return e.screenshots(ctx, at, s)
-	case pipeline.KindAsk:
-		return e.ask(ctx, at, s)
-	}
-	return fmt.Errorf("step %s is of kind %q, which this release cannot run", s.Key, s.Kind)
+	return lp.round.review(ctx)
 }

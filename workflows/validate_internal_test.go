@@ -118,7 +118,7 @@ func TestMessagesByState(t *testing.T) {
 			e := engineOf(row.s)
 			e.in.Target.Dir, e.in.Target.Store, e.in.Target.RunID, e.in.DirQueue = "/runs/1", "file:///s", "run-1", "here"
 			e.in.Start.Stages = []run.StageRef{{Name: "build", Roles: []string{"builder"}}}
-			err := e.control.validate(messageOf(row.verb), row.m)
+			err := e.handlers.validate(messageOf(row.verb), row.m)
 			if row.text == "" {
 				require.NoError(t, err)
 				return
@@ -136,7 +136,7 @@ func TestMessagesByState(t *testing.T) {
 
 // TestMessagesHaveASize: each text of a message counts.
 func TestMessagesHaveASize(t *testing.T) {
-	c := engineOf(run.State{Status: run.Running}).control
+	c := engineOf(run.State{Status: run.Running}).handlers
 	path := "/" + strings.Repeat("x", maxMessage-3)
 	for _, set := range []func(m *contract.Message){
 		func(m *contract.Message) { m.By = path }, func(m *contract.Message) { m.Note = path },
@@ -177,8 +177,8 @@ func TestPendingRequests(t *testing.T) {
 			"the run is resuming: pause it first"},
 	} {
 		e := engineOf(row.s)
-		e.control.Control = row.pending
-		err := e.control.validate(messageOf(row.verb), row.m)
+		e.inbox.asked = row.pending
+		err := e.handlers.validate(messageOf(row.verb), row.m)
 		if row.text == "" {
 			require.NoError(t, err, name)
 			continue
@@ -200,10 +200,10 @@ func TestRequestsForARetry(t *testing.T) {
 		"revert":           {run.State{Status: run.Paused}, contract.VerbRevert, contract.Message{To: "cp-1"}, "reverting to cp-1"},
 	} {
 		e := engineOf(row.s)
-		ack, err := messageOf(row.verb).apply(e.control, nil, row.m)
+		ack, err := messageOf(row.verb).apply(e.handlers, nil, row.m)
 		require.NoError(t, err, name)
 		require.Equal(t, row.text, ack.Message, name)
-		require.Equal(t, 1, e.control.retryRequests, name)
+		require.Equal(t, 1, e.inbox.requests, name)
 	}
 }
 

@@ -9,7 +9,24 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// A run stands still in one function, [engine.wait]. Each state in which it does is a row of a table: what ends it, and
+// hostTimeout is the time a message waits for the directory's host.
+const hostTimeout = 5 * time.Second
+
+// awaitFor waits for a condition with a timeout. If the condition already holds, it adds nothing to history.
+func awaitFor(ctx workflow.Context, most time.Duration, summary string, condition func() bool) (bool, error) {
+	if condition() {
+		return true, nil
+	}
+	return workflow.AwaitWithOptions(ctx,
+		workflow.AwaitOptions{Timeout: most, TimerOptions: workflow.TimerOptions{Summary: summary}}, condition)
+}
+
+// sleepUnlessPaused waits before the next attempt; false: a pause has ended it.
+func (x *execution) sleepUnlessPaused(ctx workflow.Context, d time.Duration, why string) (completed bool, err error) {
+	return x.wait(ctx, wait{name: waitAttempt, until: workflow.Now(ctx).Add(d), summary: why})
+}
+
+// A run stands still in one function, [execution.wait]. Each state in which it does is a row of a table: what ends it, and
 // whether the next execution continues it. Handlers of messages, and waits for an activity or another coroutine, use Await.
 
 // waitName names a state in which a run stands still.
@@ -34,43 +51,45 @@ type waitRow struct {
 	name    string
 	meaning string
 	ends    string
-	ended   func(*engine) bool // what ends it besides its time and what the caller adds; nil: nothing
-	written bool               // events are written, and the details shown, before it begins
-	carried bool               // the next execution continues it, unless it is in the middle of a step
+	ended   func(*execution) bool // what ends it besides its time and what the caller adds; nil: nothing
+	written bool                  // events are written, and the details shown, before it begins
+	carried bool                  // the next execution continues it, unless it is in the middle of a step
 }
 
 var waits = [...]waitRow{
 	waitPause: {
-		"pause", "the run is paused, for any reason", "resume, revert", func(e *engine) bool {
-			return e.control.Resume || e.control.Revert != nil || e.control.err != nil
+		"pause", "the run is paused, for any reason", "resume, revert", func(x *execution) bool {
+			return x.inbox.resumes() || x.inbox.reverts() != nil || x.inbox.failed() != nil
 		}, true, true,
 	},
 	waitLimit: {
 		"limit", "a limit of a provider, of the host or of the day", "its reset or its turn; resume, pause, revert",
-		(*engine).leavesLimit, true, true,
+		func(x *execution) bool { return x.inbox.leavesLimit() }, true, true,
 	},
 	waitAnswer: {
 		"answer", "an open question", "a decision; at a reminder it waits on, at its expiry it is decided",
-		(*engine).answered, true, true,
+		func(x *execution) bool { return x.questions.answered() }, true, true,
 	},
 	waitLanes: {
 		"lanes", "lanes at work", "a lane that has changed, a decision about one; pause, revert",
-		func(e *engine) bool {
-			_, decided := e.laneDecision()
-			return e.childChanged() || decided || e.interruptsWait() || e.j.newer
+		func(x *execution) bool {
+			_, decided := x.questions.laneDecision()
+			return x.children.changed() || decided || x.inbox.interruptsWait() || x.journal.isNewer()
 		}, true, true,
 	},
 	waitProjects: {
 		"projects", "projects at work", "a project that has changed; pause, revert",
-		func(e *engine) bool { return e.childChanged() || e.interruptsWait() }, true, true,
+		func(x *execution) bool { return x.children.changed() || x.inbox.interruptsWait() }, true, true,
 	},
 	waitBlocked: {
 		"blocked", "a question about projects that are not done", "a decision; a project that works again",
-		func(e *engine) bool { return e.answered() || e.childChanged() || e.control.err != nil }, true, true,
+		func(x *execution) bool {
+			return x.questions.answered() || x.children.changed() || x.inbox.failed() != nil
+		}, true, true,
 	},
 	waitAttempt: {
 		"attempt", "the next attempt of a call or of screenshots", "its time; pause",
-		func(e *engine) bool { return e.control.Pause }, false, false,
+		func(x *execution) bool { return x.inbox.pauses() }, false, false,
 	},
 	waitDisk: {"disk", "space on a full disk", "its time, at most 10 min; if paused, resume and revert", nil, false, false},
 	waitHost: {
@@ -79,7 +98,7 @@ var waits = [...]waitRow{
 	},
 	waitEnds: {
 		"ends", "the ends of lanes or projects that were cancelled", "each of them, at most 2 min",
-		(*engine).childChanged, false, false,
+		func(x *execution) bool { return x.children.changed() }, false, false,
 	},
 }
 
@@ -95,22 +114,22 @@ type wait struct {
 
 // wait waits until the wait has ended, by what its row or the caller names, or until its time: due. If the next execution
 // is to continue it, the error is errContinueAsNew.
-func (e *engine) wait(ctx workflow.Context, w wait) (due bool, err error) {
+func (x *execution) wait(ctx workflow.Context, w wait) (due bool, err error) {
 	row := waits[w.name]
 	if row.written {
-		if err := e.j.flush(ctx); err != nil {
+		if err := x.journal.flush(ctx); err != nil {
 			return false, err
 		}
 	}
 	if w.cause != "" {
-		e.held = contract.HeldAnswer{Held: w.name == waitDisk, Waiting: w.name == waitHost, Message: w.cause,
-			RetryAt: run.Time(w.until)}
+		x.host.hold(contract.HeldAnswer{Held: w.name == waitDisk, Waiting: w.name == waitHost, Message: w.cause,
+			RetryAt: run.Time(w.until)})
 	}
 	if row.written || w.cause != "" {
-		e.showDetails(ctx)
+		x.show(ctx)
 	}
-	ended := func() bool { return row.ended != nil && row.ended(e) || w.wakes != nil && w.wakes() }
-	enough := func() bool { return ended() || row.carried && !w.inStep && e.continueSuggested(ctx) }
+	ended := func() bool { return row.ended != nil && row.ended(x) || w.wakes != nil && w.wakes() }
+	enough := func() bool { return ended() || row.carried && !w.inStep && x.host.continueSuggested(ctx) }
 	switch left := w.until.Sub(workflow.Now(ctx)); {
 	case w.until.IsZero():
 		err = workflow.Await(ctx, enough)

@@ -16,17 +16,17 @@ import (
 )
 
 // causes end a wait.
-type causes map[string]func(*engine)
+type causes map[string]func(*loop)
 
 var (
-	resumes   = func(e *engine) { e.control.Resume = true }
-	reverts   = func(e *engine) { e.control.Revert = &contract.PendingRevert{To: "cp-1"} }
-	pauses    = func(e *engine) { e.control.Pause = true }
-	fails     = func(e *engine) { e.control.err = errors.New("a message cannot be journaled") }
-	decides   = func(e *engine) { e.j.state.Status = run.Running }
-	ends      = func(e *engine) { e.children["child"].changed = true }
-	retries   = func(e *engine) { e.control.retryRequests++ }
-	byMessage = causes{"pause": pauses, "resume": resumes, "revert": reverts, "error": fails}
+	resumes     = func(e *loop) { e.inbox.asked.Resume = true }
+	wantsRevert = func(e *loop) { e.inbox.asked.Revert = &contract.PendingRevert{To: "cp-1"} }
+	pauses      = func(e *loop) { e.inbox.asked.Pause = true }
+	fails       = func(e *loop) { e.inbox.err = errors.New("a message cannot be journaled") }
+	decides     = func(e *loop) { e.journal.now.Status = run.Running }
+	ends        = func(e *loop) { e.children.known["child"].changed = true }
+	retries     = func(e *loop) { e.inbox.requests++ }
+	byMessage   = causes{"pause": pauses, "resume": resumes, "revert": wantsRevert, "error": fails}
 )
 
 // waiting are the rows of the table: the state of a run that waits, and what ends its wait.
@@ -34,17 +34,17 @@ var waiting = map[waitName]struct {
 	state run.State
 	ends  causes
 }{
-	waitPause:  {run.State{Status: run.Paused}, causes{"resume": resumes, "revert": reverts, "error": fails}},
+	waitPause:  {run.State{Status: run.Paused}, causes{"resume": resumes, "revert": wantsRevert, "error": fails}},
 	waitLimit:  {run.State{Status: run.WaitingLimit}, byMessage},
 	waitAnswer: {run.State{Status: run.AwaitingGateDecision}, causes{"decision": decides}},
 	waitLanes: {run.State{Status: run.Running, RunID: "run", Stages: []run.StageRef{{Name: "work"}},
 		Lanes: &run.Lanes{Count: 1, Begun: 1, Active: []run.Lane{{LanePlace: run.LanePlace{Key: "a"}}}}}, causes{
-		"pause": pauses, "revert": reverts, "error": fails, "newer": func(e *engine) { e.j.newer = true },
-		"a lane": func(e *engine) { e.children["run.1.a"].changed = true }, "decision": func(e *engine) {
-			e.j.state.Decided = &run.Decided{ID: "gate:1", Kind: run.QuestionGate, Phase: "work"}
-		}, "end": func(e *engine) { e.j.state.Status = run.Cancelled },
+		"pause": pauses, "revert": wantsRevert, "error": fails, "newer": func(e *loop) { e.journal.newer = true },
+		"a lane": func(e *loop) { e.children.known["run.1.a"].changed = true }, "decision": func(e *loop) {
+			e.journal.now.Decided = &run.Decided{ID: "gate:1", Kind: run.QuestionGate, Phase: "work"}
+		}, "end": func(e *loop) { e.journal.now.Status = run.Cancelled },
 	}},
-	waitProjects: {oneProject(run.Running), causes{"pause": pauses, "revert": reverts, "error": fails, "a project": ends}},
+	waitProjects: {oneProject(run.Running), causes{"pause": pauses, "revert": wantsRevert, "error": fails, "a project": ends}},
 	waitBlocked:  {oneProject(run.AwaitingGateDecision), causes{"decision": decides, "error": fails, "a project": ends}},
 	waitAttempt:  {run.State{Status: run.Running}, causes{"pause": pauses}},
 	waitDisk:     {run.State{Status: run.Paused}, causes{"a request": retries}},
@@ -65,36 +65,36 @@ func TestWaits(t *testing.T) {
 	for name, row := range waiting {
 		t.Run(waits[name].name, func(t *testing.T) {
 			const most = time.Hour
-			standing := func(suggested, inStep bool, cause func(*engine), before ...func(*engine)) (due bool, took time.Duration,
+			standing := func(suggested, inStep bool, cause func(*loop), before ...func(*loop)) (due bool, took time.Duration,
 				ended error) {
 				e := engineOf(row.state)
 				e.in.Target.RunID, e.in.Start.Stages = "run", row.state.Stages
-				e.children = map[string]*child{"child": {}, "run.1.a": {}}
-				requests, until := e.control.retryRequests, most
+				e.children.known = map[string]*child{"child": {}, "run.1.a": {}}
+				requests, until := e.inbox.requests, most
 				for _, already := range before {
 					until = -time.Second
 					already(e)
 				}
 				inside(t, func(ctx workflow.Context) error {
-					e.j.mu = workflow.NewMutex(ctx)
+					e.journal.mu = workflow.NewMutex(ctx)
 					start := workflow.Now(ctx)
 					workflow.Go(ctx, func(ctx workflow.Context) {
 						_ = workflow.Sleep(ctx, time.Minute) // the wait has begun
 						cause(e)
 					})
 					due, ended = e.wait(ctx, wait{name: name, until: start.Add(until), inStep: inStep,
-						wakes: func() bool { return e.control.retryRequests != requests }})
+						wakes: func() bool { return e.inbox.requests != requests }})
 					took = workflow.Now(ctx).Sub(start)
 					return nil
 				}, func(env *testsuite.TestWorkflowEnvironment) { env.SetContinueAsNewSuggested(suggested) })
 				return due, took, ended
 			}
-			due, took, err := standing(false, false, func(*engine) {})
+			due, took, err := standing(false, false, func(*loop) {})
 			require.NoError(t, err)
 			require.True(t, due)
 			require.Equal(t, most, took)
 			for what, cause := range row.ends {
-				late, _, err := standing(false, false, func(*engine) {}, cause)
+				late, _, err := standing(false, false, func(*loop) {}, cause)
 				require.True(t, err == nil || errors.Is(err, errNewer), what)
 				require.False(t, late, "it has ended, although its time has passed: %s", what)
 				due, took, err := standing(false, false, cause)
@@ -102,14 +102,14 @@ func TestWaits(t *testing.T) {
 				require.False(t, due, what)
 				require.Equal(t, time.Minute, took, what)
 			}
-			_, took, err = standing(true, false, func(*engine) {})
+			_, took, err = standing(true, false, func(*loop) {})
 			if waits[name].carried {
 				require.ErrorIs(t, err, errContinueAsNew)
 				require.Zero(t, took)
 			} else {
 				require.NoError(t, err)
 			}
-			due, _, err = standing(true, true, func(*engine) {})
+			due, _, err = standing(true, true, func(*loop) {})
 			require.NoError(t, err)
 			require.True(t, due, "only this execution can continue it")
 		})
@@ -127,7 +127,7 @@ func TestWaitsAreShown(t *testing.T) {
 			_, err := e.wait(ctx, wait{name: name, until: workflow.Now(ctx).Add(time.Hour), cause: "no space"})
 			return err
 		})
-		require.Equal(t, want, e.held)
+		require.Equal(t, want, e.host.held)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -54,4 +56,42 @@ func checkInput(in contract.Input, workflowID string, continued bool) error {
 		"with "+
 		"the starter binary: starter run --config FILE",
 		workflowID, strings.Join(wrong, ", ")), contract.ErrBadInput, nil)
+}
+
+// runPlan runs a plan to its end.
+func runPlan(ctx workflow.Context, in contract.Input, hide func(string) string) (contract.Result, error) {
+	info := workflow.GetInfo(ctx)
+	if err := checkInput(in, info.WorkflowExecution.ID, info.ContinuedExecutionRunID != ""); err != nil {
+		return contract.Result{}, err
+	}
+	lp, err := newLoop(ctx, in, hide)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	all, stop := workflow.WithCancel(ctx) // not called at the normal end of an execution
+	lp.journal.stopsWith(stop)
+	r, err := lp.run(all)
+	if lp.journal.isNewer() || isType(err, contract.ErrNewer) {
+		return lp.nextEpoch(ctx)
+	}
+	return r, err
+}
+
+// Register registers the workflows with a worker. hide redacts secrets in messages that other programs send; nil
+// keeps the text.
+func Register(r worker.WorkflowRegistry, hide func(string) string) {
+	if hide == nil {
+		hide = func(text string) string { return text }
+	}
+	run := func(ctx workflow.Context, in contract.Input) (contract.Result, error) { return runPlan(ctx, in, hide) }
+	r.RegisterWorkflowWithOptions(run, workflow.RegisterOptions{Name: contract.PipelineWorkflow})
+	r.RegisterWorkflowWithOptions(Notify, workflow.RegisterOptions{Name: contract.NotifyWorkflow})
+}
+
+// nextExecution ends an execution of a workflow with its next one. Where workers have versions, an execution stays with
+// the build that began it, and the next one begins with the current build. Else the option has no effect.
+func nextExecution(ctx workflow.Context, name any, in any) error {
+	return workflow.NewContinueAsNewErrorWithOptions(ctx, workflow.ContinueAsNewErrorOptions{
+		InitialVersioningBehavior: workflow.ContinueAsNewVersioningBehaviorAutoUpgrade,
+	}, name, in)
 }

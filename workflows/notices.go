@@ -10,6 +10,7 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -54,32 +55,33 @@ func notifyOptions(ctx workflow.Context, in contract.NoticeInput, r contract.Rec
 
 // notices are those not sent yet.
 type notices struct {
+	*execution
 	pending  []contract.NoticeInput
 	starting int // children being started
 }
 
 // queueNotices queues the notices of an event that is now on disk. after is the state after it. Events from
 // another run's record are skipped.
-func (e *engine) queueNotices(ev run.Event, after run.State) {
-	receivers := e.receivers(ev, after)
+func (ns *notices) queue(ev run.Event, after run.State) {
+	receivers := ns.receivers(ev, after)
 	if len(receivers) == 0 {
 		return
 	}
 	occasion := run.Occasion(ev.Kind, after)
-	e.notices.pending = append(e.notices.pending, contract.NoticeInput{
-		Target: e.in.Target, PlanUse: e.planUse(), DirQueue: e.in.DirQueue, Receivers: receivers,
-		Notice: e.newNotice(occasion, ev, after),
+	ns.pending = append(ns.pending, contract.NoticeInput{
+		Target: ns.in.Target, PlanUse: ns.planUse(), DirQueue: ns.in.DirQueue, Receivers: receivers,
+		Notice: ns.newNotice(occasion, ev, after),
 	})
 }
 
 // receivers returns the receivers of the notice about an event.
-func (e *engine) receivers(ev run.Event, after run.State) []contract.Receiver {
-	if len(e.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
+func (ns *notices) receivers(ev run.Event, after run.State) []contract.Receiver {
+	if len(ns.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
 		return nil
 	}
 	occasion := run.Occasion(ev.Kind, after)
 	var all []contract.Receiver
-	for i, r := range e.in.Start.Receivers {
+	for i, r := range ns.in.Start.Receivers {
 		if slices.Contains(r.On, occasion) {
 			all = append(all, contract.Receiver{Index: i, Receiver: r})
 		}
@@ -90,12 +92,12 @@ func (e *engine) receivers(ev run.Event, after run.State) []contract.Receiver {
 // maxNoticeText is the maximum length of a text in a notice.
 const maxNoticeText = 2000
 
-func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.Notice {
+func (ns *notices) newNotice(occasion string, ev run.Event, s run.State) contract.Notice {
 	n := contract.Notice{
 		ID: fmt.Sprintf("%s/%d", s.RunID, ev.Seq), Run: s.RunID, Pipeline: s.Pipeline,
 		Task: run.Cut(s.Task, maxNoticeText), Event: occasion, Seq: ev.Seq, At: ev.TS,
-		Status: s.Status, Reason: run.Cut(s.Reason, maxNoticeText), Actions: []string{}, Next: commands(s, e.in),
-		Directory: e.in.Target.Dir, USD: s.Total(), Score: s.Score,
+		Status: s.Status, Reason: run.Cut(s.Reason, maxNoticeText), Actions: []string{}, Next: commands(s, ns.in),
+		Directory: ns.in.Target.Dir, USD: s.Total(), Score: s.Score,
 	}
 	if q, open := s.Asks(); open {
 		n.Question, n.QuestionID, n.Actions = run.Cut(q.Words(), maxNoticeText), q.ID, q.Actions
@@ -112,7 +114,7 @@ func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.
 	if l := s.Limited; ev.Kind == run.KindRunLimited && l != nil {
 		n.Detail = s.LimitText(run.Clock{})
 		if l.Account != "" { // one notice for all runs of the account
-			n.ID = fmt.Sprintf("limit/%s/%s/%.8s", l.Account, cmp.Or(l.Reset, hourOf(l.Since)), e.receiversID())
+			n.ID = fmt.Sprintf("limit/%s/%s/%.8s", l.Account, cmp.Or(l.Reset, hourOf(l.Since)), ns.receiversID())
 		}
 	}
 	return n
@@ -122,9 +124,9 @@ func (e *engine) newNotice(occasion string, ev run.Event, s run.State) contract.
 func hourOf(since string) string { return since[:min(len(since), len("2006-01-02T15"))] }
 
 // receiversID identifies the receivers of the run's notices.
-func (e *engine) receiversID() string {
+func (ns *notices) receiversID() string {
 	var all strings.Builder
-	for _, r := range e.in.Start.Receivers {
+	for _, r := range ns.in.Start.Receivers {
 		all.WriteString(r.Name + " " + strings.Join(r.On, ",") + "\n")
 	}
 	sum := sha256.Sum256([]byte(all.String()))
@@ -133,27 +135,27 @@ func (e *engine) receiversID() string {
 
 // startNotices starts a child for each pending notice and waits until it has started. If the child already exists,
 // the event was already announced. An error does not stop the run.
-func (e *engine) startNotices(ctx workflow.Context) {
-	for len(e.notices.pending) > 0 {
-		in := e.notices.pending[0]
-		e.notices.pending = e.notices.pending[1:]
+func (ns *notices) start(ctx workflow.Context) {
+	for len(ns.pending) > 0 {
+		in := ns.pending[0]
+		ns.pending = ns.pending[1:]
 		free, _ := workflow.NewDisconnectedContext(ctx) // a cancelled run sends notices too
 		child := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(free, workflow.ChildWorkflowOptions{
 			WorkflowID: "notice/" + in.Notice.ID, ParentClosePolicy: enumspb.PARENT_CLOSE_POLICY_ABANDON,
 			WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 			StaticSummary:         in.Notice.Event + " of run " + in.Notice.Run,
 		}), contract.NotifyWorkflow, in)
-		e.notices.starting++
+		ns.starting++
 		err := child.GetChildWorkflowExecution().Get(free, nil)
-		e.notices.starting--
+		ns.starting--
 		switch {
 		case temporal.IsWorkflowExecutionAlreadyStartedError(err):
 		case err != nil:
-			e.journalNotifyFailure(ctx, in, err)
+			ns.journalNotifyFailure(ctx, in, err)
 		default:
 			workflow.GoNamed(ctx, "notice "+in.Notice.ID, func(ctx workflow.Context) {
 				if err := child.Get(ctx, nil); err != nil && ctx.Err() == nil {
-					e.journalNotifyFailure(ctx, in, err)
+					ns.journalNotifyFailure(ctx, in, err)
 				}
 			})
 		}
@@ -161,21 +163,21 @@ func (e *engine) startNotices(ctx workflow.Context) {
 }
 
 // journalNotifyFailure journals a failed notice if the run is still open.
-func (e *engine) journalNotifyFailure(ctx workflow.Context, in contract.NoticeInput, why error) {
-	if e.j.state.Status.Closed() {
+func (ns *notices) journalNotifyFailure(ctx workflow.Context, in contract.NoticeInput, why error) {
+	if ns.state().Status.Closed() {
 		return
 	}
 	text := fmt.Sprintf("send the notice of event %d (%s): %s", in.Notice.Seq, in.Notice.Event, errorMessage(why))
-	e.control.deferError(
-		e.control.record(ctx, run.KindErrorNoted, run.ErrorNoted{
+	ns.inbox.deferError(
+		ns.record(ctx, run.KindErrorNoted, run.ErrorNoted{
 			Context: "notify", Category: run.CategoryUnknown, Message: run.Cut(text, maxNoticeText),
 		}),
 	)
 }
 
 // awaitNotices waits until every notice has started.
-func (e *engine) awaitNotices(ctx workflow.Context) error {
-	return workflow.Await(ctx, e.noticesStarted)
+func (ns *notices) awaitNotices(ctx workflow.Context) error {
+	return workflow.Await(ctx, ns.started)
 }
 
-func (e *engine) noticesStarted() bool { return e.notices.starting == 0 && len(e.notices.pending) == 0 }
+func (ns *notices) started() bool { return ns.starting == 0 && len(ns.pending) == 0 }

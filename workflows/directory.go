@@ -1,0 +1,141 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
+)
+
+type targetSetter interface {
+	SetTarget(to contract.Target)
+}
+
+// runDirectoryActivity runs an activity on the host of the directory, and waits while its disk is full.
+func (j *journal) runDirectoryActivity(ctx workflow.Context, summary, activity string, in targetSetter, out any) error {
+	defer j.host.clearDiskFull(ctx) // and not before: a retry that is under way is still held up
+	for stale := 0; ; {
+		asked := j.inbox.requested()
+		in.SetTarget(j.targetIn(ctx))
+		err := workflow.ExecuteActivity(j.host.directoryOptions(ctx, summary), activity, in).Get(ctx, out)
+		if compares := activity == contract.Inspect || activity == contract.ArchiveSegment; compares &&
+			isType(err, contract.ErrNewer) {
+			if err := j.requireCurrent(ctx, stale, err); err != nil {
+				return err
+			}
+			stale++
+			continue
+		}
+		if isType(err, contract.ErrDirectoryLost) {
+			if err := j.rebuildLost(ctx); err != nil {
+				return err
+			}
+			continue
+		}
+		if !isType(err, contract.ErrDiskFull) {
+			j.fullTries = 0
+			return err
+		}
+		if err := j.awaitDiskSpace(ctx, err, asked); err != nil {
+			return err
+		}
+	}
+}
+
+// Backoff for a full disk: each retry adds to the history.
+const (
+	diskRetryMin = 15 * time.Second
+	diskRetryMax = 10 * time.Minute
+)
+
+// awaitDiskSpace pauses the run for a full disk. The pause itself cannot be written yet: queries, the Web UI and
+// search attributes show it at once, the files once there is space. It returns when it is time to retry, or when
+// an operator asks for a retry. asked is the number of such requests when the failed attempt began, so that none
+// is missed.
+func (j *journal) awaitDiskSpace(ctx workflow.Context, full error, asked int) error {
+	if j.active() && !j.newer {
+		if err := j.emit(ctx, run.KindRunPaused, j.now.Phase, run.RunPaused{
+			Reason: run.DiskFull, Detail: errorMessage(full),
+		}); err != nil {
+			return err
+		}
+	}
+	next := time.Duration(float64(min(diskRetryMin<<min(j.fullTries, 10), diskRetryMax)) * j.in.Options.TimeScale)
+	j.fullTries++
+	_, err := j.wait(ctx, wait{name: waitDisk, until: workflow.Now(ctx).Add(next), cause: errorMessage(full),
+		summary: "before the next attempt at writing to a full disk",
+		wakes:   func() bool { return j.inbox.requested() != asked }})
+	return err
+}
+
+// becomeNewer stops everything but running calls, which are paid for: nothing more is journaled. When they have ended, so
+// does this execution.
+func (j *journal) becomeNewer() error {
+	j.newer, j.pending = true, nil
+	if j.running.idle() {
+		j.stop()
+	}
+	return errNewer
+}
+
+// compare asks the directory whether it has later events, while nothing is written. within bounds the wait for its host;
+// 0: nothing does.
+func (j *journal) compare(ctx workflow.Context, within time.Duration) error {
+	if ctx.Value(writing{}) == nil {
+		if err := j.mu.Lock(ctx); err != nil {
+			return err
+		}
+		defer j.mu.Unlock()
+	}
+	ctx = j.host.directoryOptions(ctx, "compare the run directory")
+	opts := workflow.GetActivityOptions(ctx)
+	opts.ScheduleToCloseTimeout = within
+	in := contract.ProjectInput{Target: j.target(), First: j.written.tail.Seq + 1, Prev: j.written.tail.Chain, Head: j.head}
+	var res contract.ProjectResult
+	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, opts), contract.Project, in).Get(ctx, &res)
+	switch {
+	case j.newer:
+		return errNewer
+	case err == nil && res.Outcome == run.ProjectionNewer:
+		return j.becomeNewer()
+	}
+	return err
+}
+
+// writing is the key of contexts whose coroutine holds the journal's mutex.
+type writing struct{}
+
+// target locates the run for an activity that must know the end of the directory's journal: what this execution has
+// written. What it has not written may differ from what the directory has.
+func (j *journal) target() contract.Target {
+	t := j.in.Target
+	t.Epoch, t.Seq = max(t.Epoch, j.now.Epoch), j.written.tail.Seq
+	return t
+}
+
+// targetIn is the target of an activity in a context. While the journal is repaired, nothing else writes: what is pending may
+// be on disk.
+func (j *journal) targetIn(ctx workflow.Context) contract.Target {
+	t := j.target()
+	if ctx.Value(writing{}) != nil {
+		t.Seq = j.now.Seq
+	}
+	return t
+}
+
+// requireCurrent returns whether the directory is newer, after an activity was refused for the nth time because it has more
+// events than this execution knew then: another coroutine may have written them meanwhile.
+func (j *journal) requireCurrent(ctx workflow.Context, n int, refused error) error {
+	const most = 5 // then something else is wrong
+	if n >= most {
+		if err := j.host.awaitRetry(ctx, n-most, errorMessage(refused), never); err != nil {
+			return err
+		}
+	}
+	if ctx.Value(writing{}) == nil && (len(j.pending) > 0 || j.mu.IsLocked()) {
+		return j.flush(ctx)
+	}
+	return j.compare(ctx, 0)
+}

@@ -1,0 +1,164 @@
+package workflows
+
+import (
+	"errors"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
+)
+
+// loop works through the stages of a run.
+type loop struct {
+	*execution
+	handlers   *handlers
+	lanes      *lanes
+	projects   *projects
+	deliveries *deliveries
+	reverts    *reverts
+}
+
+// newLoop registers all handlers before the workflow yields for the first time.
+func newLoop(ctx workflow.Context, in contract.Input, hide func(string) string) (*loop, error) {
+	lp := loopOf(newExecution(in, hide))
+	lp.journal.mu = workflow.NewMutex(ctx)
+	if s := in.Snapshot; s != nil {
+		lp.journal.load(s)
+		lp.inbox.load(s)
+		lp.questions.load(s)
+		lp.replay.load(s)
+	}
+	if err := lp.registerQueries(ctx); err != nil {
+		return nil, err
+	}
+	if err := lp.handlers.register(ctx); err != nil {
+		return nil, err
+	}
+	lp.journal.startFlusher(ctx)
+	return lp, nil
+}
+
+func loopOf(x *execution) *loop {
+	lp := &loop{execution: x, lanes: &lanes{execution: x}, projects: &projects{execution: x}, deliveries: &deliveries{execution: x},
+		handlers: &handlers{inbox: x.inbox}}
+	lp.reverts = &reverts{execution: x, lanes: lp.lanes}
+	x.resumed = func(ctx workflow.Context) error { return lp.pauseIfRequested(ctx, false) }
+	return lp
+}
+
+// run opens the directory; until the plan is complete, it pauses if requested and runs the next step; then it closes the
+// journal. What comes next depends on the run's place only, so an execution can begin anywhere.
+func (lp *loop) run(ctx workflow.Context) (contract.Result, error) {
+	reopen := lp.in.Reopen
+	if err := lp.openDirectory(ctx); err != nil {
+		return contract.Result{}, err
+	}
+	switch {
+	case reopen != nil && reopen.Cancel:
+		return lp.closeCancelled(ctx)
+	case reopen != nil && reopen.From == run.Done: // its workflow was ended after the review that approved it
+		return lp.close(ctx, run.RunEnd{Status: run.Done, Reason: lp.state().Reason})
+	}
+	for {
+		end, err := lp.next(ctx)
+		switch {
+		case lp.journal.isNewer() || isType(err, contract.ErrNewer):
+			return contract.Result{}, errNewer
+		case temporal.IsCanceledError(err) || ctx.Err() != nil:
+			return lp.closeCancelled(ctx)
+		case errors.Is(err, errContinueAsNew):
+			return lp.handOver(ctx)
+		case errors.Is(err, errBeginAgain):
+			continue
+		case err != nil:
+			return lp.closeFailed(ctx, err)
+		case end != nil:
+			r, err := lp.close(ctx, *end)
+			if err == nil && end.Status == run.Cancelled {
+				err = temporal.NewCanceledError(end.Reason)
+			}
+			return r, err
+		case lp.host.historyFull(ctx):
+			return lp.handOver(ctx)
+		}
+	}
+}
+
+// next waits if there is a reason to, or runs one step. end: the run is to end this way.
+func (lp *loop) next(ctx workflow.Context) (end *run.RunEnd, err error) {
+	if err := lp.inbox.failed(); err != nil {
+		return nil, err
+	}
+	if err := lp.pauseIfRequested(ctx, true); err != nil {
+		return nil, err
+	}
+	if err := lp.waitForLimit(ctx); err != nil || lp.state().Status == run.WaitingLimit {
+		return nil, err
+	}
+	if err := lp.inbox.journalRefusedCount(ctx); err != nil {
+		return nil, err
+	}
+	if err := lp.questions.resume(ctx); err != nil {
+		return nil, err
+	}
+	if reason := lp.state().Review; reason != "" && lp.active() {
+		return nil, lp.pause(ctx, run.UserReview, reason, "")
+	}
+	if waits, err := lp.projects.next(ctx); waits || err != nil {
+		return nil, err
+	}
+	at := lp.state().Next
+	if at.Stage >= len(lp.in.Start.Stages) || lp.endedByAnswer() {
+		return lp.finish(ctx)
+	}
+	if err := lp.round.repeatAmendments(ctx, at); err != nil {
+		return nil, err
+	}
+	if err := lp.round.read(ctx, at); err != nil {
+		return nil, err
+	}
+	return lp.nextStep(ctx, at)
+}
+
+// nextStep runs the step at a place, unless something comes before it.
+func (lp *loop) nextStep(ctx workflow.Context, at run.Place) (end *run.RunEnd, err error) {
+	check, due := lp.round.checkDue(at)
+	if lp.round.Stage == pipeline.FreshStage && !due {
+		return lp.finish(ctx)
+	}
+	if err := lp.enterPhase(ctx, at); err != nil {
+		return nil, err
+	}
+	if lp.round.Kind == pipeline.StageLanes && lp.in.Start.Lane == nil {
+		done, err := lp.lanes.run(ctx, at)
+		if done && err == nil {
+			err = lp.leavePhase(ctx, at)
+		}
+		return nil, err
+	}
+	switch {
+	case due && check != at:
+		return nil, lp.skipTo(ctx, at, check)
+	case due:
+	case at.Step >= len(lp.round.Steps) || lp.round.conditionMet() || lp.round.decided(at):
+		return nil, lp.leavePhase(ctx, at)
+	case lp.round.onlyJudges(at):
+		return nil, lp.skipChange(ctx, at)
+	}
+	if lp.budgetSpent(ctx) { // checked only where a call would follow: a finished run does not pause for its budget
+		return nil, lp.pauseOverBudget(ctx, nil)
+	}
+	lp.host.stepDone()
+	lp.show(ctx)
+	s, _ := lp.round.At(at.Step)
+	return nil, (&step{execution: lp.execution, at: at, Step: s}).run(ctx)
+}
+
+// endedByAnswer reports whether the answer to a question has ended the run.
+func (lp *loop) endedByAnswer() bool {
+	s := lp.state()
+	return s.Status.Settled() || len(s.Projects) > 0 && s.Status.Closed()
+}

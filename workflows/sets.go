@@ -1,0 +1,39 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/run"
+)
+
+// endRound ends the set after its last step.
+func (rd *round) endRound(ctx workflow.Context, at run.Place) error {
+	if rd.lastInRound(at) && rd.Kind == pipeline.StageEach {
+		return rd.endSet(ctx)
+	}
+	return nil
+}
+
+// endSet creates the checkpoint at the end of a set, and pauses if the definition wants a review.
+func (rd *round) endSet(ctx workflow.Context) error {
+	if rd.Checkpoint != "" {
+		if err := rd.checkpoint(ctx, rd.Checkpoint); err != nil {
+			return err
+		}
+	}
+	return rd.review(ctx)
+}
+
+// review pauses for a review if the definition wants one.
+func (rd *round) review(ctx workflow.Context) error {
+	if !rd.PauseAfter {
+		return nil
+	}
+	return rd.pause(ctx, run.UserReview, rd.reviewReason(), "")
+}
+
+// reviewReason returns what to review.
+func (rd *round) reviewReason() string {
+	return "review requested after " + rd.Stage + " " + rd.Set
+}
