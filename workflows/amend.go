@@ -53,9 +53,7 @@ func (hs *handlers) amend(ctx workflow.Context, m contract.Message) (contract.Ac
 		New: next, Terms: res.Terms, Budget: res.Budget, Differences: res.Differences, By: m.By,
 		Note: m.Note,
 	}
-	if err := hs.round.adopt(ctx, ev); err != nil {
-		return contract.Ack{}, err
-	}
+	hs.round.adopt(ctx, ev)
 	hs.journal.soon()
 	return hs.ack(amendedMessage(hs.state(), hs.in.Target.RunID)), nil
 }

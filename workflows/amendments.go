@@ -28,34 +28,28 @@ func (rd *round) compare(ctx workflow.Context, next run.PlanRef) (contract.Amend
 }
 
 // adopt journals an amendment and puts it in force. The cached round belongs to the plan before; see readRound.
-func (rd *round) adopt(ctx workflow.Context, ev run.RunAmended) error {
+func (rd *round) adopt(ctx workflow.Context, ev run.RunAmended) {
 	ev.Old, ev.Running = rd.state().PlanInForce(rd.in.Start), rd.running.inStep() || len(rd.children.openLanes()) > 0
-	if err := rd.journal.emit(ctx, run.KindRunAmended, rd.state().Phase, ev); err != nil {
-		return fmt.Errorf("journal the amendment: %w", err)
-	}
+	rd.journal.emit(ctx, run.KindRunAmended, rd.state().Phase, ev)
 	rd.in.Start = rd.in.Start.Under(ev.New, ev.Terms)
 	if ev.Terms.TimeScale > 0 {
 		rd.in.Options.TimeScale = ev.Terms.TimeScale
 	}
-	return nil
 }
 
 // repeatAmendments puts the amendments of a replay's source in force at the places where they were there.
-func (rd *round) repeatAmendments(ctx workflow.Context, at run.Place) error {
+func (rd *round) repeatAmendments(ctx workflow.Context, at run.Place) {
 	source := rd.replaySource()
 	if source == nil {
-		return nil
+		return
 	}
 	for p := rd.state().Plan; p != nil && p.Replayed < len(rd.in.Start.Amendments); p = rd.state().Plan {
 		next := rd.in.Start.Amendments[p.Replayed]
 		if before(at, next.At) {
-			return nil
+			return
 		}
 		ev := next.RunAmended
 		ev.Source, ev.Budget = source.RunID, nil // a replay has its own budget
-		if err := rd.adopt(ctx, ev); err != nil {
-			return err
-		}
+		rd.adopt(ctx, ev)
 	}
-	return nil
 }

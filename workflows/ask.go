@@ -15,7 +15,8 @@ import (
 func (st *step) askOperator(ctx workflow.Context) error {
 	judged, verdict := st.round.reviewSubject()
 	if approves(st.state().Verdict) && st.AskType != "" && st.AskType != run.HandoffFeedbackAlways {
-		return st.skipAsk(ctx)
+		st.skipAsk(ctx)
+		return nil
 	}
 	req := run.QuestionRequested{
 		Type: st.AskType, Trigger: triggerOf(verdict), Round: st.at.Round, Verdict: verdict, Digest: judged,
@@ -46,16 +47,15 @@ func (st *step) askOperator(ctx workflow.Context) error {
 	if d := st.state().Decided; st.state().Status != run.Running || d == nil || d.Action == run.ActionRetryFeedback {
 		return nil
 	}
-	return st.round.endRound(ctx, st.at)
+	st.round.endRound(ctx, st.at)
+	return nil
 }
 
 // skipAsk skips and journals a question that is only asked when the work was not approved.
-func (st *step) skipAsk(ctx workflow.Context) error {
+func (st *step) skipAsk(ctx workflow.Context) {
 	ev := run.StepSkipped{Step: st.Key, Why: "the last verdict approves the work", Next: st.round.nextPlace(st.at)}
-	if err := st.journal.emit(ctx, run.KindStepSkipped, st.round.Stage, ev); err != nil {
-		return err
-	}
-	return st.round.endRound(ctx, st.at)
+	st.journal.emit(ctx, run.KindStepSkipped, st.round.Stage, ev)
+	st.round.endRound(ctx, st.at)
 }
 
 // askGate pauses the run after a failed command or check until an operator decides. The run stays at the step:
@@ -73,7 +73,8 @@ func (st *step) askGate(ctx workflow.Context, p *call) error {
 		return err
 	}
 	if st.state().Status == run.Running && st.state().Next != st.at {
-		return st.round.endRound(ctx, st.at)
+		st.round.endRound(ctx, st.at)
+		return nil
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 type attempts struct{ *call }
 
 // journalStart journals the start of an attempt.
-func (p attempts) journalStart(ctx workflow.Context) error {
+func (p attempts) journalStart(ctx workflow.Context) {
 	p.attempt++
 	p.callID = p.nextCallID()
 	ev := run.PassStart{
@@ -27,7 +27,7 @@ func (p attempts) journalStart(ctx workflow.Context) error {
 	if p.context.Artifact != nil {
 		ev.Before = p.context.Artifact.Digest
 	}
-	return p.journal.emit(ctx, run.KindPassStart, p.round.Stage, ev)
+	p.journal.emit(ctx, run.KindPassStart, p.round.Stage, ev)
 }
 
 // takesTurn reports whether the activity of the call can write the pending events first: it executes on the host of
@@ -63,9 +63,7 @@ func (p attempts) run(calls, ctx workflow.Context) error {
 		if p.startedAt == "" {
 			p.startedAt = res.StartedAt
 		}
-		if err := p.journalSuperseded(ctx, res.Superseded); err != nil {
-			return err
-		}
+		p.journalSuperseded(ctx, res.Superseded)
 		if res.Outcome == run.CategoryOK {
 			p.result = res
 			return nil
@@ -74,9 +72,7 @@ func (p attempts) run(calls, ctx workflow.Context) error {
 		if err != nil || !again || !p.covered(ctx) {
 			return err
 		}
-		if err := p.journalStart(ctx); err != nil {
-			return err
-		}
+		p.journalStart(ctx)
 		if err := p.writeStart(ctx); err != nil || !p.unwritten && p.state().Status == run.Paused {
 			return err
 		}
@@ -104,9 +100,7 @@ func (p attempts) handleFailure(ctx workflow.Context, res *contract.PassResult) 
 	if counts(res.Spend) && !lastStructural {
 		ev.Spend = &res.Spend
 	}
-	if err := p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev); err != nil {
-		return false, err
-	}
+	p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev)
 	p.journal.soon() // the wait for the next attempt may be long
 	p.show(ctx)
 	if lastStructural { // the pass settles with the artifact unchanged; the next pass still runs
@@ -193,9 +187,7 @@ func (p attempts) handleLimit(ctx workflow.Context, res *contract.PassResult) (a
 	if counts(res.Spend) {
 		ev.Spend = &res.Spend
 	}
-	if err := p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev); err != nil {
-		return false, err
-	}
+	p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev)
 	p.journal.soon()
 	p.attempt--
 	p.limits = append(p.limits, limit)
@@ -250,7 +242,7 @@ func (p attempts) limitedCall(ctx workflow.Context) run.LimitedCall {
 
 // journalSuperseded journals the cost of superseded results and of deliveries that ended without a result, including
 // those of earlier calls.
-func (p *call) journalSuperseded(ctx workflow.Context, notes []contract.SupersededResult) error {
+func (p *call) journalSuperseded(ctx workflow.Context, notes []contract.SupersededResult) {
 	for _, l := range notes {
 		if l.Number <= p.state().Late {
 			continue // another member of the group has journaled it
@@ -263,9 +255,6 @@ func (p *call) journalSuperseded(ctx workflow.Context, notes []contract.Supersed
 		ev := p.attemptEvent(run.CategorySuperseded, text)
 		ev.Call, ev.Spend, ev.Late = l.Call, &l.Spend, l.Number
 		ev.Prompt, ev.Output, ev.Envelope = l.Prompt, l.Output, l.Envelope
-		if err := p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev); err != nil {
-			return err
-		}
+		p.journal.emit(ctx, run.KindPassAttempt, p.round.Stage, ev)
 	}
-	return nil
 }

@@ -12,12 +12,12 @@ import (
 )
 
 // warnBudget journals once that most of the budget is spent.
-func (x *execution) warnBudget(ctx workflow.Context) error {
+func (x *execution) warnBudget(ctx workflow.Context) {
 	s := x.state()
 	if s.Budget.WarnUSD <= 0 || s.Total() < s.Budget.WarnUSD || s.Warned {
-		return nil
+		return
 	}
-	return x.journal.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
+	x.journal.emit(ctx, run.KindBudgetWarning, s.Phase, run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total()})
 }
 
 // budgetSpent reports whether a budget is spent.
@@ -27,7 +27,7 @@ func (x *execution) budgetSpent(ctx workflow.Context) bool {
 }
 
 // pauseOverBudget pauses the run before its next call. need: what the call needs; nil: a budget is spent.
-func (x *execution) pauseOverBudget(ctx workflow.Context, need *run.Need) error {
+func (x *execution) pauseOverBudget(ctx workflow.Context, need *run.Need) {
 	s := x.state()
 	ev := run.BudgetEvent{Budget: s.Budget, TotalUSD: s.Total(), Need: need}
 	detail := fmt.Sprintf("the run has cost %.2f USD of a budget of %.2f USD", s.Total(), s.Budget.CapUSD)
@@ -46,10 +46,8 @@ func (x *execution) pauseOverBudget(ctx workflow.Context, need *run.Need) error 
 	if ev.Spent != "" {
 		detail = ev.Spent
 	}
-	if err := x.journal.emit(ctx, run.KindBudgetExceeded, s.Phase, ev); err != nil {
-		return err
-	}
-	return x.pause(ctx, run.BudgetThreshold, detail, "")
+	x.journal.emit(ctx, run.KindBudgetExceeded, s.Phase, ev)
+	x.pause(ctx, run.BudgetThreshold, detail, "")
 }
 
 // gated reports whether calls of a step count against a budget.

@@ -172,7 +172,7 @@ func TestBudgetWarning(t *testing.T) {
 	} {
 		e := engineOf(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
 			Spent: run.Totals{USD: row.total}})
-		inside(t, e.warnBudget)
+		inside(t, func(ctx workflow.Context) error { e.warnBudget(ctx); return nil })
 		require.Len(t, e.journal.pending, row.want, name)
 		if row.want > 0 {
 			require.Equal(t, run.BudgetEvent{Budget: e.journal.now.Budget, TotalUSD: row.total},

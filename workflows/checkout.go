@@ -32,13 +32,15 @@ func (co *checkout) inspect(ctx workflow.Context, back bool) error {
 	}
 	switch {
 	case res.Edited != nil:
-		return co.journal.emit(ctx, run.KindArtifactUpdated, co.state().Phase, run.ArtifactUpdated{
+		co.journal.emit(ctx, run.KindArtifactUpdated, co.state().Phase, run.ArtifactUpdated{
 			Artifact: *res.Edited, Cause: run.CauseEdited,
 		})
+		return nil
 	case res.Restored:
-		return co.journal.emit(ctx, run.KindArtifactUpdated, co.state().Phase, run.ArtifactUpdated{
+		co.journal.emit(ctx, run.KindArtifactUpdated, co.state().Phase, run.ArtifactUpdated{
 			Artifact: *known, Cause: "restored",
 		})
+		return nil
 	}
 	return nil
 }
@@ -51,13 +53,12 @@ func (co *checkout) inspectWorkspace(ctx workflow.Context, back bool) error {
 	}, &res); err != nil {
 		return fmt.Errorf("inspect the workspace: %w", err)
 	}
-	if err := co.journalRecovered(ctx, "", res.Recovered, 0); err != nil {
-		return err
-	}
+	co.journalRecovered(ctx, "", res.Recovered, 0)
 	if res.Workspace == nil {
 		return nil
 	}
-	return co.journal.emit(ctx, run.KindWorkspaceUpdated, co.state().Phase, *res.Workspace)
+	co.journal.emit(ctx, run.KindWorkspaceUpdated, co.state().Phase, *res.Workspace)
+	return nil
 }
 
 // checkout is the artifact or the workspace of the run, which operators may edit too.
@@ -74,9 +75,7 @@ func (co *checkout) run(ctx workflow.Context, summary, activity string, in func(
 		if failed == nil || err != nil {
 			return err
 		}
-		if err := co.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), ""); err != nil {
-			return err
-		}
+		co.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), "")
 		if err := co.resumed(ctx); err != nil {
 			return err
 		}

@@ -18,16 +18,15 @@ func (j *journal) handleDamage(ctx workflow.Context, found []run.JournalDamage) 
 	}
 	n := slices.IndexFunc(j.pending, func(e run.Event) bool { return e.Kind == run.KindRunEnd })
 	if n < 0 {
-		return j.journalDamage(ctx, found)
+		j.journalDamage(ctx, found)
+		return nil
 	}
 	end := slices.Clone(j.pending[n:])
 	j.pending, j.now = j.pending[:n:n], j.written.state
 	for _, e := range j.pending {
 		j.now = run.Apply(j.now, e)
 	}
-	if err := j.journalDamage(ctx, found); err != nil {
-		return err
-	}
+	j.journalDamage(ctx, found)
 	for _, e := range end {
 		e.Seq, e.TS = j.now.Seq+1, max(e.TS, j.now.TS)
 		j.pending = append(j.pending, e)
@@ -57,7 +56,7 @@ func (j *journal) rearchive(ctx workflow.Context, found []run.JournalDamage) ([]
 }
 
 // journalDamage journals damage that is not in the journal yet. Nothing is journaled after the end of the run.
-func (j *journal) journalDamage(ctx workflow.Context, found []run.JournalDamage) error {
+func (j *journal) journalDamage(ctx workflow.Context, found []run.JournalDamage) {
 	for _, d := range found {
 		if j.now.Status.Closed() {
 			workflow.GetLogger(ctx).Error("the journal is damaged", "damage", d.String())
@@ -67,9 +66,6 @@ func (j *journal) journalDamage(ctx workflow.Context, found []run.JournalDamage)
 			continue
 		}
 		j.damage = append(j.damage, d)
-		if err := j.emit(ctx, run.KindJournalDamaged, j.now.Phase, d); err != nil {
-			return err
-		}
+		j.emit(ctx, run.KindJournalDamaged, j.now.Phase, d)
 	}
-	return nil
 }

@@ -88,15 +88,11 @@ func (ds *deliveries) deliverReplay(ctx workflow.Context, s *run.Source, found c
 	ev := run.Effect{Step: deliveryPhase, Class: run.EffectExternal, Policy: s.Replay, Status: "blocked",
 		Source: s.RunID}
 	if s.Replay != run.UseRecorded || s.Delivered == nil || !s.Delivered.Delivered {
-		if err := ds.journal.emit(ctx, run.KindEffectBlocked, deliveryPhase, ev); err != nil {
-			return nil, err
-		}
+		ds.journal.emit(ctx, run.KindEffectBlocked, deliveryPhase, ev)
 		return nil, ds.askToDeliver(ctx, run.TriggerEffect, found, "This run is a replay. Deliver its changes?")
 	}
 	ev.Status, ev.Result = "reused", s.Delivered.Commit
-	if err := ds.journal.emit(ctx, run.KindEffectReused, deliveryPhase, ev); err != nil {
-		return nil, err
-	}
+	ds.journal.emit(ctx, run.KindEffectReused, deliveryPhase, ev)
 	found.Reason = "already delivered by the replayed run " + s.RunID
 	return ds.completeDelivery(ctx, found, run.Delivery{Diff: true, Action: run.ActionSkip})
 }
@@ -173,9 +169,7 @@ func (ds *deliveries) completeDelivery(ctx workflow.Context, res contract.Delive
 	if err := ds.questions.awaitResumed(ctx); err != nil {
 		return nil, err
 	}
-	if err := ds.journal.emit(ctx, run.KindDeliveryCompleted, deliveryPhase, ev); err != nil {
-		return nil, err
-	}
+	ds.journal.emit(ctx, run.KindDeliveryCompleted, deliveryPhase, ev)
 	r := run.AfterDelivery(run.Done, d)
 	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: r.Outcome}, nil
 }

@@ -56,11 +56,9 @@ const (
 // is missed.
 func (j *journal) awaitDiskSpace(ctx workflow.Context, full error, asked int) error {
 	if j.active() && !j.newer {
-		if err := j.emit(ctx, run.KindRunPaused, j.now.Phase, run.RunPaused{
+		j.emit(ctx, run.KindRunPaused, j.now.Phase, run.RunPaused{
 			Reason: run.DiskFull, Detail: errorMessage(full),
-		}); err != nil {
-			return err
-		}
+		})
 	}
 	next := time.Duration(float64(min(diskRetryMin<<min(j.fullTries, 10), diskRetryMax)) * j.in.Options.TimeScale)
 	j.fullTries++

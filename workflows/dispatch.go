@@ -93,12 +93,10 @@ func (dp *dispatch) failed(calls, ctx workflow.Context, err error) (over bool, _
 	}
 	dp.lost++
 	if _, notes := costOf(err); len(notes) > 0 {
-		if err := dp.journalSuperseded(ctx, notes); err != nil {
-			return false, err
-		}
+		dp.journalSuperseded(ctx, notes)
 	}
-	if err := dp.journalLost(ctx, err); err != nil || dp.failure != nil {
-		return true, err
+	if dp.journalLost(ctx, err); dp.failure != nil {
+		return true, nil
 	}
 	if dp.lost > 1 { // backoff for a host that keeps losing workers
 		if whole, err := dp.sleepUnlessPaused(ctx, min(time.Second<<min(dp.lost-2, 5), 30*time.Second),
@@ -117,12 +115,11 @@ func (dp *dispatch) failed(calls, ctx workflow.Context, err error) (over bool, _
 func (dp *dispatch) stopped(ctx, calls workflow.Context, err error) (done bool, _ error) {
 	attempt := func(category run.Category, message string) error {
 		spend, notes := costOf(err)
-		if err := dp.journalSuperseded(ctx, notes); err != nil {
-			return err
-		}
+		dp.journalSuperseded(ctx, notes)
 		ev := dp.attemptEvent(category, message)
 		ev.Spend = spend
-		return dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, ev)
+		dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, ev)
+		return nil
 	}
 	switch {
 	case calls.Err() != nil || isType(err, contract.ErrForced):
@@ -131,14 +128,17 @@ func (dp *dispatch) stopped(ctx, calls workflow.Context, err error) (done bool, 
 		if err := attempt(run.CategoryCancelled, "its activity was paused"); err != nil {
 			return true, err
 		}
-		return true, dp.pause(ctx, run.UserRequested, "the activity of "+dp.title()+" was paused", "")
+		dp.pause(ctx, run.UserRequested, "the activity of "+dp.title()+" was paused", "")
+		return true, nil
 	case isType(err, contract.ErrSetup):
-		return true, dp.pause(ctx, run.SetupFailed, errorMessage(err), "")
+		dp.pause(ctx, run.SetupFailed, errorMessage(err), "")
+		return true, nil
 	case isType(err, contract.ErrDiskFull):
 		if err := attempt(run.CategoryFileIO, errorMessage(err)); err != nil {
 			return true, err
 		}
-		return true, dp.pause(ctx, run.DiskFull, errorMessage(err), "")
+		dp.pause(ctx, run.DiskFull, errorMessage(err), "")
+		return true, nil
 	case isType(err, contract.ErrBadInput) || isType(err, tooLarge):
 		return true, fmt.Errorf("%s: %w", dp.title(), err)
 	}
@@ -163,22 +163,20 @@ func untilExpiry(ctx workflow.Context, deadline string) time.Duration {
 
 // journalLost journals a lost delivery and fails the pass after too many. A result that waits for the store is
 // retried without limit; only its first deliveries are journaled.
-func (dp *dispatch) journalLost(ctx workflow.Context, cause error) error {
+func (dp *dispatch) journalLost(ctx workflow.Context, cause error) {
 	n := dp.lost
 	why, answered := lostMessage(cause), isType(cause, contract.ErrUnstored)
 	if answered && n > maxLostDeliveries {
-		return nil
+		return
 	}
-	if err := dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, dp.attemptEvent(run.CategoryLost, why)); err != nil {
-		return err
-	}
+	dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, dp.attemptEvent(run.CategoryLost, why))
 	dp.journal.soon()
 	if n >= maxLostDeliveries && !answered {
 		dp.failure = &contract.PassResult{Outcome: run.CategoryUnknown, Message: why}
 		dp.detail = fmt.Sprintf("%s was lost %d times: %s", dp.title(), n, why)
-		return dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, dp.attemptEvent(run.CategoryUnknown, dp.detail))
+		dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, dp.attemptEvent(run.CategoryUnknown, dp.detail))
+		return
 	}
-	return nil
 }
 
 // options returns the options of one delivery. The activity id names the host that the delivery waits for.
@@ -220,7 +218,8 @@ func (dp *dispatch) deliver(calls, ctx workflow.Context, turn bool) (*contract.P
 		return &contract.PassResult{}, err
 	}
 	dp.unwritten = false
-	return res.Pass, dp.journal.tookTurn(ctx, batch, res.Project)
+	dp.journal.tookTurn(ctx, batch, res.Project)
+	return res.Pass, nil
 }
 
 // reroute decides where a delivery goes that its host could not make for lack of the store or the program: once

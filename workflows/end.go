@@ -14,9 +14,7 @@ import (
 // finish does what follows the last stage: review of a plan or delivery of the work. It returns how the run ends,
 // or nil if it continues.
 func (lp *loop) finish(ctx workflow.Context) (*run.RunEnd, error) {
-	if err := lp.leaveReplay(ctx); err != nil {
-		return nil, err
-	}
+	lp.leaveReplay(ctx)
 	if lp.in.Start.Lane != nil {
 		return lp.lanes.finish(ctx)
 	}
@@ -108,9 +106,7 @@ func (lp *loop) close(ctx workflow.Context, end run.RunEnd) (contract.Result, er
 	if err := lp.inbox.journalRefusedCount(ctx); err != nil {
 		return contract.Result{}, err
 	}
-	if err := lp.journal.emit(ctx, run.KindRunEnd, "", end); err != nil {
-		return contract.Result{}, err
-	}
+	lp.journal.emit(ctx, run.KindRunEnd, "", end)
 	if err := lp.flushAll(ctx); err != nil {
 		return contract.Result{}, err
 	}
@@ -134,6 +130,7 @@ func (lp *loop) result() contract.Result {
 
 // closeFailed closes the run after an error that no retry fixes.
 func (lp *loop) closeFailed(ctx workflow.Context, cause error) (contract.Result, error) {
+	lp.journal.forgive()
 	r, err := lp.close(ctx, run.RunEnd{Status: run.Failed, Reason: errorMessage(cause)})
 	if err != nil {
 		return r, errors.Join(cause, err)

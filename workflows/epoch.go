@@ -21,10 +21,9 @@ func (lp *loop) amendReopened(ctx workflow.Context, m *contract.Message) error {
 		return err
 	}
 	ev := run.DecisionRefused{Verb: contract.VerbAmend, Reason: errorMessage(err), By: m.By}
-	if err := lp.journal.emit(ctx, run.KindDecisionRefused, lp.state().Phase, ev); err != nil {
-		return err
-	}
-	return lp.pause(ctx, run.UserRequested, "the definition was not adopted: "+errorMessage(err), m.By)
+	lp.journal.emit(ctx, run.KindDecisionRefused, lp.state().Phase, ev)
+	lp.pause(ctx, run.UserRequested, "the definition was not adopted: "+errorMessage(err), m.By)
+	return nil
 }
 
 // applyReopenDecision journals the decision that this epoch was opened with.
@@ -149,10 +148,9 @@ func (lp *loop) openDirectory(ctx workflow.Context) error {
 	}
 	lp.inbox.opened()
 	lp.in.Start.Task = opened.Task
-	if err := lp.journal.emit(ctx, run.KindRunStart, "", lp.in.Start); err != nil {
-		return err
-	}
-	return lp.startReplay(ctx)
+	lp.journal.emit(ctx, run.KindRunStart, "", lp.in.Start)
+	lp.startReplay(ctx)
+	return nil
 }
 
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.
@@ -183,10 +181,11 @@ func (lp *loop) askGateAgain(ctx workflow.Context) error {
 	if !there { // the definition was amended
 		return nil
 	}
-	return lp.questions.again(ctx, at, run.QuestionRequested{
+	lp.questions.again(ctx, at, run.QuestionRequested{
 		Kind: q.Kind, Question: q.Text, Phase: q.Phase, Round: q.Round, Trigger: q.Trigger, Digest: q.Digest,
 		Artifacts: q.Artifacts, Actions: q.Actions, Deadlines: lp.questions.deadlines(ctx, step.Questions),
 	})
+	return nil
 }
 
 // reopen begins a new epoch of a closed run: it acquires the directory, archives what is not archived yet, and
@@ -211,16 +210,12 @@ func (lp *loop) reopen(ctx workflow.Context) error {
 	}
 	if r.Unended {
 		end := run.RunEnd{Status: lp.state().Status, Reason: lp.state().Reason}
-		if err := lp.journal.emit(ctx, run.KindRunEnd, "", end); err != nil {
-			return err
-		}
+		lp.journal.emit(ctx, run.KindRunEnd, "", end)
 	}
 	if r.Interruption != "" {
-		if err := lp.journal.emit(ctx, run.KindRunInterrupted, lp.state().Phase, run.RunInterrupted{
+		lp.journal.emit(ctx, run.KindRunInterrupted, lp.state().Phase, run.RunInterrupted{
 			Reason: r.Interruption, At: lp.journal.time(ctx),
-		}); err != nil {
-			return err
-		}
+		})
 	}
 	from := lp.state()
 	from.InFlight = nil
@@ -233,12 +228,8 @@ func (lp *loop) reopen(ctx workflow.Context) error {
 		Build:     r.Build,
 		Overruled: r.Overruled, State: &from,
 	}
-	if err := lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev); err != nil {
-		return err
-	}
-	if err := lp.journal.journalDamage(ctx, r.Repaired); err != nil {
-		return err
-	}
+	lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev)
+	lp.journal.journalDamage(ctx, r.Repaired)
 	if err := lp.refuseSuperseded(ctx, r); err != nil {
 		return err
 	}
@@ -270,15 +261,11 @@ func (lp *loop) reopen(ctx workflow.Context) error {
 // reopenWaiting begins an epoch that waits for what the last one waited for.
 func (lp *loop) reopenWaiting(ctx workflow.Context, r contract.Reopen) error {
 	ev := run.RunResumed{Epoch: r.Epoch, From: lp.state().Status, Why: r.Interruption, Host: r.Host, Build: r.Build, Waits: true}
-	if err := lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev); err != nil {
-		return err
-	}
+	lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev)
 	if err := lp.journal.publish(ctx, run.State{}); err != nil { // the attributes are those of the last execution
 		return err
 	}
-	if err := lp.journal.journalDamage(ctx, r.Repaired); err != nil {
-		return err
-	}
+	lp.journal.journalDamage(ctx, r.Repaired)
 	if err := lp.refuseSuperseded(ctx, r); err != nil {
 		return err
 	}

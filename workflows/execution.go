@@ -60,9 +60,11 @@ func (x *execution) runID() string { return x.in.Target.RunID }
 // record journals an event and has the flusher write it to the directory. A message is accepted only once its
 // event is journaled.
 func (x *execution) record(ctx workflow.Context, kind run.Kind, payload any) error {
-	if err := x.journal.emit(ctx, kind, x.state().Phase, payload); err != nil {
+	raw, err := run.Payload(payload)
+	if err = cmp.Or(x.journal.failed(), err); err != nil {
 		return fmt.Errorf("journal %s: %w", kind, err)
 	}
+	x.journal.add(ctx, kind, x.state().Phase, raw)
 	x.journal.soon()
 	return nil
 }
@@ -134,29 +136,27 @@ func (x *execution) inLane(text string) string {
 }
 
 // pause journals a pause, with a checkpoint if an operator requested it. A paused run stays paused.
-func (x *execution) pause(ctx workflow.Context, reason, detail, by string) error {
-	return x.pauseWith(ctx, run.RunPaused{Reason: reason, Detail: detail, By: by})
+func (x *execution) pause(ctx workflow.Context, reason, detail, by string) {
+	x.pauseWith(ctx, run.RunPaused{Reason: reason, Detail: detail, By: by})
 }
 
-func (x *execution) pauseWith(ctx workflow.Context, ev run.RunPaused) error {
+func (x *execution) pauseWith(ctx workflow.Context, ev run.RunPaused) {
 	if x.state().Status == run.Paused {
-		return nil
+		return
 	}
 	now := x.inbox.pausesNow()
-	if err := x.journal.emit(ctx, run.KindRunPaused, x.state().Phase, ev); err != nil {
-		return err
-	}
+	x.journal.emit(ctx, run.KindRunPaused, x.state().Phase, ev)
 	x.children.tellLanes(ctx, contract.VerbPause, contract.Message{Note: ev.Detail, Now: now})
 	if ev.Reason != run.UserRequested {
-		return nil
+		return
 	}
-	return x.checkpoint(ctx, x.checkpointNow(ctx, "cp-PAUSE-"))
+	x.checkpoint(ctx, x.checkpointNow(ctx, "cp-PAUSE-"))
 }
 
 // checkpoint journals a named checkpoint of the current state.
-func (x *execution) checkpoint(ctx workflow.Context, id string) error {
+func (x *execution) checkpoint(ctx workflow.Context, id string) {
 	s := x.state()
-	return x.journal.emit(ctx, run.KindCheckpointCreated, s.Phase, run.CheckpointCreated{
+	x.journal.emit(ctx, run.KindCheckpointCreated, s.Phase, run.CheckpointCreated{
 		ID: id, AtPass: s.Passes.LastSettled, AtRound: s.Rounds, USD: s.Total(), Score: s.Score,
 	})
 }
@@ -190,20 +190,17 @@ func (x *execution) active() bool {
 // journalRecovered journals errors that an activity recovered from. attempt is that of errors without one; 0: no
 // retry was needed. Nothing is journaled after the end of the run.
 func (x *execution) journalRecovered(ctx workflow.Context, context string, all []contract.RecoveredError,
-	attempt int) error {
+	attempt int) {
 	if x.state().Status.Closed() || x.journal.isNewer() {
-		return nil
+		return
 	}
 	for _, t := range all {
 		ev := run.ErrorNoted{
 			Context: context, Category: t.Category, Message: t.Message, Diagnostics: t.Diagnostics, Recovered: true,
 			Attempt: cmp.Or(t.Attempt, attempt), Kept: t.Kept,
 		}
-		if err := x.journal.emit(ctx, run.KindErrorNoted, x.state().Phase, ev); err != nil {
-			return err
-		}
+		x.journal.emit(ctx, run.KindErrorNoted, x.state().Phase, ev)
 	}
-	return nil
 }
 
 // hostBound reports whether all calls run on one host, because its store is a folder there.

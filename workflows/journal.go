@@ -53,6 +53,7 @@ type journal struct {
 	*execution
 	now     run.State // including pending events
 	pending []run.Event
+	err     error // of an event that could not be journaled
 	written written
 	mu      workflow.Mutex // held by the coroutine that writes
 	waiting int            // callers of project that wait for mu
@@ -88,7 +89,9 @@ func (j *journal) snapshot() *contract.Snapshot {
 }
 
 // whole reports whether everything is on disk and archived.
-func (j *journal) whole() bool { return len(j.pending) == 0 && j.fullyArchived() }
+func (j *journal) whole() bool {
+	return len(j.pending) == 0 && j.fullyArchived() && j.failed() == nil
+}
 
 // segment is the newest one in the store.
 func (j *journal) segment() string { return j.head }
@@ -108,24 +111,42 @@ func (j *journal) end() run.Tail { return j.written.tail }
 // soon lets the flusher write what is pending.
 func (j *journal) soon() { j.unflushed = true }
 
-// emit journals one event and folds it.
-func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payload any) error {
-	if j.newer {
-		return errNewer
+// emit journals one event and folds it. An error is returned by flush.
+func (j *journal) emit(ctx workflow.Context, kind run.Kind, phase string, payload any) {
+	if j.failed() != nil {
+		return
 	}
 	raw, err := run.Payload(payload)
 	if err != nil {
-		return err
+		j.err = fmt.Errorf("journal %s: %w", kind, err)
+		return
 	}
-	ev := run.Event{Seq: j.now.Seq + 1, TS: j.time(ctx), Kind: kind, Payload: raw}
+	j.add(ctx, kind, phase, raw)
+}
+
+func (j *journal) add(ctx workflow.Context, kind run.Kind, phase string, payload []byte) {
+	ev := run.Event{Seq: j.now.Seq + 1, TS: j.time(ctx), Kind: kind, Payload: payload}
 	if phase != "" {
 		ev.Phase = &phase
 	}
 	before := j.now
 	j.pending = append(j.pending, ev)
 	j.now = run.Apply(j.now, ev)
-	return j.publish(ctx, before)
+	if err := j.publish(ctx, before); err != nil {
+		j.err = err
+	}
 }
+
+// failed is why nothing more is journaled: flush returns it, and so do messages.
+func (j *journal) failed() error {
+	if j.newer {
+		return errNewer
+	}
+	return j.err
+}
+
+// forgive lets the end of a run be journaled after an event that could not be.
+func (j *journal) forgive() { j.err = nil }
 
 // time never decreases.
 func (j *journal) time(ctx workflow.Context) string {
@@ -149,8 +170,8 @@ func (j *journal) project(ctx workflow.Context) error {
 		return err
 	}
 	defer j.mu.Unlock()
-	if j.newer {
-		return errNewer
+	if err := j.failed(); err != nil {
+		return err
 	}
 	ctx = workflow.WithValue(ctx, writing{}, true)
 	// What messages journal meanwhile is left to the next call: they may come faster than events are written.
@@ -177,7 +198,7 @@ func (j *journal) project(ctx workflow.Context) error {
 		switch res.Outcome {
 		case run.ProjectionWritten:
 			j.markWritten(n, res.Tail)
-			err = j.journalRecovered(ctx, "", res.Recovered, 0)
+			j.journalRecovered(ctx, "", res.Recovered, 0)
 		case run.ProjectionBehind:
 			if rebuilt++; rebuilt > 3 {
 				return fmt.Errorf("rebuild the run directory %s: it lost its events again after 3 rebuilds",
@@ -261,7 +282,8 @@ func (j *journal) rebuild(ctx workflow.Context, first int64) error {
 		Message: fmt.Sprintf("%s lost its events from %d: rebuilt from the store and from history", j.in.Target.Dir,
 			first),
 	}
-	return j.journalRecovered(ctx, "", []contract.RecoveredError{lost}, 0)
+	j.journalRecovered(ctx, "", []contract.RecoveredError{lost}, 0)
+	return nil
 }
 
 // rebuildLost rebuilds a directory that an activity has not found.
@@ -283,7 +305,8 @@ func (j *journal) archive(ctx workflow.Context) error {
 	if j.head, j.archived = res.Head, res.Last; j.archived < tail.Seq {
 		j.unarchivable = tail.Seq
 	}
-	return j.journalDamage(ctx, res.Damage)
+	j.journalDamage(ctx, res.Damage)
+	return nil
 }
 
 // fullyArchived reports whether everything on disk is archived, as far as possible.
@@ -312,7 +335,7 @@ const maxTurn = 32 << 10
 
 // fitTurn reports whether a turn can take all pending events, and no other projection is in progress.
 func (j *journal) fitTurn() bool {
-	if j.newer || j.mu.IsLocked() || j.waiting > 0 || len(j.pending) == 0 {
+	if j.failed() != nil || j.mu.IsLocked() || j.waiting > 0 || len(j.pending) == 0 {
 		return false
 	}
 	size, after := 0, j.written.state
@@ -330,10 +353,10 @@ func (j *journal) fitTurn() bool {
 }
 
 // tookTurn records that the events of a turn are on disk, unless another projection does.
-func (j *journal) tookTurn(ctx workflow.Context, batch contract.ProjectInput, res contract.ProjectResult) error {
+func (j *journal) tookTurn(ctx workflow.Context, batch contract.ProjectInput, res contract.ProjectResult) {
 	if !j.mu.IsLocked() && len(j.pending) >= len(batch.Lines) && j.pending[0].Seq == batch.First &&
 		j.written.tail.Chain == batch.Prev {
 		j.markWritten(len(batch.Lines), batch.Tail())
 	}
-	return j.journalRecovered(ctx, "", res.Recovered, 0)
+	j.journalRecovered(ctx, "", res.Recovered, 0)
 }

@@ -111,7 +111,10 @@ func TestPhaseThatAnAnswerLeaves(t *testing.T) {
 	} {
 		e := engineOf(run.State{Status: run.Running, Phase: row.open, PhaseOpen: true})
 		e.round.Stage, e.round.Title = "work", "Work"
-		inside(t, func(ctx workflow.Context) error { return e.enterPhase(ctx, run.Place{Round: 1}) })
+		inside(t, func(ctx workflow.Context) error {
+			e.enterPhase(ctx, run.Place{Round: 1})
+			return nil
+		})
 		require.Equal(t, row.want, pendingOf(e.journal), name)
 	}
 }
@@ -309,3 +312,21 @@ func text(kib int) []byte { return []byte(`{"text":"` + strings.Repeat("x", kib<
 type unlocked struct{ workflow.Mutex }
 
 func (unlocked) IsLocked() bool { return false }
+
+// TestEventThatCannotBeEncoded: nothing is journaled after it until the run ends, and the next write returns the error.
+func TestEventThatCannotBeEncoded(t *testing.T) {
+	e := engineOf(run.State{Status: run.Running})
+	inside(t, func(ctx workflow.Context) error {
+		e.journal.mu = workflow.NewMutex(ctx)
+		e.journal.emit(ctx, run.KindErrorNoted, "", math.NaN())
+		e.journal.emit(ctx, run.KindErrorNoted, "", run.ErrorNoted{})
+		require.ErrorContains(t, e.journal.flush(ctx), "journal error.noted: ")
+		require.False(t, e.journal.whole())
+		require.Error(t, e.record(ctx, run.KindErrorNoted, run.ErrorNoted{}), "a message is refused")
+		require.Empty(t, e.journal.pending)
+		e.journal.forgive()
+		e.journal.emit(ctx, run.KindRunEnd, "", run.RunEnd{Status: run.Failed})
+		return nil
+	})
+	require.Equal(t, []run.Kind{run.KindRunEnd}, pendingOf(e.journal))
+}

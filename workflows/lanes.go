@@ -73,15 +73,14 @@ func (ls *lanes) list(ctx workflow.Context, at run.Place) error {
 	}
 	res, err := ls.readList(ctx, in)
 	if isType(err, contract.ErrBadInput) {
-		return ls.pause(ctx, run.PassFailed, errorMessage(err), "")
+		ls.pause(ctx, run.PassFailed, errorMessage(err), "")
+		return nil
 	}
 	if err != nil {
 		return err
 	}
 	ev := run.ChildrenListed{Stage: ls.round.Stage, Count: res.Count, Digest: res.List}
-	if err := ls.journal.emit(ctx, run.KindChildrenListed, ls.round.Stage, ev); err != nil {
-		return err
-	}
+	ls.journal.emit(ctx, run.KindChildrenListed, ls.round.Stage, ev)
 	return ls.journal.flush(ctx)
 }
 
@@ -136,7 +135,8 @@ func (ls *lanes) laneRead(ctx workflow.Context, l run.Lane, c *child, stopping b
 	}
 	outcome := c.outcome(true)
 	if !outcome.Rule().Ends {
-		return ls.closeQuestion(ctx, l, ls.needs(l))
+		ls.closeQuestion(ctx, l, ls.needs(l))
+		return nil
 	}
 	ls.host.stepDone()
 	ev := run.ChildEnd{RunID: ls.children.laneRunID(l), LanePlace: l.LanePlace, Outcome: run.ChildFailed, Status: c.found.Status,
@@ -153,28 +153,26 @@ func (ls *lanes) laneRead(ctx workflow.Context, l run.Lane, c *child, stopping b
 	case stopping:
 		ev.Outcome, ev.Reason = run.ChildStopped, ""
 	}
-	if err := ls.journal.emit(ctx, run.KindChildEnded, ls.children.laneStage(), ev); err != nil {
-		return err
-	}
+	ls.journal.emit(ctx, run.KindChildEnded, ls.children.laneStage(), ev)
 	need := ""
 	if ev.Outcome == run.ChildFailed {
 		need = run.LaneFailed
 	}
-	if err := ls.closeQuestion(ctx, l, need); err != nil {
-		return err
-	}
+	ls.closeQuestion(ctx, l, need)
 	if ev.Outcome != run.ChildFailed || !ls.round.Lanes.Continues() {
-		return ls.warnBudget(ctx)
+		ls.warnBudget(ctx)
+		return nil
 	}
-	return ls.skip(ctx, run.Lane{LanePlace: l.LanePlace, Reason: ev.Reason}, run.ChildCost{})
+	ls.skip(ctx, run.Lane{LanePlace: l.LanePlace, Reason: ev.Reason}, run.ChildCost{})
+	return nil
 }
 
 // maxLaneText is the maximum length of a text about a lane in an event.
 const maxLaneText = 300
 
-func (ls *lanes) skip(ctx workflow.Context, l run.Lane, cost run.ChildCost) error {
+func (ls *lanes) skip(ctx workflow.Context, l run.Lane, cost run.ChildCost) {
 	ev := run.ChildSkip{Index: l.Index, Key: l.Key, Name: l.Name, Reason: l.Reason, Cost: cost}
-	return ls.journal.emit(ctx, run.KindChildSkipped, ls.children.laneStage(), ev)
+	ls.journal.emit(ctx, run.KindChildSkipped, ls.children.laneStage(), ev)
 }
 
 // What a lane needs of its run or of an operator, besides the reasons of questions; empty: it works.
@@ -271,7 +269,8 @@ func (ls *lanes) short(ctx workflow.Context, need *run.Need) (bool, error) {
 	if ls.working() > 0 {
 		return false, nil
 	}
-	return true, ls.pauseOverBudget(ctx, need)
+	ls.pauseOverBudget(ctx, need)
+	return true, nil
 }
 
 func (ls *lanes) atOnce() int { return min(max(1, ls.round.Lanes.AtOnce), run.MaxActiveLanes) }
@@ -340,9 +339,7 @@ func (ls *lanes) raise(ctx workflow.Context, l run.Lane, parts int) (did, short 
 // beginLane journals the start of a lane, and starts it.
 func (ls *lanes) begin(ctx workflow.Context, place run.LanePlace) error {
 	ev := run.ChildStart{RunID: place.ChildRunID(ls.in.Target.RunID, ls.state().Lanes.Stage), LanePlace: place}
-	if err := ls.journal.emit(ctx, run.KindChildStarted, ls.round.Stage, ev); err != nil {
-		return err
-	}
+	ls.journal.emit(ctx, run.KindChildStarted, ls.round.Stage, ev)
 	return ls.start(ctx, place)
 }
 
@@ -407,7 +404,8 @@ func (ls *lanes) merge(ctx workflow.Context, next run.LaneName) error {
 		return fmt.Errorf("%s: %w", summary, err)
 	}
 	if failed != nil { // after the pause it is merged into the tree of then, which an operator may have edited
-		return ls.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), "")
+		ls.pause(ctx, run.PassFailed, summary+": "+errorMessage(failed), "")
+		return nil
 	}
 	ls.host.stepDone()
 	if out.Count > 0 {
@@ -415,20 +413,20 @@ func (ls *lanes) merge(ctx workflow.Context, next run.LaneName) error {
 		if n := out.Count - len(out.Conflicts); n > 0 {
 			more = fmt.Sprintf(" and %d more", n)
 		}
-		return ls.journal.emit(ctx, run.KindChildEnded, ls.round.Stage, run.ChildEnd{
+		ls.journal.emit(ctx, run.KindChildEnded, ls.round.Stage, run.ChildEnd{
 			RunID: out.RunID, LanePlace: out.Lane, Outcome: run.ChildConflict, Status: run.Done,
 			Reason: "Its changes conflict with those of earlier lanes in " + strings.Join(out.Conflicts, ", ") + more + ".",
 		})
+		return nil
 	}
 	ev := run.ChildMerged{Index: out.Lane.Index, Key: out.Lane.Key, Name: out.Lane.Name, Tree: in.Tree.Tree,
 		Commit: in.Tree.Commit, Verdict: out.Verdict, Approved: out.Approved}
 	if c := out.Changes; c != nil {
 		ev.Tree, ev.Commit, ev.Changed, ev.Files, ev.List = c.Tree, c.Commit, c.Changed, c.Files, c.List
 	}
-	if err := ls.journal.emit(ctx, run.KindChildMerged, ls.round.Stage, ev); err != nil {
-		return err
-	}
-	return ls.journalRecovered(ctx, "", out.Recovered, 0)
+	ls.journal.emit(ctx, run.KindChildMerged, ls.round.Stage, ev)
+	ls.journalRecovered(ctx, "", out.Recovered, 0)
+	return nil
 }
 
 // laneToAsk is the first lane in the order of the list about which an operator is asked, and why.
@@ -447,10 +445,7 @@ func (ls *lanes) toAsk() (l run.Lane, why string) {
 func (ls *lanes) askAbout(ctx workflow.Context) error {
 	q, open := ls.state().Open(run.QuestionGate)
 	if l, why := ls.toAsk(); !open && why != "" && ls.state().Status == run.Running {
-		id, err := ls.questions.request(ctx, ls.question(ctx, l, why))
-		if err != nil {
-			return err
-		}
+		id := ls.questions.request(ctx, ls.question(ctx, l, why))
 		if q, open = ls.state().Open(run.QuestionGate); !open {
 			return fmt.Errorf("ask about lane %s: the question %s is not open", l.Name, id)
 		}
@@ -458,7 +453,8 @@ func (ls *lanes) askAbout(ctx workflow.Context) error {
 	if !open || ls.working() > 0 || ls.state().Status != run.Running {
 		return nil
 	}
-	return ls.journal.emit(ctx, run.KindQuestionAwaited, ls.round.Stage, run.QuestionAwaited{ID: q.ID})
+	ls.journal.emit(ctx, run.KindQuestionAwaited, ls.round.Stage, run.QuestionAwaited{ID: q.ID})
+	return nil
 }
 
 // laneQuestion returns the question about a lane, with what the answers do.
@@ -487,17 +483,14 @@ func (ls *lanes) question(ctx workflow.Context, l run.Lane, why string) run.Ques
 
 // closeLaneQuestion closes the question about a lane that no longer needs this answer: an operator has decided at the lane,
 // or it needs another one, which is asked for next.
-func (ls *lanes) closeQuestion(ctx workflow.Context, l run.Lane, need string) error {
+func (ls *lanes) closeQuestion(ctx workflow.Context, l run.Lane, need string) {
 	q, open := ls.questions.openLaneQuestion()
 	if !open || q.Round != l.Index+1 || q.Of == need {
-		return nil
+		return
 	}
 	m := contract.Message{ID: q.ID, Action: run.ActionRetry, By: "lane " + l.Name}
-	if err := ls.journal.emit(ctx, run.KindGateDecided, q.Phase, ls.questions.decisionEvent(ctx, q, m)); err != nil {
-		return err
-	}
+	ls.journal.emit(ctx, run.KindGateDecided, q.Phase, ls.questions.decisionEvent(ctx, q, m))
 	ls.questions.acted(q.ID)
-	return nil
 }
 
 // applyLaneDecision executes the last decision about a lane.
@@ -520,7 +513,8 @@ func (ls *lanes) continueOne(ctx workflow.Context, l run.Lane, d run.Decided) er
 	c := ls.children.of(id)
 	switch leave := d.Action == run.ActionContinueWithWaiver; {
 	case l.Outcome != "" && leave:
-		return ls.skip(ctx, l, run.ChildCost{})
+		ls.skip(ctx, l, run.ChildCost{})
+		return nil
 	case l.Outcome != "":
 		return ls.begin(ctx, ls.state().LaneAgain(l))
 	case why == run.LaneCheck:
@@ -532,9 +526,7 @@ func (ls *lanes) continueOne(ctx workflow.Context, l run.Lane, d run.Decided) er
 		if c.found.Cost != nil {
 			cost = *c.found.Cost
 		}
-		if err := ls.skip(ctx, l, cost); err != nil {
-			return err
-		}
+		ls.skip(ctx, l, cost)
 		ls.children.cancel(ctx, []string{id})
 	case why == run.LaneFailed:
 		ls.children.tell(ctx, id, contract.VerbResume, contract.Message{Note: d.Note, Force: true, Reason: "retry of its run"})

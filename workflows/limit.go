@@ -94,9 +94,7 @@ func (lp *loop) endLimit(ctx workflow.Context, answer contract.AskResult) error 
 	case ev.Cause != run.LimitTimer:
 		ev.Account = answer.Limit.Account
 	}
-	if err := lp.journal.emit(ctx, run.KindRunUnlimited, lp.state().Phase, ev); err != nil {
-		return err
-	}
+	lp.journal.emit(ctx, run.KindRunUnlimited, lp.state().Phase, ev)
 	if err := lp.journal.flush(ctx); err != nil { // the directory is current before an operator's edits are read
 		return err
 	}

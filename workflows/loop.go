@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 
 	"go.temporal.io/sdk/temporal"
@@ -89,7 +90,7 @@ func (lp *loop) run(ctx workflow.Context) (contract.Result, error) {
 
 // next waits if there is a reason to, or runs one step. end: the run is to end this way.
 func (lp *loop) next(ctx workflow.Context) (end *run.RunEnd, err error) {
-	if err := lp.inbox.failed(); err != nil {
+	if err := cmp.Or(lp.journal.failed(), lp.inbox.failed()); err != nil {
 		return nil, err
 	}
 	if err := lp.pauseIfRequested(ctx, true); err != nil {
@@ -105,7 +106,8 @@ func (lp *loop) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 		return nil, err
 	}
 	if reason := lp.state().Review; reason != "" && lp.active() {
-		return nil, lp.pause(ctx, run.UserReview, reason, "")
+		lp.pause(ctx, run.UserReview, reason, "")
+		return nil, nil
 	}
 	if waits, err := lp.projects.next(ctx); waits || err != nil {
 		return nil, err
@@ -114,9 +116,7 @@ func (lp *loop) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 	if at.Stage >= len(lp.in.Start.Stages) || lp.endedByAnswer() {
 		return lp.finish(ctx)
 	}
-	if err := lp.round.repeatAmendments(ctx, at); err != nil {
-		return nil, err
-	}
+	lp.round.repeatAmendments(ctx, at)
 	if err := lp.round.read(ctx, at); err != nil {
 		return nil, err
 	}
@@ -129,9 +129,7 @@ func (lp *loop) nextStep(ctx workflow.Context, at run.Place) (end *run.RunEnd, e
 	if lp.round.Stage == pipeline.FreshStage && !due {
 		return lp.finish(ctx)
 	}
-	if err := lp.enterPhase(ctx, at); err != nil {
-		return nil, err
-	}
+	lp.enterPhase(ctx, at)
 	if lp.round.Kind == pipeline.StageLanes && lp.in.Start.Lane == nil {
 		done, err := lp.lanes.run(ctx, at)
 		if done && err == nil {
@@ -141,15 +139,18 @@ func (lp *loop) nextStep(ctx workflow.Context, at run.Place) (end *run.RunEnd, e
 	}
 	switch {
 	case due && check != at:
-		return nil, lp.skipTo(ctx, at, check)
+		lp.skipTo(ctx, at, check)
+		return nil, nil
 	case due:
 	case at.Step >= len(lp.round.Steps) || lp.round.conditionMet() || lp.round.decided(at):
 		return nil, lp.leavePhase(ctx, at)
 	case lp.round.onlyJudges(at):
-		return nil, lp.skipChange(ctx, at)
+		lp.skipChange(ctx, at)
+		return nil, nil
 	}
 	if lp.budgetSpent(ctx) { // checked only where a call would follow: a finished run does not pause for its budget
-		return nil, lp.pauseOverBudget(ctx, nil)
+		lp.pauseOverBudget(ctx, nil)
+		return nil, nil
 	}
 	lp.host.stepDone()
 	lp.show(ctx)

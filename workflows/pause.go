@@ -12,14 +12,10 @@ import (
 // caller is in the middle of a step, which a revert ends.
 func (lp *loop) pauseIfRequested(ctx workflow.Context, resumable bool) error {
 	generation := lp.state().Generation
-	if err := lp.warnBudget(ctx); err != nil {
-		return err
-	}
+	lp.warnBudget(ctx)
 	if lp.inbox.pauses() && (lp.active() || lp.state().Status == run.WaitingLimit) {
-		if err := lp.pauseWith(ctx, run.RunPaused{Reason: run.UserRequested, Detail: lp.inbox.pauseNote(),
-			By: lp.inbox.pauseBy()}); err != nil {
-			return err
-		}
+		lp.pauseWith(ctx, run.RunPaused{Reason: run.UserRequested, Detail: lp.inbox.pauseNote(),
+			By: lp.inbox.pauseBy()})
 	}
 	for lp.state().Status == run.Paused { // back, if the disk was full when the resume was to be written down
 		if err := lp.waitForResume(ctx, resumable); err != nil {
@@ -51,9 +47,7 @@ func (lp *loop) waitForResume(ctx workflow.Context, resumable bool) error {
 	c := lp.inbox.take()
 	ev := run.RunResumed{Epoch: lp.state().Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force,
 		Why: c.Reason}
-	if err := lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev); err != nil {
-		return err
-	}
+	lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev)
 	if err := lp.journal.flush(ctx); err != nil { // the directory is current before an operator's edits are read
 		return err
 	}

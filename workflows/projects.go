@@ -46,26 +46,24 @@ func (ps *projects) read(ctx workflow.Context) error {
 			continue
 		}
 		c, did, err := ps.children.read(ctx, p.RunID, p.Alias, "project "+p.Alias)
-		if err == nil && did {
-			err = ps.journalProject(ctx, p.Alias, c)
-		}
 		if err != nil {
 			return err
+		}
+		if did {
+			ps.journalProject(ctx, p.Alias, c)
 		}
 	}
 	return ps.journal.flush(ctx)
 }
 
 // journalProject journals what a project's record shows. The table in package run decides.
-func (ps *projects) journalProject(ctx workflow.Context, alias string, c *child) error {
+func (ps *projects) journalProject(ctx workflow.Context, alias string, c *child) {
 	p, _ := ps.state().Project(alias)
 	found, now := c.found, c.outcome(p.Outcome != run.ProjectPending && p.Outcome != run.ProjectSkipped)
-	if err := ps.forwardQuestion(ctx, p, now, found); err != nil {
-		return err
-	}
+	ps.forwardQuestion(ctx, p, now, found)
 	switch {
 	case now == run.ProjectPending:
-		return nil
+		return
 	case now.Rule().Ends && now != p.Outcome:
 		ps.host.stepDone()
 		ev := run.ProjectEnd{Alias: alias, RunID: p.RunID, Outcome: now, Status: found.Status, Reason: found.Reason,
@@ -76,34 +74,31 @@ func (ps *projects) journalProject(ctx workflow.Context, alias string, c *child)
 		if now == run.ProjectDone {
 			ev.Tree, ev.Commit = found.Tree, found.Commit
 		}
-		if err := ps.journal.emit(ctx, run.KindProjectEnded, "", ev); err != nil {
-			return err
-		}
-		return ps.warnBudget(ctx)
+		ps.journal.emit(ctx, run.KindProjectEnded, "", ev)
+		ps.warnBudget(ctx)
 	case !now.Rule().Ends && (p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending):
-		return ps.journal.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: alias, RunID: p.RunID})
+		ps.journal.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: alias, RunID: p.RunID})
+		return
 	}
-	return nil
+
 }
 
 // forwardQuestion asks the question of a project in this run, or closes it when the project has its answer. One
 // question is open at a time.
 func (ps *projects) forwardQuestion(ctx workflow.Context, p run.ProjectState, now run.ProjectOutcome,
-	found contract.ChildFound) error {
+	found contract.ChildFound) {
 	q, open := ps.state().Asks()
 	if open && q.Project != nil && q.Project.Alias == p.Alias &&
 		(now != run.ProjectAsks || found.Question == nil || found.Question.ID != q.Project.ID) {
 		m := contract.Message{ID: q.ID, Action: run.ActionContinue, By: "project " + p.Alias, Note: found.Decided}
-		if err := ps.journal.emit(ctx, run.KindHandoffDecided, q.Phase, ps.questions.decisionEvent(ctx, q, m)); err != nil {
-			return err
-		}
+		ps.journal.emit(ctx, run.KindHandoffDecided, q.Phase, ps.questions.decisionEvent(ctx, q, m))
 		open = false
 	}
 	if open || now != run.ProjectAsks || found.Question == nil {
-		return nil
+		return
 	}
 	of := found.Question
-	return ps.questions.open(ctx, run.QuestionRequested{
+	ps.questions.open(ctx, run.QuestionRequested{
 		Kind: run.QuestionHandoff, Phase: run.PhaseOfProject(p.Alias), Question: "Project " + p.Alias + ": " + of.Text,
 		Type: run.HandoffFeedbackAlways, Trigger: run.TriggerProject, Round: 1, Actions: of.Actions, Digest: of.Digest,
 		Verdict: of.Verdict, Approved: of.Approved,
@@ -131,12 +126,11 @@ func (ps *projects) startSome(ctx workflow.Context) (started bool, err error) {
 		switch {
 		case len(blocked) > 0 && p.Outcome == run.ProjectPending:
 			ev := run.ProjectSkip{Alias: p.Alias, Needs: blocked}
-			if err := ps.journal.emit(ctx, run.KindProjectSkipped, "", ev); err != nil {
-				return started, err
-			}
+			ps.journal.emit(ctx, run.KindProjectSkipped, "", ev)
 		case len(missing) == 0 && len(ps.active()) < projectsAtOnce:
 			if ps.budgetSpent(ctx) {
-				return true, ps.pauseOverBudget(ctx, nil)
+				ps.pauseOverBudget(ctx, nil)
+				return true, nil
 			}
 			started = true
 			if err := ps.start(ctx, p); err != nil {
@@ -169,9 +163,7 @@ func (ps *projects) start(ctx workflow.Context, p run.ProjectState) error {
 		return fmt.Errorf("start project %s: the run has no input for it", p.Alias)
 	}
 	in := ps.withinRest(ps.in.Projects[i])
-	if err := ps.journal.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: p.Alias, RunID: p.RunID}); err != nil {
-		return err
-	}
+	ps.journal.emit(ctx, run.KindProjectStarted, "", run.ProjectStart{Alias: p.Alias, RunID: p.RunID})
 	if err := ps.journal.flush(ctx); err != nil {
 		return err
 	}
@@ -212,7 +204,8 @@ func (ps *projects) join(ctx workflow.Context) error {
 	if err := ps.checkout.run(ctx, "join the trees of the projects", contract.JoinTrees, same(&in), &joined); err != nil {
 		return fmt.Errorf("join the trees of the projects: %w", err)
 	}
-	return ps.journal.emit(ctx, run.KindWorkspaceUpdated, "", run.WorkspaceUpdated{Cause: run.CauseProjects, Tree: joined})
+	ps.journal.emit(ctx, run.KindWorkspaceUpdated, "", run.WorkspaceUpdated{Cause: run.CauseProjects, Tree: joined})
+	return nil
 }
 
 // askAboutBlocked asks what to do with projects that keep the run from being delivered. A project that works again
@@ -229,9 +222,7 @@ func (ps *projects) askAboutBlocked(ctx workflow.Context) error {
 	if err := ps.questions.awaitResumed(ctx); err != nil {
 		return err
 	}
-	if err := ps.questions.open(ctx, ask, routes{}); err != nil {
-		return err
-	}
+	ps.questions.open(ctx, ask, routes{})
 	if err := ps.awaitBlocked(ctx); err != nil {
 		return err
 	}
@@ -262,7 +253,8 @@ func (ps *projects) awaitBlocked(ctx workflow.Context) error {
 		}
 		if q, open := ps.state().Open(run.QuestionGate); open && len(ps.active())+len(ps.doneNow()) > 0 {
 			m := contract.Message{ID: q.ID, Action: run.ActionRetry, By: "project"}
-			return ps.journal.emit(ctx, run.KindGateDecided, q.Phase, ps.questions.decisionEvent(ctx, q, m))
+			ps.journal.emit(ctx, run.KindGateDecided, q.Phase, ps.questions.decisionEvent(ctx, q, m))
+			return nil
 		}
 	}
 	return nil

@@ -117,9 +117,7 @@ func (ps *projects) journalDelivered(ctx workflow.Context, alias string, res con
 		Delivered: res.Delivered, Commit: res.Commit, To: res.To, Target: res.Location, Files: res.Files,
 		Message: res.Reason, Diff: run.DigestOf(res.Diff),
 	}}
-	if err := ps.journal.emit(ctx, run.KindProjectDelivered, deliveryPhase, ev); err != nil {
-		return err
-	}
+	ps.journal.emit(ctx, run.KindProjectDelivered, deliveryPhase, ev)
 	return ps.journal.flush(ctx)
 }
 

@@ -83,7 +83,8 @@ func (qs *questions) resume(ctx workflow.Context) error {
 	if err := qs.round.read(ctx, w.At); err != nil {
 		return err
 	}
-	return qs.round.endRound(ctx, w.At)
+	qs.round.endRound(ctx, w.At)
+	return nil
 }
 
 // askHandoff asks about the current phase and waits for the decision.
@@ -182,39 +183,32 @@ func (qs *questions) ask(ctx workflow.Context, ask run.QuestionRequested, lead r
 	if err := qs.awaitResumed(ctx); err != nil {
 		return err
 	}
-	if err := qs.leaveReplay(ctx); err != nil {
-		return err
-	}
-	if err := qs.open(ctx, ask, lead); err != nil {
-		return err
-	}
+	qs.leaveReplay(ctx)
+	qs.open(ctx, ask, lead)
 	return qs.awaitAnswer(ctx)
 }
 
 // again asks a question of the last epoch, at the place of its step.
-func (qs *questions) again(ctx workflow.Context, at run.Place, ask run.QuestionRequested) error {
-	id, err := qs.request(ctx, ask)
-	qs.pending, qs.routes = &contract.PendingWait{ID: id, At: at}, routes{forward: qs.round.nextPlace(at)}
-	return err
+func (qs *questions) again(ctx workflow.Context, at run.Place, ask run.QuestionRequested) {
+	qs.pending, qs.routes = &contract.PendingWait{ID: qs.request(ctx, ask), At: at}, routes{forward: qs.round.nextPlace(at)}
+
 }
 
 // spoken notes that a question beside which the run works was asked or reminded of now.
 func (qs *questions) spoken(ctx workflow.Context) { qs.reminded = run.Time(workflow.Now(ctx)) }
 
 // openQuestion journals a question, unless it is open already.
-func (qs *questions) open(ctx workflow.Context, ask run.QuestionRequested, lead routes) error {
+func (qs *questions) open(ctx workflow.Context, ask run.QuestionRequested, lead routes) {
 	qs.routes = lead
 	spec := ask.Kind.Spec()
 	if _, open := qs.state().Open(ask.Kind); !open || qs.state().Status != spec.Status {
-		if _, err := qs.request(ctx, ask); err != nil {
-			return err
-		}
+		qs.request(ctx, ask)
 	}
-	return nil
+
 }
 
 // requestAnswer journals a question and returns its id.
-func (qs *questions) request(ctx workflow.Context, ask run.QuestionRequested) (id string, err error) {
+func (qs *questions) request(ctx workflow.Context, ask run.QuestionRequested) string {
 	about := string(ask.Kind)
 	if ask.Kind == run.QuestionHandoff {
 		about = ask.Phase
@@ -224,10 +218,8 @@ func (qs *questions) request(ctx workflow.Context, ask run.QuestionRequested) (i
 	if ask.Actions == nil {
 		ask.Actions = run.Offered(ask.Kind, ask.Trigger)
 	}
-	if err := qs.journal.emit(ctx, ask.Kind.Spec().Requested, ask.Phase, ask); err != nil {
-		return "", err
-	}
-	return ask.ID, nil
+	qs.journal.emit(ctx, ask.Kind.Spec().Requested, ask.Phase, ask)
+	return ask.ID
 }
 
 // awaitResumed waits until a run that a full disk paused continues: until then it asks nothing and does not end.
@@ -297,9 +289,7 @@ func (qs *questions) answered() bool {
 // remindOrExpire journals a reminder, or decides the expired question.
 func (qs *questions) remindOrExpire(ctx workflow.Context, q run.Question, expired bool) error {
 	ev := run.QuestionReminded{ID: q.ID, Number: q.Reminded + 1, Expired: expired}
-	if err := qs.journal.emit(ctx, run.KindQuestionReminded, q.Phase, ev); err != nil {
-		return err
-	}
+	qs.journal.emit(ctx, run.KindQuestionReminded, q.Phase, ev)
 	if expired && q.OnExpiry != "remind" {
 		m := contract.Message{ID: q.ID, Action: expiryAction(q), By: "expiry", Feedback: "no answer before " + q.ExpiresAt}
 		if _, err := qs.decide(ctx, m); err != nil {

@@ -25,20 +25,20 @@ func (x *execution) recordedRun() (runID string, generations int) {
 }
 
 // startReplay journals that results are taken from a record.
-func (x *execution) startReplay(ctx workflow.Context) error {
+func (x *execution) startReplay(ctx workflow.Context) {
 	if s := x.replaySource(); s == nil || s.Replay != run.UseRecorded {
-		return nil
+		return
 	}
-	return x.journal.emit(ctx, run.KindRunReplaying, "", run.Source{})
+	x.journal.emit(ctx, run.KindRunReplaying, "", run.Source{})
 }
 
 // leaveReplay journals the end of the recorded part, before the first call that no record answers.
-func (x *execution) leaveReplay(ctx workflow.Context) error {
+func (x *execution) leaveReplay(ctx workflow.Context) {
 	if x.state().Status != run.Replaying {
-		return nil
+		return
 	}
 	ev := run.RunResumed{Epoch: x.state().Epoch, From: run.Replaying}
-	return x.journal.emit(ctx, run.KindRunResumed, x.state().Phase, ev)
+	x.journal.emit(ctx, run.KindRunResumed, x.state().Phase, ev)
 }
 
 func (x *execution) replayPolicy() string {

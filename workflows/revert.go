@@ -28,9 +28,7 @@ func (rv *reverts) revert(ctx workflow.Context) error {
 	}
 	if refused != "" {
 		ev := run.DecisionRefused{Verb: contract.VerbRevert, Reason: refused, By: r.By}
-		if err := rv.journal.emit(ctx, run.KindDecisionRefused, rv.state().Phase, ev); err != nil {
-			return err
-		}
+		rv.journal.emit(ctx, run.KindDecisionRefused, rv.state().Phase, ev)
 	}
 	waits := refused != "" && rv.state().Status == run.WaitingLimit
 	if (r.StayPaused || refused != "") && rv.state().Status != run.Paused && !waits {
@@ -38,9 +36,7 @@ func (rv *reverts) revert(ctx workflow.Context) error {
 		if refused != "" {
 			why = "revert to " + r.To + ": " + refused
 		}
-		if err := rv.pause(ctx, run.UserRequested, why, r.By); err != nil {
-			return err
-		}
+		rv.pause(ctx, run.UserRequested, why, r.By)
 	}
 	return rv.journal.flush(ctx)
 }
@@ -67,18 +63,17 @@ func (rv *reverts) restoreCheckpoint(ctx workflow.Context, r contract.PendingRev
 	}
 	if rv.alreadyAt(c) {
 		if s := rv.state(); !r.StayPaused && s.Status == run.Paused {
-			return "", rv.journal.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{
+			rv.journal.emit(ctx, run.KindRunResumed, s.Phase, run.RunResumed{
 				Epoch: s.Epoch, From: run.Paused, By: r.By, Note: r.Note,
 			})
+			return "", nil
 		}
 		return "", nil
 	}
 	if err := rv.lanes.stop(ctx); err != nil {
 		return "", err
 	}
-	if err := rv.checkpoint(ctx, rv.checkpointNow(ctx, "cp-REVERT-")); err != nil {
-		return "", err
-	}
+	rv.checkpoint(ctx, rv.checkpointNow(ctx, "cp-REVERT-"))
 	commit, refused, err := rv.restoreFiles(ctx, c)
 	if err != nil || refused != "" {
 		return refused, err
@@ -93,7 +88,8 @@ func (rv *reverts) restoreCheckpoint(ctx workflow.Context, r contract.PendingRev
 	}
 	rv.round.forget()
 	rv.to = c.Seq
-	return "", rv.journal.emit(ctx, run.KindRunReverted, then.Phase, ev)
+	rv.journal.emit(ctx, run.KindRunReverted, then.Phase, ev)
+	return "", nil
 }
 
 // alreadyAt reports whether the last revert went to this checkpoint and nothing has happened since.
@@ -115,9 +111,10 @@ func (rv *reverts) restoreFiles(ctx workflow.Context, c run.Checkpoint) (commit,
 	if then.Artifact == nil || now.Artifact == nil || then.Artifact.Digest == now.Artifact.Digest {
 		return commit, "", nil
 	}
-	return commit, "", rv.journal.emit(ctx, run.KindArtifactUpdated, now.Phase, run.ArtifactUpdated{
+	rv.journal.emit(ctx, run.KindArtifactUpdated, now.Phase, run.ArtifactUpdated{
 		Artifact: *then.Artifact, Cause: "reverted",
 	})
+	return commit, "", nil
 }
 
 func (rv *reverts) restoreCheckout(ctx workflow.Context, c run.Checkpoint) (commit, refused string, err error) {
@@ -143,13 +140,12 @@ func (rv *reverts) restoreCheckout(ctx workflow.Context, c run.Checkpoint) (comm
 	if failed != nil {
 		return "", summary + ": " + errorMessage(failed), nil
 	}
-	if err := rv.journalRecovered(ctx, "", out.Recovered, 0); err != nil {
-		return "", "", err
-	}
+	rv.journalRecovered(ctx, "", out.Recovered, 0)
 	if out.Changes == nil {
 		return out.Commit, "", nil
 	}
 	ev := *out.Changes
 	ev.Cause, ev.Commit = "reverted", out.Commit
-	return out.Commit, "", rv.journal.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
+	rv.journal.emit(ctx, run.KindWorkspaceUpdated, now.Phase, ev)
+	return out.Commit, "", nil
 }

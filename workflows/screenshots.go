@@ -31,7 +31,8 @@ func (st *step) screenshots(ctx workflow.Context) error {
 			continue
 		}
 		if isType(err, contract.ErrDiskFull) {
-			return st.pause(ctx, run.DiskFull, errorMessage(err), "")
+			st.pause(ctx, run.DiskFull, errorMessage(err), "")
+			return nil
 		}
 		if err != nil {
 			return err
@@ -44,14 +45,10 @@ func (st *step) screenshots(ctx workflow.Context) error {
 				Step: st.Key, Class: run.EffectRead, Policy: st.replayPolicy(), Status: "reused", Source: res.Source,
 				Result: res.Manifest.Digest,
 			}
-			if err := st.journal.emit(ctx, run.KindEffectReused, st.round.Stage, reused); err != nil {
-				return err
-			}
+			st.journal.emit(ctx, run.KindEffectReused, st.round.Stage, reused)
 		}
 		where := st.state().Wording.ShotsContext(ev.Dir, ev.Round)
-		if err := st.journalRecovered(ctx, where, res.Recovered, ev.Attempts); err != nil {
-			return err
-		}
+		st.journalRecovered(ctx, where, res.Recovered, ev.Attempts)
 		if res.Message == "" {
 			break
 		}
@@ -64,9 +61,11 @@ func (st *step) screenshots(ctx workflow.Context) error {
 	}
 	ev.Degraded = ev.Count == 0
 	if ev.Degraded && st.Shots.IfFailing == "stop" {
-		return st.pause(ctx, run.PassFailed, "no screenshots: "+ev.Message, "")
+		st.pause(ctx, run.PassFailed, "no screenshots: "+ev.Message, "")
+		return nil
 	}
-	return st.journal.emit(ctx, run.KindScreenshots, st.round.Stage, ev)
+	st.journal.emit(ctx, run.KindScreenshots, st.round.Stage, ev)
+	return nil
 }
 
 // handleScreenshotFailure journals a failed attempt, and waits before the next one: 5 s, then 10 s (requirement
@@ -82,8 +81,8 @@ func (st *step) handleScreenshotFailure(ctx workflow.Context, ev run.Screenshots
 		wait = time.Duration(ev.Attempts) * 5 * time.Second
 		a.RetryInMS = wait.Milliseconds()
 	}
-	if err := st.journal.emit(ctx, run.KindShotsAttempt, st.round.Stage, a); err != nil || wait == 0 {
-		return true, err
+	if st.journal.emit(ctx, run.KindShotsAttempt, st.round.Stage, a); wait == 0 {
+		return true, nil
 	}
 	st.journal.soon()
 	st.show(ctx)

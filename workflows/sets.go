@@ -8,29 +8,27 @@ import (
 )
 
 // endRound ends the set after its last step.
-func (rd *round) endRound(ctx workflow.Context, at run.Place) error {
+func (rd *round) endRound(ctx workflow.Context, at run.Place) {
 	if rd.lastInRound(at) && rd.Kind == pipeline.StageEach {
-		return rd.endSet(ctx)
+		rd.endSet(ctx)
+		return
 	}
-	return nil
 }
 
 // endSet creates the checkpoint at the end of a set, and pauses if the definition wants a review.
-func (rd *round) endSet(ctx workflow.Context) error {
+func (rd *round) endSet(ctx workflow.Context) {
 	if rd.Checkpoint != "" {
-		if err := rd.checkpoint(ctx, rd.Checkpoint); err != nil {
-			return err
-		}
+		rd.checkpoint(ctx, rd.Checkpoint)
 	}
-	return rd.review(ctx)
+	rd.review(ctx)
 }
 
 // review pauses for a review if the definition wants one.
-func (rd *round) review(ctx workflow.Context) error {
+func (rd *round) review(ctx workflow.Context) {
 	if !rd.PauseAfter {
-		return nil
+		return
 	}
-	return rd.pause(ctx, run.UserReview, rd.reviewReason(), "")
+	rd.pause(ctx, run.UserReview, rd.reviewReason(), "")
 }
 
 // reviewReason returns what to review.

@@ -31,9 +31,7 @@ func (se settlement) run(ctx workflow.Context) error {
 		return err
 	}
 	for _, ev := range se.events(changes) {
-		if err := se.journal.emit(ctx, ev.kind, se.round.Stage, ev.payload); err != nil {
-			return err
-		}
+		se.journal.emit(ctx, ev.kind, se.round.Stage, ev.payload)
 	}
 	return nil
 }
@@ -108,7 +106,8 @@ func (se settlement) changes(ctx workflow.Context) (*run.WorkspaceUpdated, error
 		return nil, fmt.Errorf("%s: %w", summary, err)
 	}
 	ev.Commit = out.Commit
-	return &ev, se.journalRecovered(ctx, "", out.Recovered, 0)
+	se.journalRecovered(ctx, "", out.Recovered, 0)
+	return &ev, nil
 }
 
 func (se settlement) passEnd() run.PassEnd {

@@ -11,13 +11,13 @@ import (
 )
 
 // skipTo skips and journals the steps before a check in a fresh folder.
-func (lp *loop) skipTo(ctx workflow.Context, at, check run.Place) error {
+func (lp *loop) skipTo(ctx workflow.Context, at, check run.Place) {
 	skipped, _ := lp.round.At(at.Step)
 	ev := run.StepSkipped{Step: skipped.Key, Why: "the work is complete and checked in a fresh folder next", Next: &check}
 	if skipped.Fresh != "" {
 		ev.Why = "the work was checked in a fresh folder already"
 	}
-	return lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
+	lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
 }
 
 // askAboutLoop pauses the run because a loop used up its rounds and its condition is not met.
@@ -44,32 +44,30 @@ func (lp *loop) askAboutLoop(ctx workflow.Context, at run.Place) error {
 }
 
 // skipChange skips and journals a step that changes the work.
-func (lp *loop) skipChange(ctx workflow.Context, at run.Place) error {
+func (lp *loop) skipChange(ctx workflow.Context, at run.Place) {
 	ev := run.StepSkipped{
 		Step: lp.round.Steps[at.Step].Key, Why: "the rounds are used up: this one only judges the last change",
 		Next: lp.round.nextPlace(at),
 	}
-	return lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
+	lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
 }
 
 // enterPhase opens a phase: a stage, or each round of a repeated one. If a decision led back to an earlier stage, the
 // phase that is open ends first.
-func (lp *loop) enterPhase(ctx workflow.Context, at run.Place) error {
+func (lp *loop) enterPhase(ctx workflow.Context, at run.Place) {
 	s := lp.state()
 	if s.PhaseOpen {
 		if s.Phase == lp.round.Stage {
-			return nil
+			return
 		}
 		left := run.PhaseEnd{Key: s.Phase, Title: s.Phase, Outcome: "back to " + lp.round.Stage, Round: s.Round}
-		if err := lp.journal.emit(ctx, run.KindPhaseEnd, s.Phase, left); err != nil {
-			return err
-		}
+		lp.journal.emit(ctx, run.KindPhaseEnd, s.Phase, left)
 	}
 	p := run.PhaseStart{Key: lp.round.Stage, Title: lp.round.Title, Round: lp.round.phaseRound(at)}
 	if lp.round.repeats() {
 		p.Dir = lp.round.Dir
 	}
-	return lp.journal.emit(ctx, run.KindPhaseStart, lp.round.Stage, p)
+	lp.journal.emit(ctx, run.KindPhaseStart, lp.round.Stage, p)
 }
 
 // leavePhase closes the phase and continues: with the next round while the condition is not met and rounds are
@@ -98,19 +96,17 @@ func (lp *loop) leavePhase(ctx workflow.Context, at run.Place) error {
 		gate = fmt.Sprintf("round %d returned %s, the gate requires %s", at.Round, lp.round.roundValues(), lp.round.Gate)
 	}
 	name, stage := lp.round.Checkpoint, lp.round.Kind
-	if err := lp.journal.emit(ctx, run.KindPhaseEnd, lp.round.Stage, end); err != nil {
-		return err
-	}
+	lp.journal.emit(ctx, run.KindPhaseEnd, lp.round.Stage, end)
 	if stage == pipeline.StageEach {
 		return nil // sets create theirs at their end
 	}
 	if name != "" {
-		if err := lp.checkpoint(ctx, name); err != nil {
-			return err
-		}
+		lp.checkpoint(ctx, name)
 	}
 	if gate != "" {
-		return lp.pause(ctx, run.QualityGate, gate, "")
+		lp.pause(ctx, run.QualityGate, gate, "")
+		return nil
 	}
-	return lp.round.review(ctx)
+	lp.round.review(ctx)
+	return nil
 }

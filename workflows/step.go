@@ -46,7 +46,8 @@ func (st *step) withinBudget(ctx workflow.Context, all []*call) ([]*call, error)
 		need := s.Needs(all[n].role.Name)
 		if !left.covers(&need) {
 			if n == 0 {
-				return nil, st.pauseOverBudget(ctx, &need)
+				st.pauseOverBudget(ctx, &need)
+				return nil, nil
 			}
 			break
 		}
@@ -69,9 +70,9 @@ func (st *step) unlimited(ctx workflow.Context) []*call {
 }
 
 // suspend journals that the run waits for a limit: of the passes of a step, and of those that waited already.
-func (st *step) suspend(ctx workflow.Context, all []*call) error {
+func (st *step) suspend(ctx workflow.Context, all []*call) {
 	if st.inbox.pauses() || !st.active() {
-		return nil // requested meanwhile; after a pause, calls are made at once
+		return // requested meanwhile; after a pause, calls are made at once
 	}
 	calls := st.state().Limited.Calls()
 	for _, p := range all {
@@ -81,7 +82,7 @@ func (st *step) suspend(ctx workflow.Context, all []*call) error {
 		}
 	}
 	ev := run.RunLimited{Limited: *run.NewLimited(calls)}
-	return st.journal.emit(ctx, run.KindRunLimited, st.round.Stage, ev)
+	st.journal.emit(ctx, run.KindRunLimited, st.round.Stage, ev)
 }
 
 // runCalls runs a step of kind role, together or run: compose, journal the starts, wait until they are on disk, call,
@@ -94,7 +95,8 @@ func (st *step) runCalls(ctx workflow.Context) error {
 	}
 	all := st.unlimited(ctx)
 	if len(all) == 0 {
-		return st.suspend(ctx, nil)
+		st.suspend(ctx, nil)
+		return nil
 	}
 	all, err := st.withinBudget(ctx, all)
 	if err != nil || len(all) == 0 {
@@ -104,7 +106,8 @@ func (st *step) runCalls(ctx workflow.Context) error {
 	for _, p := range all {
 		err := p.compose(ctx)
 		if isType(err, contract.ErrDiskFull) {
-			return st.pause(ctx, run.DiskFull, errorMessage(err), "")
+			st.pause(ctx, run.DiskFull, errorMessage(err), "")
+			return nil
 		}
 		if err != nil {
 			return err
@@ -146,7 +149,8 @@ func (st *step) keepResults(ctx workflow.Context, all []*call) error {
 		}
 	}
 	if endsSet && st.round.Checkpoint != "" {
-		return st.checkpoint(ctx, st.round.Checkpoint)
+		st.checkpoint(ctx, st.round.Checkpoint)
+		return nil
 	}
 	return nil
 }
@@ -214,9 +218,7 @@ func (st *step) inOrder(all []run.Reply) []run.Reply {
 // runAttempts runs all passes of a step concurrently. All starts are on disk before the first call.
 func (st *step) runAttempts(ctx workflow.Context, all []*call) error {
 	for _, p := range all {
-		if err := (attempts{p}).journalStart(ctx); err != nil {
-			return err
-		}
+		(attempts{p}).journalStart(ctx)
 	}
 	if err := all[0].writeStart(ctx); err != nil {
 		return err
@@ -264,7 +266,8 @@ func (st *step) settle(ctx workflow.Context, all []*call) error {
 	}
 	switch {
 	case open != nil && slices.ContainsFunc(all, (*call).waits) && open.failure == nil:
-		return st.suspend(ctx, all)
+		st.suspend(ctx, all)
+		return nil
 	case open != nil:
 		return st.pauseForFailure(ctx, open)
 	case gated && st.failLane(gateQuestion(all[0])) != nil:
@@ -274,10 +277,9 @@ func (st *step) settle(ctx workflow.Context, all []*call) error {
 	case !whole:
 		return nil // the others begin next
 	}
-	if err := st.round.endRound(ctx, st.at); err != nil {
-		return err
-	}
-	return st.pauseAfterFailures(ctx)
+	st.round.endRound(ctx, st.at)
+	st.pauseAfterFailures(ctx)
+	return nil
 }
 
 // minGroupResults is the number of results with which a group continues when other members failed for good.
@@ -317,7 +319,8 @@ func (st *step) pauseForFailure(ctx workflow.Context, p *call) error {
 		return nil
 	}
 	if p.stoppedAtBudget() {
-		return st.pauseOverBudget(ctx, &run.Need{Role: p.role.Name, USD: p.share, Source: run.NeedReached})
+		st.pauseOverBudget(ctx, &run.Need{Role: p.role.Name, USD: p.share, Source: run.NeedReached})
+		return nil
 	}
 	if err := st.failLane(p.detail); err != nil && !p.cannotRun() && !p.blocked() {
 		return err
@@ -329,7 +332,8 @@ func (st *step) pauseForFailure(ctx workflow.Context, p *call) error {
 	} else if f := st.state().Failure; f != nil && f.Same(failed) && f.Starts+1 >= maxConsecutiveFailures && !p.blocked() {
 		ev.Reason = run.ConsecutiveFailures
 	}
-	return st.journal.emit(ctx, run.KindRunPaused, st.round.Stage, ev)
+	st.journal.emit(ctx, run.KindRunPaused, st.round.Stage, ev)
+	return nil
 }
 
 // maxConsecutiveFailures is the number of consecutive failures, in starts of one pass or in passes, after which
@@ -337,11 +341,11 @@ func (st *step) pauseForFailure(ctx workflow.Context, p *call) error {
 const maxConsecutiveFailures = 3
 
 // pauseAfterFailures pauses after consecutive failed passes, to not waste money.
-func (st *step) pauseAfterFailures(ctx workflow.Context) error {
+func (st *step) pauseAfterFailures(ctx workflow.Context) {
 	n := st.state().Passes.InRow
 	if !st.active() || n < maxConsecutiveFailures || n%maxConsecutiveFailures != 0 {
-		return nil
+		return
 	}
 	ev := run.RunPaused{Reason: run.ConsecutiveFailures, Detail: fmt.Sprintf("%d consecutive passes failed", n)}
-	return st.journal.emit(ctx, run.KindRunPaused, st.round.Stage, ev)
+	st.journal.emit(ctx, run.KindRunPaused, st.round.Stage, ev)
 }
