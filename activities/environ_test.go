@@ -184,7 +184,7 @@ func TestClosedRunEnvironmentIsRemoved(t *testing.T) {
 			project()
 			require.FileExists(t, file)
 			require.FileExists(t, filepath.Join(left, supervisor.EnvironFile))
-			in.First, in.Prev = 2, in.Tail().Chain
+			in.First, in.Prev = 2, in.Prev.Over(in.Lines)
 			in.Lines = []string{h.line(2, run.KindRunEnd, run.RunEnd{Status: run.Done})}
 			project()
 			require.NoFileExists(t, filepath.Join(left, supervisor.EnvironFile))

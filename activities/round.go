@@ -26,11 +26,7 @@ func (a *Activities) ReadRound(ctx context.Context, in contract.RoundInput) (con
 		return contract.Round{}, badInput("the plan has %d stages, not %d", len(plan.Stages), in.Stage+1)
 	}
 	a.cfg.Needs(in.Store, plan.Programs())
-	r, err := round(plan, in)
-	if err != nil {
-		return r, err
-	}
-	return r, r.LeaveRoles(in.Known)
+	return round(plan, in)
 }
 
 func badInput(format string, args ...any) error {

@@ -25,7 +25,6 @@ func (a *Activities) Turn(ctx context.Context, in contract.TurnInput) (contract.
 		return contract.TurnResult{Project: contract.ProjectResult{Outcome: written.Outcome}}, nil
 	}
 	res, err := a.RunPass(ctx, in.Call)
-	written.Tail = run.Tail{}
 	return contract.TurnResult{Project: written, Pass: &res}, err
 }
 

@@ -356,7 +356,7 @@ func (j *journal) fitTurn() bool {
 func (j *journal) tookTurn(ctx workflow.Context, batch contract.ProjectInput, res contract.ProjectResult) {
 	if !j.mu.IsLocked() && len(j.pending) >= len(batch.Lines) && j.pending[0].Seq == batch.First &&
 		j.written.tail.Chain == batch.Prev {
-		j.markWritten(len(batch.Lines), batch.Tail())
+		j.markWritten(len(batch.Lines), res.Tail)
 	}
 	j.journalRecovered(ctx, "", res.Recovered, 0)
 }

@@ -135,18 +135,10 @@ func (rd *round) read(ctx workflow.Context, at run.Place) error {
 	place := run.Place{Stage: at.Stage, Round: at.Round}
 	for rd.at != place || rd.Stage == "" || rd.from != rd.in.Start.Plan { // amended meanwhile
 		plan := rd.in.Start.Plan
-		known, err := rd.EncodedRoles()
-		if err != nil {
-			return err
-		}
 		t := rd.in.Target
-		in := contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: rd.planUse(), Stage: at.Stage, Round: at.Round,
-			Known: known}
+		in := contract.RoundInput{RunID: t.RunID, Store: t.Store, PlanUse: rd.planUse(), Stage: at.Stage, Round: at.Round}
 		var r contract.Round
-		if err = rd.host.readStore(ctx, contract.ReadRound, in, &r); err == nil {
-			err = r.Complete(rd.Round)
-		}
-		if err != nil {
+		if err := rd.host.readStore(ctx, contract.ReadRound, in, &r); err != nil {
 			return fmt.Errorf("read round %d of stage %d from the plan: %w", at.Round, at.Stage+1, err)
 		}
 		rd.Round, rd.at, rd.from = r, place, plan

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"strings"
-
-	"github.com/passbook-run/passbook/run"
 )
 
 // Lines are lines of the journal. In JSON they are objects, byte for byte, which Temporal's Web UI shows as such. A
@@ -58,9 +56,4 @@ func (l *Lines) UnmarshalJSON(data []byte) error {
 		*l = append(*l, line)
 	}
 	return nil
-}
-
-// Tail is the end of the journal after the batch.
-func (in ProjectInput) Tail() run.Tail {
-	return run.Tail{Seq: in.First + int64(len(in.Lines)) - 1, Chain: in.Prev.Over(in.Lines)}
 }

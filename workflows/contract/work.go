@@ -259,8 +259,6 @@ type RoundInput struct {
 	PlanUse
 	Stage int `json:"stage"`
 	Round int `json:"round"`
-
-	Known []string `json:"known,omitempty"` // roles that the workflow has, from Round.EncodedRoles
 }
 
 // Round is one round of a stage's steps, as the workflow needs it.
@@ -278,11 +276,8 @@ type Round struct {
 	Gate       string             `json:"quality_gate,omitempty"`
 	Threshold  *float64           `json:"threshold,omitempty"`
 	Lanes      *pipeline.Lanes    `json:"lanes,omitempty"`
-	KnownRoles bool               `json:"known_roles,omitempty"` // its roles are RoundInput.Known: see Complete
 	Steps      []Step             `json:"steps"`
 	Fresh      []Step             `json:"fresh,omitempty"` // commands that run once more in a fresh folder
-
-	uses [][]int // of its steps, if the roles are known
 }
 
 // At returns a step of the round: those that run in a fresh folder follow the others.
@@ -385,6 +380,24 @@ type PassInput struct {
 	RecordedRun  string `json:"recorded,omitempty"`    // run whose answers to the same question are reused
 	Generations  int    `json:"generations,omitempty"` // the newest generation of RecordedRun
 	RecordedOnly bool   `json:"only,omitempty"`        // make no call
+}
+
+// TurnInput is a call with the events that must be on disk before it begins.
+type TurnInput struct {
+	Project ProjectInput `json:"project"`
+	Call    PassInput    `json:"call"`
+}
+
+// Run returns the run id.
+func (in TurnInput) Run() string { return in.Project.RunID }
+
+// Dirs returns the run directory.
+func (in TurnInput) Dirs() []string { return in.Project.Dirs() }
+
+// TurnResult is the result of both parts. Without a call, the events were not written.
+type TurnResult struct {
+	Project ProjectResult `json:"project,omitzero"`
+	Pass    *PassResult   `json:"pass,omitempty"`
 }
 
 // PassResult is the evaluated result of a call.
