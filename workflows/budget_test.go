@@ -46,16 +46,16 @@ func TestBudgetWarnsOnceAndPausesBeforeNextCall(t *testing.T) {
 
 func TestBudgetUpdateIsProjectedDuringPass(t *testing.T) {
 	w := newHarness(t, fourPasses)
-	var cost contract.CostAnswer
+	var status contract.StatusAnswer
 	w.agent.will(call(2, 1), after(func() {
 		w.journaled("budget", message{"usd": 7, "by": "ada", "note": "enough"}, run.KindBudgetRaised)
 		answered := make(chan struct{})
-		w.at(0, func() { cost = query[contract.CostAnswer](w, contract.QueryCost); close(answered) })
+		w.at(0, func() { status = query[contract.StatusAnswer](w, contract.QueryStatus); close(answered) })
 		<-answered
 	}))
 	w.done()
 	want := run.Budget{CapUSD: 7, WarnUSD: 3.5}
-	require.Equal(t, want, cost.Budget)
+	require.Equal(t, want, status.Budget)
 	require.Equal(t, []run.BudgetEvent{{Budget: want, TotalUSD: 1, By: "ada", Note: "enough"}},
 		payloads[run.BudgetEvent](w, run.KindBudgetRaised))
 	require.Equal(t, []string{"pass.start 002", "budget.raised", "pass.end 002"},

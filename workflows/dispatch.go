@@ -180,7 +180,7 @@ func (dp *dispatch) journalLost(ctx workflow.Context, cause error) {
 }
 
 // options returns the options of one delivery. The activity id names the host that the delivery waits for.
-func (dp *dispatch) options(ctx workflow.Context, wait time.Duration) workflow.Context {
+func (dp *dispatch) options(ctx workflow.Context) workflow.Context {
 	id := "pass-" + dp.Key
 	if dp.Number == 0 {
 		id = fmt.Sprintf("%s-%d", dp.Key, dp.at.Round)
@@ -191,12 +191,8 @@ func (dp *dispatch) options(ctx workflow.Context, wait time.Duration) workflow.C
 	if dp.claimed != nil {
 		id += dp.claimed.Suffix()
 	}
-	return dp.host.callOptions(ctx, dp.queue, id, dp.inLane(dp.DescriptionOf(dp.member, dp.at.Round)), dp.timeout(), wait)
+	return dp.host.callOptions(ctx, dp.queue, id, dp.inLane(dp.DescriptionOf(dp.member, dp.at.Round)), dp.timeout(), dp.wait)
 }
-
-// turnWait is the time a turn waits for a worker. After it, or if all calls of the host are taken, the events are
-// written without the call.
-const turnWait = 5 * time.Second
 
 // deliver makes one delivery of the call. A turn writes the pending events first. They stay pending meanwhile: another
 // projection carries them again and learns that they are on disk. If the turn did not write them, the pass stays
@@ -204,7 +200,7 @@ const turnWait = 5 * time.Second
 func (dp *dispatch) deliver(calls, ctx workflow.Context, turn bool) (*contract.PassResult, error) {
 	if !turn {
 		var res contract.PassResult
-		err := workflow.ExecuteActivity(dp.options(calls, dp.wait), contract.RunPass, dp.input()).Get(calls, &res)
+		err := workflow.ExecuteActivity(dp.options(calls), contract.RunPass, dp.input()).Get(calls, &res)
 		return &res, err
 	}
 	batch, _, err := dp.journal.batch()
@@ -212,7 +208,7 @@ func (dp *dispatch) deliver(calls, ctx workflow.Context, turn bool) (*contract.P
 		return nil, err
 	}
 	var res contract.TurnResult
-	err = workflow.ExecuteActivity(dp.options(calls, turnWait), contract.Turn,
+	err = workflow.ExecuteActivity(dp.options(calls), contract.Turn,
 		contract.TurnInput{Project: batch, Call: dp.input()}).Get(calls, &res)
 	if err != nil || res.Pass == nil {
 		return &contract.PassResult{}, err

@@ -119,33 +119,25 @@ func TestRedactedPromptIsComposedAgain(t *testing.T) {
 // TestQueriesAnswerTheState: of a run that asks, and has a budget and a plan.
 func TestQueriesAnswerTheState(t *testing.T) {
 	w := newHarness(t, withBudget(oneAsk, "{usd: 40, warn_at: 0.5, calls: 9}"))
-	w.in.Start.ConfigHash, w.in.Start.MaxRounds = "hash", 7
-	var plan contract.PlanAnswer
-	var cost contract.CostAnswer
+	var status contract.StatusAnswer
 	var handoff contract.HandoffAnswer
 	var dir contract.DirectoryAnswer
 	asked := run.Question{}
 	w.answering(func(_ int, q run.Question) {
 		asked = q
-		plan = query[contract.PlanAnswer](w, contract.QueryPlan)
-		cost = query[contract.CostAnswer](w, contract.QueryCost)
+		status = query[contract.StatusAnswer](w, contract.QueryStatus)
 		handoff = query[contract.HandoffAnswer](w, contract.QueryHandoff)
 		dir = query[contract.DirectoryAnswer](w, contract.QueryDirectory)
 		w.signal("decide", message{"action": "continue", "note": "fine"})
 	})
 	w.done()
 	closed := query[contract.HandoffAnswer](w, contract.QueryHandoff)
-	require.Equal(t, contract.PlanAnswer{Pipeline: "small", Plan: w.in.Start.Plan, ConfigHash: "hash", TotalPasses: 2,
-		MaxRounds: 7, Stages: w.in.Start.Stages, Next: run.Place{Round: 1, Step: 1}}, plan)
+	require.Equal(t, run.Place{Round: 1, Step: 1}, status.Next)
 	require.Equal(t, contract.DirectoryAnswer{Dir: "/runs/1", Queue: "passbook-dir-here"}, dir)
-	require.Equal(t, 1.0, cost.TotalUSD)
-	require.Zero(t, cost.SunkUSD)
-	require.Equal(t, run.CostExact, cost.CostKnown)
-	require.Equal(t, run.Budget{CapUSD: 40, WarnUSD: 20, Calls: 9}, cost.Budget)
-	require.Equal(t, "builder", cost.ByRole[0].Name)
-	require.Equal(t, "build", cost.ByStage[0].Name)
-	require.Len(t, cost.Budgets, 2)
-	require.InDelta(t, 1, cost.Spent.USD, 1e-9)
+	require.Equal(t, run.Budget{CapUSD: 40, WarnUSD: 20, Calls: 9}, status.Budget)
+	require.Equal(t, "builder", status.ByRole[0].Name)
+	require.Equal(t, "build", status.ByStage[0].Name)
+	require.InDelta(t, 1, status.Spent.USD, 1e-9)
 	require.True(t, handoff.Open)
 	require.Equal(t, &asked, handoff.Question)
 	require.Equal(t, run.HandoffFeedbackAlways, handoff.Type)
@@ -188,8 +180,7 @@ func TestNoticeDescribesTheRun(t *testing.T) {
 // TestListsOfQueriesAreNeverNull: clients in other languages read lists, of a run at its start and at its end.
 func TestListsOfQueriesAreNeverNull(t *testing.T) {
 	check := func(w *harness, at string) {
-		for _, name := range []string{contract.QueryStatus, contract.QueryPlan, contract.QueryCost, contract.QueryHandoff,
-			contract.QueryHeld, contract.QueryDirectory, contract.QueryCheckpoints} {
+		for _, name := range []string{contract.QueryStatus, contract.QueryHandoff, contract.QueryHeld, contract.QueryDirectory} {
 			answer := strings.ReplaceAll(string(query[json.RawMessage](w, name)), `"score":null`, "") // it is no list
 			require.NotContains(t, answer, "null", "%s, %s", name, at)
 		}

@@ -133,8 +133,7 @@ func TestActivityOptions(t *testing.T) {
 				contract.RunPass:        ofCall("passbook-calls", "pass-001", "[build] Step 1/2 — Builder", 10*time.Minute, 0),
 			}},
 		"a turn": {twoPasses, func(*harness) {}, map[string]workflow.ActivityOptions{
-			contract.Turn: ofCall("passbook-calls", "pass-001", "[build] Step 1/2 — Builder", 10*time.Minute,
-				5*time.Second)}},
+			contract.Turn: ofCall("passbook-calls", "pass-001", "[build] Step 1/2 — Builder", 10*time.Minute, 0)}},
 		"a paused run": {twoPasses, func(w *harness) {
 			w.agent.will(call(1, 1), after(func() { w.signal("pause", nil) }))
 			w.onPause(func() {

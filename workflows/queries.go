@@ -3,7 +3,6 @@ package workflows
 import (
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
@@ -14,11 +13,9 @@ func (lp *loop) registerQueries(ctx workflow.Context) error {
 		handler     any
 	}{
 		{
-			contract.QueryStatus, "The folded state (status, place, passes, cost, last checkpoint) and the available actions.",
+			contract.QueryStatus, "The folded state (status, place, passes, cost by role and stage, last checkpoints) and the available actions.",
 			lp.queryStatus,
 		},
-		{contract.QueryPlan, "What the run will do.", lp.queryPlan},
-		{contract.QueryCost, "Cost by role and stage.", lp.queryCost},
 		{contract.QueryHandoff, "The question that waits for a decision.", lp.queryHandoff},
 		{
 			contract.QueryHeld, "The full disk, store or program that the run waits for.",
@@ -27,10 +24,6 @@ func (lp *loop) registerQueries(ctx workflow.Context) error {
 		{contract.QueryDirectory, "Path and task queue of the run directory.", func() (contract.DirectoryAnswer, error) {
 			return contract.DirectoryAnswer{Dir: lp.in.Target.Dir, Queue: lp.in.DirQueue}, nil
 		}},
-		{
-			contract.QueryCheckpoints, "The last named checkpoints.",
-			func() ([]run.CheckpointRef, error) { return listed(lp.state().Checkpoints), nil },
-		},
 	}
 	for _, q := range queries {
 		opts := workflow.QueryHandlerOptions{Description: q.about}
@@ -48,15 +41,6 @@ func (lp *loop) queryStatus() (contract.StatusAnswer, error) {
 	return contract.StatusAnswer{State: s, AvailableActions: s.Available(s.Status), Pausing: lp.inbox.pausing()}, nil
 }
 
-func (lp *loop) queryPlan() (contract.PlanAnswer, error) {
-	s := lp.in.Start
-	return contract.PlanAnswer{
-		Pipeline: s.Pipeline, Plan: s.Plan, ConfigHash: s.ConfigHash, TotalPasses: s.TotalPasses,
-		MaxRounds: s.MaxRounds,
-		Stages:    listed(s.Stages), Next: lp.state().Next,
-	}, nil
-}
-
 func (lp *loop) queryHandoff() (contract.HandoffAnswer, error) {
 	a := contract.HandoffAnswer{Last: lp.state().Decided}
 	if q, open := lp.state().Asks(); open {
@@ -64,21 +48,4 @@ func (lp *loop) queryHandoff() (contract.HandoffAnswer, error) {
 		a.Commands = commands(lp.state(), lp.in)
 	}
 	return a, nil
-}
-
-// listed returns an empty list for none: lists in answers are never null.
-func listed[T any](all []T) []T {
-	if all == nil {
-		return []T{}
-	}
-	return all
-}
-
-func (lp *loop) queryCost() (contract.CostAnswer, error) {
-	s := lp.state()
-	return contract.CostAnswer{
-		TotalUSD: s.Total(), SunkUSD: s.SunkUSD, CostKnown: s.CostKnown(), Budget: s.Budget, Spent: s.Spent,
-		Budgets: listed(s.BudgetUses("")),
-		ByRole:  listed(s.ByRole), ByStage: listed(s.ByStage),
-	}, nil
 }

@@ -9,13 +9,10 @@ import (
 
 // Names of the queries.
 const (
-	QueryStatus      = "status"
-	QueryPlan        = "plan"
-	QueryCost        = "cost"
-	QueryCheckpoints = "checkpoints"
-	QueryHandoff     = "handoff"
-	QueryHeld        = "held"
-	QueryDirectory   = "directory"
+	QueryStatus    = "status"
+	QueryHandoff   = "handoff"
+	QueryHeld      = "held"
+	QueryDirectory = "directory"
 )
 
 // StatusAnswer answers the query `status`: the folded state, and the operations that the status allows.
@@ -36,31 +33,6 @@ func (a *StatusAnswer) UnmarshalJSON(raw []byte) error {
 	err := errors.Join(json.Unmarshal(raw, &a.State), json.Unmarshal(raw, &beside))
 	a.AvailableActions, a.Pausing = beside.AvailableActions, beside.Pausing
 	return err
-}
-
-// PlanAnswer answers the query `plan`.
-type PlanAnswer struct {
-	Pipeline    string         `json:"pipeline"`
-	Plan        string         `json:"plan"` // digest of the whole plan, in the store and in the run directory
-	ConfigHash  string         `json:"config_hash"`
-	TotalPasses int            `json:"total_passes"`
-	MaxRounds   int            `json:"max_rounds"`
-	Stages      []run.StageRef `json:"stages"`
-	Next        run.Place      `json:"next"`
-}
-
-// CostAnswer answers the query `cost`.
-type CostAnswer struct {
-	TotalUSD float64 `json:"total_usd"`
-	SunkUSD  float64 `json:"sunk_usd"`
-	// exact, at_least or unknown
-	CostKnown run.CostKnown `json:"cost_known"`
-	Budget    run.Budget    `json:"budget"`
-	// each budget with what is used, at the last event
-	Budgets []run.BudgetUse `json:"budgets"`
-	Spent   run.Totals      `json:"spent"`
-	ByRole  []run.Named     `json:"by_role"`
-	ByStage []run.Named     `json:"by_stage"`
 }
 
 // HandoffAnswer answers the query `handoff`: the open question and its actions.
