@@ -178,8 +178,8 @@ func TestErrorsOfDeliveries(t *testing.T) {
 		require.Equal(t, row.noStore, hostWithoutStore(row.err), name)
 		require.Equal(t, row.lasting, permanent(row.err), name)
 	}
-	require.True(t, heartbeatTimedOut(temporal.NewHeartbeatTimeoutError()))
-	require.False(t, heartbeatTimedOut(inQueue))
+	require.True(t, workerLost(temporal.NewHeartbeatTimeoutError()))
+	require.False(t, workerLost(inQueue))
 }
 
 // TestCostOfADelivery: it is in the details of its error.

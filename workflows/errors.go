@@ -33,8 +33,8 @@ func timedOutInQueue(err error) bool {
 func lastHost(err error) string {
 	var t *temporal.TimeoutError
 	var beat contract.Heartbeat
-	if app := (*temporal.ApplicationError)(nil); errors.As(err, &app) && app.Type() == contract.ErrUnstored &&
-		app.Details(&beat) == nil {
+	if app := (*temporal.ApplicationError)(nil); errors.As(err, &app) &&
+		(app.Type() == contract.ErrUnstored || app.Type() == contract.ErrWorkerLost) && app.Details(&beat) == nil {
 		return beat.Host
 	}
 	if errors.As(err, &t) && t.HasLastHeartbeatDetails() && t.LastHeartbeatDetails(&beat) == nil {
@@ -130,8 +130,11 @@ func ConflictFrom(err error) *run.ConflictError {
 	return &c
 }
 
-// heartbeatTimedOut reports whether the worker was lost.
-func heartbeatTimedOut(err error) bool {
+// workerLost reports whether the worker was lost.
+func workerLost(err error) bool {
+	if isType(err, contract.ErrWorkerLost) {
+		return true
+	}
 	var t *temporal.TimeoutError
 	return errors.As(err, &t) && t.TimeoutType() == enumspb.TIMEOUT_TYPE_HEARTBEAT
 }
@@ -151,7 +154,7 @@ func costOf(err error) (spend *run.Spend, notes []contract.SupersededResult) {
 		}
 	}
 	switch {
-	case errors.As(err, &app) && app.Type() != contract.ErrUnstored:
+	case errors.As(err, &app) && app.Type() != contract.ErrUnstored && app.Type() != contract.ErrWorkerLost:
 		read(app.HasDetails(), app.Details)
 	case errors.As(err, &cancelled):
 		read(cancelled.HasDetails(), cancelled.Details)

@@ -19,7 +19,7 @@ func (st *step) screenshots(ctx workflow.Context) error {
 		if isType(err, contract.ErrNoSlot) && ctx.Err() == nil {
 			continue
 		}
-		if heartbeatTimedOut(err) && lost < maxLostWorkers {
+		if workerLost(err) && lost < maxLostWorkers {
 			lost++ // not the browser's fault
 			continue
 		}
@@ -110,7 +110,7 @@ func (st *step) takeScreenshots(ctx workflow.Context, last bool) (contract.Shots
 	opts := st.host.callOptions(ctx, st.host.screenshotQueue(st.Step), id, fmt.Sprintf("screenshots of round %d", st.at.Round),
 		5*time.Minute, 0)
 	err := workflow.ExecuteActivity(opts, contract.TakeScreenshots, in).Get(ctx, &res)
-	if err != nil && ctx.Err() == nil && !heartbeatTimedOut(err) && !isType(err, contract.ErrDiskFull) &&
+	if err != nil && ctx.Err() == nil && !workerLost(err) && !isType(err, contract.ErrDiskFull) &&
 		!isType(err, contract.ErrNoStore) && !isType(err, contract.ErrNoSlot) {
 		return contract.ShotsResult{Message: errorMessage(err)}, nil
 	}

@@ -45,6 +45,8 @@ type Options struct {
 	Abort     <-chan struct{}                 // closed to end the calls that a stopping worker waits for; nil: never
 	Progress  func(line string)               // reports what a stopping worker waits for; nil: it is not reported
 	Metrics   *telemetry.Metrics              // of this process; nil: none
+
+	identity string // of this worker
 }
 
 // Run polls until ctx ends or Idle returns. Then it leaves running calls to the next worker. With the setting drain it
@@ -54,6 +56,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.identity = operations.WorkerIdentity(self, o.Host)
 	if o.Redact == nil {
 		if o.Redact, err = secrets.New(config.Settings{Store: o.Settings.Store}, nil); err != nil {
 			return err
@@ -94,7 +97,7 @@ func Run(ctx context.Context, o Options) error {
 	checking, end := context.WithCancel(ctx)
 	var checks sync.WaitGroup
 	checks.Go(func() { host.keep(checking) })
-	checks.Go(func() { o.refreshRuns(checking) })
+	checks.Go(func() { o.continueRuns(checking) })
 	unobserve := o.observe(checking, acts, host)
 	defer func() {
 		end()
@@ -120,10 +123,14 @@ func recoverState(ctx context.Context, o Options, acts *activities.Activities) e
 	return nil
 }
 
-// refreshRuns lets runs that wait continue from their directories, if these are newer than the workflows.
-func (o Options) refreshRuns(ctx context.Context) {
+// continueRuns ends what dead workers held, and lets runs that wait continue from their directories, if these are newer than
+// the workflows.
+func (o Options) continueRuns(ctx context.Context) {
 	op := o.Operator
 	op.Client, op.Settings, op.Host, op.WorkerStarts = o.Client, o.Settings, o.Host, true
+	if err := op.EndLost(ctx); err != nil && ctx.Err() == nil {
+		slog.Warn("some runs continue only when Temporal misses the heartbeats of a dead worker", "error", err)
+	}
 	if err := op.RefreshAll(ctx); err != nil && ctx.Err() == nil {
 		slog.Warn("some runs were not compared with their directories", "error", err)
 	}
@@ -225,7 +232,7 @@ func (o Options) bounds() config.Concurrency {
 
 func (o Options) base() worker.Options {
 	return worker.Options{
-		MaxHeartbeatThrottleInterval: heartbeatEvery(o.Settings.Heartbeat), DisableRegistrationAliasing: true,
+		Identity: o.identity, MaxHeartbeatThrottleInterval: heartbeatEvery(o.Settings.Heartbeat), DisableRegistrationAliasing: true,
 		StickyScheduleToStartTimeout: 2 * time.Second,
 	}
 }

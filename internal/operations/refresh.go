@@ -56,27 +56,40 @@ func (o Operator) Refresh(ctx context.Context, dir rundir.Dir) error {
 
 // RefreshAll refreshes the runs that this host has recorded and that have not ended, one after another.
 func (o Operator) RefreshAll(ctx context.Context) error {
-	all, err := indexed(o.Settings.StateDir)
-	for _, id := range slices.Sorted(maps.Keys(all)) {
+	all, err := o.openRuns()
+	for _, r := range all {
 		if ctx.Err() != nil {
 			break
 		}
+		if one := o.Refresh(ctx, r.dir); !errors.Is(one, rundir.ErrNoRun) {
+			err = errors.Join(err, one)
+		}
+	}
+	return err
+}
+
+// recordedRun is a run that has not ended, as its directory records it.
+type recordedRun struct {
+	dir    rundir.Dir
+	id     string
+	status run.Status
+}
+
+// openRuns lists the runs that this host has recorded and that have not ended, with their lanes.
+func (o Operator) openRuns() (open []recordedRun, err error) {
+	all, err := indexed(o.Settings.StateDir)
+	for _, id := range slices.Sorted(maps.Keys(all)) {
 		d := rundir.At(all[id])
 		m, unread := d.Meta()
 		if unread != nil || m.State.Status.Closed() {
 			continue
 		}
-		open := []rundir.Dir{d}
+		open = append(open, recordedRun{d, id, m.State.Status})
 		for _, l := range d.Lanes(m.State) {
 			if l.Live != nil && !l.Live.Status.Closed() {
-				open = append(open, rundir.At(l.Directory))
-			}
-		}
-		for _, d := range open {
-			if one := o.Refresh(ctx, d); !errors.Is(one, rundir.ErrNoRun) {
-				err = errors.Join(err, one)
+				open = append(open, recordedRun{rundir.At(l.Directory), l.Live.RunID, l.Live.Status})
 			}
 		}
 	}
-	return err
+	return open, err
 }

@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -46,6 +48,22 @@ func Of(pid int) (Identity, error) {
 		return Identity{}, fmt.Errorf("identify process %d: %w", pid, err)
 	}
 	return Identity{PID: pid, StartTime: e.start, BootID: boot, Host: host}, nil
+}
+
+// Text names the process for another program of this package, which reads it with [Parse].
+func (i Identity) Text() string {
+	return fmt.Sprintf("%d@%s/%s/%s", i.PID, i.Host, i.StartTime, i.BootID)
+}
+
+// Parse reads the text of an identity; false: it is none.
+func Parse(text string) (i Identity, ok bool) {
+	parts := strings.Split(text, "/")
+	pid, host, at := strings.Cut(parts[0], "@")
+	if len(parts) != 3 || !at || parts[1] == "" || parts[2] == "" {
+		return i, false
+	}
+	n, err := strconv.Atoi(pid)
+	return Identity{PID: n, Host: host, StartTime: parts[1], BootID: parts[2]}, err == nil && n > 0
 }
 
 // Alive reports whether the process is still running. An unreadable process counts as alive, so that it is never

@@ -162,3 +162,16 @@ func TestSimulatedProcessIsNotReal(t *testing.T) {
 	require.False(t, same.Alive(), "it is of another boot")
 	require.True(t, real.Alive(), "the real process got a signal")
 }
+
+// TestTextOfAnIdentity: it is read back, and other texts are none.
+func TestTextOfAnIdentity(t *testing.T) {
+	self, err := process.Self()
+	require.NoError(t, err)
+	got, ok := process.Parse(self.Text())
+	require.True(t, ok)
+	require.Equal(t, self, got)
+	for _, text := range []string{"", "12@host", "12@host@", "x@host/1/boot", "0@host/1/boot", "12@host/1", "12@host//boot", "12/1/boot", "12@host/1/boot/more"} {
+		_, ok := process.Parse(text)
+		require.False(t, ok, text)
+	}
+}

@@ -471,6 +471,7 @@ type Heartbeat struct {
 // Error types of activities, in addition to Temporal's.
 const (
 	ErrWorkerStopping = "WorkerStopping" // redeliver: the call has no result
+	ErrWorkerLost     = "WorkerLost"     // the worker is dead, as the next one of its host found; the details are a Heartbeat
 	// redeliver to the host in the details (a Heartbeat): it has an answer that the store did not take
 	ErrUnstored      = "Unstored"
 	ErrNoAnswer      = "NoAnswer"  // the agent ended without an answer; the details have its cost
