@@ -130,12 +130,12 @@ func (o Operator) Elsewhere(ctx context.Context, runID string) (Far, error) {
 	return far, nil
 }
 
-// hostOf names the host of a queue by its worker, PID@HOST@, or by the queue if no worker polls it.
+// hostOf names the host of a queue by its worker, or by the queue if no worker polls it.
 func (o Operator) hostOf(ctx context.Context, queue string) string {
 	polled, err := o.Pollers(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil || len(polled.Identities) == 0 {
 		return "the host of task queue " + queue
 	}
-	_, host, _ := strings.Cut(polled.Identities[0], "@")
-	return strings.TrimSuffix(host, "@")
+	_, host, _ := strings.Cut(machineOf(polled.Identities[0]), "@")
+	return host
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"os"
 	"os/exec"
 	"slices"
 	"testing"
@@ -25,6 +23,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/workflows"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -271,7 +270,10 @@ func poller(identity string, at time.Time) *taskqueuepb.PollerInfo {
 // endedHere is the identity of a worker of this machine that has ended.
 func endedHere(t *testing.T) string {
 	t.Helper()
-	cmd := exec.Command("true")
-	require.NoError(t, cmd.Run())
-	return fmt.Sprintf("%d@%s@", cmd.Process.Pid, must(os.Hostname())(t))
+	cmd := exec.Command("sleep", "60")
+	require.NoError(t, cmd.Start())
+	id := must(process.Of(cmd.Process.Pid))(t)
+	require.NoError(t, cmd.Process.Kill())
+	require.Error(t, cmd.Wait())
+	return WorkerIdentity(id, "here")
 }

@@ -90,7 +90,7 @@ func (o Operator) FailingTask(ctx context.Context, runID string,
 	}
 	return fmt.Sprintf("its workflow task failed, attempt %d, last with: %s. Worker %s has build %s, and build %s "+
 		"continued the run last: start a worker of that build", attempt, run.OneLine(failed.GetFailure().GetMessage()),
-		failed.GetIdentity(), cmp.Or(failed.GetWorkerVersion().GetBuildId(), //nolint:staticcheck // as above
+		machineOf(failed.GetIdentity()), cmp.Or(failed.GetWorkerVersion().GetBuildId(), //nolint:staticcheck // as above
 			o.buildOf(ctx, d, failed.GetIdentity()),
 			"unknown"), runs)
 }

@@ -20,14 +20,26 @@ import (
 // WorkerIdentity names a worker for Temporal: its process, and its host, whose next worker knows then whether it is dead.
 func WorkerIdentity(self process.Identity, host string) string { return self.Text() + "/" + host }
 
+// workerOf returns process and host that an identity names; false: it is not that of a worker of this program.
+func workerOf(identity string) (id process.Identity, host string, ok bool) {
+	i := strings.LastIndex(identity, "/")
+	if i < 0 {
+		return id, "", false
+	}
+	id, ok = process.Parse(identity[:i])
+	return id, identity[i+1:], ok
+}
+
+// machineOf returns the process and the machine of an identity, for people: 1234@machine.
+func machineOf(identity string) string {
+	short, _, _ := strings.Cut(identity, "/")
+	return strings.TrimSuffix(short, "@")
+}
+
 // deadWorker reports whether an identity is that of a worker of a host that has ended.
 func deadWorker(identity, host string) bool {
-	i := strings.LastIndex(identity, "/")
-	if i < 0 || identity[i+1:] != host {
-		return false
-	}
-	id, ok := process.Parse(identity[:i])
-	return ok && !id.Alive()
+	id, of, ok := workerOf(identity)
+	return ok && of == host && !id.Alive()
 }
 
 // EndLost fails the activities of workers of this host that are dead, in the runs that this host has recorded, so that they

@@ -2,19 +2,15 @@ package operations
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -70,17 +66,11 @@ func alive(p *taskqueuepb.PollerInfo) bool {
 	return time.Since(p.GetLastAccessTime().AsTime()) < polledWithin && !ended(p.GetIdentity())
 }
 
-// ended reports whether an identity, PID@HOST@, is that of an ended process of this machine. The server remembers it
-// for a while.
+// ended reports whether an identity is that of an ended process of this machine. The server remembers it for a while.
 func ended(identity string) bool {
-	number, host, _ := strings.Cut(identity, "@")
 	here, err := os.Hostname()
-	pid, bad := strconv.Atoi(number)
-	if err != nil || bad != nil || strings.TrimSuffix(host, "@") != here {
-		return false
-	}
-	_, err = process.Of(pid)
-	return errors.Is(err, process.ErrGone)
+	id, _, ok := workerOf(identity)
+	return err == nil && ok && id.Host == here && !id.Alive()
 }
 
 // taskQueue is a queue of one kind.

@@ -241,7 +241,7 @@ func TestHeldNamesFailingWorkflowTask(t *testing.T) {
 		want    *run.Held
 	}{
 		"fails": {7, []*historypb.HistoryEvent{completed, failed}, &run.Held{Cause: "its workflow task failed, attempt 7, " +
-			"last with: nondeterministic workflow: event 7. Worker 7@here@ has build new, and build old continued " +
+			"last with: nondeterministic workflow: event 7. Worker 7@here has build new, and build old continued " +
 			"the run last: start a worker of that build"}},
 		"failed once": {2, []*historypb.HistoryEvent{completed, failed}, nil},
 		"timed out":   {7, []*historypb.HistoryEvent{failed, completed}, nil},
