@@ -73,13 +73,12 @@ func Keep(ctx context.Context, o KeepOptions) (err error) {
 	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("keep the background processes: %w", err)
 	}
-	lock, err := (disk.Disk{}).TryLock(filepath.Join(dir, lockFile),
-		disk.Self("keeping the background processes", time.Now()))
-	if held := (*disk.ErrHeld)(nil); errors.As(err, &held) {
-		return nil
-	}
+	lock, err := lockKeeper(ctx, o.StateDir, filepath.Join(dir, lockFile))
 	if err != nil {
 		return fmt.Errorf("keep the background processes: %w", err)
+	}
+	if lock == nil {
+		return nil
 	}
 	defer func() { err = errors.Join(err, lock.Unlock()) }()
 	self, err := process.Self()
@@ -97,6 +96,28 @@ func Keep(ctx context.Context, o KeepOptions) (err error) {
 	go KeepCerts(renewing, o.StateDir, func(err error) { k.Report(err.Error()) })
 	k.loop(ctx)
 	return forgetKeeper(o.StateDir, self)
+}
+
+// lockKeeper takes the lock of the keeper; nil: another keeper has it. A keeper that was killed may hold it for a moment
+// after its end is visible.
+func lockKeeper(ctx context.Context, stateDir, file string) (lock *disk.Lock, err error) {
+	const most, every = 10 * time.Second, 20 * time.Millisecond
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for {
+		lock, err := (disk.Disk{}).TryLock(file, disk.Self("keeping the background processes", time.Now()))
+		if held := (*disk.ErrHeld)(nil); !errors.As(err, &held) {
+			return lock, err
+		}
+		if k, err := readKeeper(stateDir); err != nil || k.Process.Alive() {
+			return nil, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil
+		case <-time.After(every):
+		}
+	}
 }
 
 func (o *KeepOptions) settle() {
