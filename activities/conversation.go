@@ -18,9 +18,9 @@ import (
 
 // previousSession returns a copy of the session of the previous accepted call of a role that continues its own, or nil
 // if there is none. If it cannot be continued here, the call begins a new one, and its note contains the reason.
-func (a *Activities) previousSession(ctx context.Context, st *runningCall, in contract.PassInput, ag pipeline.Agent,
+func (a *Activities) previousSession(ctx context.Context, st *runningCall, in contract.PassInput,
 	refused bool) (*calls.Session, error) {
-	if !st.keeps || in.Session == nil {
+	if !st.keeps() || in.Session == nil {
 		return nil, nil
 	}
 	anew := func(why string) (*calls.Session, error) {
@@ -34,7 +34,7 @@ func (a *Activities) previousSession(ctx context.Context, st *runningCall, in co
 	if err != nil {
 		return nil, err
 	}
-	program := sessionProgram(ctx, ag)
+	program := sessionProgram(ctx, st.agent)
 	switch {
 	case ans == nil || ans.Kept == nil:
 		return anew("the record of its call was removed")
@@ -87,10 +87,10 @@ func moved(s *calls.Session) []byte {
 func (a *Activities) keepSession(ctx context.Context, st *runningCall, in contract.PassInput, ans *calls.Answer,
 	stdout []byte) {
 	ad, _ := adapter.Find(st.kind)
-	if s := st.session; ad.Resume != nil && (st.keeps || s != nil && s.Copy != "") {
+	if s := st.session; ad.Resume != nil && (st.keeps() || s != nil && s.Copy != "") {
 		st.reported = ad.Read(stdout).Session
 	}
-	if !st.keeps || ad.Resume == nil {
+	if !st.keeps() || ad.Resume == nil {
 		return
 	}
 	note := func(text string) {

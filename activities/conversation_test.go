@@ -180,8 +180,8 @@ func TestFirstDeliveryMayContinueASession(t *testing.T) {
 	l := h.ledger()
 	session := &calls.Session{ID: "s-1", Host: "here", Work: filepath.Join(h.dir, "scratch", "earlier", "1", workDir)}
 	require.NoError(t, l.Claim(t.Context(), calls.Claim{Version: calls.Version, Call: l.Call, Session: session}, 1))
-	joined := &runningCall{l: l, number: 1, dir: filepath.Join(h.dir, "scratch", "call", "1")}
-	require.NoError(t, h.acts.describeCall(t.Context(), joined, h.in))
+	joined, err := h.acts.claimed(t.Context(), l, h.in, 1, filepath.Join(h.dir, "scratch", "call", "1"))
+	require.NoError(t, err)
 	require.Equal(t, session.Work, joined.work)
 	require.Equal(t, session, joined.session)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -72,23 +71,24 @@ func (e *refusedError) result() contract.PassResult {
 }
 
 // admit reserves the next delivery of a call at the gate, which its supervisor then holds.
-func (a *Activities) admit(ctx context.Context, st *runningCall, in contract.PassInput, plan *pipeline.Plan,
-	step pipeline.PlanStep, role pipeline.Role, ag pipeline.Agent, cmd agent.Command, holder process.Identity) error {
-	if a.gate == nil || st.command {
+func (a *Activities) admit(ctx context.Context, st *runningCall, in contract.PassInput,
+	cmd agent.Command, holder process.Identity) error {
+	if a.gate == nil || st.command() {
 		return nil
 	}
 	key, err := secrets.StoreKey(ctx, st.l.Store)
 	if err != nil {
 		return err
 	}
+	ag := st.agent
 	ag.Reply = st.kind
 	st.paid = gate.Call{
-		ID: in.Call, Delivery: st.number, Run: in.RunID, Pipeline: plan.Pipeline, Role: role.Name,
+		ID: in.Call, Delivery: st.number, Run: in.RunID, Pipeline: st.plan.Pipeline, Role: st.role.Name,
 		Account: gate.AccountOf(key, ag, cmd.Environ()), Store: config.Masked(in.Store), Worker: a.worker, Holder: holder,
 	}
 	no, err := a.gate.Acquire(ctx, gate.Need{
-		Call: st.paid, Most: gate.Budget{USD: plan.Budget.PerPass.USD, Tokens: plan.Budget.PerPass.Tokens},
-		AtOnce: plan.AtOnce, Now: in.Now, Retry: plan.RoleLimits(step, role.Name).Complete().AfterReset.Max, Dir: st.dir,
+		Call: st.paid, Most: gate.Budget{USD: st.plan.Budget.PerPass.USD, Tokens: st.plan.Budget.PerPass.Tokens},
+		AtOnce: st.plan.AtOnce, Now: in.Now, Retry: st.limits.Complete().AfterReset.Max, Dir: st.dir,
 		Reply: st.kind,
 	})
 	if no != nil {
@@ -113,7 +113,7 @@ func (a *Activities) waitForFirst(ctx context.Context) error {
 // release releases a delivery that could not be claimed, and returns the cause. One that another worker has claimed
 // stays reserved.
 func (a *Activities) release(ctx context.Context, st *runningCall, cause error) error {
-	if a.gate == nil || st.command || errors.Is(cause, calls.ErrTaken) {
+	if a.gate == nil || st.command() || errors.Is(cause, calls.ErrTaken) {
 		return cause
 	}
 	return errors.Join(cause, a.gate.Release(context.WithoutCancel(ctx), st.paid))

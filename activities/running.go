@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
@@ -26,35 +28,101 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// runningCall is a call that runs in this worker. When done is closed, ans or err is set.
+// runningCall is a delivery of a call in this worker. [Activities.newCall] describes it from the plan, the place and the
+// number of the delivery. [Activities.continueSession], for a delivery that begins, or [Activities.readClaim], for one that
+// was claimed, adds the session. When done is closed, ans or err is set.
 type runningCall struct {
-	done   chan struct{}
-	ans    *calls.Answer
-	err    error
+	done chan struct{}
+	ans  *calls.Answer
+	err  error
+
 	l      calls.Ledger
 	number int    // of the delivery
 	dir    string // scratch directory of the delivery
-	work   string // the agent's working directory; of a continued session, of an earlier delivery
-	// the objects that the repository in the working directory shares with others
-	objects string
-	folder  *callFolder // how it uses the workspace; nil: the run has none
-	file    string      // path of the artifact in the scratch directory, if the agent gets it
-	before  []byte      // content of the artifact before the call
-	agent   pipeline.Agent
-	kind    string // of replies
-	limits  pipeline.Limits
-	paid    gate.Call // as it is reserved
 
-	recovered bool           // read from the output of an earlier delivery
-	command   bool           // a step without an agent
-	continues bool           // the agent can continue its sessions
-	early     bool           // its timeout is earlier than that of the attempt, so that it can be asked to finish
-	session   *calls.Session // that it continues; nil: none
-	keeps     bool           // its role continues its session from call to call
-	pictures  bool           // it gets the screenshots
-	artifact  string         // name of its file; empty: the run has none
-	note      string         // why it continues none, though its role does
-	reported  string         // its session, as the agent reported it
+	plan   *pipeline.Plan
+	step   pipeline.PlanStep
+	role   pipeline.Role
+	agent  pipeline.Agent
+	kind   string // of replies
+	limits pipeline.Limits
+	folder *callFolder // how it uses the workspace; nil: the run has none
+
+	session *calls.Session // that it continues; nil: none
+	note    string         // why it continues none, though its role does
+	work    string         // the agent's working directory; of a continued session, of an earlier delivery
+	early   bool           // its timeout is earlier than that of the attempt, so that it can be asked to finish
+	file    string         // path of the artifact in the working directory, if the agent gets it
+	before  []byte         // content of the artifact before the call
+
+	paid      gate.Call // as it is reserved
+	objects   string    // that the repository in the working directory shares with others
+	recovered bool      // read from the output of an earlier delivery
+	reported  string    // its session, as the agent reported it
+}
+
+// newCall describes a delivery: all that follows from the plan.
+func (a *Activities) newCall(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,
+	dir string) (*runningCall, error) {
+	plan, err := a.plan(ctx, l.Store, in.At.Plan)
+	if err != nil {
+		return nil, err
+	}
+	_, _, step, role, err := find(plan, in.At)
+	if err != nil {
+		return nil, err
+	}
+	ag, ok := agentOf(plan, step, role)
+	if !ok {
+		return nil, badInput("the plan has no agent %q", role.Agent)
+	}
+	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir, plan: plan, step: step, role: role,
+		agent: ag, kind: replyKind(ag), limits: plan.RoleLimits(step, role.Name), folder: folderOf(plan, role, in)}
+	if st.folder == nil {
+		return st, nil
+	}
+	if err := a.learnIncluded(ctx, in.Tree.Workspace); err != nil || !st.gets(pipeline.PartPictures) {
+		return st, err
+	}
+	st.folder.pictures, err = picturePaths(ctx, l.Store, in.Pictures)
+	return st, err
+}
+
+// command reports whether the step has no agent.
+func (st *runningCall) command() bool { return st.step.Kind == pipeline.KindRun }
+
+// keeps reports whether the role continues its session from call to call.
+func (st *runningCall) keeps() bool { return st.role.Session == pipeline.SessionContinue }
+
+// continues reports whether the agent can continue its sessions, and is to.
+func (st *runningCall) continues() bool {
+	return st.agent.Sessions() && st.agent.OnInterrupt != pipeline.InterruptRestart
+}
+
+// mayEndEarly reports whether the agent can be asked to finish before its time is up.
+func (st *runningCall) mayEndEarly() bool { return st.continues() && streams(st.agent) }
+
+// gets reports whether the prompt has a part.
+func (st *runningCall) gets(part string) bool {
+	return slices.Contains(st.plan.PartsOf(st.step, st.role.Name), part)
+}
+
+// artifact is the name of its file; empty: the run has none.
+func (st *runningCall) artifact() string {
+	if st.plan.Artifact == nil {
+		return ""
+	}
+	return st.plan.Artifact.File
+}
+
+// getArtifact reads the artifact that the agent gets in its working directory.
+func (st *runningCall) getArtifact(ctx context.Context, in contract.PassInput) (err error) {
+	if st.command() || in.Artifact == nil || !st.gets(pipeline.PartArtifact) {
+		return nil
+	}
+	st.file = filepath.Join(st.work, st.artifact())
+	st.before, err = blobs.Get(ctx, st.l.Store, in.Artifact.Digest)
+	return err
 }
 
 const (
@@ -158,52 +226,25 @@ func (e *spawnError) Error() string { return e.err.Error() }
 // worker dies in between, the supervisor ends without starting the agent.
 func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.PassInput,
 	delivery int, awake *os.File) (*runningCall, *agent.Child, error) {
-	plan, err := a.plan(ctx, l.Store, in.At.Plan)
+	st, err := a.newCall(ctx, l, in, delivery, a.deliveryDir(in.Call, delivery))
 	if err != nil {
 		return nil, nil, err
 	}
-	_, _, step, role, err := find(plan, in.At)
-	if err != nil {
-		return nil, nil, err
-	}
-	if step.Effect == run.EffectExternal && delivery > 1 {
+	if st.step.Effect == run.EffectExternal && delivery > 1 {
 		return nil, nil, &unknownEffectError{delivery: delivery - 1}
 	}
-	ag, ok := agentOf(plan, step, role)
-	if !ok {
-		return nil, nil, badInput("the plan has no agent %q", role.Agent)
-	}
-	st := &runningCall{done: make(chan struct{}), l: l, kind: replyKind(ag), number: delivery}
-	st.command = step.Kind == pipeline.KindRun
-	st.dir = a.deliveryDir(in.Call, delivery)
-	cmd := agent.Command{
-		Run: in.RunID, Argv: a.agentArgv(ag), Env: a.agentEnv(ag), Environment: environ.FromContext(ctx),
-		Shell: step.Kind == pipeline.KindRun, Timeout: time.Duration(in.TimeoutMS) * time.Millisecond,
-	}
-	if err := a.withItem(ctx, l.Store, in, &cmd); err != nil {
+	cmd, held, err := a.commandOf(ctx, st, in)
+	if err != nil {
 		return nil, nil, err
 	}
-	limits := plan.RoleLimits(step, role.Name)
-	cmd.Idle, cmd.Output = limits.Idle, int64(limits.Output)
-	st.keeps = role.Session == pipeline.SessionContinue
-	st.folder = folderOf(plan, role, in)
-	if err := a.continueSession(ctx, st, in, ag, &cmd); err != nil {
-		return nil, nil, err
-	}
-	cmd.Argv, _ = limitCost(ag, cmd.Argv, in.BudgetUSD)
-	asks := a.bounds().OfAgent(ag)
-	if st.command {
-		asks = a.bounds().OfStep(step)
-	}
-	held := a.confine(&cmd, ag.Confinement, asks, in.RunID, st.dir)
-	if err := requireProgram(in, cmd); err != nil {
+	if err := st.getArtifact(ctx, in); err != nil {
 		return nil, nil, err
 	}
 	p, err := a.supervise(st.dir, awake)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := a.admit(ctx, st, in, plan, step, role, ag, cmd, p.Identity()); err != nil {
+	if err := a.admit(ctx, st, in, cmd, p.Identity()); err != nil {
 		return nil, nil, errors.Join(err, p.Abandon())
 	}
 	if err := a.claim(ctx, st, in, cmd, held, p.Identity()); err != nil {
@@ -228,6 +269,30 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	}
 	a.cfg.OnPoint(PointSpawned, in.Call)
 	return st, child, nil
+}
+
+// commandOf returns the command of a delivery, which continues a session if it can, and what restricts it.
+func (a *Activities) commandOf(ctx context.Context, st *runningCall, in contract.PassInput) (agent.Command, sandbox.Held,
+	error) {
+	limits := st.limits
+	cmd := agent.Command{
+		Run: in.RunID, Argv: a.agentArgv(st.agent), Env: a.agentEnv(st.agent), Environment: environ.FromContext(ctx),
+		Shell: st.command(), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, Idle: limits.Idle,
+		Output: int64(limits.Output),
+	}
+	if err := a.withItem(ctx, st.l.Store, in, &cmd); err != nil {
+		return cmd, sandbox.Held{}, err
+	}
+	if err := a.continueSession(ctx, st, in, &cmd); err != nil {
+		return cmd, sandbox.Held{}, err
+	}
+	cmd.Argv, _ = limitCost(st.agent, cmd.Argv, in.BudgetUSD)
+	asks := a.bounds().OfAgent(st.agent)
+	if st.command() {
+		asks = a.bounds().OfStep(st.step)
+	}
+	held := a.confine(&cmd, st.agent.Confinement, asks, in.RunID, st.dir)
+	return cmd, held, requireProgram(in, cmd)
 }
 
 // supervise returns the supervisor of a delivery, which Turn may have started early.

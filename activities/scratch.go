@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -44,9 +43,6 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
 		return err
 	}
-	if err := a.describeCall(ctx, st, in); err != nil {
-		return err
-	}
 	if st.folder != nil {
 		if err := a.enterFolder(ctx, st, in, by); err != nil {
 			return err
@@ -54,15 +50,15 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	} else if st.session != nil && !st.session.Prior() {
 		return nil // everything is in the directory of the session
 	}
-	if st.command && st.folder == nil {
-		return writeInputs(ctx, st.l.Store, in, st.artifact, st.work)
+	if st.command() && st.folder == nil {
+		return writeInputs(ctx, st.l.Store, in, st.artifact(), st.work)
 	}
 	if st.file != "" {
 		if err := writeBelow(st.work, filepath.Base(st.file), st.before, 0o600); err != nil {
 			return err
 		}
 	}
-	if !st.pictures {
+	if !st.gets(pipeline.PartPictures) {
 		return nil
 	}
 	return writePictures(ctx, st.l.Store, in.Pictures, st.work)
@@ -154,45 +150,6 @@ func (a *Activities) prompt(ctx context.Context, s *store.Store, in contract.Pas
 			"run `starter resume %s` to compose it anew", got, in.Prompt.Raw, shell.Quote(runIDOf(ctx, in)))
 	}
 	return []byte(text), nil
-}
-
-// describeCall sets the reply format, the limits, the path of the artifact if the step gets it, and its content before
-// the call.
-func (a *Activities) describeCall(ctx context.Context, st *runningCall, in contract.PassInput) error {
-	plan, err := a.plan(ctx, st.l.Store, in.At.Plan)
-	if err != nil {
-		return err
-	}
-	_, _, step, role, err := find(plan, in.At)
-	if err != nil {
-		return err
-	}
-	ag, _ := agentOf(plan, step, role)
-	st.kind, st.limits = replyKind(ag), plan.RoleLimits(step, role.Name)
-	st.command, st.keeps = step.Kind == pipeline.KindRun, role.Session == pipeline.SessionContinue
-	if st.folder = folderOf(plan, role, in); st.folder != nil {
-		if err := a.learnIncluded(ctx, in.Tree.Workspace); err != nil {
-			return err
-		}
-	}
-	if err := a.describeSession(ctx, st, in, ag); err != nil {
-		return err
-	}
-	st.pictures = slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartPictures)
-	if st.pictures && st.folder != nil {
-		if st.folder.pictures, err = picturePaths(ctx, st.l.Store, in.Pictures); err != nil {
-			return err
-		}
-	}
-	if plan.Artifact != nil {
-		st.artifact = plan.Artifact.File
-	}
-	if st.command || in.Artifact == nil || !slices.Contains(plan.PartsOf(step, role.Name), pipeline.PartArtifact) {
-		return err
-	}
-	st.file = filepath.Join(st.work, plan.Artifact.File)
-	st.before, err = blobs.Get(ctx, st.l.Store, in.Artifact.Digest)
-	return err
 }
 
 // writeInputs writes the artifact and the notes for a command without a workspace. Its changes are dropped.

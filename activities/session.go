@@ -24,11 +24,6 @@ import (
 // lateShare is the share of the timeout after which an agent whose session can be continued is asked to finish.
 const lateShare = 0.8
 
-// continues reports whether an agent can continue its sessions, and is to.
-func continues(ag pipeline.Agent) bool {
-	return ag.Sessions() && ag.OnInterrupt != pipeline.InterruptRestart
-}
-
 // streams reports whether an agent reports its session before it ends.
 func streams(ag pipeline.Agent) bool {
 	a, _ := adapter.Find(replyKind(ag))
@@ -47,8 +42,9 @@ func resumed(ag pipeline.Agent, session string) ([]string, bool) {
 // continueSession changes a command so that it continues the session of the newest earlier delivery of the same
 // question, if there is one that this host can continue, or else that of the previous call of a role that continues
 // its own. It sets the timeout: an agent that can continue gets a part of it, and the rest to finish.
-func (a *Activities) continueSession(ctx context.Context, st *runningCall, in contract.PassInput, ag pipeline.Agent,
-	cmd *agent.Command) error {
+func (a *Activities) continueSession(ctx context.Context, st *runningCall, in contract.PassInput, cmd *agent.Command) error {
+	ag := st.agent
+	st.work = a.ownWork(st, in)
 	if !ag.Sessions() {
 		return nil
 	}
@@ -61,11 +57,11 @@ func (a *Activities) continueSession(ctx context.Context, st *runningCall, in co
 	}
 	if session != nil {
 		session = copied(ctx, session, ag)
-	} else if session, err = a.previousSession(ctx, st, in, ag, refused); err != nil {
+	} else if session, err = a.previousSession(ctx, st, in, refused); err != nil {
 		return err
 	}
 	early := time.Duration(float64(cmd.Timeout) * lateShare)
-	st.early = streams(ag) && continues(ag) && (session == nil || !session.Late)
+	st.early = st.mayEndEarly() && (session == nil || !session.Late)
 	switch {
 	case st.early:
 		cmd.Timeout = early
@@ -157,7 +153,7 @@ func earlierTry(ctx context.Context, l calls.Ledger) (*calls.Answer, error) {
 func (a *Activities) leave(ctx context.Context, st *runningCall, ans *calls.Answer, stdout []byte, cause string,
 	cost *run.Spend) *calls.Session {
 	ad, ok := adapter.Find(st.kind)
-	if !st.continues || !ok {
+	if !st.continues() || !ok {
 		return nil
 	}
 	summary := ad.Read(stdout)
@@ -191,7 +187,7 @@ func (a *Activities) interruptedBy(ctx context.Context, st *runningCall, stdout 
 // spentUntil returns what an interrupted delivery has cost, as far as it is known; nil: no agent was started, or its
 // agent is a command.
 func (a *Activities) spentUntil(ctx context.Context, st *runningCall, stdout []byte) *run.Spend {
-	if st.command || !begun(st.dir) {
+	if st.command() || !begun(st.dir) {
 		return nil
 	}
 	s := run.Spend{Known: run.CostUnknown}
@@ -290,25 +286,29 @@ func continuation(s *calls.Session) []byte {
 	return []byte(text + "\nGive the whole answer that the task asks for, not only the rest of it.\n")
 }
 
-// describeSession sets the working directory of a delivery, and the session that it continues: those of its claim.
-func (a *Activities) describeSession(ctx context.Context, st *runningCall, in contract.PassInput,
-	ag pipeline.Agent) error {
-	st.agent, st.continues = ag, continues(ag)
-	if st.work != "" {
-		return nil
+// readClaim adds to a delivery that was claimed its session, its working directory and its artifact.
+func (a *Activities) readClaim(ctx context.Context, st *runningCall, in contract.PassInput) error {
+	st.work, st.early = a.ownWork(st, in), st.mayEndEarly()
+	if st.keeps() || st.continues() {
+		c, err := st.l.ReadClaim(ctx, st.number)
+		if err != nil {
+			return err
+		}
+		if st.note = c.Note; c.Session != nil {
+			st.session, st.work, st.early = c.Session, c.Session.Work, st.early && !c.Session.Late
+		}
 	}
-	st.work, st.early = a.ownWork(st, in), st.continues && streams(ag)
-	if !st.keeps && !st.continues {
-		return nil
+	return st.getArtifact(ctx, in)
+}
+
+// claimed describes a delivery that was claimed.
+func (a *Activities) claimed(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,
+	dir string) (*runningCall, error) {
+	st, err := a.newCall(ctx, l, in, number, dir)
+	if err == nil {
+		err = a.readClaim(ctx, st, in)
 	}
-	c, err := st.l.ReadClaim(ctx, st.number)
-	if err != nil {
-		return err
-	}
-	if st.note = c.Note; c.Session != nil {
-		st.session, st.work, st.early = c.Session, c.Session.Work, st.early && !c.Session.Late
-	}
-	return nil
+	return st, err
 }
 
 // removeEarlier removes what earlier deliveries of the same question left for a session that was continued, or will

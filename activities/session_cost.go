@@ -24,7 +24,7 @@ func usedBy(ctx context.Context, ag pipeline.Agent, id string) *sessions.Usage {
 // session records, if that is more than what is known.
 func (a *Activities) spentBySession(ctx context.Context, st *runningCall, stdout []byte, known run.Spend) run.Spend {
 	ad, _ := adapter.Find(st.kind)
-	if st.command || ad.Resume == nil || known.Known == run.CostExact {
+	if st.command() || ad.Resume == nil || known.Known == run.CostExact {
 		return known
 	}
 	id, before := ad.Read(stdout).Session, &sessions.Usage{}

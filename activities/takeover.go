@@ -150,8 +150,8 @@ func (a *Activities) endLost(ctx context.Context, l calls.Ledger, in contract.Pa
 	} else if ended {
 		return a.endWithout(ctx, l, number, dir, calls.End{})
 	}
-	st := &runningCall{l: l, number: number, dir: dir}
-	if err := a.describeCall(ctx, st, in); err != nil {
+	st, err := a.claimed(ctx, l, in, number, dir)
+	if err != nil {
 		return err
 	}
 	return a.endWithout(ctx, l, number, dir, a.lost(ctx, st).end)
@@ -180,8 +180,8 @@ func (a *Activities) joinSupervisor(ctx context.Context, l calls.Ledger, in cont
 	if err := a.learnDeliverySecrets(dir); err != nil {
 		return nil, nil, err
 	}
-	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir}
-	if err := errors.Join(a.describeCall(ctx, st, in), writeIdentity(dir, workerFile, a.worker)); err != nil {
+	st, err := a.claimed(ctx, l, in, number, dir)
+	if err := errors.Join(err, writeIdentity(dir, workerFile, a.worker)); err != nil {
 		return nil, nil, err
 	}
 	return st, agent.Join(dir, id), nil
@@ -226,13 +226,14 @@ func (a *Activities) awaitOtherWorker(ctx context.Context, l calls.Ledger, numbe
 // envelope counts. Both results are nil if there is no answer.
 func (a *Activities) recoverOutput(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,
 	dir string) (*calls.Answer, error) {
-	st := &runningCall{l: l, number: number, dir: dir, recovered: true}
 	if err := a.learnDeliverySecrets(dir); err != nil {
 		return nil, err
 	}
-	if err := a.describeCall(ctx, st, in); err != nil {
+	st, err := a.claimed(ctx, l, in, number, dir)
+	if err != nil {
 		return nil, err
 	}
+	st.recovered = true
 	exit, err := supervisor.ReadExit(dir)
 	var spawn *supervisor.SpawnError
 	switch {
