@@ -24,6 +24,7 @@ import (
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -75,28 +76,11 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", c)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "stored": stored,
+			"exits": testenv.Exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "stored": stored,
 			"overwrite": overwrite, "turns": turns, "refused": refused,
 			"journal": journal, "temporal": temporal, "files": filesCommand,
 		},
 	})
-}
-
-// exits N ARG... runs the starter and checks its exit code.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec("starter", args[1:]...); err != nil {
-		exit, ok := err.(interface{ ExitCode() int })
-		if !ok {
-			ts.Fatalf("starter: %v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
 }
 
 // definitionOf implements `pipeline NAME`: it compares the table of a definition.
@@ -158,7 +142,7 @@ func refused(ts *testscript.TestScript, _ bool, args []string) {
 		"repair-state " + dir + " --apply", "rebuild " + id + " --output-dir " + dir,
 	} {
 		ts.Check(os.WriteFile(ts.MkAbs("verb"), []byte(verb), 0o600))
-		exits(ts, false, append([]string{"1"}, strings.Fields(verb)...))
+		testenv.Exits(ts, false, append([]string{"1"}, strings.Fields(verb)...))
 		if text := ts.ReadFile("stderr"); !strings.Contains(text, "has version 2, and this program") {
 			ts.Fatalf("starter %s: %s", verb, text)
 		}

@@ -17,23 +17,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// exits CODE ARG...: the starter exits with this code.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec("starter", args[1:]...); err != nil {
-		exit, ok := err.(interface{ ExitCode() int })
-		if !ok {
-			ts.Fatalf("starter: %v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
-}
-
 // faults [FILE]: the faults from now on, none without a file; attempts are counted from 1. $WORK is the folder of the
 // script.
 func setFaults(ts *testscript.TestScript, _ bool, args []string) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
+
+	"github.com/passbook-run/passbook/internal/testenv"
 )
 
 // scriptsDir holds the scripts. Each shows failures of one kind at a terminal and names the rows that it covers in its
@@ -26,7 +28,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: scriptsDir, Setup: setUp, RequireExplicitExec: true, Condition: condition,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "faults": setFaults, "change": change, "awaits": awaits, "mid": mid, "calls": countCalls,
+			"exits": testenv.Exits, "faults": setFaults, "change": change, "awaits": awaits, "mid": mid, "calls": countCalls,
 			"undisturbed": undisturbed,
 			"killworker":  killWorkerOf, "noworker": noWorker, "damage": damage, "listing": listing, "disk": disk,
 			"fill": fillDisk, "readonly": readonly,

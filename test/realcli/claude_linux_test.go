@@ -59,16 +59,7 @@ func TestClaudeEditsInSandbox(t *testing.T) {
 			Bwrap: host.Bwrap, Delivery: delivery, Supervisor: []string{self, supervisor.Verb},
 		},
 	}
-	child, err := agent.Start(p, c)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, child.Kill("end of test")); <-child.Done() })
-	exit, err := child.Result()
-	require.NoError(t, err)
-	stdout, err := os.ReadFile(c.Stdout)
-	require.NoError(t, err)
-	stderr, err := os.ReadFile(c.Stderr)
-	require.NoError(t, err)
-	require.Zero(t, exit.Code, "%s\n%s", stdout, stderr)
+	stdout := printed(t, p, c)
 	var reply struct {
 		Result string `json:"result"`
 	}
@@ -85,4 +76,20 @@ func TestClaudeEditsInSandbox(t *testing.T) {
 	looked := results[1]
 	require.Contains(t, looked, "?? greeting.txt")
 	require.Contains(t, looked, "No such file or directory", "the home is hidden")
+}
+
+// printed is what an agent prints that ends well.
+func printed(t *testing.T, p *supervisor.Process, c agent.Command) []byte {
+	t.Helper()
+	child, err := agent.Start(p, c)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, child.Kill("end of test")); <-child.Done() })
+	exit, err := child.Result()
+	require.NoError(t, err)
+	stdout, err := os.ReadFile(c.Stdout)
+	require.NoError(t, err)
+	stderr, err := os.ReadFile(c.Stderr)
+	require.NoError(t, err)
+	require.Zero(t, exit.Code, "%s\n%s", stdout, stderr)
+	return stdout
 }

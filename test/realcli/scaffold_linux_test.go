@@ -74,19 +74,10 @@ func TestAgentsOfInitWriteFiles(t *testing.T) {
 				Sandbox: &sandbox.Call{Held: sandbox.Held{Mode: sandbox.Workspace, Network: []string{sandbox.Internet, strings.TrimPrefix(api.URL, "http://")}},
 					Bwrap: host.Bwrap, Delivery: delivery, Supervisor: []string{self, supervisor.Verb}, Read: []string{named, filepath.Dir(program[len(program)-1])}},
 			}
-			child, err := agent.Start(p, c)
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, child.Kill("end of test")); <-child.Done() })
-			exit, err := child.Result()
-			require.NoError(t, err)
-			stdout, err := os.ReadFile(c.Stdout)
-			require.NoError(t, err)
-			stderr, err := os.ReadFile(c.Stderr)
-			require.NoError(t, err)
-			require.Zero(t, exit.Code, "%s\n%s", stdout, stderr)
+			stdout := printed(t, p, c)
 			require.Contains(t, string(stdout), "Done.")
 			written, err := os.ReadFile(filepath.Join(work, "greeting.txt"))
-			require.NoError(t, err, "%s\n%s", stdout, stderr)
+			require.NoError(t, err, "%s", stdout)
 			require.Equal(t, "hello\n", string(written))
 		})
 	}

@@ -55,7 +55,7 @@ func TestDayOfAUser(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "awaits": awaits, "killworker": killWorker,
+			"exits": testenv.Exits, "awaits": awaits, "killworker": killWorker,
 			"answers": func(ts *testscript.TestScript, _ bool, args []string) { answers(ts, api, args[0]) },
 			"change":  change, "merge": merge,
 			"silent": func(*testscript.TestScript, bool, []string) { <-api.Silent() },
@@ -68,23 +68,6 @@ func answers(ts *testscript.TestScript, api *modelapi.API, file string) {
 	var turns []modelapi.Turn
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile(file)), &turns))
 	api.Script(turns...)
-}
-
-// exits CODE ARG...: the starter exits with this code.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
-	want, err := strconv.Atoi(args[0])
-	ts.Check(err)
-	got := 0
-	if err := ts.Exec("starter", args[1:]...); err != nil {
-		exit, ok := err.(interface{ ExitCode() int })
-		if !ok {
-			ts.Fatalf("starter: %v", err)
-		}
-		got = exit.ExitCode()
-	}
-	if got != want {
-		ts.Fatalf("exit code %d, want %d", got, want)
-	}
 }
 
 // awaits FILE PATTERN: a line of the file matches, soon.
