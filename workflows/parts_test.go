@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,12 +78,7 @@ func typeName(e ast.Expr) string {
 
 // named reports whether a struct has a field with this name.
 func named(s *ast.StructType, name string) bool {
-	for _, f := range s.Fields.List {
-		for _, id := range f.Names {
-			if id.Name == name {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Fields.List, func(f *ast.Field) bool {
+		return slices.ContainsFunc(f.Names, func(id *ast.Ident) bool { return id.Name == name })
+	})
 }

@@ -126,7 +126,10 @@ func TestExamineOfAServerWithoutAttributes(t *testing.T) {
 	host, err := local.HostID(o.Settings.StateDir)
 	require.NoError(t, err)
 	// a process of this machine that has ended
-	f.polled["passbook-calls-"+host] = fmt.Sprintf("%d@%s@", 1<<30, hostname(t))
+	ended, err := process.Self()
+	require.NoError(t, err)
+	ended.PID = 1 << 30
+	f.polled["passbook-calls-"+host] = operations.WorkerIdentity(ended, host)
 	delete(f.polled, "passbook-dir-"+host)
 	address := at(t, f)
 	r := doctor.Examine(t.Context(), o)
@@ -147,13 +150,6 @@ func TestExamineWaitsForTheFirstPollOfANewWorker(t *testing.T) {
 	require.NoError(t, local.AnnounceReady(o.Settings.StateDir, "key", time.Now()))
 	f.late.Store(2)
 	require.Equal(t, doctor.OK, find(t, doctor.Examine(t.Context(), o), "queues").State)
-}
-
-func hostname(t *testing.T) string {
-	t.Helper()
-	name, err := os.Hostname()
-	require.NoError(t, err)
-	return name
 }
 
 // wrote makes a directory of a run with two events.
