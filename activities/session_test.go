@@ -95,7 +95,7 @@ const (
 // TestLateCallIsAskedToFinish ends a call after four fifths of its time, and continues it for the rest.
 func TestLateCallIsAskedToFinish(t *testing.T) {
 	h := claude(t, begin, finish)
-	h.in.TimeoutMS = 5 * h.startTime().Milliseconds()
+	h.in.TimeoutMS = 15 * h.startTime().Milliseconds() // the second delivery has a fifth of it
 	res := h.accepted()
 	require.Equal(t, "s-1", res.ResumedFrom)
 	h.continued(2, 1, "nearly up")
