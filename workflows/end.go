@@ -117,10 +117,10 @@ func (lp *loop) close(ctx workflow.Context, end run.RunEnd) (contract.Result, er
 
 // result returns the result of the run.
 func (lp *loop) result() contract.Result {
-	s := lp.state()
+	last := lp.journal.snapshot()
+	s := last.State
 	r := contract.Result{
-		RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: lp.journal.end(),
-		Head: lp.journal.segment(),
+		RunID: s.RunID, Status: s.Status, Reason: s.Reason, USD: s.Total(), Score: s.Score, Tail: last.Tail, Head: last.Head,
 	}
 	if s.Artifact != nil {
 		r.Artifact = s.Artifact.Digest

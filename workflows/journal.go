@@ -93,9 +93,6 @@ func (j *journal) whole() bool {
 	return len(j.pending) == 0 && j.fullyArchived() && j.failed() == nil
 }
 
-// segment is the newest one in the store.
-func (j *journal) segment() string { return j.head }
-
 // stopsWith sets what cancels everything when the directory is newer.
 func (j *journal) stopsWith(stop workflow.CancelFunc) { j.stop = stop }
 
