@@ -90,7 +90,7 @@ func (rd *round) compare(ctx workflow.Context, next run.PlanRef) (contract.Amend
 	return res, nil
 }
 
-// adopt journals an amendment and puts it in force. The cached round belongs to the plan before; see readRound.
+// adopt journals an amendment and puts it in force. The cached round belongs to the plan before; see [round.read].
 func (rd *round) adopt(ctx workflow.Context, ev run.RunAmended) {
 	ev.Old, ev.Running = rd.state().PlanInForce(rd.in.Start), rd.running.inStep() || len(rd.children.openLanes()) > 0
 	rd.journal.emit(ctx, run.KindRunAmended, rd.state().Phase, ev)

@@ -10,7 +10,7 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// ask runs a step that asks: it pauses the run until an operator decides. The decision determines where the run
+// askOperator runs a step that asks: it pauses the run until an operator decides. The decision determines where the run
 // continues.
 func (st *step) askOperator(ctx workflow.Context) error {
 	judged, verdict := st.round.reviewSubject()

@@ -39,7 +39,7 @@ func (ch *children) readAgain() {
 	}
 }
 
-// childOf returns what is known of a child. An execution reads those that another one started.
+// of returns what is known of a child. An execution reads those that another one started.
 func (ch *children) of(runID string) *child {
 	c := ch.known[runID]
 	if c == nil {
@@ -49,7 +49,7 @@ func (ch *children) of(runID string) *child {
 	return c
 }
 
-// childChanged reports whether the record of an open child is to be read.
+// changed reports whether the record of an open child is to be read.
 func (ch *children) changed() bool {
 	for _, p := range ch.state().Projects {
 		if p.Outcome != run.ProjectDone && p.Outcome != run.ProjectPending && ch.of(p.RunID).changed {
@@ -64,7 +64,7 @@ func (ch *children) changed() bool {
 	return false
 }
 
-// listenToChildren handles the signals of children.
+// listen handles the signals of children.
 func (ch *children) listen(ctx workflow.Context) {
 	signals := workflow.GetSignalChannelWithOptions(ctx, contract.ChildChanged, workflow.SignalChannelOptions{
 		Description: "The state of a lane or a project has changed. Its workflow sends this.",
@@ -96,7 +96,7 @@ func (ch *children) tellParent(ctx workflow.Context) {
 	}
 }
 
-// startChild starts the workflow of a child. One that was started before, by an execution that was reset or reverted, is
+// start starts the workflow of a child. One that was started before, by an execution that was reset or reverted, is
 // joined: its workflow id is its run id.
 func (ch *children) start(ctx workflow.Context, p contract.ChildInput) error {
 	in := *p.Input
@@ -128,7 +128,7 @@ func (ch *children) start(ctx workflow.Context, p contract.ChildInput) error {
 	return nil
 }
 
-// readChild reads the record of a child that has changed; false: it has not.
+// read reads the record of a child that has changed; false: it has not.
 func (ch *children) read(ctx workflow.Context, runID, path, name string) (*child, bool, error) {
 	c := ch.of(runID)
 	if !c.changed {
@@ -161,7 +161,7 @@ func (ch *children) tell(ctx workflow.Context, runID, verb string, m contract.Me
 	}
 }
 
-// cancelChildren requests the end of children.
+// cancel requests the end of children.
 func (ch *children) cancel(ctx workflow.Context, runIDs []string) {
 	for _, id := range runIDs {
 		if err := workflow.RequestCancelExternalWorkflow(ctx, id, "").Get(ctx, nil); err != nil {

@@ -81,7 +81,7 @@ func (x *execution) lastOutput() (digest, role string) {
 	return "", ""
 }
 
-// showDetails sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
+// show sets the workflow's current details, in Markdown, for the Web UI. It adds no history event.
 func (x *execution) show(ctx workflow.Context) {
 	text := Details(x.state(), x.in)
 	if held := x.host.heldUp(); held.Held {

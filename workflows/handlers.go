@@ -13,7 +13,7 @@ import (
 // handlers handles messages: signals and Updates.
 type handlers struct{ *inbox }
 
-// registerHandlers must be called before the workflow yields for the first time.
+// register must be called before the workflow yields for the first time.
 func (hs *handlers) register(ctx workflow.Context) error {
 	for _, kind := range messages(hs.runID()) {
 		verb := kind.verb

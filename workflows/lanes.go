@@ -28,7 +28,7 @@ type lanes struct {
 // definition, the budget and the bounds of the state allow it, asks about those that need an operator, and merges in the
 // order of the list what they left.
 
-// runLanes does the next thing about the lanes of a stage. What it does depends on the state and on the records of lanes.
+// run does the next thing about the lanes of a stage. What it does depends on the state and on the records of lanes.
 // done: each of them was merged or left out.
 func (ls *lanes) run(ctx workflow.Context, at run.Place) (done bool, err error) {
 	if ls.state().Lanes == nil {
@@ -56,7 +56,7 @@ func (ls *lanes) run(ctx workflow.Context, at run.Place) (done bool, err error) 
 	return false, ls.await(ctx)
 }
 
-// listLanes makes the list of a stage.
+// list makes the list of a stage.
 func (ls *lanes) list(ctx workflow.Context, at run.Place) error {
 	list := ls.round.Lanes
 	in := contract.ExpandInput{Stage: at.Stage}
@@ -111,7 +111,7 @@ func (ls *lanes) item(ctx workflow.Context, index int) (contract.LaneItem, error
 	return ls.items[0], nil
 }
 
-// readLanes reads the record of each lane that has changed, and journals how it ended. stopping: its run ends or goes
+// read reads the record of each lane that has changed, and journals how it ended. stopping: its run ends or goes
 // back, and the lane begins again with it.
 func (ls *lanes) read(ctx workflow.Context, stopping bool) error {
 	for _, l := range ls.children.openLanes() {
@@ -181,7 +181,7 @@ const (
 	laneRests = "rests"  // an operator has paused it
 )
 
-// laneNeeds returns what a lane needs.
+// needs returns what a lane needs.
 func (ls *lanes) needs(l run.Lane) string {
 	if l.Outcome == run.ChildConflict {
 		return run.LaneConflict
@@ -212,7 +212,7 @@ func (ls *lanes) working() (n int) {
 	return n
 }
 
-// startLanes starts a lane, or raises the budget of one, as far as the definition, the budget and the bounds of the state
+// startSome starts a lane, or raises the budget of one, as far as the definition, the budget and the bounds of the state
 // allow it. It pauses the run if its budget allows none.
 func (ls *lanes) startSome(ctx workflow.Context) (did bool, err error) {
 	if !ls.active() {
@@ -264,7 +264,7 @@ func firstRole(r contract.Round) string {
 	return ""
 }
 
-// lanesShort pauses the run if nothing works whose end may return what is missing.
+// short pauses the run if nothing works whose end may return what is missing.
 func (ls *lanes) short(ctx workflow.Context, need *run.Need) (bool, error) {
 	if ls.working() > 0 {
 		return false, nil
@@ -301,7 +301,7 @@ func (ls *lanes) share(need run.Need, parts int) (b run.Budget, covered bool) {
 	return b, b.CapUSD > 0 || s.Budget.CapUSD == 0
 }
 
-// laneBudget is the share of a lane: as its record has it, or as it was journaled.
+// budget is the share of a lane: as its record has it, or as it was journaled.
 func (ls *lanes) budget(l run.Lane) run.Budget {
 	b := ls.children.of(ls.children.laneRunID(l)).budget
 	if b == (run.Budget{}) && l.Budget != nil {
@@ -310,7 +310,7 @@ func (ls *lanes) budget(l run.Lane) run.Budget {
 	return b
 }
 
-// raiseLane raises the budget of a lane, and lets it continue. short: there is nothing more to give.
+// raise raises the budget of a lane, and lets it continue. short: there is nothing more to give.
 func (ls *lanes) raise(ctx workflow.Context, l run.Lane, parts int) (did, short bool, err error) {
 	id := ls.children.laneRunID(l)
 	c := ls.children.of(id)
@@ -336,7 +336,7 @@ func (ls *lanes) raise(ctx workflow.Context, l run.Lane, parts int) (did, short 
 	return true, false, ctx.Err()
 }
 
-// beginLane journals the start of a lane, and starts it.
+// begin journals the start of a lane, and starts it.
 func (ls *lanes) begin(ctx workflow.Context, place run.LanePlace) error {
 	ev := run.ChildStart{RunID: place.ChildRunID(ls.in.Target.RunID, ls.state().Lanes.Stage), LanePlace: place}
 	ls.journal.emit(ctx, run.KindChildStarted, ls.round.Stage, ev)
@@ -353,7 +353,7 @@ func (ls *lanes) start(ctx workflow.Context, place run.LanePlace) error {
 	return nil
 }
 
-// laneInput is the input of a lane: that of its run, with its place.
+// input is the input of a lane: that of its run, with its place.
 func (ls *lanes) input(ctx workflow.Context, place run.LanePlace) contract.Input {
 	s, in := ls.state(), ls.in
 	id, stage := place.ChildRunID(in.Target.RunID, s.Lanes.Stage), ls.children.laneStage()
@@ -391,7 +391,7 @@ func limitReceivers(all []run.Receiver) (some []run.Receiver) {
 	return some
 }
 
-// mergeLane merges the lane that comes next in the order of the list.
+// merge merges the lane that comes next in the order of the list.
 func (ls *lanes) merge(ctx workflow.Context, next run.LaneName) error {
 	l := ls.state().Lanes
 	in := contract.MergeInput{Stage: ls.round.Stage, StageIndex: l.Stage, List: l.Digest, LaneName: next,
@@ -429,7 +429,7 @@ func (ls *lanes) merge(ctx workflow.Context, next run.LaneName) error {
 	return nil
 }
 
-// laneToAsk is the first lane in the order of the list about which an operator is asked, and why.
+// toAsk is the first lane in the order of the list about which an operator is asked, and why.
 func (ls *lanes) toAsk() (l run.Lane, why string) {
 	all := slices.Concat(ls.children.openLanes(), ls.state().Lanes.Asked)
 	slices.SortStableFunc(all, func(a, b run.Lane) int { return a.Index - b.Index })
@@ -441,7 +441,7 @@ func (ls *lanes) toAsk() (l run.Lane, why string) {
 	return run.Lane{}, ""
 }
 
-// askAboutLane asks about a lane that needs an operator. The status stays that of a run at work as long as others work.
+// askAbout asks about a lane that needs an operator. The status stays that of a run at work as long as others work.
 func (ls *lanes) askAbout(ctx workflow.Context) error {
 	q, open := ls.state().Open(run.QuestionGate)
 	if l, why := ls.toAsk(); !open && why != "" && ls.state().Status == run.Running {
@@ -457,7 +457,7 @@ func (ls *lanes) askAbout(ctx workflow.Context) error {
 	return nil
 }
 
-// laneQuestion returns the question about a lane, with what the answers do.
+// question returns the question about a lane, with what the answers do.
 func (ls *lanes) question(ctx workflow.Context, l run.Lane, why string) run.QuestionRequested {
 	f := ls.children.of(ls.children.laneRunID(l)).found
 	ask := run.QuestionRequested{
@@ -481,7 +481,7 @@ func (ls *lanes) question(ctx workflow.Context, l run.Lane, why string) run.Ques
 	return ask
 }
 
-// closeLaneQuestion closes the question about a lane that no longer needs this answer: an operator has decided at the lane,
+// closeQuestion closes the question about a lane that no longer needs this answer: an operator has decided at the lane,
 // or it needs another one, which is asked for next.
 func (ls *lanes) closeQuestion(ctx workflow.Context, l run.Lane, need string) {
 	q, open := ls.questions.openLaneQuestion()
@@ -493,7 +493,7 @@ func (ls *lanes) closeQuestion(ctx workflow.Context, l run.Lane, need string) {
 	ls.questions.acted(q.ID)
 }
 
-// applyLaneDecision executes the last decision about a lane.
+// applyDecision executes the last decision about a lane.
 func (ls *lanes) applyDecision(ctx workflow.Context) (did bool, err error) {
 	d, made := ls.questions.laneDecision()
 	if !made {
@@ -535,7 +535,7 @@ func (ls *lanes) continueOne(ctx workflow.Context, l run.Lane, d run.Decided) er
 	return ctx.Err()
 }
 
-// awaitLanes waits until a lane changes, its question is decided or due, or a message asks for something.
+// await waits until a lane changes, its question is decided or due, or a message asks for something.
 func (ls *lanes) await(ctx workflow.Context) error {
 	if err := ls.journal.flush(ctx); err != nil {
 		return err
@@ -554,7 +554,7 @@ func (ls *lanes) await(ctx workflow.Context) error {
 	return ls.questions.remindOrExpire(ctx, q, expired)
 }
 
-// stopLanes ends the open lanes of a run that ends or goes back, and journals what they have cost.
+// stop ends the open lanes of a run that ends or goes back, and journals what they have cost.
 func (ls *lanes) stop(ctx workflow.Context) error {
 	if len(ls.children.openLanes()) == 0 {
 		return nil
@@ -568,7 +568,7 @@ func (ls *lanes) stop(ctx workflow.Context) error {
 	})
 }
 
-// finishLane ends a lane whose steps are complete. Work that its roles do not approve is not merged without a question.
+// finish ends a lane whose steps are complete. Work that its roles do not approve is not merged without a question.
 func (ls *lanes) finish(ctx workflow.Context) (*run.RunEnd, error) {
 	s := ls.state()
 	d, v := s.Decided, s.Judgement()

@@ -60,7 +60,7 @@ type notices struct {
 	starting int // children being started
 }
 
-// queueNotices queues the notices of an event that is now on disk. after is the state after it. Events from
+// queue queues the notices of an event that is now on disk. after is the state after it. Events from
 // another run's record are skipped.
 func (ns *notices) queue(ev run.Event, after run.State) {
 	receivers := ns.receivers(ev, after)
@@ -133,7 +133,7 @@ func (ns *notices) receiversID() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// startNotices starts a child for each pending notice and waits until it has started. If the child already exists,
+// start starts a child for each pending notice and waits until it has started. If the child already exists,
 // the event was already announced. An error does not stop the run.
 func (ns *notices) start(ctx workflow.Context) {
 	for len(ns.pending) > 0 {

@@ -16,7 +16,7 @@ type projects struct{ *execution }
 // projectsAtOnce is how many projects work at the same time. Requirement 001 allows one open question of all projects.
 const projectsAtOnce = 1
 
-// nextProject does the next thing about the projects of the run: it reads what changed, starts what can start, asks or
+// next does the next thing about the projects of the run: it reads what changed, starts what can start, asks or
 // waits. waits: the stages come later.
 func (ps *projects) next(ctx workflow.Context) (waits bool, err error) {
 	s := ps.state()
@@ -39,7 +39,7 @@ func (ps *projects) next(ctx workflow.Context) (waits bool, err error) {
 	return true, ps.askAboutBlocked(ctx)
 }
 
-// readProjects reads the record of each project that has changed, and journals what follows.
+// read reads the record of each project that has changed, and journals what follows.
 func (ps *projects) read(ctx workflow.Context) error {
 	for _, p := range ps.state().Projects {
 		if p.Outcome == run.ProjectDone || p.Outcome == run.ProjectPending {
@@ -106,7 +106,7 @@ func (ps *projects) forwardQuestion(ctx workflow.Context, p run.ProjectState, no
 	}, routes{})
 }
 
-// activeProjects lists the projects whose runs are not over.
+// active lists the projects whose runs are not over.
 func (ps *projects) active() (active []string) {
 	for _, p := range ps.state().Projects {
 		if !p.Outcome.Rule().Ends && p.Outcome != run.ProjectPending {
@@ -116,7 +116,7 @@ func (ps *projects) active() (active []string) {
 	return active
 }
 
-// startProjects starts the projects that can start, and skips those that need one which is not done.
+// startSome starts the projects that can start, and skips those that need one which is not done.
 func (ps *projects) startSome(ctx workflow.Context) (started bool, err error) {
 	for _, p := range ps.state().Projects {
 		if p.Outcome != run.ProjectPending && p.Outcome != run.ProjectSkipped {
@@ -155,7 +155,7 @@ func (ps *projects) needed(p run.ProjectState) (missing, blocked []string) {
 	return missing, blocked
 }
 
-// startProject starts the run of a project. One that was started before, by an execution that was reset or reverted, is
+// start starts the run of a project. One that was started before, by an execution that was reset or reverted, is
 // joined: its workflow id is its run id.
 func (ps *projects) start(ctx workflow.Context, p run.ProjectState) error {
 	i := slices.IndexFunc(ps.in.Projects, func(in contract.ChildInput) bool { return in.Alias == p.Alias })
@@ -192,7 +192,7 @@ func (ps *projects) withinRest(in contract.ChildInput) contract.ChildInput {
 	return in
 }
 
-// joinProjects journals the tree of all projects, for the stages.
+// join journals the tree of all projects, for the stages.
 func (ps *projects) join(ctx workflow.Context) error {
 	in := contract.JoinTreesInput{}
 	for _, p := range ps.state().Projects {
@@ -273,7 +273,7 @@ func (ps *projects) doneNow() (ready []string) {
 	return ready
 }
 
-// cancelProjects cancels the active projects of a cancelled run, waits for their ends, and journals them.
+// cancel cancels the active projects of a cancelled run, waits for their ends, and journals them.
 func (ps *projects) cancel(ctx workflow.Context) error {
 	open := func() (ids []string) {
 		for _, alias := range ps.active() {

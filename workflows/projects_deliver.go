@@ -11,7 +11,7 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// finishProjects does what follows the stages of a run across projects: acceptance of all work, then delivery to all
+// finish does what follows the stages of a run across projects: acceptance of all work, then delivery to all
 // projects or to none. nil: the run continues.
 func (ps *projects) finish(ctx workflow.Context) (*run.RunEnd, error) {
 	s := ps.state()
@@ -53,7 +53,7 @@ type unprepared struct {
 	found contract.DeliverResult
 }
 
-// prepareProjects checks for each project that its changes can be delivered. The first step changes nothing anywhere.
+// prepare checks for each project that its changes can be delivered. The first step changes nothing anywhere.
 func (ps *projects) prepare(ctx workflow.Context) ([]unprepared, error) {
 	var blocked []unprepared
 	for _, p := range ps.toDeliver() {
@@ -83,7 +83,7 @@ func (ps *projects) askUnprepared(ctx workflow.Context, blocked []unprepared) er
 	return ps.questions.ask(ctx, ask, routes{})
 }
 
-// commitProjects delivers to each project. A repetition finds what was delivered. A project that was changed since it
+// commit delivers to each project. A repetition finds what was delivered. A project that was changed since it
 // was prepared is asked about; the others stay delivered.
 func (ps *projects) commit(ctx workflow.Context) (*run.RunEnd, error) {
 	for _, p := range ps.toDeliver() {

@@ -176,7 +176,7 @@ func (qs *questions) besideSince(q run.Question) time.Time {
 	return at
 }
 
-// askQuestion journals a question and waits for its answer. A question that is already open is not asked again;
+// ask journals a question and waits for its answer. A question that is already open is not asked again;
 // one that an earlier epoch left undecided is replaced.
 func (qs *questions) ask(ctx workflow.Context, ask run.QuestionRequested, lead routes) error {
 	qs.routes = lead
@@ -197,7 +197,7 @@ func (qs *questions) again(ctx workflow.Context, at run.Place, ask run.QuestionR
 // spoken notes that a question beside which the run works was asked or reminded of now.
 func (qs *questions) spoken(ctx workflow.Context) { qs.reminded = run.Time(workflow.Now(ctx)) }
 
-// openQuestion journals a question, unless it is open already.
+// open journals a question, unless it is open already.
 func (qs *questions) open(ctx workflow.Context, ask run.QuestionRequested, lead routes) {
 	qs.routes = lead
 	spec := ask.Kind.Spec()
@@ -207,7 +207,7 @@ func (qs *questions) open(ctx workflow.Context, ask run.QuestionRequested, lead 
 
 }
 
-// requestAnswer journals a question and returns its id.
+// request journals a question and returns its id.
 func (qs *questions) request(ctx workflow.Context, ask run.QuestionRequested) string {
 	about := string(ask.Kind)
 	if ask.Kind == run.QuestionHandoff {

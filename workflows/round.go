@@ -130,7 +130,7 @@ func (rd *round) loopDecision(at run.Place) *run.Decided {
 	return d
 }
 
-// readRound reads the round at a place from the stored plan.
+// read reads the round at a place from the stored plan.
 func (rd *round) read(ctx workflow.Context, at run.Place) error {
 	place := run.Place{Stage: at.Stage, Round: at.Round}
 	for rd.at != place || rd.Stage == "" || rd.from != rd.in.Start.Plan { // amended meanwhile
