@@ -140,6 +140,7 @@ func (lp *loop) closeFailed(ctx workflow.Context, cause error) (contract.Result,
 
 // closeCancelled closes a cancelled run.
 func (lp *loop) closeCancelled(ctx workflow.Context) (contract.Result, error) {
+	lp.journal.forgive()
 	r, err := lp.close(ctx, run.RunEnd{Status: run.Cancelled})
 	if err != nil {
 		return r, err

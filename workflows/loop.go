@@ -65,6 +65,9 @@ func (lp *loop) run(ctx workflow.Context) (contract.Result, error) {
 	}
 	for {
 		end, err := lp.next(ctx)
+		if failed := lp.journal.failed(); failed != nil { // whatever else it led to
+			err = failed
+		}
 		switch {
 		case lp.journal.isNewer() || isType(err, contract.ErrNewer):
 			return contract.Result{}, errNewer
