@@ -30,7 +30,7 @@ func TestGatedSteps(t *testing.T) {
 		"of a record": {run.Budget{CapUSD: 1}, run.Replaying, role, false},
 	} {
 		s := run.State{Budget: row.budget, Status: row.status}
-		require.Equal(t, row.gated, engineOf(run.State{}).gated(s, row.step), name)
+		require.Equal(t, row.gated, loopIn(run.State{}).gated(s, row.step), name)
 	}
 }
 
@@ -45,7 +45,7 @@ func TestShareOfACall(t *testing.T) {
 		"a maximum below": {run.Budget{CapUSD: 9, PerPassUSD: 3}, 3}, "a maximum above": {run.Budget{CapUSD: 9,
 			PerPassUSD: 7}, 5},
 	} {
-		p := passOf(engineOf(run.State{Budget: row.budget}), contract.Step{}, contract.Role{}, "")
+		p := passOf(loopIn(run.State{Budget: row.budget}), contract.Step{}, contract.Role{}, "")
 		require.Equal(t, row.want, p.bounded(5), name)
 	}
 	over := contract.PassResult{Outcome: run.CategoryBudgetExceeded, OverBudget: true}
@@ -97,7 +97,7 @@ func TestBudgetOfAMessage(t *testing.T) {
 		require.Equal(t, row.text, budgetText(row.m), name)
 	}
 	for budget, share := range map[run.Budget]float64{{}: 0.8, {CapUSD: 0.5, WarnUSD: 0.25}: 0.5, {CapUSD: 9}: 0} {
-		e := engineOf(run.State{})
+		e := loopIn(run.State{})
 		e.in.Start.Budget = budget
 		require.Equal(t, share, e.budgetWarnShare(), "the share of the definition")
 	}
@@ -122,7 +122,7 @@ func TestAttemptWithinTheRest(t *testing.T) {
 		"usd without a need":       {run.Budget{CapUSD: 10}, call{share: 9}, true, 1},
 		"nothing is left":          {run.Budget{CapUSD: 10}, call{share: 10}, false, 0},
 	} {
-		p := passOf(engineOf(run.State{Budget: row.budget}), reportStep, contract.Role{}, "")
+		p := passOf(loopIn(run.State{Budget: row.budget}), reportStep, contract.Role{}, "")
 		p.group = []*call{p, &row.other}
 		var covered bool
 		inside(t, func(ctx workflow.Context) error { covered = p.covered(ctx); return nil })
@@ -170,7 +170,7 @@ func TestBudgetWarning(t *testing.T) {
 		"below": {8, 7.99, false, 0}, "reached": {8, 8, false, 1}, "again": {8, 9, true, 0}, "none": {0, 9, false, 0},
 		"of cents": {0.5, 0.6, false, 1},
 	} {
-		e := engineOf(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
+		e := loopIn(run.State{Status: run.Running, Budget: run.Budget{CapUSD: 10, WarnUSD: row.warn}, Warned: row.warned,
 			Spent: run.Totals{USD: row.total}})
 		inside(t, func(ctx workflow.Context) error { e.warnBudget(ctx); return nil })
 		require.Len(t, e.journal.pending, row.want, name)

@@ -61,7 +61,7 @@ func TestCallsOfAReplay(t *testing.T) {
 			true, "their-run", run.TriggerAction},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := engineOf(run.State{Status: row.status, RunID: "run-1"})
+			e := loopIn(run.State{Status: row.status, RunID: "run-1"})
 			if row.policy != "" {
 				e.in.Start.Source = &run.Source{RunID: "their-run", Mode: run.ModeReplay, Replay: row.policy, Generation: 2}
 			}
@@ -92,7 +92,7 @@ func TestCallsOfAReplay(t *testing.T) {
 				run.TriggerEffect:     "May 001 builder be called?"}[row.trigger])
 		})
 	}
-	e := engineOf(run.State{Status: run.Paused})
+	e := loopIn(run.State{Status: run.Paused})
 	e.in.Start.Source = &run.Source{RunID: "their-run", Mode: run.ModeFork, Replay: run.UseRecorded}
 	require.Nil(t, e.replaySource(), "a fork makes its own calls")
 	require.False(t, e.active())
@@ -103,7 +103,7 @@ func TestInputOfACall(t *testing.T) {
 	session := &run.KeptSession{ID: "session-1"}
 	s := run.State{Late: 3, Feedback: "more", Decided: &run.Decided{ID: "h1"}, Scope: &run.Scope{Role: "planner"},
 		Sessions: []run.RoleSession{{Phase: "work", Role: "worker", KeptSession: *session}}}
-	e := engineOf(s)
+	e := loopIn(s)
 	e.round.Round = contract.Round{Stage: "work", Title: "Work"}
 	p := passOf(e, contract.Step{}, contract.Role{Name: "worker", Gives: pipeline.GivesChanges}, "")
 	p.steering = []run.Instruction{{Text: "now", Now: true}, {Text: "later"}}
@@ -133,7 +133,7 @@ func TestInputOfACall(t *testing.T) {
 
 // TestOperatorAsksForACall: the next call, and no other.
 func TestOperatorAsksForACall(t *testing.T) {
-	e := engineOf(run.State{})
+	e := loopIn(run.State{})
 	p := passOf(e, contract.Step{}, contract.Role{}, "")
 	require.False(t, p.input().Now)
 	e.inbox.tryNow = true
@@ -229,7 +229,7 @@ func TestQueuesOfCalls(t *testing.T) {
 	}
 	for store, want := range map[string][]string{"file:///s": {"calls", "calls", "calls", "calls"},
 		"s3://s": {"calls", "calls-claude", contract.BrowserQueue("calls"), "calls"}} {
-		e := engineOf(run.State{})
+		e := loopIn(run.State{})
 		e.in.Calls, e.in.Target.Store = "calls", store
 		require.Equal(t, want, []string{e.host.callQueue(""), e.host.callQueue("claude"), e.host.screenshotQueue(shots()),
 			e.host.screenshotQueue(shots("npm i"))})

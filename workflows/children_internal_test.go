@@ -15,7 +15,7 @@ import (
 func lanesOf(s run.State, active ...run.Lane) *loop {
 	s.Lanes = &run.Lanes{Count: 9, Digest: "list", Active: active}
 	s.Stages, s.Status = []run.StageRef{{Name: "work"}}, run.Running
-	e := engineOf(s)
+	e := loopIn(s)
 	e.in.Target.RunID, e.in.Start.Stages, e.round.Stage = "run", s.Stages, "work"
 	return e
 }
@@ -84,7 +84,7 @@ func TestNeededProjects(t *testing.T) {
 	project := func(alias string, o run.ProjectOutcome, needs ...string) run.ProjectState {
 		return run.ProjectState{ProjectRef: run.ProjectRef{Alias: alias, RunID: alias + "-run", Needs: needs}, Outcome: o}
 	}
-	e := engineOf(run.State{Projects: []run.ProjectState{project("done", run.ProjectDone), project("works",
+	e := loopIn(run.State{Projects: []run.ProjectState{project("done", run.ProjectDone), project("works",
 		run.ProjectRunning),
 		project("failed", run.ProjectFailed), project("new", run.ProjectPending), project("a", run.ProjectSkipped,
 			"done"),
@@ -106,7 +106,7 @@ func TestNeededProjects(t *testing.T) {
 		}
 	}
 	require.False(t, e.children.changed(), "those that are done or not started are not read")
-	require.Equal(t, []string{""}, engineOf(run.State{Projects: e.journal.now.Projects[:1]}).projects.doneNow(), "all are done")
+	require.Equal(t, []string{""}, loopIn(run.State{Projects: e.journal.now.Projects[:1]}).projects.doneNow(), "all are done")
 }
 
 // TestBudgetOfAProject: not more than the run has left, with a warning at the same share.
@@ -126,12 +126,12 @@ func TestBudgetOfAProject(t *testing.T) {
 		"without its own warning":   {run.Budget{CapUSD: 12}, run.Budget{CapUSD: 4}, run.Budget{CapUSD: 4}},
 		"a budget that is not left": {run.Budget{CapUSD: 1}, run.Budget{CapUSD: 4, WarnUSD: 1}, run.Budget{}},
 	} {
-		e := engineOf(run.State{Budget: row.run, Spent: run.Totals{USD: 2}})
+		e := loopIn(run.State{Budget: row.run, Spent: run.Totals{USD: 2}})
 		in := contract.ChildInput{Input: &contract.Input{Start: run.RunStart{Budget: row.own}}}
 		require.Equal(t, row.want, e.projects.withinRest(in).Input.Start.Budget, name)
 		require.Equal(t, row.own, in.Input.Start.Budget, "the input of the run stays")
 	}
-	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "delivered"},
+	e := loopIn(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "delivered"},
 		Delivery: &run.Delivered{}}, {ProjectRef: run.ProjectRef{Alias: "b"}}}})
 	in := func(alias string, delivers bool, w *run.Workspace) contract.ChildInput {
 		return contract.ChildInput{Alias: alias, Input: &contract.Input{Start: run.RunStart{Delivers: delivers, Workspace: w}}}
@@ -146,7 +146,7 @@ func TestBudgetOfAProject(t *testing.T) {
 
 // TestRevertAcrossProjects: the projects that ended since the checkpoint are read again.
 func TestRevertAcrossProjects(t *testing.T) {
-	e := engineOf(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "api"}}}, Commit: "c1"})
+	e := loopIn(run.State{Projects: []run.ProjectState{{ProjectRef: run.ProjectRef{Alias: "api"}}}, Commit: "c1"})
 	e.children.of("api-run").changed = false
 	commit, refused, err := e.reverts.restoreCheckout(nil, run.Checkpoint{})
 	require.NoError(t, err)

@@ -162,7 +162,7 @@ func (ib *inbox) redacted(ctx workflow.Context, m contract.Message) (contract.Me
 	return out, err
 }
 
-// deferError keeps an error without a sender for the main loop.
+// deferError keeps an error without a sender for the loop.
 func (ib *inbox) deferError(err error) { ib.err = errors.Join(ib.err, err) }
 
 // leavesLimit reports whether a message ends the wait for a limit.

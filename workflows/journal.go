@@ -9,44 +9,6 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// publish updates the search attributes when status, stage or score change. Each update is one history event.
-func (j *journal) publish(ctx workflow.Context, before run.State) error {
-	s := j.now
-	if !j.in.Options.Attributes ||
-		(s.Status == before.Status && s.Phase == before.Phase && sameScore(s.Score, before.Score)) {
-		return nil
-	}
-	updates := append(shown(j.in.Options, s.Status), attrCost.ValueSet(s.Total()))
-	if s.Phase != "" {
-		updates = append(updates, attrStage.ValueSet(s.Phase))
-	}
-	if s.Score != nil {
-		updates = append(updates, attrScore.ValueSet(*s.Score))
-	}
-	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
-}
-
-// startFlusher starts the coroutine that writes journaled events, and compares the directory for messages, while the main
-// loop waits for something else.
-func (j *journal) startFlusher(ctx workflow.Context) {
-	workflow.GoNamed(ctx, "flusher", func(ctx workflow.Context) {
-		wanted := func() bool { return j.inbox.isOpen() && (j.looked < j.looks || j.unflushed && j.waiting == 0) }
-		for workflow.Await(ctx, wanted) == nil {
-			looks, write := j.looks, j.flush
-			if j.unflushed = false; j.looked < looks {
-				write = j.look
-			}
-			if err := write(ctx); err != nil { // events stay pending: the main loop writes them or fails
-				workflow.GetLogger(ctx).Error("compare or write the run directory", "error", err)
-			}
-			j.looked = looks
-		}
-	})
-}
-
-// maxBatch is the maximum size of the lines of one projection in bytes: no payload in history exceeds 64 KiB.
-const maxBatch = 48 << 10
-
 // journal is the only code that changes the state. An event is folded when it is journaled, and written to the
 // directory by flush.
 type journal struct {
@@ -75,6 +37,44 @@ type written struct {
 	state run.State
 	tail  run.Tail
 }
+
+// publish updates the search attributes when status, stage or score change. Each update is one history event.
+func (j *journal) publish(ctx workflow.Context, before run.State) error {
+	s := j.now
+	if !j.in.Options.Attributes ||
+		(s.Status == before.Status && s.Phase == before.Phase && sameScore(s.Score, before.Score)) {
+		return nil
+	}
+	updates := append(shown(j.in.Options, s.Status), attrCost.ValueSet(s.Total()))
+	if s.Phase != "" {
+		updates = append(updates, attrStage.ValueSet(s.Phase))
+	}
+	if s.Score != nil {
+		updates = append(updates, attrScore.ValueSet(*s.Score))
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, updates...)
+}
+
+// startFlusher starts the coroutine that writes journaled events, and compares the directory for messages, while the
+// loop waits for something else.
+func (j *journal) startFlusher(ctx workflow.Context) {
+	workflow.GoNamed(ctx, "flusher", func(ctx workflow.Context) {
+		wanted := func() bool { return j.inbox.isOpen() && (j.looked < j.looks || j.unflushed && j.waiting == 0) }
+		for workflow.Await(ctx, wanted) == nil {
+			looks, write := j.looks, j.flush
+			if j.unflushed = false; j.looked < looks {
+				write = j.look
+			}
+			if err := write(ctx); err != nil { // events stay pending: the loop writes them or fails
+				workflow.GetLogger(ctx).Error("compare or write the run directory", "error", err)
+			}
+			j.looked = looks
+		}
+	})
+}
+
+// maxBatch is the maximum size of the lines of one projection in bytes: no payload in history exceeds 64 KiB.
+const maxBatch = 48 << 10
 
 func (j *journal) state() run.State { return j.now }
 

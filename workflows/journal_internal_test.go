@@ -60,7 +60,7 @@ func TestEndStaysTheLastEvent(t *testing.T) {
 		"the end is last": {[]run.Event{paused, end}, []run.Kind{run.KindErrorNoted, run.KindJournalDamaged, run.KindRunEnd}},
 		"no end":          {[]run.Event{paused}, []run.Kind{run.KindErrorNoted, run.KindJournalDamaged}},
 	} {
-		e := engineOf(run.State{Status: run.Running, Seq: 7})
+		e := loopIn(run.State{Status: run.Running, Seq: 7})
 		e.journal.written = written{state: e.journal.now, tail: run.Tail{Seq: 7}}
 		for i := range row.pending {
 			row.pending[i].Seq = int64(8 + i)
@@ -109,7 +109,7 @@ func TestPhaseThatAnAnswerLeaves(t *testing.T) {
 		"another phase": {"review", []run.Kind{run.KindPhaseEnd, run.KindPhaseStart}},
 		"this phase":    {"work", nil},
 	} {
-		e := engineOf(run.State{Status: run.Running, Phase: row.open, PhaseOpen: true})
+		e := loopIn(run.State{Status: run.Running, Phase: row.open, PhaseOpen: true})
 		e.round.Stage, e.round.Title = "work", "Work"
 		inside(t, func(ctx workflow.Context) error {
 			e.enterPhase(ctx, run.Place{Round: 1})
@@ -121,7 +121,7 @@ func TestPhaseThatAnAnswerLeaves(t *testing.T) {
 
 // TestMessageIsAcceptedOnlyWhenJournaled: a payload that cannot be encoded is an error of the message.
 func TestMessageIsAcceptedOnlyWhenJournaled(t *testing.T) {
-	err := engineOf(run.State{}).record(nil, run.KindBudgetRaised, math.Inf(1))
+	err := loopIn(run.State{}).record(nil, run.KindBudgetRaised, math.Inf(1))
 	require.ErrorContains(t, err, "journal budget.raised: ")
 }
 
@@ -130,7 +130,7 @@ func TestScaledWaits(t *testing.T) { require.Equal(t, 500*time.Millisecond, scal
 
 // TestTextsWithoutSecrets: each text of a message is redacted, and a word that is no action.
 func TestTextsWithoutSecrets(t *testing.T) {
-	e := engineOf(run.State{})
+	e := loopIn(run.State{})
 	e.inbox.redact = func(s string) string { return strings.ReplaceAll(s, "secret", "hidden") }
 	for action, want := range map[string]string{"secret": "hidden", "halt": "halt"} {
 		m := contract.Message{Note: "secret note", Feedback: "secret feedback", Reason: "secret reason", Text: "secret text",
@@ -144,7 +144,7 @@ func TestTextsWithoutSecrets(t *testing.T) {
 
 // TestWrittenEventsEndAFullDisk: the next one that is full is tried at once again.
 func TestWrittenEventsEndAFullDisk(t *testing.T) {
-	e := engineOf(run.State{Seq: 2})
+	e := loopIn(run.State{Seq: 2})
 	e.journal.fullTries = 3
 	e.journal.pending = []run.Event{{Seq: 1, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")},
 		{Seq: 2, TS: now, Kind: run.KindErrorNoted, Payload: []byte("{}")}}
@@ -156,7 +156,7 @@ func TestWrittenEventsEndAFullDisk(t *testing.T) {
 
 // TestReceiversOfANotice: those that asked for the occasion, by their number in the definition.
 func TestReceiversOfANotice(t *testing.T) {
-	e := engineOf(run.State{})
+	e := loopIn(run.State{})
 	all := []run.Receiver{{Name: "a", On: []string{"question"}}, {Name: "b", On: []string{"end", "pause"}},
 		{Name: "c", On: []string{"pause"}}}
 	e.in.Start.Receivers = all
@@ -211,7 +211,7 @@ func TestDamagedSegmentsAreArchivedAgain(t *testing.T) {
 		"not all lines": {[]run.JournalDamage{segment}, 4, []bool{false}, "new", 4},
 		"no line":       {[]run.JournalDamage{segment}, 0, []bool{false}, "old", 7},
 	} {
-		e := engineOf(run.State{Status: run.Running})
+		e := loopIn(run.State{Status: run.Running})
 		e.journal.head, e.journal.archived, e.journal.written.tail = "old", 7, run.Tail{Seq: 9}
 		var in contract.ArchiveSegmentInput
 		var got []run.JournalDamage
@@ -253,7 +253,7 @@ func TestBatchesDoNotSplitPasses(t *testing.T) {
 		"one that is too large":     {[]run.Event{event(end, 60), event(changed, 1)}, 1},
 		"a whole pass is too large": {[]run.Event{event(end, 30), event(changed, 30)}, 1},
 	} {
-		e := engineOf(run.State{Epoch: 3})
+		e := loopIn(run.State{Epoch: 3})
 		e.journal.head, e.journal.written.tail = "segment", run.Tail{Seq: 6, Chain: "chain"}
 		for i := range row.pending {
 			row.pending[i].Seq = int64(7 + i)
@@ -288,7 +288,7 @@ func TestTurnsTakeWhatFits(t *testing.T) {
 			j.written.state.Status, j.pending[0].Kind = run.Running, run.KindRunPaused
 		}, false},
 	} {
-		e := engineOf(run.State{})
+		e := loopIn(run.State{})
 		e.journal.mu = unlocked{}
 		e.journal.pending = []run.Event{{Seq: 1, TS: "2026-01-02T03:04:05.000Z", Kind: run.KindErrorNoted,
 			Payload: []byte("{}")}}
@@ -315,7 +315,7 @@ func (unlocked) IsLocked() bool { return false }
 
 // TestEventThatCannotBeEncoded: nothing is journaled after it until the run ends, and the next write returns the error.
 func TestEventThatCannotBeEncoded(t *testing.T) {
-	e := engineOf(run.State{Status: run.Running})
+	e := loopIn(run.State{Status: run.Running})
 	inside(t, func(ctx workflow.Context) error {
 		e.journal.mu = workflow.NewMutex(ctx)
 		e.journal.emit(ctx, run.KindErrorNoted, "", math.NaN())

@@ -82,7 +82,7 @@ func (lp *loop) endLimit(ctx workflow.Context, answer contract.AskResult) error 
 	case lp.inbox.failed() != nil:
 		return lp.inbox.failed()
 	case lp.inbox.pauses() || lp.state().Status != run.WaitingLimit:
-		return nil // the main loop pauses, or a full disk did
+		return nil // the loop pauses, or a full disk did
 	case lp.inbox.reverts() != nil:
 		return lp.reverts.revert(ctx)
 	}

@@ -42,7 +42,7 @@ type message struct {
 	signal, update string // descriptions for the Web UI and the Temporal CLI
 	// validate reports why the message cannot be acted on now, in a run that is open. It changes nothing. nil: it always can.
 	validate func(*handlers, contract.Message) error
-	// apply records what the message requests and returns at once; the main loop acts at its next boundary.
+	// apply records what the message requests and returns at once; the loop acts at its next boundary.
 	apply func(*handlers, workflow.Context, contract.Message) (contract.Ack, error)
 }
 

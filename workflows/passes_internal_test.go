@@ -20,7 +20,7 @@ func TestCallsOfAPass(t *testing.T) {
 		LogTitle: "short", Description: "long, round {n}"}, Roles: []contract.Role{{Name: "a"}, {Name: "b"}}}
 	s := run.State{RunID: "run-1", ThreadID: "root", Generation: 3, Tries: []run.Tries{{Member: "a", Judged: 1}},
 		Next: run.Place{Stage: 1, Round: 2}}
-	e := engineOf(s)
+	e := loopIn(s)
 	e.round.Round = contract.Round{Stage: "work", Dir: "cycle-2", Set: "S1", Repeat: &pipeline.Repeat{},
 		Steps: []contract.Step{reviewStep, group}}
 	p := passOf(e, group, contract.Role{Name: "a", Gives: "report"}, "a")
@@ -68,7 +68,7 @@ func TestContextOfAStep(t *testing.T) {
 		Replies: []run.Reply{reply("1", "", "plan"), reply("2", "", "plan"), reply("4", "b", "work"), reply("4", "a",
 			"work"),
 			reply("3", "", "lint")}}
-	e := engineOf(s)
+	e := loopIn(s)
 	e.in.Start.Brief, e.in.Start.Workspace = &run.Blob{Digest: "brief"}, &run.Workspace{Base: "base"}
 	e.round.Steps = []contract.Step{{PlanStep: pipeline.PlanStep{Key: "4"},
 		Roles: []contract.Role{{Name: "a"}, {Name: "b"}}}}
@@ -113,7 +113,7 @@ func TestPassesOfAStep(t *testing.T) {
 		"one has, and approved":       {run.State{Settled: []string{"a"}, Approved: &yes}, "bc", false},
 		"one has, and does not judge": {run.State{Settled: []string{"a"}}, "bc", false},
 	} {
-		st, got := stepOf(engineOf(row.state), group), ""
+		st, got := stepOf(loopIn(row.state), group), ""
 		st.newCalls()
 		for _, p := range st.group {
 			got += p.member
@@ -125,7 +125,7 @@ func TestPassesOfAStep(t *testing.T) {
 		require.True(t, st.completes(st.group))
 		require.False(t, st.completes(st.group[:1]))
 	}
-	single := stepOf(engineOf(run.State{}), reviewStep)
+	single := stepOf(loopIn(run.State{}), reviewStep)
 	single.newCalls()
 	require.Len(t, single.group, 1)
 	require.Zero(t, single.group[0].member)
@@ -158,7 +158,7 @@ func TestUnsettledPass(t *testing.T) {
 		"stopped at its share":         {nil, []state{{ok, nil}, {nil, over}, {ok, nil}}, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := engineOf(run.State{Settled: row.settled})
+			e := loopIn(run.State{Settled: row.settled})
 			st := stepOf(e, contract.Step{})
 			var all []*call
 			for _, s := range row.all {
@@ -181,7 +181,7 @@ func TestUnsettledPass(t *testing.T) {
 			require.Same(t, all[row.open], open)
 		})
 	}
-	alone := passOf(engineOf(run.State{Settled: []string{"a", "b"}}), contract.Step{}, contract.Role{}, "")
+	alone := passOf(loopIn(run.State{Settled: []string{"a", "b"}}), contract.Step{}, contract.Role{}, "")
 	alone.failure = failed
 	require.Same(t, alone, alone.unsettled([]*call{alone}), "it is no member")
 	require.Equal(t, 3.0, failed.Spend.USD)
@@ -216,7 +216,7 @@ func TestApproval(t *testing.T) {
 
 // TestOrderOfReplies: those of earlier stages, then those of the group as its definition lists the members.
 func TestOrderOfReplies(t *testing.T) {
-	e := engineOf(run.State{})
+	e := loopIn(run.State{})
 	e.round.Steps = []contract.Step{{PlanStep: pipeline.PlanStep{Key: "work/1"},
 		Roles: []contract.Role{{Name: "a"}, {Name: "b"}}}}
 	reply := func(step, member string) run.Reply { return run.Reply{Step: step, Member: member} }
@@ -246,7 +246,7 @@ func TestValueOfAPass(t *testing.T) {
 		"no score":  {asked, contract.Role{Score: "score"}, res, "null"},
 		"a verdict": {asked, contract.Role{}, scored, "approved"},
 	} {
-		p := passOf(engineOf(run.State{}), row.step, row.role, "")
+		p := passOf(loopIn(run.State{}), row.step, row.role, "")
 		p.result = &row.res
 		require.Equal(t, row.want, settlement{call: p}.value(), name)
 	}
@@ -266,7 +266,7 @@ func TestFailedPassPausesOnce(t *testing.T) {
 		"a paused run":         {run.Paused, false, &contract.PassResult{}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := engineOf(run.State{Status: row.status})
+			e := loopIn(run.State{Status: row.status})
 			e.inbox.asked.Pause = row.pause
 			p := passOf(e, changeStep, changeStep.Roles[0], "")
 			p.failure = row.failure
@@ -282,7 +282,7 @@ func TestNoticesStarted(t *testing.T) {
 		starting, pending int
 		want              bool
 	}{{0, 0, true}, {1, 0, false}, {0, 1, false}} {
-		e := engineOf(run.State{})
+		e := loopIn(run.State{})
 		e.notices.starting = row.starting
 		e.notices.pending = make([]contract.NoticeInput, row.pending)
 		require.Equal(t, row.want, e.notices.started())
@@ -291,7 +291,7 @@ func TestNoticesStarted(t *testing.T) {
 
 // TestRetryWaits, unless a message asks for it after the wait has begun.
 func TestRetryWaits(t *testing.T) {
-	e := engineOf(run.State{Status: run.Running})
+	e := loopIn(run.State{Status: run.Running})
 	e.inbox.requests = 1
 	inside(t, func(ctx workflow.Context) error {
 		start := workflow.Now(ctx)
@@ -317,7 +317,7 @@ func TestRecordedScore(t *testing.T) {
 		"below": {number(3), number(3.5), false}, "no score": {nil, number(3.5), false},
 		"no threshold": {number(3), nil, false},
 	} {
-		e := engineOf(run.State{Status: run.Running})
+		e := loopIn(run.State{Status: run.Running})
 		e.round.Threshold, e.round.Stage = row.threshold, "work"
 		p := passOf(e, contract.Step{PlanStep: pipeline.PlanStep{Key: "judge"}}, contract.Role{Score: "quality"}, "")
 		p.context.Replies = make([]run.Reply, 3)

@@ -99,7 +99,7 @@ func (qs *questions) askHandoff(ctx workflow.Context, question string, req run.Q
 	return qs.ask(ctx, req, lead)
 }
 
-// decide journals a decision; the main loop continues from there.
+// decide journals a decision; the loop continues from there.
 func (qs *questions) decide(ctx workflow.Context, m contract.Message) (contract.Ack, error) {
 	same, err := validateDecision(qs.state(), m)
 	if err != nil {

@@ -51,12 +51,12 @@ func TestNextReminder(t *testing.T) {
 		require.Equal(t, want, due, name)
 		require.Equal(t, row.expired, expired, name)
 	}
-	e := engineOf(run.State{})
+	e := loopIn(run.State{})
 	q := run.Question{RequestedAt: run.Time(asked)}
 	require.Equal(t, asked, e.questions.besideSince(q))
 	e.questions.reminded = run.Time(at(3))
 	require.Equal(t, at(3), e.questions.besideSince(q))
-	require.True(t, engineOf(run.State{}).questions.besideSince(run.Question{}).IsZero())
+	require.True(t, loopIn(run.State{}).questions.besideSince(run.Question{}).IsZero())
 }
 
 // TestGates: when a step asks whether the run continues, and what it asks.
@@ -95,7 +95,7 @@ func TestGates(t *testing.T) {
 			"reader returned no verdict in 2 attempts: the reply has no verdict. Continue without it?"},
 		"a member without verdict": {free, "m", ok(unjudged), ""},
 	} {
-		p := passOf(engineOf(run.State{}), row.step, contract.Role{Name: "reader"}, row.member)
+		p := passOf(loopIn(run.State{}), row.step, contract.Role{Name: "reader"}, row.member)
 		p.result, p.attempt = row.result, 2
 		require.Equal(t, row.want != "", p.needsDecision(), name)
 		if row.want != "" {
@@ -123,7 +123,7 @@ func TestRoutesOfAnswers(t *testing.T) {
 		"blocked projects": {"", run.Question{Kind: run.QuestionGate, Trigger: run.TriggerBlocked}, run.ActionRetry,
 			nil, ""},
 	} {
-		e := engineOf(run.State{})
+		e := loopIn(run.State{})
 		e.round.Kind, e.questions.routes = row.kind, routes{forward: forward, back: back, redo: "x"}
 		next, redo := e.questions.route(row.q, row.action)
 		require.Equal(t, row.next, next, name)
@@ -155,7 +155,7 @@ func TestSubjectOfAHandoff(t *testing.T) {
 	} {
 		row.s.Phase = "work"
 		row.s.Judged = &run.Judged{Word: "rejected", Phase: "work"}
-		e := engineOf(row.s)
+		e := loopIn(row.s)
 		e.round.Stage = "work"
 		digest, verdict := e.round.reviewSubject()
 		last, role := e.lastOutput()
@@ -185,9 +185,9 @@ func TestDeliveryDecision(t *testing.T) {
 	}{"none": {nil, ""}, "skip": {decided(run.QuestionDelivery, run.ActionSkip), run.ActionSkip},
 		"fix":              {decided(run.QuestionDelivery, run.ActionFix), ""},
 		"another question": {decided(run.QuestionGate, run.ActionHalt), ""}} {
-		require.Equal(t, row.want, engineOf(run.State{Decided: row.d}).deliveries.deliveryAction(), name)
+		require.Equal(t, row.want, loopIn(run.State{Decided: row.d}).deliveries.deliveryAction(), name)
 	}
-	e := engineOf(run.State{Commit: "head", Markers: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}})
+	e := loopIn(run.State{Commit: "head", Markers: run.Markers{DeliveryOverride: &run.Override{Action: "apply"}}})
 	e.in.Start.Workspace, e.in.Start.Task, e.in.Target.RunID = &run.Workspace{Branch: "b"}, " Do it\n", "run-1"
 	in := e.deliveries.deliverInput("retry")
 	require.Equal(t, "apply", in.Action)
@@ -276,7 +276,7 @@ func TestDecisionNamesItsQuestion(t *testing.T) {
 		"an id": {contract.Message{ID: "q-1"}, false}, "no id": {contract.Message{Reason: "why"}, true},
 		"an id that was found": {contract.Message{ID: "q-1", Implicit: true}, true},
 	} {
-		e := engineOf(run.State{Seq: 6})
+		e := loopIn(run.State{Seq: 6})
 		inside(t, func(ctx workflow.Context) error {
 			d := e.questions.decisionEvent(ctx, q, row.m)
 			require.Equal(t, "q-1", d.ID, name)
@@ -304,14 +304,14 @@ func TestAcceptedPlan(t *testing.T) {
 		"no decision":    {nil, false},
 		"a gate":         {&run.Decided{Kind: run.QuestionGate, Action: run.ActionContinue, Digest: "plan"}, false},
 	} {
-		e := engineOf(run.State{Decided: row.decided, Artifact: &run.Blob{Digest: "plan"}})
+		e := loopIn(run.State{Decided: row.decided, Artifact: &run.Blob{Digest: "plan"}})
 		require.Equal(t, row.want, e.deliveries.accepted(), name)
 	}
 }
 
 // TestQuestionOfAGate: about the step, in its stage and round.
 func TestQuestionOfAGate(t *testing.T) {
-	e := engineOf(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
+	e := loopIn(run.State{Status: run.Running, Phase: "work", PhaseOpen: true})
 	e.round.Stage, e.round.Title = "work", "Work"
 	p := passOf(e, testStep, contract.Role{}, "")
 	p.at.Round = 3

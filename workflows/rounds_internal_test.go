@@ -12,8 +12,8 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// engineOf is a run in a state that is not on disk yet: what decides about it must not read what is on disk.
-func engineOf(s run.State) *loop {
+// loopIn is a run in a state that is not on disk yet: what decides about it must not read what is on disk.
+func loopIn(s run.State) *loop {
 	e := loopOf(newExecution(contract.Input{}, nil))
 	e.journal.now = s
 	return e
@@ -148,7 +148,7 @@ func TestRoundsAfterTheLast(t *testing.T) {
 			place(3, 1), true, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := engineOf(row.state)
+			e := loopIn(row.state)
 			e.round.Round, e.in.Start.Delivers = row.round, row.delivers
 			require.Equal(t, row.judges, e.round.onlyJudges(row.at), "onlyJudges")
 			require.Equal(t, row.decided, e.round.decided(row.at), "decided")
@@ -163,7 +163,7 @@ func TestRoundsAfterTheLast(t *testing.T) {
 
 // TestConditionsReadTheRound: values that the state has, and the gain of a score.
 func TestConditionsReadTheRound(t *testing.T) {
-	e := engineOf(run.State{Values: []run.Value{{Name: "score", Text: "2.5"}, {Name: "tests", Text: "ok"}}})
+	e := loopIn(run.State{Values: []run.Value{{Name: "score", Text: "2.5"}, {Name: "tests", Text: "ok"}}})
 	require.Equal(t, "score 2.5, tests ok", e.round.roundValues())
 	for condition, holds := range map[string]bool{"score >= 2.5": true, "score > 2.5": false, "tests == ok": true,
 		"verdict == approved": false, "": false, "???": false, "score_gain(1) < 9": false} {
@@ -174,8 +174,8 @@ func TestConditionsReadTheRound(t *testing.T) {
 	require.Len(t, e.round.values(), 2+pipeline.MaxGainRounds)
 	e.round.Round = contract.Round{}
 	require.False(t, e.round.conditionMet())
-	require.Equal(t, "nothing", engineOf(run.State{}).round.roundValues())
-	require.Empty(t, engineOf(run.State{}).round.values())
+	require.Equal(t, "nothing", loopIn(run.State{}).round.roundValues())
+	require.Empty(t, loopIn(run.State{}).round.values())
 }
 
 // TestPlaces: where a run continues after a step.
@@ -197,7 +197,7 @@ func TestPlaces(t *testing.T) {
 		"the last of a loop": {repeating("", 9, steps...), run.Place{Round: 3, Step: 1}, run.Place{Round: 3, Step: 2},
 			true, 3},
 	} {
-		e := engineOf(run.State{})
+		e := loopIn(run.State{})
 		e.round.Round = row.round
 		row.at.Stage, row.next.Stage = 4, 4
 		require.Equal(t, &row.next, e.round.nextPlace(row.at), name)
@@ -219,7 +219,7 @@ func TestArchivedLines(t *testing.T) {
 		archived, unarchivable int64
 		want                   bool
 	}{{5, 0, true}, {3, 5, true}, {4, 0, false}, {3, 4, false}, {0, 0, false}} {
-		j := engineOf(run.State{}).journal
+		j := loopIn(run.State{}).journal
 		j.written.tail.Seq, j.archived, j.unarchivable = 5, row.archived, row.unarchivable
 		require.Equal(t, row.want, j.fullyArchived())
 		if row.want {
@@ -244,7 +244,7 @@ func TestTimeUntilAClaimExpires(t *testing.T) {
 	}
 }
 
-// atRound lets an engine be in a round whose steps are these.
+// atRound lets a loop be in a round whose steps are these.
 func atRound(e *loop, at run.Place, steps ...contract.Step) {
 	e.round.at = run.Place{Stage: at.Stage, Round: at.Round}
 	e.round.Stage, e.round.Steps = "work", steps
@@ -263,7 +263,7 @@ func TestRoutesOfAnAskStep(t *testing.T) {
 		"a judgement":            {[]contract.Step{reviewStep, askStep}, 1, 0, run.RedoStep},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, at := engineOf(run.State{}), run.Place{Round: 5, Step: row.ask}
+			e, at := loopIn(run.State{}), run.Place{Round: 5, Step: row.ask}
 			atRound(e, at, row.steps...)
 			e.round.Repeat = &pipeline.Repeat{Max: 9}
 			inside(t, func(ctx workflow.Context) error {
@@ -290,7 +290,7 @@ func TestWorkBefore(t *testing.T) {
 		"work before a check": {true, true, []contract.Step{reportStep, reviewStep}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := engineOf(run.State{})
+			e := loopIn(run.State{})
 			e.in.Start.Delivers, e.in.Start.Judged = row.delivers, row.judged
 			atRound(e, run.Place{Round: 1}, row.steps...)
 			inside(t, func(ctx workflow.Context) error {
@@ -313,7 +313,7 @@ func TestAlreadyAtCheckpoint(t *testing.T) {
 		"no tree":            func(e *loop) { e.journal.now.Tree = nil },
 		"another try":        func(e *loop) { e.journal.now.Tries = []run.Tries{{Judged: 2}} },
 	} {
-		e := engineOf(run.State{Tree: blob("tree")})
+		e := loopIn(run.State{Tree: blob("tree")})
 		e.reverts.to = 7
 		change(e)
 		require.Equal(t, name == "", e.reverts.alreadyAt(run.Checkpoint{Seq: 7, State: run.State{Tree: blob("tree")}}), name)
@@ -332,7 +332,7 @@ func TestEditsAreAdopted(t *testing.T) {
 		"no artifact":    {run.State{}, artifact},
 		"not of the run": {run.State{Artifact: &run.Blob{}}, nil},
 	} {
-		e := engineOf(row.state)
+		e := loopIn(row.state)
 		e.in.Start.Artifact = row.start
 		require.NotPanics(t, func() { require.NoError(t, e.checkout.adoptEdits(nil)) }, name)
 		require.Empty(t, e.journal.pending, name)

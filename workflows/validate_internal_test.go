@@ -115,7 +115,7 @@ var messageRows = map[string]struct {
 func TestMessagesByState(t *testing.T) {
 	for name, row := range messageRows {
 		t.Run(name, func(t *testing.T) {
-			e := engineOf(row.s)
+			e := loopIn(row.s)
 			e.in.Target.Dir, e.in.Target.Store, e.in.Target.RunID, e.in.DirQueue = "/runs/1", "file:///s", "run-1", "here"
 			e.in.Start.Stages = []run.StageRef{{Name: "build", Roles: []string{"builder"}}}
 			err := e.handlers.validate(messageOf(row.verb), row.m)
@@ -136,7 +136,7 @@ func TestMessagesByState(t *testing.T) {
 
 // TestMessagesHaveASize: each text of a message counts.
 func TestMessagesHaveASize(t *testing.T) {
-	c := engineOf(run.State{Status: run.Running}).handlers
+	c := loopIn(run.State{Status: run.Running}).handlers
 	path := "/" + strings.Repeat("x", maxMessage-3)
 	for _, set := range []func(m *contract.Message){
 		func(m *contract.Message) { m.By = path }, func(m *contract.Message) { m.Note = path },
@@ -176,7 +176,7 @@ func TestPendingRequests(t *testing.T) {
 		"a revert of a run that resumes": {paused, contract.Control{Resume: true}, contract.VerbRevert, contract.Message{To: "cp-3"},
 			"the run is resuming: pause it first"},
 	} {
-		e := engineOf(row.s)
+		e := loopIn(row.s)
 		e.inbox.asked = row.pending
 		err := e.handlers.validate(messageOf(row.verb), row.m)
 		if row.text == "" {
@@ -199,7 +199,7 @@ func TestRequestsForARetry(t *testing.T) {
 		"resume of a wait": {run.State{Status: run.WaitingLimit}, contract.VerbResume, contract.Message{}, "trying at once"},
 		"revert":           {run.State{Status: run.Paused}, contract.VerbRevert, contract.Message{To: "cp-1"}, "reverting to cp-1"},
 	} {
-		e := engineOf(row.s)
+		e := loopIn(row.s)
 		ack, err := messageOf(row.verb).apply(e.handlers, nil, row.m)
 		require.NoError(t, err, name)
 		require.Equal(t, row.text, ack.Message, name)

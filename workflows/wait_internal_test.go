@@ -67,7 +67,7 @@ func TestWaits(t *testing.T) {
 			const most = time.Hour
 			standing := func(suggested, inStep bool, cause func(*loop), before ...func(*loop)) (due bool, took time.Duration,
 				ended error) {
-				e := engineOf(row.state)
+				e := loopIn(row.state)
 				e.in.Target.RunID, e.in.Start.Stages = "run", row.state.Stages
 				e.children.known = map[string]*child{"child": {}, "run.1.a": {}}
 				requests, until := e.inbox.requests, most
@@ -122,7 +122,7 @@ func TestWaitsAreShown(t *testing.T) {
 		waitDisk: {Held: true, Message: "no space", RetryAt: "2026-01-02T04:04:05.000Z"},
 		waitHost: {Waiting: true, Message: "no space", RetryAt: "2026-01-02T04:04:05.000Z"},
 	} {
-		e := engineOf(run.State{Status: run.Running})
+		e := loopIn(run.State{Status: run.Running})
 		inside(t, func(ctx workflow.Context) error {
 			_, err := e.wait(ctx, wait{name: name, until: workflow.Now(ctx).Add(time.Hour), cause: "no space"})
 			return err
