@@ -32,7 +32,6 @@ type Host struct {
 	IDs      bool             // clients name runs by ids only, and no directories
 	Program  string           // the starter in messages, quoted for a shell
 	Clock    func() run.Clock // when and where times are shown
-	Form     *Form            // of what messages advise; nil: commands of the starter
 
 	// Flag names an input in messages, as a user writes it; nil: its key in JSON.
 	Flag func(key string) string
@@ -42,9 +41,6 @@ type Host struct {
 
 	// Rows remembers the rows of run directories between lists; nil: each list reads all of them.
 	Rows *operations.Rows
-
-	// Answers remembers accepted answers that are not recorded yet; nil: none.
-	Answers *Answers
 
 	// Connect finds or starts a server and a worker. The caller releases the connection.
 	Connect func(context.Context) (o operations.Operator, release func(), err error)
@@ -72,7 +68,7 @@ func (a Access) Includes(other Access) bool {
 type Operation struct {
 	Name        string
 	Path        string // of its address in the HTTP API; empty: /v1/runs/{id}/NAME
-	Verb        string // command of the starter that does the same; empty: one with its name
+	Command     string // of the starter that does the same; empty: one with its name
 	Summary     string // in the imperative
 	Details     string // more sentences; empty: none
 	Access      Access // that a client requires
@@ -93,7 +89,7 @@ func (o Operation) Call(ctx context.Context, h Host, input []byte) (any, error) 
 
 // does completes a row with its function.
 func does[I, O any](row Operation, f func(context.Context, Host, I) (O, error)) Operation {
-	row.Path, row.Verb = cmp.Or(row.Path, "/v1/runs/{id}/"+row.Name), cmp.Or(row.Verb, row.Name)
+	row.Path, row.Command = cmp.Or(row.Path, "/v1/runs/{id}/"+row.Name), cmp.Or(row.Command, row.Name)
 	row.Input, row.Output = reflect.TypeFor[I](), reflect.TypeFor[O]()
 	row.call = func(ctx context.Context, h Host, input []byte) (any, error) {
 		var in I

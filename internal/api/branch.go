@@ -22,7 +22,7 @@ type Started struct {
 func (h Host) started(made operations.Started, warnings []string) Started {
 	s := Started{RunID: made.RunID, Directory: made.Dir.Root, New: made.New, ShownStatus: RecordedStatus(made.Dir).Shown(),
 		Made: made, Warnings: append([]string{}, warnings...)}
-	s.Warnings = h.advices(append(s.Warnings, made.Warnings...), made.RunID)
+	s.Warnings = append(s.Warnings, made.Warnings...)
 	return s
 }
 

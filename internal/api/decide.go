@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/rundir"
@@ -31,22 +30,12 @@ func Decide(ctx context.Context, h Host, in DecideInput) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	asked, open := now.State.Asks()
-	if open && (in.Question == "" || in.Question == asked.ID) {
-		if g, ok := h.Answered(ctx, d, now.State, asked); ok {
-			return h.answer(d, now.State.RunID, h.unrecorded("this answer", d, "")), g.again(asked, in)
-		}
-	}
+	asked, _ := now.State.Asks()
 	return connected(ctx, h, func(o operations.Operator) (Answer, error) {
 		made, err := o.Decide(ctx, d, contract.Message{Action: in.Action, Feedback: in.Feedback, ID: in.Question,
 			By: in.By, Note: in.Note})
 		if err != nil {
 			return Answer{}, err
-		}
-		// the repetition of a request that names no question gets the answer to the question of then
-		if about := in.Question; open && (about == asked.ID || about == "" && o.Request == "") {
-			at := time.Now()
-			h.Answers.Keep(now.State.RunID, asked, Given{in.Action, in.Feedback, in.By, at, at})
 		}
 		text := fmt.Sprintf("Run %s: %s.", now.State.RunID, made.Said)
 		if re := made.Reopened; re != nil && re.Epoch > 0 {

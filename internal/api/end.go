@@ -41,8 +41,8 @@ func Cancel(ctx context.Context, h Host, in RunInput) (Answer, error) {
 		a := h.answer(d, claim.RunID, fmt.Sprintf("Run %s is cancelled. To see it: %s status %s", claim.RunID, h.Program,
 			see))
 		if a.Status != run.Cancelled {
-			a.Message = h.Advice(fmt.Sprintf("Cancelling run %s: %s. To check: %s status %s", claim.RunID,
-				strings.TrimSuffix(why, "."), h.Program, see), claim.RunID)
+			a.Message = fmt.Sprintf("Cancelling run %s: %s. To check: %s status %s", claim.RunID,
+				strings.TrimSuffix(why, "."), h.Program, see)
 		}
 		return a, nil
 	})
@@ -56,7 +56,7 @@ func (h Host) cancelID(ctx context.Context, id string, missing error) (Answer, e
 		}
 		text := fmt.Sprintf("Cancelling run %s: its directory is missing, and a worker has to rebuild it and write the end "+
 			"there. To check: %s status %s", id, h.Program, id)
-		return Answer{RunID: id, ShownStatus: run.Unknown.Shown(), Message: h.Advice(text, id)}, nil
+		return Answer{RunID: id, ShownStatus: run.Unknown.Shown(), Message: text}, nil
 	})
 }
 

@@ -3,6 +3,9 @@ package api
 import (
 	"cmp"
 	"context"
+	"slices"
+
+	"github.com/passbook-run/passbook/internal/operations"
 )
 
 // InboxInput is the input of [Inbox].
@@ -14,8 +17,6 @@ type InboxInput struct {
 type Waiting struct {
 	Questions []OpenQuestion `json:"questions"`
 	Total     int            `json:"total" jsonschema:"open questions, also those that are not listed"`
-
-	Unrecorded int `json:"unrecorded" jsonschema:"answered questions that their directories do not record yet; not listed"`
 }
 
 // OpenQuestion is a question that waits for an answer.
@@ -27,16 +28,26 @@ type OpenQuestion struct {
 	Question Asked   `json:"question" jsonschema:"without facts: the operation question has them"`
 }
 
+// Open returns the runs of this host with a question that waits for an answer, the oldest question first.
+func (h Host) Open() ([]operations.Row, error) {
+	rows, _, err := h.Rows.Here(h.Settings.StateDir, h.Settings.RunRoot)
+	rows = slices.DeleteFunc(rows, func(r operations.Row) bool { return r.Question == nil })
+	slices.SortFunc(rows, func(a, b operations.Row) int {
+		return cmp.Or(cmp.Compare(a.Question.RequestedAt, b.Question.RequestedAt), cmp.Compare(a.RunID, b.RunID))
+	})
+	return rows, err
+}
+
 // Inbox lists the open questions of the runs of this host, the oldest first. No server is needed.
-func Inbox(ctx context.Context, h Host, in InboxInput) (Waiting, error) {
+func Inbox(_ context.Context, h Host, in InboxInput) (Waiting, error) {
 	if in.Limit < 0 || in.Limit > 1000 {
 		return Waiting{}, invalid("list questions: the limit is %d; use a number from 1 to 1000", in.Limit)
 	}
-	rows, unrecorded, err := h.Open(ctx)
+	rows, err := h.Open()
 	if err != nil {
 		return Waiting{}, err
 	}
-	w := Waiting{Questions: []OpenQuestion{}, Total: len(rows), Unrecorded: unrecorded}
+	w := Waiting{Questions: []OpenQuestion{}, Total: len(rows)}
 	for _, r := range rows[:min(len(rows), cmp.Or(in.Limit, 50))] {
 		w.Questions = append(w.Questions, OpenQuestion{RunID: r.RunID, Pipeline: r.Pipeline, Task: r.Task,
 			CostUSD: r.CostUSD, Question: askedOf(nil, *r.Question)})

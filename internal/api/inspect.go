@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -52,48 +51,12 @@ func (h Host) StartsWorker() []string {
 // WorkerCommand returns the command that starts a worker.
 func (h Host) WorkerCommand() string { return h.Program + " " + shell.Line(h.StartsWorker()...) }
 
-// NextCommands returns what to type next about a run, the most likely first.
-func NextCommands(program string, s view.Run) []string {
-	next := s.Next()
-	texts := shell.Next(program, next)
-	if _, asks := run.Offers(next, run.Decide); asks {
-		for _, c := range shell.Temporal(shell.Signal, s.Claim.RunID, next) {
-			texts = append(texts, connect.UseServer(program)+" && "+c)
-		}
-	}
-	return texts
-}
-
-// next returns what to do next about a run, in the form of the clients of this host, the most likely first.
+// next returns what to do next about a run as commands of the starter, the most likely first.
 func (h Host) next(s view.Run) []string {
-	if h.Form == nil {
-		return append([]string{}, NextCommands(h.Program, s)...)
+	if h.IDs {
+		s.Directory = s.Claim.RunID
 	}
-	all := []string{}
-	for _, c := range s.Next() {
-		all = append(all, h.command(c, s.Claim.RunID))
-	}
-	return all
-}
-
-// command names a command in the form of the clients of this host. runID is the run that it is about.
-func (h Host) command(c run.Command, runID string) string {
-	var steps []string
-	if c.First != "" {
-		steps = append(steps, c.First)
-	}
-	for _, args := range c.Steps {
-		steps = append(steps, h.step(args, runID))
-	}
-	return strings.Join(steps, ", then ")
-}
-
-// step names one command of the starter in the form of the clients of this host.
-func (h Host) step(args []string, runID string) string {
-	if call, ok := h.callOf(args, runID); ok {
-		return call
-	}
-	return "starter " + shell.Line(args...) + atTerminal
+	return shell.Next(h.Program, s.Next())
 }
 
 // LastErrors returns the last rows of errors.jsonl.

@@ -74,7 +74,7 @@ func Question(ctx context.Context, h Host, in RunInput) (Subject, error) {
 		for _, line := range a.Lines {
 			lines = append(lines, run.Cut(line, maxLine))
 		}
-		a.Text, a.Lines = h.Advice(a.Text, s.RunID), lines
+		a.Lines = lines
 		s.About = append(s.About, a)
 	}
 	return s, nil

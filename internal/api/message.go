@@ -104,7 +104,7 @@ func message(ctx context.Context, h Host, name, verb string, m contract.Message)
 
 // answer is an answer with the status that the directory records now.
 func (h Host) answer(d rundir.Dir, runID, text string) Answer {
-	a := Answer{RunID: runID, Directory: d.Root, ShownStatus: run.Unknown.Shown(), Message: h.Advice(text, runID)}
+	a := Answer{RunID: runID, Directory: d.Root, ShownStatus: run.Unknown.Shown(), Message: text}
 	if m, err := d.Meta(); err == nil { // it may be replaced at this moment
 		a.ShownStatus = run.Status(m.Status).Shown()
 	}

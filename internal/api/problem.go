@@ -3,7 +3,6 @@ package api
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/codec"
 	"github.com/passbook-run/passbook/internal/connect"
@@ -41,18 +40,11 @@ type Problem struct {
 
 // ProblemOf describes an error, with redacted secrets.
 func (h Host) ProblemOf(err error) Problem {
-	p := Problem{Code: CodeOf(err)}
-	text := h.Secrets.Text(volume.Message(err))
+	p := Problem{Code: CodeOf(err), Message: h.Secrets.Text(volume.Message(err))}
 	var conflict *run.ConflictError
 	if errors.As(err, &conflict) {
 		p.AvailableActions = conflict.Available()
-		if before, after, found := strings.Cut(text, conflict.Error()); found && h.Form != nil {
-			p.Message = h.Advice(before, "") + conflict.Text(func(args []string) string { return h.step(args, "") }) +
-				h.Advice(after, "")
-			return p
-		}
 	}
-	p.Message = h.Advice(text, "")
 	return p
 }
 

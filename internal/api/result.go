@@ -28,9 +28,7 @@ func Amend(ctx context.Context, h Host, in AmendInput) (operations.Amended, erro
 		return operations.Amended{}, err
 	}
 	return connected(ctx, h, func(o operations.Operator) (operations.Amended, error) {
-		made, err := o.Amend(ctx, def, d, in.Note)
-		made.Message = h.Advice(made.Message, made.RunID)
-		return made, err
+		return o.Amend(ctx, def, d, in.Note)
 	})
 }
 

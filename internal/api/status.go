@@ -71,11 +71,11 @@ func (h Host) status(r view.Run) RunStatus {
 	s, id := r.Now.State, r.Claim.RunID
 	out := RunStatus{
 		RunID: r.Claim.RunID, Directory: r.Directory, Pipeline: s.Pipeline, Task: s.Task, ShownStatus: r.Effective.ShownStatus,
-		Detail: h.Advice(r.Described(), id), Means: r.Means(), Advice: h.Advice(r.Advice(), id),
+		Detail: r.Described(), Means: r.Means(), Advice: r.Advice(),
 		Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),
 		StartedAt: s.StartedAt, UpdatedAt: s.TS,
-		HeldUp: h.Advice(heldText(r.Effective, id), id), Damaged: r.Damaged(), AvailableActions: r.Available(),
+		HeldUp: heldText(r.Effective, id), Damaged: r.Damaged(), AvailableActions: r.Available(),
 		Unavailable: []string{},
 		Next:        h.next(r),
 	}
@@ -85,7 +85,7 @@ func (h Host) status(r view.Run) RunStatus {
 		out.NeedsInput, out.Question = true, &asked
 	}
 	if p := s.Problem; p != nil {
-		out.LastError = h.Advice(fmt.Sprintf("%s %s: %s: %s", p.TS, p.Context, p.Category, p.Message), id)
+		out.LastError = fmt.Sprintf("%s %s: %s: %s", p.TS, p.Context, p.Category, p.Message)
 	}
 	return out
 }
@@ -204,11 +204,8 @@ func Diagnose(ctx context.Context, h Host, in RunInput) (Diagnosis, error) {
 		return Diagnosis{}, err
 	}
 	last, err := LastErrors(d)
-	for i := range last {
-		last[i].Message = h.Advice(last[i].Message, r.Claim.RunID)
-	}
 	return Diagnosis{
 		RunID: r.Claim.RunID, Directory: d.Root, ShownStatus: r.Effective.ShownStatus, Means: r.Means(),
-		Why: h.advices(r.Causes(), r.Claim.RunID), Errors: append([]rundir.ErrorRecord{}, last...), Next: h.next(r),
+		Why: append([]string{}, r.Causes()...), Errors: append([]rundir.ErrorRecord{}, last...), Next: h.next(r),
 	}, err
 }

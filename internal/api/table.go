@@ -21,7 +21,7 @@ func reads() []Operation {
 			Summary: "List runs with status, progress and cost, the newest first",
 		}, List),
 		does(Operation{
-			Name: "inbox", Path: "/v1/questions", Verb: "list", Foreign: true, Access: CanRead, Problems: ofReads,
+			Name: "inbox", Path: "/v1/questions", Command: "list", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "List the open questions of all runs, the oldest first",
 		}, Inbox),
 		does(Operation{
@@ -29,16 +29,16 @@ func reads() []Operation {
 			Summary: "Show the status of a run, its open question and the operations that are available",
 		}, Status),
 		does(Operation{
-			Name: "wait", Verb: "attach", Foreign: true, Access: CanRead, Problems: ofReads,
+			Name: "wait", Command: "watch", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Wait until a run asks, pauses or ends, and show its status",
 			Details: "If the run still works after that time, timed_out is true: wait again.",
 		}, Wait),
 		does(Operation{
-			Name: "question", Path: "/v1/runs/{id}/questions", Verb: "decide", Foreign: true, Access: CanRead, Problems: ofReads,
+			Name: "question", Path: "/v1/runs/{id}/questions", Command: "decide", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Show the open question of a run and what it is about",
 		}, Question),
 		does(Operation{
-			Name: "diagnose", Path: "/v1/runs/{id}/diagnosis", Foreign: true, Access: CanRead, Problems: ofReads,
+			Name: "diagnose", Path: "/v1/runs/{id}/diagnosis", Command: "status", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Explain the state of a run and its cause",
 		}, Diagnose),
 		does(Operation{
@@ -46,16 +46,16 @@ func reads() []Operation {
 			Summary: "Show the changes of a run as a patch",
 		}, Diff),
 		does(Operation{
-			Name: "passes", Verb: "logs", Access: CanRead, Problems: ofReads,
+			Name: "passes", Command: "logs", Access: CanRead, Problems: ofReads,
 			Summary: "List the completed calls of a run with outcome, verdict and cost",
 		}, Passes),
 		does(Operation{
-			Name: "pass", Path: "/v1/runs/{id}/passes/{pass}", Verb: "evidence", Foreign: true, Access: CanRead,
+			Name: "pass", Path: "/v1/runs/{id}/passes/{pass}", Command: "report", Foreign: true, Access: CanRead,
 			Problems: ofReads,
 			Summary:  "Show a completed call of a run: prompt, reply, frames and changes",
 		}, Pass),
 		does(Operation{
-			Name: "snapshots", Verb: "snapshot", Access: CanRead, Problems: ofReads,
+			Name: "snapshots", Command: "snapshot", Access: CanRead, Problems: ofReads,
 			Summary: "List the trees that the turns of a run left",
 		}, Snapshots),
 		does(Operation{
@@ -63,7 +63,7 @@ func reads() []Operation {
 			Summary: "List the checkpoints of a run, for revert, fork and replay",
 		}, Checkpoints),
 		does(Operation{
-			Name: "evidence", Foreign: true, Access: CanRead, Problems: ofReads,
+			Name: "evidence", Command: "report", Foreign: true, Access: CanRead, Problems: ofReads,
 			Summary: "Return the record of a run as Markdown: task, work, checks, decisions and costs",
 		}, Evidence),
 	}
@@ -73,7 +73,7 @@ func reads() []Operation {
 func starts() []Operation {
 	return []Operation{
 		does(Operation{
-			Name: "start", Path: "/v1/runs", Verb: "run", Access: CanOperate, Repeatable: true, Problems: ofRequests,
+			Name: "start", Path: "/v1/runs", Command: "run", Access: CanOperate, Repeatable: true, Problems: ofRequests,
 			Summary: "Start a run of a pipeline",
 			Details: "It returns at once; follow the run with status. If the directory has a run that was given the same, " +
 				"that run is returned. Paths are relative to the folder of this program.",

@@ -22,17 +22,11 @@ import (
 // serverEvery is how often an attached terminal asks the server.
 const serverEvery = 5 * time.Second
 
-// What Ctrl+C means at an attached terminal.
-const (
-	pauses   = false // the terminal that started the run
-	detaches = true
-)
-
-// attach shows a run until it pauses or finishes, and asks its questions. Ctrl+C pauses the run, or with leave only
-// detaches. Detaching never cancels a run.
-func (a *app) attach(ctx context.Context, s *session, st operations.Started, leave bool) error {
+// attach shows the run that this terminal has started until it pauses or finishes, and asks its questions. Ctrl+C pauses
+// the run. Detaching never cancels it.
+func (a *app) attach(ctx context.Context, s *session, st operations.Started) error {
 	if in, out, ok := a.terminal(); ok {
-		return a.attachScreen(ctx, s, st, leave, in, out)
+		return a.attachScreen(ctx, s, st, in, out)
 	}
 	sigs := make(chan os.Signal, 4)
 	signal.Notify(sigs, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
@@ -52,11 +46,6 @@ func (a *app) attach(ctx context.Context, s *session, st operations.Started, lea
 		case sig := <-sigs:
 			if sig != syscall.SIGINT {
 				return a.signalled(st.Dir, sig)
-			}
-			if leave {
-				v.note(fmt.Sprintf("Detached: the run continues. To pause it: %s pause %s", program(),
-					shell.Quote(st.Dir.Root)))
-				return nil
 			}
 			if interrupts++; interrupts > 2 {
 				return silentExit(exitForced) // no answer: the run continues or pauses without this terminal

@@ -72,8 +72,6 @@ func TestEveryClientListsTheSameActions(t *testing.T) {
 			byHTTP, byMCP := get("/v1/runs/"+id), call("passbook_status", map[string]any{"run": id})
 			require.Equal(t, want, available(t, byHTTP), "HTTP")
 			require.Equal(t, want, available(t, byMCP), "MCP")
-			require.NotRegexp(t, replaced, string(byHTTP))
-			require.NotRegexp(t, replaced, string(byMCP))
 
 			shown := regexp.MustCompile(`(?m)^- available actions: (.*)$`).FindStringSubmatch(
 				workflows.Details(m.State, contract.Input{}))
@@ -90,9 +88,6 @@ func TestEveryClientListsTheSameActions(t *testing.T) {
 	}
 }
 
-// replaced finds a command that an operation replaces.
-var replaced = regexp.MustCompile(`starter (` + strings.Join(operationNames(), "|") + `|run|watch|report)\b`)
-
 func operationNames() (names []string) {
 	for _, o := range api.Table() {
 		names = append(names, o.Name)
@@ -100,40 +95,16 @@ func operationNames() (names []string) {
 	return names
 }
 
-// TestClientsNameTheirOwnOperations: what is next, and a refusal, in the form of each client.
-func TestClientsNameTheirOwnOperations(t *testing.T) {
+// TestClientsNameNextCommands: what is next, by the id of the run where clients name no directories.
+func TestClientsNameNextCommands(t *testing.T) {
 	w := newHost(t)
 	t.Setenv("TEMPORAL_ADDRESS", "")
 	w.journaledRun(t, "run-1", run.WordingStages, inStatus()[run.Paused]...)
 	h := (&app{settings: config.Settings{StateDir: w.state, RunRoot: filepath.Join(w.root, "runs")}}).host()
 	get, call := overHTTP(t, h), overMCP(t, h)
-	require.Contains(t, string(get("/v1/runs/run-1")), `"next":["POST /v1/runs/run-1/resume"]`)
+	require.Contains(t, string(get("/v1/runs/run-1")), `"next":["starter resume run-1"]`)
 	require.Contains(t, string(call("passbook_status", map[string]any{"run": "run-1"})),
-		`"next":["passbook_resume {\"run\":\"`+w.root+`/runs/run-1\"}"]`)
-	require.Contains(t, string(call("passbook_promote", map[string]any{"run": "run-1", "to": "x"})),
-		"(allowed: passbook_status, passbook_diagnose, passbook_resume, passbook_cancel, ")
-}
-
-// TestEveryVerbIsACommandInMessages: the packages below know which words begin a command.
-func TestEveryVerbIsACommandInMessages(t *testing.T) {
-	h := api.Host{Form: &api.Form{Do: "call", Call: func(name string, _ map[string]any) string { return "tool " + name }}}
-	check := func(command string) {
-		text := h.Advice("starter "+command, "")
-		marked := "starter " + command + " [by an operator at a terminal]"
-		require.True(t, strings.HasPrefix(text, "tool ") || text == marked, text)
-	}
-	a := &app{out: io.Discard, err: &outlet{to: io.Discard}}
-	for _, v := range a.root().Commands() {
-		if v.Hidden || v.Name() == "help" {
-			continue
-		}
-		check(v.Name())
-		for _, sub := range v.Commands() {
-			if !sub.Hidden {
-				check(v.Name() + " " + sub.Name())
-			}
-		}
-	}
+		`"next":["starter resume `+w.root+`/runs/run-1"]`)
 }
 
 func available(t *testing.T, answer []byte) []run.Operation {

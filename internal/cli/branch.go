@@ -125,5 +125,5 @@ func (a *app) startBranch(ctx context.Context, detach bool,
 		fmt.Fprintf(a.out, "Detached. To see its status: %s status %s\n", program(), shell.Quote(st.Directory))
 		return nil
 	}
-	return a.attach(ctx, s, st.Made, pauses)
+	return a.attach(ctx, s, st.Made)
 }

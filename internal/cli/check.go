@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +64,7 @@ func (a *app) printCheck(d rundir.Dir, r rundir.Report) {
 	a.row("Events", "%d", r.Snapshot.Seq)
 	a.printRows(view.Projects(r.CrossParent))
 	for _, i := range r.Issues {
-		fmt.Fprintf(a.out, "%-8s %s: %s → %s\n", i.Severity, i.Code, i.Message, typed(i.Hint))
+		fmt.Fprintf(a.out, "%-8s %s: %s → %s\n", i.Severity, i.Code, i.Message, i.Hint)
 	}
 	switch {
 	case len(r.Issues) == 0:
@@ -73,12 +72,4 @@ func (a *app) printCheck(d rundir.Dir, r rundir.Report) {
 	case r.OK:
 		fmt.Fprintln(a.out, "The directory is valid; the findings are for information.")
 	}
-}
-
-// typed replaces "starter" in a hint with the way this program was called.
-func typed(hint string) string {
-	if rest, ok := strings.CutPrefix(hint, "starter "); ok {
-		return program() + " " + rest
-	}
-	return hint
 }

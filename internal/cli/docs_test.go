@@ -79,7 +79,7 @@ func parseCommand(text string, complete bool) error {
 		args = append(args, strings.NewReplacer(`"`, "", "'", "").Replace(word))
 	}
 	root := (&app{}).root()
-	verb, rest, err := root.Find(args)
+	verb, rest, err := root.Find(expanded(root, args))
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Exit codes of all verbs.
+// Exit codes of all commands.
 const (
 	exitSuccess   = 0                      // done, or paused by the user
 	exitError     = 1                      // the command failed
@@ -21,9 +21,15 @@ const (
 	exitForced    = 130                    // ended by a second Ctrl+C
 )
 
-const exitCodesHelp = `Exit codes: 0 success (done, or paused by you); 1 error; 2 wrong usage or refused input; 3 needs
-attention (paused for a cause, or issues were found); 4 an operator must decide a question; 5 not allowed in the run's
-current status; 129 and 143 ended by SIGHUP or SIGTERM; 130 ended by a second Ctrl+C.`
+const exitCodesHelp = `  0         success: the run is done, or paused by you
+  1         error
+  2         wrong usage or refused input; nothing was changed
+  3         needs attention: the run paused for a cause, or issues were found
+  4         an operator must decide a question
+  5         not allowed in the current status of the run
+  129, 143  ended by SIGHUP or SIGTERM
+  130       ended by a second Ctrl+C
+`
 
 // asUsage marks an error in the command line. Nothing was started or changed.
 func asUsage(err error) error {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
-	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -35,6 +35,10 @@ type statusReport struct {
 	AvailableActions []run.Operation `json:"available_actions"` // that the status allows, as every client lists them
 
 	Damage []run.JournalDamage `json:"damage"` // that the journal records, and whether it was repaired
+
+	Means  string               `json:"means"`  // what the status means
+	Why    []string             `json:"why"`    // its causes
+	Errors []rundir.ErrorRecord `json:"errors"` // the last five
 }
 
 func (s inspection) report() statusReport {
@@ -42,8 +46,8 @@ func (s inspection) report() statusReport {
 		AvailableActions: s.Available(),
 		RunID:            s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
 		Snapshot: s.Now.Snapshot, State: s.Now.State,
-		Lag: s.Now.Lag, Next: append([]string{}, nextCommands(s)...),
-		Damage: append([]run.JournalDamage{}, s.Now.Damage...),
+		Lag: s.Now.Lag, Next: shell.Next(program(), s.Next()), Damage: append([]run.JournalDamage{}, s.Now.Damage...),
+		Means: s.Means(), Why: append([]string{}, s.Causes()...), Errors: append([]rundir.ErrorRecord{}, s.Errors...),
 	}
 }
 
@@ -53,6 +57,3 @@ func (a *app) json(v any) error {
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
 }
-
-// nextCommands returns the next commands, the most likely first.
-func nextCommands(s inspection) []string { return api.NextCommands(program(), s.Run) }

@@ -33,9 +33,7 @@ func (a *app) list() *cobra.Command {
 each once. The status is that of starter status; a question mark means: as recorded, and whether the run is alive is
 unknown. A run without a directory is shown as recorded in Temporal. No server is needed, and none is started.
 
-Columns to sort by: %s.
-
-%s`, strings.Join(columnNames(), ", "), exitCodesHelp),
+Columns to sort by: %s.`, strings.Join(columnNames(), ", ")),
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.statuses, "status", nil, "only runs with these statuses, such as running,paused")

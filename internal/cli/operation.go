@@ -13,15 +13,13 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 )
 
-// verbOf is the verb of an operation without separate texts and flags: its flags are the keys of the input, and their
-// help is that of the keys. It prints the message of the output, or its fields.
-func verbOf(o api.Operation) verb {
-	group := "control"
-	if o.Access == api.CanRead {
-		group = "inspect"
-	}
-	return verb{o.Name, group, func(a *app) *cobra.Command { return a.operation(o) }}
+// commandOf is the command of an operation without separate texts and flags.
+func commandOf(o api.Operation) command {
+	return command{o.Name, "more", o.Access == api.CanRead, func(a *app) *cobra.Command { return a.operation(o) }}
 }
+
+// operation is the command of an operation: its flags are the keys of the input, and their help is that of the keys. It
+// prints the message of the output, or its fields.
 
 func (a *app) operation(o api.Operation) *cobra.Command {
 	cmd := &cobra.Command{Use: o.Name, Short: o.Summary, Long: strings.TrimSpace(o.Summary + ". " + o.Details)}
@@ -99,7 +97,7 @@ func keyFlags(set *pflag.FlagSet, in reflect.Value) (flags map[string]string) {
 			set.StringVar(p, name, "", help)
 		case *[]string:
 			set.StringSliceVar(p, name, nil, help)
-		default: // needs a verb in the table
+		default: // needs a command in the table
 			continue
 		}
 		flags[key] = name

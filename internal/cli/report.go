@@ -1,254 +1,235 @@
 package cli
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// CostReport is the sum of the cost log.
-type CostReport struct {
-	Total   CostLine   `json:"total"`
-	Role    []CostLine `json:"by_role"`
-	Subset  []CostLine `json:"by_subset"`
-	Cycle   []CostLine `json:"by_cycle"`
-	Model   []CostLine `json:"by_model"`
-	Skipped int        `json:"skipped_lines"`
-
-	round string // what the wording calls a round
+// pageOptions are the flags of a command that writes an HTML page.
+type pageOptions struct {
+	out   string
+	force bool
 }
 
-// wordsOf returns the vocabulary of a run.
-func wordsOf(d rundir.Dir) run.Vocabulary {
-	m, err := d.Meta()
+func (o *pageOptions) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.out, "out", "",
+		"file to write; - is standard output (default: _orchestrator/report.html in the run directory)")
+	cmd.Flags().BoolVar(&o.force, "force", false, "replace an existing file")
+}
+
+func (a *app) report() *cobra.Command {
+	var o pageOptions
+	var form reportForm
+	cmd := &cobra.Command{
+		Use: "report [RUN]", Short: "Write an HTML report of a run, or print a record of it",
+		Long: `Write one HTML file that shows the work, costs, results, quality, decisions and errors of a run. The file
+needs nothing else, so it can be sent to others. It is made from the run directory, and the lines that changed in
+files of a workspace are read from the run's store. No server is needed.
+
+With one of these flags, print a part as text instead, or with --json as JSON, from the directory alone:
+  --markdown  the task, work, checks, decisions and costs, for a pull request or an audit
+  --effects   the ledger of what the run did outside of it: calls, commands, screenshots and deliveries
+  --costs     the costs by role, set, round and model
+  --quality   the validations, verifier counts and scores`,
+	}
+	o.flags(cmd)
+	form.flags(cmd)
+	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error { return form.one(cmd.Flags().Changed("out") || o.force) }
+	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
+		if print := form.chosen(); print != nil {
+			return print(a, d, form.json)
+		}
+		options := report.Options{Next: recordedNext(d)}
+		s := operations.OpenContents(ctx, d)
+		defer s.Close()
+		options.Contents = s.Copy
+		var page bytes.Buffer
+		if err := report.Write(&page, d, options); err != nil {
+			return err
+		}
+		return a.deliver(page.Bytes(), d.Path(rundir.ReportFile), o)
+	})
+}
+
+// reportForm is the part of a report that is printed; none: the whole is written as HTML.
+type reportForm struct {
+	wants [4]bool // of the reportParts
+	json  bool
+}
+
+// reportParts are the parts of a report that can be printed.
+var reportParts = [4]struct {
+	name, help string
+	print      func(a *app, d rundir.Dir, json bool) error
+}{
+	{"markdown", "print the record of the run as Markdown", (*app).printEvidence},
+	{"effects", "print the ledger of external effects", (*app).printEffects},
+	{"costs", "print the costs", func(a *app, d rundir.Dir, json bool) error { return printed(a, d, json, readCosts, a.printCosts) }},
+	{"quality", "print validations and scores", func(a *app, d rundir.Dir, json bool) error {
+		return printed(a, d, json, readQuality, a.printQuality)
+	}},
+}
+
+func (f *reportForm) flags(cmd *cobra.Command) {
+	for i, p := range reportParts {
+		cmd.Flags().BoolVar(&f.wants[i], p.name, false, p.help)
+	}
+	cmd.Flags().BoolVar(&f.json, "json", false, "print that part as JSON")
+}
+
+// one refuses several parts, and JSON without one. filed: a flag is about the file of the page.
+func (f *reportForm) one(filed bool) error {
+	n := 0
+	for _, wanted := range f.wants[1:] {
+		if wanted {
+			n++
+			f.wants[0] = false // Markdown, or a table
+		}
+	}
+	if f.wants[0] {
+		n++
+	}
+	switch {
+	case n > 1:
+		return asUsage(errors.New("--effects, --costs and --quality exclude each other: use one of them"))
+	case n == 0 && f.json:
+		return asUsage(errors.New("--json prints a part: add --markdown, --effects, --costs or --quality"))
+	case n == 1 && filed:
+		return asUsage(errors.New("--out and --force are about the HTML page: leave them out"))
+	}
+	return nil
+}
+
+// chosen returns the function that prints the part; nil: none is.
+func (f *reportForm) chosen() func(*app, rundir.Dir, bool) error {
+	for i, wanted := range f.wants {
+		if wanted {
+			return reportParts[i].print
+		}
+	}
+	return nil
+}
+
+// printed prints what is read from a run directory.
+func printed[T any](a *app, d rundir.Dir, json bool, read func(rundir.Dir) (T, error), print func(T)) error {
+	v, err := read(d)
 	if err != nil {
-		return run.WordingStages.Words()
+		return err
 	}
-	return m.State.Wording.Words()
+	return show(a, json, v, print)
 }
 
-// CostLine is a row of a breakdown.
-type CostLine struct {
-	Name       string  `json:"name"`
-	Calls      int     `json:"calls"`
-	Input      int64   `json:"input_tokens"`
-	Output     int64   `json:"output_tokens"`
-	CacheRead  int64   `json:"cache_read_tokens"`
-	CacheWrite int64   `json:"cache_write_tokens"`
-	USD        float64 `json:"cost_usd"`
-	Estimated  float64 `json:"estimated_usd"`
-	Unknown    int     `json:"unknown_calls"` // calls that cost_usd lacks
+func (a *app) printEvidence(d rundir.Dir, json bool) error {
+	e, err := evidence.Read(d)
+	switch {
+	case err != nil:
+		return err
+	case json:
+		return a.json(e)
+	}
+	return e.Markdown(a.out)
 }
 
-func (a *app) costReport() *cobra.Command {
-	return offline(a, "cost-report", "Show the costs of a run by role, set, round and model", readCosts, a.printCosts)
+func (a *app) printEffects(d rundir.Dir, json bool) error {
+	l, err := evidence.ReadEffects(d)
+	switch {
+	case err != nil:
+		return err
+	case json:
+		return a.json(l)
+	}
+	return l.Markdown(a.out)
 }
 
-func readCosts(d rundir.Dir) (CostReport, error) {
-	rows, skipped, err := rundir.Rows[rundir.CostRow](d, rundir.CostLog)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the log no call was made
-		return CostReport{}, err
+// recordedNext returns the next commands as recorded in the directory, valid on the machine of any reader.
+func recordedNext(d rundir.Dir) []string {
+	claim, err := d.Claim()
+	if err != nil {
+		return nil
 	}
-	r := CostReport{Total: CostLine{Name: "total"}, Skipped: skipped, round: wordsOf(d).Round}
-	for _, row := range rows {
-		if row.Role == "" {
-			r.Skipped++ // a line of another program
-			continue
-		}
-		r.Total.add(row)
-		r.Role = addLine(r.Role, row.Role, row)
-		r.Model = addLine(r.Model, row.Model, row)
-		if row.Subset != "" {
-			r.Subset = addLine(r.Subset, row.Subset, row)
-		}
-		if row.PACycle > 0 {
-			r.Cycle = addLine(r.Cycle, r.round+" "+strconv.Itoa(row.PACycle), row)
-		}
+	now, err := d.Now()
+	if err != nil {
+		return nil
 	}
-	return r, nil
+	s := view.Recorded(now.State)
+	s.Directory, s.Claim, s.Now = claim.RunID, claim, now
+	return slices.DeleteFunc(shell.Next("starter", s.Next()), func(c string) bool {
+		return strings.Contains(c, " report ") // this page is one
+	})
 }
 
-func (l *CostLine) add(row rundir.CostRow) {
-	l.Calls++
-	l.Input += row.Input
-	l.Output += row.Output
-	l.CacheRead += row.CacheRead
-	l.CacheWrite += row.CacheWrite
-	l.USD = run.Cents(l.USD + row.USD)
-	spend := run.Spend{Known: run.CostKnown(row.Known), Covers: row.Covers}
-	l.Unknown = max(0, l.Unknown+spend.UnknownCalls())
-	if row.Estimated {
-		l.Estimated = run.Cents(l.Estimated + row.USD)
+// deliver writes a page.
+func (a *app) deliver(page []byte, name string, o pageOptions) error {
+	if o.out == "-" {
+		_, err := a.raw.Write(page)
+		return err
 	}
+	if o.out != "" {
+		name = o.out
+	}
+	path, err := filepath.Abs(name)
+	if err != nil {
+		return err
+	}
+	if err := replaceable(path, o.force, "a page of Passbook", report.Mark); err != nil {
+		return err
+	}
+	if err := (disk.Disk{}).WriteFile(path, page, 0o644); err != nil {
+		return err
+	}
+	fmt.Fprintf(a.out, "Report: %s (%d KB)\n", path, (len(page)+999)/1000)
+	return nil
 }
 
-func addLine(lines []CostLine, name string, row rundir.CostRow) []CostLine {
-	i := slices.IndexFunc(lines, func(l CostLine) bool { return l.Name == name })
-	if i < 0 {
-		lines, i = append(lines, CostLine{Name: name}), len(lines)
+const anotherFile = "Name another file, or replace it: --force"
+
+// replaceable refuses a path that holds anything else. What this program writes there has a mark near its beginning.
+func replaceable(path string, force bool, what, mark string) error {
+	fi, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case fi.IsDir():
+		return &rundir.TargetError{Path: path, Why: "it is a directory", Next: "Name a file"}
+	case force:
+		return nil
+	case !fi.Mode().IsRegular():
+		return &rundir.TargetError{Path: path, Why: "it is not a regular file", Next: anotherFile}
 	}
-	lines[i].add(row)
-	return lines
+	ours, err := hasMark(path, mark)
+	if err != nil || ours {
+		return err
+	}
+	return &rundir.TargetError{Path: path, Why: "it is not " + what, Next: anotherFile}
 }
 
-func (a *app) printCosts(r CostReport) {
-	if r.Total.Calls == 0 {
-		fmt.Fprintln(a.out, "No call has completed yet.")
-		a.skipped(r.Skipped)
-		return
+// hasMark reports whether a file starts with a mark.
+func hasMark(path, mark string) (ours bool, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
 	}
-	for _, part := range []struct {
-		title string
-		lines []CostLine
-	}{
-		{"By role", r.Role}, {"By set", r.Subset}, {"By " + r.round, r.Cycle}, {"By model", r.Model},
-		{"Total", []CostLine{r.Total}},
-	} {
-		if len(part.lines) == 0 {
-			continue
-		}
-		fmt.Fprintln(a.out, part.title)
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		fmt.Fprintln(w, "\tcalls\tin\tout\tcache read\tcache write\tcost\t")
-		for _, l := range part.lines {
-			mark := ""
-			if l.Estimated > 0 {
-				mark = " (" + usd(l.Estimated) + " estimated)"
-			}
-			fmt.Fprintf(w, "  %s\t%d\t%d\t%d\t%d\t%d\t%s%s\t\n",
-				l.Name, l.Calls, l.Input, l.Output, l.CacheRead, l.CacheWrite, run.CostText(l.USD, l.Unknown), mark)
-		}
-		w.Flush()
-		fmt.Fprintln(a.out)
-	}
-	a.skipped(r.Skipped)
-}
-
-func (a *app) skipped(n int) {
-	if n > 0 {
-		fmt.Fprintf(a.out, "%s skipped: torn, or of another program.\n", run.Plural(n, "line"))
-	}
-}
-
-// QualityReport is the quality log, by kind.
-type QualityReport struct {
-	Passed     int                 `json:"validations_passed"` // of numbered passes
-	Failed     int                 `json:"validations_failed"`
-	Warnings   int                 `json:"warnings"`
-	Unmodified []int               `json:"unmodified_passes"`
-	Depth      []DepthLine         `json:"verifier_depth"`
-	Scores     []rundir.QualityRow `json:"scores"`
-	Skipped    int                 `json:"skipped_lines"`
-
-	round string // what the wording calls a round
-}
-
-// DepthLine holds the counts of one verifier.
-type DepthLine struct {
-	Pass   int            `json:"pass"`
-	Counts map[string]int `json:"counts"`
-}
-
-func (a *app) qualityReport() *cobra.Command {
-	const short = "Show the validations, verifier counts and scores of a run"
-	return offline(a, "quality-report", short, readQuality, a.printQuality)
-}
-
-func readQuality(d rundir.Dir) (QualityReport, error) {
-	rows, skipped, err := rundir.Rows[rundir.QualityRow](d, rundir.QualityLog)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // no reply was judged yet
-	}
-	r := QualityReport{
-		round: wordsOf(d).Round, Skipped: skipped, Unmodified: []int{}, Depth: []DepthLine{}, Scores: []rundir.QualityRow{},
-	}
-	for _, row := range rows {
-		switch row.Type {
-		case "validation":
-			r.Warnings += row.Warnings
-			if row.Result == "pass" {
-				r.Passed++
-			} else {
-				r.Failed++
-			}
-		case "verifier-depth":
-			r.Depth = append(r.Depth, DepthLine{Pass: row.Pass, Counts: row.Counts})
-		case run.WordingCorpus.Words().Score, run.WordingStages.Words().Score:
-			r.Scores = append(r.Scores, row)
-		case "no-modification":
-			r.Unmodified = append(r.Unmodified, row.Pass)
-		default:
-			r.Skipped++
-		}
-	}
-	return r, err
-}
-
-func (a *app) printQuality(r QualityReport) {
-	if r.Passed+r.Failed+len(r.Depth)+len(r.Scores) == 0 {
-		fmt.Fprintln(a.out, "No numbered pass has been validated yet, and there is no score.")
-		a.skipped(r.Skipped)
-		return
-	}
-	fmt.Fprintf(a.out, "Validation  %d passed, %d failed, %d warnings (numbered passes)\n", r.Passed, r.Failed, r.Warnings)
-	if len(r.Unmodified) > 0 {
-		fmt.Fprintf(a.out, "Unchanged   passes %s\n", strings.Trim(fmt.Sprint(r.Unmodified), "[]"))
-	}
-	if len(r.Depth) > 0 {
-		fmt.Fprintln(a.out, "\nVerifier depth")
-		w := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', tabwriter.AlignRight)
-		names := depthNames(r.Depth)
-		fmt.Fprintf(w, "  pass\t%s\t\n", strings.Join(names, "\t"))
-		for _, l := range r.Depth {
-			fmt.Fprintf(w, "  %d\t", l.Pass)
-			for _, n := range names {
-				fmt.Fprintf(w, "%d\t", l.Counts[n])
-			}
-			fmt.Fprintln(w)
-		}
-		w.Flush()
-	}
-	a.printScores(r.Scores, r.round)
-	a.skipped(r.Skipped)
-}
-
-func depthNames(lines []DepthLine) []string {
-	var names []string
-	for _, l := range lines {
-		for n := range l.Counts {
-			if !slices.Contains(names, n) {
-				names = append(names, n)
-			}
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-func (a *app) printScores(scores []rundir.QualityRow, round string) {
-	if len(scores) == 0 {
-		return
-	}
-	fmt.Fprintln(a.out, "\nScore")
-	for _, s := range scores {
-		if s.Score == nil {
-			fmt.Fprintf(a.out, "  %s %d  none\n", round, s.PACycle)
-			continue
-		}
-		met := ""
-		if s.Threshold != nil && *s.Score >= *s.Threshold {
-			met = "  threshold met"
-		}
-		fmt.Fprintf(a.out, "  %s %d  %.1f  %s%s\n", round, s.PACycle, *s.Score, strings.Repeat("■", int(*s.Score*4+0.5)),
-			met)
-	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	head, err := io.ReadAll(io.LimitReader(f, 1<<12))
+	return bytes.Contains(head, []byte(mark)), err
 }

@@ -19,7 +19,7 @@ func (a *app) resume() *cobra.Command {
 		Long: `Resume a run. A paused run continues where it paused, once the cause is fixed. A failed, cancelled or
 interrupted run (its workflow was terminated or timed out, or Temporal's database is lost) continues in a new epoch
 from the last completed step; answered calls are not paid for again. A failed run is to be inspected first: the command
-asks at a terminal, and needs --force elsewhere. The command does not wait for the run: starter attach RUN shows it.
+asks at a terminal, and needs --force elsewhere. The command does not wait for the run: starter watch RUN shows it.
 
 To move a run, pause it, move its directory and name the new path, on another host with --trust: the run continues there
 in a new epoch. If the old host is gone, add --force --reason TEXT.

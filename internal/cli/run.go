@@ -109,7 +109,7 @@ func (a *app) start(ctx context.Context, def operations.Definition, dir string, 
 		fmt.Fprintf(a.out, "Detached. To see its status: %s status %s\n", program(), shell.Quote(d.Root))
 		return nil
 	}
-	return a.attach(ctx, s, st, pauses)
+	return a.attach(ctx, s, st)
 }
 
 // finished reports that the run of a directory is closed and was given the same. It returns the run's exit code.

@@ -60,14 +60,20 @@ func (a *app) watchScreen(ctx context.Context, d rundir.Dir, in, out *os.File) e
 	return a.goodbye(d, res.State, 0)
 }
 
-// attachScreen shows a run until it finishes or the user leaves. Leaving never cancels it. Ctrl+C pauses it, or with
-// leave only leaves.
-func (a *app) attachScreen(ctx context.Context, s *session, st operations.Started, leave bool, in, out *os.File) error {
+// attachScreen shows a run until it finishes or the user leaves. Leaving never cancels it, and Ctrl+C pauses it.
+func (a *app) attachScreen(ctx context.Context, s *session, st operations.Started, in, out *os.File) error {
 	ctx, stop := withSignals(ctx)
 	defer stop()
 	o := a.screen(ctx, st.Dir, in, out, &actions{a: a, dir: st.Dir, s: s})
-	o.Attached = !leave
-	o.Interrupt = a.pauses(s, st.RunID, leave)
+	o.Attached = true
+	o.Interrupt = func(ctx context.Context, nth int) error {
+		_, err := s.Send(ctx, st.RunID, contract.VerbPause, contract.Message{Now: nth > 1, Note: "Ctrl+C"})
+		var refused *operations.RefusedError
+		if errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	}
 	var held notice
 	o.Why = held.why
 	gone := 0
@@ -104,21 +110,6 @@ func (a *app) attachScreen(ctx context.Context, s *session, st operations.Starte
 		s.awaitClose(ctx, res.State)
 	}
 	return a.goodbye(st.Dir, res.State, res.Interrupts)
-}
-
-// pauses returns what Ctrl+C does on a screen that started or resumed the run; nil: it leaves.
-func (a *app) pauses(s *session, runID string, leave bool) func(ctx context.Context, nth int) error {
-	if leave {
-		return nil
-	}
-	return func(ctx context.Context, nth int) error {
-		_, err := s.Send(ctx, runID, contract.VerbPause, contract.Message{Now: nth > 1, Note: "Ctrl+C"})
-		var refused *operations.RefusedError
-		if errors.As(err, &refused) {
-			return nil
-		}
-		return err
-	}
 }
 
 // signalError is the signal that cancelled a context.

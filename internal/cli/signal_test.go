@@ -64,10 +64,3 @@ func TestRunEndedBySignalPrintsOneLine(t *testing.T) {
 		})
 	}
 }
-
-// TestCtrlCLeavesAttach: only the terminal that started a run pauses it.
-func TestCtrlCLeavesAttach(t *testing.T) {
-	a := &app{}
-	require.Nil(t, a.pauses(nil, "r", detaches))
-	require.NotNil(t, a.pauses(nil, "r", pauses))
-}

@@ -3,11 +3,14 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -22,15 +25,21 @@ reached. No server is needed, and none is started. A run whose events leave it o
 shown as interrupted. An open workflow first continues from the directory if that is newer, as after Temporal's database
 was restored from a backup.
 
+With --verbose, also explain the status: its cause, what to do, the journal, running calls, the last errors, the last
+session of each role, the runs of the lineage, and the messages with which tctl and the Temporal CLI answer a question.
+To find damage in the directory itself, run: starter check
+
 A recorded status of any kind has exit code 0, also a failed run and an open question; 3 means that the directory is
-damaged, and 4 that an interrupted run has an open question. starter diagnose has 4 for every open question.`,
+damaged, and 4 that an interrupted run has an open question.`,
 	}
 	asJSON := jsonFlag(cmd)
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false,
-		"also show epoch, running calls, journal, store, last errors, the last session of each role, and the runs of the lineage")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "explain the status")
 	return a.onRun(cmd, func(ctx context.Context, d rundir.Dir) error {
 		a.host().Refresh(ctx, d)
 		s, err := a.inspect(ctx, d)
+		if err == nil {
+			s.Errors, err = api.LastErrors(d)
+		}
 		if err != nil {
 			return err
 		}
@@ -40,16 +49,13 @@ damaged, and 4 that an interrupted run has an open question. starter diagnose ha
 			}
 			return s.attention()
 		}
-		a.printStatus(s)
+		a.printStatus(s, verbose)
 		if verbose {
-			if err := a.printMore(s); err != nil {
-				return err
-			}
-			a.printSessions(s.dir)
-			if err := a.printLineage(ctx, s.Claim); err != nil {
+			if err := a.printMore(ctx, s); err != nil {
 				return err
 			}
 		}
+		a.printNext(s.Next(), verbose)
 		return s.attention()
 	})
 }
@@ -66,10 +72,13 @@ func (s inspection) attention() error {
 }
 
 // printStatus prints the status of a run (requirement 002 §9.1).
-func (a *app) printStatus(s inspection) {
+func (a *app) printStatus(s inspection, verbose bool) {
 	s.Server, s.Today, s.Calls = a.insecure(), a.dayText(s.Now.State), a.callRows(s, time.Now())
 	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
 	a.printRows(s.Identity())
+	if verbose {
+		a.printRows(s.Diagnosis())
+	}
 	fmt.Fprintln(a.out)
 	a.printRows(append(s.Work(), s.ProjectRows()...))
 	if last := s.LastPasses(); len(last) > 0 {
@@ -83,12 +92,33 @@ func (a *app) printStatus(s inspection) {
 	if q, open := s.Now.State.Asks(); open {
 		a.page(a.attachedLines(api.FailedCommands(s.dir, q)), allLines)
 	}
-	a.printNext(nextCommands(s))
 }
 
-// printNext prints the next commands.
-func (a *app) printNext(commands []string) {
-	for i, next := range commands {
+// printMore prints what --verbose adds: journal, running calls, locations, last errors, sessions, lineage, and the
+// messages for Temporal's own tools.
+func (a *app) printMore(ctx context.Context, s inspection) error {
+	s.Cluster = s.dir.CurrentClaim(s.Claim).Cluster
+	fmt.Fprintln(a.out)
+	a.printRows(s.Details())
+	for _, line := range s.LastErrors() {
+		fmt.Fprintf(a.out, "  %s\n", line)
+	}
+	a.printSessions(s.dir)
+	next := s.Next()
+	if _, asks := run.Offers(next, run.Decide); asks {
+		for _, c := range shell.Temporal(shell.Signal, s.Claim.RunID, next) {
+			a.row("Signal", "%s && %s", connect.UseServer(program()), c)
+		}
+	}
+	return a.printLineage(ctx, s.Claim)
+}
+
+// printNext prints the next commands. Of a question only the command that shows it is printed, unless all are wanted.
+func (a *app) printNext(commands []run.Command, all bool) {
+	if len(commands) > 1 && commands[0].Operation == run.Decide && !all {
+		commands = slices.DeleteFunc(commands, func(c run.Command) bool { return c.Operation == run.Decide && len(c.Messages) > 0 })
+	}
+	for i, next := range shell.Next(program(), commands) {
 		if i == 0 {
 			fmt.Fprintln(a.out)
 		}

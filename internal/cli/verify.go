@@ -22,9 +22,7 @@ func (a *app) verify() *cobra.Command {
 		Long: `Run the commands (run steps) of a finished run again, each on a new copy of the run's final tree, and compare
 the results with the recorded ones. Equal commands of several steps run once. They have the sandbox, the limits and the
 environment of the run; if its environment is no longer kept, that of this terminal. Neither the run directory nor your
-checkout changes. No server is needed. If a command fails, the exit code is 3.
-
-` + exitCodesHelp,
+checkout changes. No server is needed. If a command fails, the exit code is 3.`,
 	}
 	asJSON := jsonFlag(cmd)
 	return a.onNamed(cmd, func(ctx context.Context, name string) error {

@@ -68,7 +68,6 @@ func newServer(o Options, at *url.URL, names []string, proxied bool) (*Server, e
 	shared := asClient(o.Host)
 	s.host = shared
 	s.host.IDs = true // pages look a run up in the list, and name its directory
-	s.host.Form = &api.Form{Do: "send", Call: requestCall}
 	var shown http.Handler = http.HandlerFunc(welcome)
 	if o.Pages != nil {
 		shown = o.Pages(shared)
@@ -89,9 +88,6 @@ func asClient(h api.Host) api.Host {
 	connect := h.Connect
 	if h.Program = "starter"; h.Rows == nil {
 		h.Rows = &operations.Rows{}
-	}
-	if h.Answers == nil {
-		h.Answers = &api.Answers{}
 	}
 	h.Connect = func(ctx context.Context) (operations.Operator, func(), error) {
 		o, release, err := connect(ctx)

@@ -120,7 +120,7 @@ var pathTexts = map[string]string{
 func (d describer) addProblems(op *huma.Operation, rt route) {
 	codes := append(slices.Clone(rt.problems), codeUnauthenticated, codeForbidden, codeTooMany, codeNotHere)
 	if rt.method == http.MethodPost {
-		codes = append(codes, codeReused, codeTooLarge, codeMediaType, codeSlow)
+		codes = append(codes, codeTooLarge, codeMediaType, codeSlow)
 	}
 	by := map[int][]string{}
 	for _, c := range codes {

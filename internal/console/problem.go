@@ -15,7 +15,6 @@ const (
 	codeNotHere         api.Code = "not_here"               // the directory of the run is on another host
 	codeMethod          api.Code = "method_not_allowed"     // the address has no such method
 	codeSlow            api.Code = "request_timeout"        // the body did not arrive in time
-	codeReused          api.Code = "idempotency_key_reused" // the key belongs to another request
 	codeTooLarge        api.Code = "too_large"              // the body is too long
 	codeMediaType       api.Code = "unsupported_media_type" // the body is not JSON
 	codeTooMany         api.Code = "too_many_requests"      // wrong tokens or links, or open streams
@@ -30,7 +29,7 @@ var statuses = map[api.Code]int{
 
 	codeUnauthenticated: http.StatusUnauthorized, codeForbidden: http.StatusForbidden,
 	codeNotHere: http.StatusNotFound, codeMethod: http.StatusMethodNotAllowed, codeSlow: http.StatusRequestTimeout,
-	codeReused: http.StatusUnprocessableEntity, codeTooLarge: http.StatusRequestEntityTooLarge,
+	codeTooLarge:  http.StatusRequestEntityTooLarge,
 	codeMediaType: http.StatusUnsupportedMediaType, codeTooMany: http.StatusTooManyRequests,
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
@@ -69,35 +71,6 @@ func routeOf(o api.Operation) route {
 		answer(w, r, out)
 	}
 	return rt
-}
-
-// requestCall is a request for an operation as messages show it: POST /v1/runs/ID/resume {"force":true}.
-func requestCall(operation string, input map[string]any) string {
-	all := routes()
-	rt := all[slices.IndexFunc(all, func(rt route) bool { return rt.name == operation })]
-	at, rest, query := rt.path, map[string]any{}, url.Values{}
-	for key, value := range input {
-		place, word := inPath[key], fmt.Sprint(value)
-		if list, ok := value.([]string); ok {
-			word = strings.Join(list, ",")
-		}
-		switch {
-		case place != "" && strings.Contains(at, place):
-			at = strings.Replace(at, place, word, 1)
-		case rt.method == http.MethodGet:
-			query.Set(key, word)
-		default:
-			rest[key] = value
-		}
-	}
-	if len(query) > 0 {
-		at += "?" + query.Encode()
-	}
-	text := rt.method + " " + at
-	if raw, err := json.Marshal(rest); err == nil && len(rest) > 0 {
-		text += " " + string(raw)
-	}
-	return text
 }
 
 // parameters of a path are fields of the input.
@@ -257,9 +230,29 @@ func (s *Server) allowed(rt route) http.HandlerFunc {
 		case rt.method == http.MethodPost && r.ContentLength != 0 && mediaType(r) != "application/json":
 			refuse(w, newProblem(codeMediaType, "send the body as Content-Type: application/json"))
 		case rt.method == http.MethodPost:
-			s.once(w, r, rt)
+			s.repeatable(w, r, rt)
 		default:
 			rt.serve(s, w, r)
 		}
 	}
+}
+
+// key is what an Idempotency-Key may be.
+var key = lazyregexp.New(`^[\x21-\x7e]{1,200}$`)
+
+// repeatable executes a request that changes something. An Idempotency-Key becomes the id of the Update, or the name of
+// the run to start: Temporal answers a repetition with the result of the first request.
+func (s *Server) repeatable(w http.ResponseWriter, r *http.Request, rt route) {
+	sent := r.Header.Values("Idempotency-Key")
+	ctx := context.WithoutCancel(r.Context()) // the client may go: the request is executed
+	switch {
+	case len(sent) > 1, len(sent) == 1 && !key.MatchString(sent[0]):
+		refuse(w, newProblem(api.CodeInvalid, "the Idempotency-Key must have 1 to 200 characters without spaces"))
+		return
+	case len(sent) == 1:
+		who, _ := access.From(r.Context())
+		login := access.Session(r.Context()) != "" // a token may have the name of the user
+		ctx = access.WithRequest(ctx, disk.Digest(fmt.Appendf(nil, "%t %q %q", login, who.Name, sent[0]))[:32])
+	}
+	rt.serve(s, w, r.WithContext(ctx))
 }

@@ -48,9 +48,6 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base, progra
 	if err := at.check(); err != nil {
 		return err
 	}
-	if err := forget(o.Host.Settings.StateDir, time.Now()); err != nil {
-		return fmt.Errorf("remove the answers to old requests: %w", err)
-	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", at.Address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return invalid("listen on %s: another program uses the port, possibly another console; end it, or choose another "+

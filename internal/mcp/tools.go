@@ -89,15 +89,6 @@ func handler(h api.Host, o api.Operation) sdk.ToolHandler {
 	}
 }
 
-// toolCall is a call of a tool as messages show it: passbook_resume {"run":"ID"}.
-func toolCall(operation string, input map[string]any) string {
-	raw, err := encode(input)
-	if err != nil || len(input) == 0 {
-		return prefix + operation
-	}
-	return prefix + operation + " " + string(raw)
-}
-
 // encode writes JSON without escapes that only a browser needs.
 func encode(v any) ([]byte, error) {
 	var text strings.Builder

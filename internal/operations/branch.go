@@ -174,7 +174,7 @@ func sameBranch(ctx context.Context, s *store.Store, dir rundir.Dir, claim run.C
 	if other := there.otherThan(start); len(other) > 0 {
 		return &RefusedError{Verb: claim.Mode,
 			Why: fmt.Sprintf("%s already has run %s, made from the same checkpoint with another %s; nothing was "+
-				"started. %s, or attach to that run: starter attach %s",
+				"started. %s, or watch that run: starter watch %s",
 				dir.Root, claim.RunID, strings.Join(other, ", "), next, claim.RunID)}
 	}
 	return nil

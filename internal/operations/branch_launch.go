@@ -68,7 +68,7 @@ func (o Operator) branchClaim(ctx context.Context, from Origin, b Branching, src
 		return there, dir, nil, nil
 	case err == nil && there.RunID == claim.RunID:
 		return claim, dir, nil, &RefusedError{Verb: b.Mode, Why: fmt.Sprintf("request %s has started run %s from "+
-			"checkpoint %s; nothing was started. Name another --request, or attach to that run: starter attach %s",
+			"checkpoint %s; nothing was started. Name another --request, or watch that run: starter watch %s",
 			b.Request, there.RunID, there.SourceCheckpoint, there.RunID)}
 	case err == nil:
 		return claim, dir, nil, &rundir.ClaimedError{Dir: dir.Root, Holder: there}

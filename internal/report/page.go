@@ -143,7 +143,7 @@ func newest[T any](v *page, all []T, most int, what string) []T {
 	if more <= 0 {
 		return all
 	}
-	v.leave("the first %s (starter evidence --format json has all)", plural(more, what))
+	v.leave("the first %s (starter report --markdown --json has all)", plural(more, what))
 	return all[more:]
 }
 

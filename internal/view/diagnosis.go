@@ -61,6 +61,17 @@ func (r Run) Causes() []string {
 	return out
 }
 
+// Diagnosis is what the status means, its causes, and what to do, in rows.
+func (r Run) Diagnosis() []Row {
+	var t table
+	t.row("Means", "%s", r.Means())
+	for _, why := range r.Causes() {
+		t.row("Why", "%s", why)
+	}
+	t.optional("Advice", r.Advice())
+	return t
+}
+
 // Details are journal, running calls and locations, in rows.
 func (r Run) Details() []Row {
 	var t table

@@ -71,8 +71,8 @@ func TestFullDisk(t *testing.T) {
 	h.spoil(fault)
 	h.begin(dir)
 	h.mid("003")
-	at := h.attach("attach", dir)
-	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
+	at := h.attach("watch", dir)
+	until(t, "the terminal shows the run", func() bool { return strings.Contains(at.output(), "builder") })
 	filler := fill(t, mounted, 0)
 	release()
 	full := "no space left on device (file system " + mounted + ": 0 B of 3.0 MiB free)"
@@ -144,8 +144,8 @@ func TestFullStateDirectory(t *testing.T) {
 	h.spoil(slow("3", "6"))
 	h.begin(dir)
 	h.mid("003")
-	at := h.attach("attach", dir)
-	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
+	at := h.attach("watch", dir)
+	until(t, "the terminal shows the run", func() bool { return strings.Contains(at.output(), "builder") })
 	message := regexp.MustCompile("the embedded server cannot write to the state directory " + h.state() +
 		` \(file system ` + h.state() + `: .* of 64\.0 MiB free\)`)
 	var fillers []string

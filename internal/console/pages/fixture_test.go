@@ -207,7 +207,6 @@ type desk struct {
 	session   string // of the browser
 	state     string // directory
 	base      string // of a link; empty: a login
-	answers   *api.Answers
 }
 
 var errNoServer = errors.New("no server in this test")
@@ -222,7 +221,6 @@ func newDesk(t testing.TB) *desk {
 		}}
 	d.state = h.Settings.StateDir
 	s := newSite(h)
-	d.answers = s.h.Answers
 	s.now = func() time.Time { return morning.Add(time.Hour) }
 	d.streams = &s.streams
 	pages := s.routes()

@@ -98,7 +98,7 @@ func inboxPath(id string) string { return "/inbox?run=" + url.QueryEscape(id) }
 
 // inbox shows the open questions, and one of them: the named one, or the oldest.
 func (s *site) inbox(r *http.Request) (view, error) {
-	rows, err := s.waiting(r.Context())
+	rows, err := s.waiting()
 	if err != nil {
 		return view{}, err
 	}

@@ -52,9 +52,6 @@ func newSite(h api.Host) *site {
 	if h.Rows == nil {
 		h.Rows = &operations.Rows{}
 	}
-	if h.Answers == nil {
-		h.Answers = &api.Answers{}
-	}
 	s := &site{h: h, now: time.Now}
 	s.files = staticFiles()
 	base, err := report.Fragments()
@@ -143,7 +140,7 @@ func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
 	var waiting []operations.Row
 	if id.Base == "" {
 		var err error
-		if waiting, err = s.waiting(r.Context()); err != nil {
+		if waiting, err = s.waiting(); err != nil {
 			waiting = nil // the page itself reports what cannot be read
 		}
 	}

@@ -25,8 +25,8 @@ func (s *site) here() ([]operations.Row, error) {
 }
 
 // waiting returns the runs with a question that waits for an answer, the oldest question first.
-func (s *site) waiting(ctx context.Context) ([]operations.Row, error) {
-	rows, _, err := s.h.Open(ctx)
+func (s *site) waiting() ([]operations.Row, error) {
+	rows, err := s.h.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -45,18 +45,10 @@ type subject struct {
 	Asks    *run.Question
 	Tab     string
 
-	Answered *unrecorded // an accepted answer; nil: none, or its directory records it
-
 	Class      string // CSS class of the status
 	Status     string // in a few words
 	Task       string // "": only the name of the pipeline
 	NeedsForce bool   // a resume needs a reason
-}
-
-// unrecorded is an accepted answer that the directory of its run does not record yet.
-type unrecorded struct {
-	api.Given
-	When string // it was accepted
 }
 
 // minPrefix is the length from which the beginning of an id names a run.
@@ -121,18 +113,11 @@ func (s *site) of(ctx context.Context, row operations.Row) (subject, error) {
 	}
 	sub.Row.EffectiveStatus = sub.Run.Effective
 	if q, open := sub.Run.Now.State.Asks(); open && !sub.Run.Now.State.Status.Settled() {
-		if g, ok := s.h.Answered(ctx, sub.dir, sub.Run.Now.State, q); ok {
-			sub.Answered, sub.Row.Question = &unrecorded{g, run.Time(g.At)}, nil
-		} else {
-			sub.Asks = &q
-		}
+		sub.Asks = &q
 	}
 	id, _ := access.From(ctx)
 	status, undecided := sub.Run.Effective.Status, sub.Asks != nil
 	names := sub.Run.Available()
-	if sub.Answered != nil {
-		names = slices.DeleteFunc(names, func(o run.Operation) bool { return o == run.Decide })
-	}
 	for _, op := range []run.Operation{run.Resume, run.Revert} { // of a halted run, with a reason
 		if run.May(status, op, run.Terms{Forced: true, Undecided: undecided,
 			Projects: len(sub.Run.Now.State.Projects) > 0}) == nil {

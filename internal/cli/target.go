@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,11 +17,18 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// onRun completes a verb on one run, which is named by its id, its directory or --output-dir.
+// onRun completes a command on one run, which is named by its id, its directory or --output-dir.
 func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, d rundir.Dir) error) *cobra.Command {
 	target := runFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		d, err := a.find(target(args))
+		name := target(args)
+		if err := a.named(cmd, name); err != nil {
+			return err
+		}
+		d, err := a.find(name)
+		if newest, ok := a.newestOf(cmd, name); err != nil && ok {
+			d, err = newest, nil
+		}
 		if err != nil {
 			return err
 		}
@@ -28,11 +37,15 @@ func (a *app) onRun(cmd *cobra.Command, do func(ctx context.Context, d rundir.Di
 	return cmd
 }
 
-// onNamed completes a verb on one run for an operation, which gets the name of the run.
+// onNamed completes a command on one run for an operation, which gets the name of the run.
 func (a *app) onNamed(cmd *cobra.Command, do func(ctx context.Context, name string) error) *cobra.Command {
 	target := runFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return do(cmd.Context(), cmp.Or(target(args), "."))
+		name := target(args)
+		if err := a.named(cmd, name); err != nil {
+			return err
+		}
+		return do(cmd.Context(), cmp.Or(name, "."))
 	}
 	return cmd
 }
@@ -66,7 +79,7 @@ func (s *session) on(h api.Host) api.Host {
 	return h
 }
 
-// offline makes a verb that reads a run directory and prints the result as text or JSON.
+// offline makes a command that reads a run directory and prints the result as text or JSON.
 func offline[T any](a *app, use, short string, read func(rundir.Dir) (T, error), print func(T)) *cobra.Command {
 	cmd := &cobra.Command{Use: use + " [RUN]", Short: short, Long: short + ". No server is needed."}
 	asJSON := jsonFlag(cmd)
@@ -88,14 +101,58 @@ func runFlag(cmd *cobra.Command) func(args []string) string {
 		}
 		return nil
 	}
-	return func(args []string) string { return named(args, *dir) }
+	return func(args []string) string { return nameIn(args, *dir) }
 }
 
-func named(args []string, dir string) string {
+func nameIn(args []string, dir string) string {
 	if dir != "" || len(args) == 0 {
 		return dir
 	}
 	return args[0]
+}
+
+// exact are the commands that need the name of their run: they end it, or replace what it has.
+var exact = []string{"cancel", "revert", "repair-state"}
+
+// maxCandidates is the number of runs that are listed for a command without the name of one.
+const maxCandidates = 10
+
+// named refuses a command that needs the name of its run and has none, and lists the runs of this host, the newest
+// first.
+func (a *app) named(cmd *cobra.Command, name string) error {
+	if name != "" || !slices.Contains(exact, cmd.Name()) {
+		return nil
+	}
+	rows, _, err := operations.Here(a.settings.StateDir, a.settings.RunRoot)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(rows, func(x, y operations.Row) int { return cmp.Compare(y.StartedAt, x.StartedAt) })
+	text := "name the run to " + cmd.Name() + ": its id or its directory"
+	for _, r := range rows[:min(len(rows), maxCandidates)] {
+		text += fmt.Sprintf("\n  %.8s  %s, %s: %s", r.RunID, r.Pipeline, r.EffectiveStatus.Recorded, run.Cut(run.OneLine(r.Task), 60))
+	}
+	return asUsage(errors.New(text))
+}
+
+// newestOf returns the newest run of a pipeline that is named instead of a run, for a command that only reads.
+func (a *app) newestOf(cmd *cobra.Command, pipeline string) (d rundir.Dir, ok bool) {
+	row := slices.IndexFunc(commands(), func(c command) bool { return c.name == cmd.Name() && c.reads })
+	if pipeline == "" || row < 0 {
+		return d, false
+	}
+	rows, _, err := operations.Here(a.settings.StateDir, a.settings.RunRoot)
+	if err != nil {
+		return d, false
+	}
+	newest := ""
+	for _, r := range rows {
+		if r.Pipeline == pipeline && r.Directory != "" && r.StartedAt > newest {
+			newest, d, ok = r.StartedAt, rundir.At(r.Directory), true
+		}
+	}
+	d.Trust = a.trust
+	return d, ok
 }
 
 // atHome returns the claim of a run directory, unless the directory is a copy.
@@ -116,17 +173,4 @@ func show[T any](a *app, asJSON bool, v T, print func(T)) error {
 	}
 	print(v)
 	return nil
-}
-
-// listExitCodes adds the exit codes to the help of every verb that does not list its own.
-func listExitCodes(cmd *cobra.Command) {
-	for _, c := range cmd.Commands() {
-		listExitCodes(c)
-	}
-	if cmd.Runnable() && !strings.Contains(cmd.Long, "Exit codes:") {
-		if cmd.Long == "" {
-			cmd.Long = cmd.Short + "."
-		}
-		cmd.Long += "\n\n" + exitCodesHelp
-	}
 }
