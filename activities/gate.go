@@ -151,6 +151,10 @@ func (a *Activities) settleAccount(ctx context.Context, s *store.Store, in contr
 		return err
 	}
 	acc := gate.Account{ID: claim.Account, Name: claim.AccountName}
+	if full := ans.Read.Full; res.Limit == nil && a.cfg.Now().Before(full) {
+		_, err = a.gate.Close(ctx, acc, gate.Limit{Kind: run.LimitPlan, Until: full, Call: in.Call})
+		return err
+	}
 	if res.Limit == nil {
 		return a.gate.Opened(ctx, acc.ID, in.Call)
 	}

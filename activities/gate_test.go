@@ -155,6 +155,19 @@ func TestLimitShutsTheAccount(t *testing.T) {
 	require.Empty(t, h.acts.Limits(), "its provider has answered")
 }
 
+// TestFullWindowShutsTheAccount: the answer counts, and the next call waits for the reset.
+func TestFullWindowShutsTheAccount(t *testing.T) {
+	h := counting(t, "full")
+	h.accepted()
+	require.Len(t, h.acts.Limits(), 1)
+	h.in.Call = "run-1/g0.002.1.-.2"
+	res := h.result()
+	require.True(t, res.Uncalled)
+	require.Equal(t, run.LimitPlan, res.Limit.Kind)
+	reset := must(time.Parse(run.TimeFormat, res.Limit.Reset))(t)
+	require.InDelta(t, time.Hour.Minutes(), time.Until(reset).Minutes(), 1)
+}
+
 func TestBoundOfAnAccount(t *testing.T) {
 	most := config.AtOnce{Account: 3, Accounts: config.Words{"work=1", "free (3f2a91bc)=0"}}
 	for account, bound := range map[string]int{"work": 1, "free (3f2a91bc)": 0, "other": 3} {

@@ -68,6 +68,9 @@ func act(play string) {
 	switch play {
 	case "answer":
 		answerWith("An answer.")
+	case "full": // it reports that the window of its account is used up
+		fmt.Printf(`[{"type":"rate_limit_event","rate_limit_info":{"status":"allowed_warning","unifiedWindows":`+
+			`{"five_hour":{"utilization":0.98,"resetsAt":%d}}}},%s]`+"\n", time.Now().Add(time.Hour).Unix(), envelopeOf("An answer."))
 	case "wait": // until letGo
 		until(filepath.Join(dir, "go"))
 		answerWith("An answer.")

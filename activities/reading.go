@@ -44,7 +44,7 @@ func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract
 			failure.Category == run.CategoryOutputTruncated) {
 		failure = bad
 	}
-	r := calls.Reading{Failure: failure, Spend: limitSpend(spend(reply, failure))}
+	r := calls.Reading{Failure: failure, Spend: limitSpend(spend(reply, failure)), Full: reply.Full}
 	if step.Kind == pipeline.KindRun { // a command asks no agent
 		r.Spend = run.Spend{}
 	}
@@ -209,7 +209,7 @@ func spend(r agent.Reply, failure *agent.Failure) run.Spend {
 		known = ""
 	}
 	return run.Spend{Tokens: r.Tokens, USD: run.Cents(r.CostUSD), Estimated: r.Estimated, Model: r.Model, Known: known,
-		Prices: r.Prices}
+		Prices: r.Prices, ListPrice: r.ListPrice}
 }
 
 func elapsedMS(t time.Time) int64 { return time.Since(t).Milliseconds() }

@@ -12,7 +12,7 @@ import (
 var own = []string{
 	"RunID", "ThreadID", "RunKind", "Pipeline", "Wording", "Task", "Status", "Reason", "Seq", "TS", "Epoch",
 	"Generation", "CreatedAt", "StartedAt", "FinishedAt", "Starts", "Stages", "Unmet", "Redone", "InFlight",
-	"Budget", "Raised", "Need", "Means", "Plan", "Warned", "Spent", "SunkUSD", "SunkUnknown", "Used", "Late", "ByRole",
+	"Budget", "Raised", "Need", "Means", "Plan", "Warned", "Spent", "SunkUSD", "SunkUnknown", "ListPrice", "Used", "Late", "ByRole",
 	"ByStage", "DurationsMS", "Failure", "Limited", "Problem", "Damage", "Checkpoint", "Checkpoints", "Review",
 	"Decided", "Decisions", "Judged", "Found", "Files", "MoreFiles", "Again", "Feedback", "About", "Questions",
 	"Gate", "Delivery", "Waivers", "Markers", "Projects", "Accepted", "MemberOf", "LaneOf", "Reused", "Refused",

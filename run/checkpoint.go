@@ -83,6 +83,7 @@ func (c Checkpoint) Reverted(now State) State {
 	s.Projects, s.Lanes = withCosts(s.Projects, now), s.Lanes.stopped()
 	s.SunkUSD = Cents(max(0, now.Spent.USD+now.SunkUSD-s.Spent.USD))
 	s.Used = now.Used
+	s.ListPrice = now.ListPrice
 	s.SunkUnknown = max(0, now.Spent.Unknown+now.SunkUnknown-s.Spent.Unknown)
 	s.Means, s.Need, s.Raised = now.Means, nil, false
 	s.Warned = s.Budget.WarnUSD > 0 && s.Total() >= s.Budget.WarnUSD

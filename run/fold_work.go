@@ -126,6 +126,7 @@ func (f *folder) countTry(member string) {
 func (f *folder) spend(p Pass, phase string, c Spend) {
 	role := f.Wording.CountedAs(p)
 	f.Spent.Add(c)
+	f.ListPrice = f.ListPrice || c.ListPrice
 	f.Used.use(c)
 	f.ByRole = add(list(f, f.ByRole), role, c)
 	f.ByStage = add(list(f, f.ByStage), phase, c)

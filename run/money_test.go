@@ -237,3 +237,13 @@ func TestSetBudget(t *testing.T) {
 		require.Equal(t, row.warned, f.Warned, name)
 	}
 }
+
+// TestCostsAtListPrice: a run whose calls a subscription pays shows what they would cost, also after a revert.
+func TestCostsAtListPrice(t *testing.T) {
+	s := State{ListPrice: true, Spent: Totals{USD: 0.49}}
+	require.Equal(t, "≈ $0.49 at list price", s.CostText())
+	s.Spent.Unknown = 1
+	require.Equal(t, "≥ $0.49 (1 call not fully known) at list price", s.CostText())
+	require.Equal(t, "$0.00", State{ListPrice: true}.CostText())
+	require.True(t, Checkpoint{}.Reverted(s).ListPrice)
+}

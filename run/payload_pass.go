@@ -65,7 +65,9 @@ type Spend struct {
 	Tokens    Tokens  `json:"tokens"`
 	USD       float64 `json:"usd"`
 	Estimated bool    `json:"estimated,omitempty"`
-	Model     string  `json:"model,omitempty"`
+	// a subscription or a gateway pays: USD is at list price
+	ListPrice bool   `json:"list_price,omitempty"`
+	Model     string `json:"model,omitempty"`
 	// whether USD is all that the call cost; empty: of an earlier version, or no agent was asked
 	Known CostKnown `json:"cost_known,omitempty"`
 	// that USD was computed with, by model; none: the agent reported USD

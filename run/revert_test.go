@@ -47,7 +47,7 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 	got := Checkpoint{State: before}.Reverted(now)
 
 	require.Equal(t, amended, *now.Plan, "the state before the revert stays as it was")
-	require.Equal(t, []string{"Epoch", "Starts", "Stages", "Budget", "Means", "Used", "Late", "Problem", "Refused",
+	require.Equal(t, []string{"Epoch", "Starts", "Stages", "Budget", "Means", "ListPrice", "Used", "Late", "Problem", "Refused",
 		"Instructions"}, sameFields(got, now))
 	require.Equal(t, Running, got.Status)
 	require.Equal(t, now.Generation+1, got.Generation)

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -73,8 +74,9 @@ type State struct {
 	Spent       Totals       `json:"spent"`    // of the calls in force
 	SunkUSD     float64      `json:"sunk_usd"` // of calls that a revert left behind
 	SunkUnknown int          `json:"sunk_unknown_calls,omitempty"`
-	Used        Used         `json:"used,omitzero"`  // what a revert left behind included
-	Late        int          `json:"late,omitempty"` // how many late answers are accounted for
+	ListPrice   bool         `json:"list_price,omitempty"` // costs are at list price: a subscription or a gateway pays
+	Used        Used         `json:"used,omitzero"`        // what a revert left behind included
+	Late        int          `json:"late,omitempty"`       // how many late answers are accounted for
 	ByRole      []Named      `json:"by_role,omitempty"`
 	ByStage     []Named      `json:"by_stage,omitempty"`
 	DurationsMS []int64      `json:"durations_ms,omitempty"` // of the last eight passes, newest last
@@ -146,11 +148,14 @@ type Delivered struct {
 	Message   string `json:"message,omitempty"`
 }
 
+// noChange is why nothing was delivered, where no reason is recorded.
+const noChange = "the run changed no file"
+
 // Text describes the result of a run, and how a user takes it.
 func (d Delivered) Text() string {
 	switch files := Plural(d.Files, "file"); {
 	case !d.Delivered:
-		return "nothing was delivered: " + d.Message
+		return "nothing was delivered: " + cmp.Or(d.Message, noChange)
 	case d.To == "branch":
 		return fmt.Sprintf("%s on branch %s; to take the result: git merge %s", files, d.Target, d.Target)
 	case d.Commit != "":
@@ -300,8 +305,17 @@ func (s State) UnknownCalls() int {
 	return unknown
 }
 
-// CostText writes the total: $1.20, "≥ $1.20 (2 calls not fully known)", unknown.
-func (s State) CostText() string { return CostText(s.Total(), s.UnknownCalls()) }
+// CostText writes the total: $1.20, "≥ $1.20 (2 calls not fully known)", "≈ $1.20 at list price", unknown.
+func (s State) CostText() string {
+	text := CostText(s.Total(), s.UnknownCalls())
+	if !s.ListPrice || s.Total() == 0 {
+		return text
+	}
+	if s.UnknownCalls() <= 0 {
+		text = "≈ " + text
+	}
+	return text + " at list price"
+}
 
 // CostWords is CostText in a sentence: cost unknown.
 func (s State) CostWords() string {

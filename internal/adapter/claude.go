@@ -43,6 +43,7 @@ type claudeEvent struct {
 	Type      string           `json:"type"`
 	Subtype   string           `json:"subtype"`
 	SessionID string           `json:"session_id"`
+	KeySource string           `json:"apiKeySource"` // none: a login or a token
 	Model     string           `json:"model"`
 	Parent    string           `json:"parent_tool_use_id"`
 	Message   *claudeContent   `json:"message"`
@@ -191,7 +192,7 @@ func (c *claudeEvents) system(e claudeEvent) []Frame {
 	switch e.Subtype {
 	case "init":
 		c.session = e.SessionID
-		return []Frame{{Kind: KindSession, ID: e.SessionID, Model: e.Model}}
+		return []Frame{{Kind: KindSession, ID: e.SessionID, Model: e.Model, ListPrice: e.KeySource == "none"}}
 	case "api_retry":
 		f := Frame{Kind: KindWarning, Code: string(e.Error), HTTP: e.Status, Lost: e.Status == 0}
 		f.Text = fmt.Sprintf("request failed, retry %d of %d in %.1f s", e.Attempt, e.Max, e.DelayMS/1000)

@@ -129,3 +129,12 @@ func TestClaudeTotalsOfContinuedSession(t *testing.T) {
 		})
 	}
 }
+
+// TestClaudeNamesWhoPays: without an API key it is a subscription or a gateway.
+func TestClaudeNamesWhoPays(t *testing.T) {
+	for source, want := range map[string]bool{"none": true, "ANTHROPIC_API_KEY": false, "": false} {
+		s, _ := readIn(find(t, ClaudeStream),
+			lineOf(`{"type":"system","subtype":"init","session_id":"s","apiKeySource":"`+source+`"}`, claudeAnswer), chunkSize)
+		require.Equal(t, want, s.ListPrice, source)
+	}
+}

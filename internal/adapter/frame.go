@@ -56,8 +56,10 @@ type Frame struct {
 	HTTP   int    `json:"http_status,omitempty"` // of the provider's refusal
 	Lost   bool   `json:"lost,omitempty"`        // a model request was cut off: no total contains its usage
 	Turns  int    `json:"turns,omitempty"`
-	Digest string `json:"digest,omitempty"` // SHA-256 of the input of a tool, as printed
-	Text   string `json:"text,omitempty"`
+	// of a session: a subscription or a gateway pays, and costs are those at list price
+	ListPrice bool   `json:"list_price,omitempty"`
+	Digest    string `json:"digest,omitempty"` // SHA-256 of the input of a tool, as printed
+	Text      string `json:"text,omitempty"`
 
 	Usage  *Usage          `json:"usage,omitempty"`
 	Total  bool            `json:"total,omitempty"` // replaces all earlier usage

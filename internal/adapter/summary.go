@@ -22,6 +22,8 @@ type Summary struct {
 	Limit   json.RawMessage // the last one that the provider reported
 	Lost    bool            // requests were cut off whose usage may be missing
 
+	ListPrice bool // costs are at list price: a subscription or a gateway pays
+
 	answer    string
 	partial   []byte
 	model     string // of the session
@@ -47,6 +49,7 @@ func (s *Summary) add(f Frame) {
 	switch f.Kind {
 	case KindSession:
 		s.Session, s.model = cmp.Or(f.ID, s.Session), cmp.Or(f.Model, s.model)
+		s.ListPrice = s.ListPrice || f.ListPrice
 	case KindText:
 		if f.Parent == "" {
 			s.reopen()

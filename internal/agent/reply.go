@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/passbook-run/passbook/internal/adapter"
@@ -28,8 +29,11 @@ type Reply struct {
 	CostUSD   float64
 	Known     run.CostKnown // whether CostUSD is all that the call cost
 	Estimated bool          // tokens or cost are estimated and not reported by the agent
+	ListPrice bool          // a subscription or a gateway pays
 
 	Prices []run.ModelPrice // that CostUSD was computed with, of the first models
+
+	Full time.Time // when the window of the account resets, which this call has used up; zero: it has not
 }
 
 // Prices are used if a reply contains no cost.
@@ -78,6 +82,7 @@ func ReadReply(kind string, stdout []byte, exit Exit, stderr string, prices Pric
 		}
 	}
 	reply, failure := o.reply(prices, promptChars), o.failure()
+	reply.Full = limits.Full(o.read.Limit)
 	if failure != nil && failure.Category == run.CategoryAgentExit {
 		failure.Message += lastWords(o.stderr, o.printed(), failure.Message)
 	}
@@ -221,7 +226,7 @@ func lastWords(stderr, printed, message string) string {
 // reply uses the program's figures and estimates missing ones.
 func (o *output) reply(prices Prices, promptChars int) Reply {
 	r := Reply{Text: o.read.Text(), Model: cmp.Or(o.read.Model(), prices.Model), SessionID: o.read.Session,
-		Code: o.read.Code, Turns: o.read.Turns}
+		Code: o.read.Code, Turns: o.read.Turns, ListPrice: o.read.ListPrice}
 	printed := r.Text
 	if o.read.Status == "" && (!o.adapter.Ends || !o.adapter.Stream) {
 		printed = string(o.stdout)

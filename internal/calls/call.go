@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/process"
@@ -212,6 +213,8 @@ type Reading struct {
 	Verdict    string         `json:"verdict,omitempty"`
 	Findings   *run.Findings  `json:"findings,omitempty"`
 	Scope      []string       `json:"scope,omitempty"` // paths that the reply declares
+
+	Full time.Time `json:"full,omitzero"` // when the window of the account resets, which the call has used up
 }
 
 // Note is what a reply adds to a notes file.

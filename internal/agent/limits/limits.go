@@ -7,6 +7,7 @@ package limits
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,36 @@ func (r Report) event() (resets float64, rejected bool) {
 		return 0, false
 	}
 	return e.Resets, true
+}
+
+// full is the share of a window from which no call is started: its calls would be cut off.
+const full = 0.98
+
+// Full returns when the fullest window of an account resets, if its program reports that it is used up; zero: it is not,
+// or the account pays for what exceeds it.
+func Full(event json.RawMessage) time.Time {
+	type window struct {
+		Used   float64 `json:"utilization"`
+		Resets float64 `json:"resetsAt"`
+	}
+	var e struct {
+		window
+		Overage bool              `json:"isUsingOverage"`
+		Windows map[string]window `json:"unifiedWindows"`
+	}
+	if json.Unmarshal(event, &e) != nil || e.Overage {
+		return time.Time{}
+	}
+	resets := 0.0
+	for _, w := range append(slices.Collect(maps.Values(e.Windows)), e.window) {
+		if w.Used >= full {
+			resets = max(resets, w.Resets)
+		}
+	}
+	if resets == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(resets), 0).UTC()
 }
 
 // signs returns what the error report shows. Its first line names what failed; what follows may quote anything.
