@@ -2,6 +2,8 @@ package rundir_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -310,4 +312,25 @@ func TestDamageIsReportedUntilItIsRepaired(t *testing.T) {
 	r := check(t, d)
 	require.Equal(t, []rundir.Code{rundir.DamageRecorded}, codesOf(r))
 	require.True(t, r.OK)
+}
+
+// TestRepairLeavesHardLinkedFilesAlone: a received directory may have names of files elsewhere.
+func TestRepairLeavesHardLinkedFilesAlone(t *testing.T) {
+	for _, name := range []string{rundir.LockFile, rundir.EventsFile} {
+		d, _ := directoryOf(t, "paused")
+		mine := filepath.Join(t.TempDir(), "mine")
+		text := []byte("my words\n")
+		if name == rundir.EventsFile {
+			text = append([]byte(read(t, d, name)), "torn"...)
+		}
+		require.NoError(t, os.WriteFile(mine, text, 0o600))
+		_ = os.Remove(d.Path(name))
+		remove(t, d, rundir.MetaFile) // there is something to repair
+		require.NoError(t, os.Link(mine, d.Path(name)))
+		_, err := rundir.Repair(t.Context(), d, rundir.RepairOptions{Apply: true, Blobs: fakeBlobs{}})
+		require.ErrorContains(t, err, d.Path(name)+" is a hard link: its file has another name too; remove it")
+		left, err := os.ReadFile(mine)
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(left), name)
+	}
 }

@@ -163,10 +163,16 @@ func (f Folder) named(err error) error {
 	return &fs.PathError{Op: strings.TrimSuffix(p.Op, "at"), Path: f.Path(p.Path), Err: p.Err} // openat, statat
 }
 
-// open opens a regular file.
+// open opens a regular file to change it. One that has another name too is refused: a change would reach a file
+// elsewhere.
 func (f Folder) open(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	return in(f, func(in files) (*os.File, error) {
-		return openRegular(in, name, flag, perm, func(fi fs.FileInfo) error { return f.accept(fi, f.Path(name)) })
+		return openRegular(in, name, flag, perm, func(fi fs.FileInfo) error {
+			if s, ok := fi.Sys().(*syscall.Stat_t); ok && s.Nlink > 1 {
+				return &KindError{name, "a hard link: its file has another name too"}
+			}
+			return f.accept(fi, f.Path(name))
+		})
 	})
 }
 

@@ -68,8 +68,21 @@ func (f File) create() error {
 	return err
 }
 
-// Read returns a key that hosts share. Owner and mode are those that the user or an orchestrator chose.
+// Read returns a key that hosts share. Owner and mode are those that the user or an orchestrator chose; a key that every
+// user of this host could have written is refused.
 func (f File) Read() ([]byte, error) {
+	fi, err := os.Stat(f.Path)
+	if err != nil {
+		return nil, err
+	}
+	if mode := fi.Mode().Perm(); mode&0o002 != 0 {
+		return nil, fmt.Errorf("%s can be written by every user (mode %04o): %s", f.Path, mode, f.Replace)
+	}
+	return f.ReadAny()
+}
+
+// ReadAny returns a key with any mode: for what hides keys.
+func (f File) ReadAny() ([]byte, error) {
 	text, err := os.ReadFile(f.Path)
 	if err != nil {
 		return nil, err

@@ -82,7 +82,8 @@ func TestUnusableKeysAreRefused(t *testing.T) {
 	}
 }
 
-func TestSharedKeysHaveAnyMode(t *testing.T) {
+// TestSharedKeysAreNotWritableByEveryUser: any other mode is what an orchestrator chose.
+func TestSharedKeysAreNotWritableByEveryUser(t *testing.T) {
 	f := file(t)
 	_, err := f.Read()
 	require.ErrorIs(t, err, os.ErrNotExist)
@@ -93,4 +94,10 @@ func TestSharedKeysHaveAnyMode(t *testing.T) {
 	key, err := f.Read()
 	require.NoError(t, err)
 	require.Equal(t, text, base64.StdEncoding.EncodeToString(key))
+	require.NoError(t, os.Chmod(f.Path, 0o666))
+	_, err = f.Read()
+	require.ErrorContains(t, err, f.Path+" can be written by every user (mode 0666): ")
+	key, err = f.ReadAny()
+	require.NoError(t, err)
+	require.Len(t, key, keyfile.Size)
 }

@@ -61,7 +61,7 @@ func LearnKeys(r *redact.Redactor, settings config.Settings) {
 		}
 	}
 	for _, path := range paths {
-		if key, err := (keyfile.File{Path: path}).Read(); err == nil {
+		if key, err := (keyfile.File{Path: path}).ReadAny(); err == nil {
 			r.LearnKey(strings.ReplaceAll(filepath.Base(path), ".", "-"), key)
 		}
 	}

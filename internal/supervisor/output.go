@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/passbook-run/passbook/internal/process"
 )
 
 // openFiles opens the input and the outputs of the agent. The outputs stay open: whatever the agent puts in the place
@@ -15,7 +17,10 @@ func (s *supervision) openFiles() (stdin *os.File, err error) {
 	if s.stderr, err = os.OpenFile(s.call.Stderr, outputFlags, 0); err != nil {
 		return nil, err
 	}
-	return os.Open(s.call.Stdin)
+	if stdin, err = os.Open(s.call.Stdin); err != nil {
+		return nil, err
+	}
+	return sealed(stdin)
 }
 
 const outputFlags = os.O_WRONLY | os.O_APPEND | syscall.O_NOFOLLOW
@@ -39,11 +44,17 @@ func (s *supervision) checkOutput(now time.Time) {
 		s.truncated(s.stdout, out)
 		s.terminate()
 	case s.call.Idle > 0 && now.Sub(s.printedAt) >= s.call.Idle:
+		if s.call.Tools && process.StartedBelow(s.agent, now.Sub(s.printedAt)+toolStarts) {
+			return
+		}
 		if s.terminate() {
 			s.rec.TimedOut, s.rec.Idle = true, true
 		}
 	}
 }
+
+// toolStarts is how long before the last output a tool may have started: an agent reports it when it runs.
+const toolStarts = 5 * time.Second
 
 // truncated truncates an output of that size at the limit, if it exceeds it.
 func (s *supervision) truncated(f *os.File, size int64) bool {

@@ -63,6 +63,8 @@ type Call struct {
 	Stderr  string        `json:"stderr"`
 	Timeout time.Duration `json:"timeout,omitempty"` // on the monotonic clock; 0: none
 	Idle    time.Duration `json:"idle,omitempty"`    // maximum time without output; 0: none
+	// a process that the agent has started since its last output counts as output: a tool is at work
+	Tools bool `json:"tools,omitempty"`
 	// maximum bytes of stdout and of stderr; more stdout ends the agent; 0: no limit
 	Output int64         `json:"output,omitempty"`
 	Grace  time.Duration `json:"grace"` // between SIGTERM and SIGKILL

@@ -3,6 +3,7 @@ package supervisor
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 	"unsafe"
@@ -15,6 +16,31 @@ import (
 // agentAttributes put the agent in its own group and kill it when the thread that started it ends.
 func agentAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// sealed returns the content of a regular file as one that no process can change: an agent can open its standard input
+// again, through /proc and for writing, and the prompt is evidence.
+func sealed(f *os.File) (*os.File, error) {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return f, err
+	}
+	fd, err := unix.MemfdCreate("prompt", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	copied := os.NewFile(uintptr(fd), "prompt")
+	if _, err = io.Copy(copied, f); err == nil {
+		_, err = copied.Seek(0, io.SeekStart)
+	}
+	if err == nil {
+		_, err = unix.FcntlInt(copied.Fd(), unix.F_ADD_SEALS,
+			unix.F_SEAL_WRITE|unix.F_SEAL_GROW|unix.F_SEAL_SHRINK|unix.F_SEAL_SEAL)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, errors.Join(err, copied.Close())
+	}
+	return copied, nil
 }
 
 // becomeSubreaper makes this process the subreaper of its descendants.

@@ -2,10 +2,16 @@
 
 package supervisor
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
 
 // agentAttributes put the agent in its own group. Without a parent-death signal the agent outlives a killed supervisor.
 func agentAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// sealed does nothing: a process cannot open its standard input for writing here.
+func sealed(f *os.File) (*os.File, error) { return f, nil }
 
 // becomeSubreaper does nothing: there are no subreapers here.
 func becomeSubreaper() {}
