@@ -59,11 +59,11 @@ func AnnounceReady(stateDir, key string, now time.Time) error {
 	if err := (disk.Disk{}).Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
-	w := Worker{Process: self, Key: key, Started: now.UTC().Truncate(time.Millisecond), Path: os.Getenv("PATH")}
-	if err := save(readyPath(stateDir, self), w); err != nil {
+	if err := forgetEnded(dir); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
-	if err := forgetEnded(dir); err != nil {
+	w := Worker{Process: self, Key: key, Started: now.UTC().Truncate(time.Millisecond), Path: os.Getenv("PATH")}
+	if err := save(readyPath(stateDir, self), w); err != nil {
 		return fmt.Errorf("announce the worker: %w", err)
 	}
 	return nil

@@ -67,7 +67,7 @@ func Isolate(root string) (stateDir string, err error) {
 		return "", err
 	}
 	env := append(CleanEnv(os.Environ()), "PASSBOOK_SETTINGS="+settings, "PASSBOOK_STATE_DIR="+stateDir,
-		"PASSBOOK_RUN_ROOT="+filepath.Join(root, "runs"), "PASSBOOK_HEARTBEAT=1s", "XDG_CONFIG_HOME="+root,
+		"PASSBOOK_RUN_ROOT="+filepath.Join(root, "runs"), "PASSBOOK_HEARTBEAT=3s", "XDG_CONFIG_HOME="+root,
 		"TMPDIR="+root)
 	os.Clearenv()
 	for _, pair := range env {

@@ -80,7 +80,7 @@ func newRoot(t *testing.T, root, shared string) *environment {
 
 // environ is what all programs of a state directory get.
 func environ(state string) []string {
-	return append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+state, "PASSBOOK_HEARTBEAT=1s",
+	return append(testenv.CleanEnv(os.Environ()), "PASSBOOK_STATE_DIR="+state, "PASSBOOK_HEARTBEAT=3s",
 		"PASSBOOK_BROWSER="+filepath.Join(programs, "browser"))
 }
 

@@ -134,14 +134,17 @@ func TestLanesAreKilled(t *testing.T) {
 // endedLane is the directory of a lane that has ended and is not merged.
 func endedLane(t *testing.T, dir string) string {
 	t.Helper()
-	lanes := laneState(t, dir).Lanes
-	for _, lane := range laneDirs(t, dir) {
-		if s := laneState(t, lane); s.Status == run.Done && lanes != nil && lanes.Ended.Has(s.LaneOf.Index) {
-			return lane
+	found := ""
+	until(t, "the state of the run has a lane that ended", func() bool {
+		lanes := laneState(t, dir).Lanes
+		for _, lane := range laneDirs(t, dir) {
+			if s := laneState(t, lane); s.Status == run.Done && lanes != nil && lanes.Ended.Has(s.LaneOf.Index) {
+				found = lane
+			}
 		}
-	}
-	t.Fatal("no lane has ended")
-	return ""
+		return found != ""
+	})
+	return found
 }
 
 // laneDirs are the directories of the lanes of a run.
