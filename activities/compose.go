@@ -196,6 +196,11 @@ func (c *composer) vars() pass.Vars {
 		Round:  c.in.At.Round,
 		Rounds: max(c.stage.MaxRounds(), c.in.At.Round), // an operator may request more
 	}
+	for _, in := range c.plan.Inputs {
+		if in.Value != nil {
+			v.Inputs = append(v.Inputs, pass.Text{Label: in.Name, Body: *in.Value})
+		}
+	}
 	for _, w := range c.role.With {
 		v.With = append(v.With, pass.Text{Label: w.Key, Body: w.Text})
 	}

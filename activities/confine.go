@@ -42,7 +42,7 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 		cmd.Refused = err
 		return held
 	}
-	if held.Mode == sandbox.None {
+	if !held.Bound() {
 		return held
 	}
 	cmd.Sandbox = &sandbox.Call{

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -77,7 +78,7 @@ func (a *Activities) newCall(ctx context.Context, l calls.Ledger, in contract.Pa
 		return nil, badInput("the plan has no agent %q", role.Agent)
 	}
 	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir, plan: plan, step: step, role: role,
-		agent: ag, kind: replyKind(ag), limits: plan.RoleLimits(step, role.Name), folder: folderOf(plan, role, in)}
+		agent: a.alone(ag), kind: replyKind(ag), limits: plan.RoleLimits(step, role.Name), folder: folderOf(plan, role, in)}
 	if st.folder == nil {
 		return st, nil
 	}
@@ -271,6 +272,10 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 	return st, child, nil
 }
 
+// usualIdle is how long an agent that reports what it does may report nothing, unless a tool runs or the definition has
+// another time.
+const usualIdle = time.Hour
+
 // commandOf returns the command of a delivery, which continues a session if it can, and what restricts it.
 func (a *Activities) commandOf(ctx context.Context, st *runningCall, in contract.PassInput) (agent.Command, sandbox.Held,
 	error) {
@@ -279,6 +284,9 @@ func (a *Activities) commandOf(ctx context.Context, st *runningCall, in contract
 		Run: in.RunID, Argv: a.agentArgv(st.agent), Env: a.agentEnv(st.agent), Environment: environ.FromContext(ctx),
 		Shell: st.command(), Timeout: time.Duration(in.TimeoutMS) * time.Millisecond, Idle: limits.Idle,
 		Output: int64(limits.Output),
+	}
+	if kind, _ := adapter.Find(st.kind); cmd.Idle == 0 && kind.Stream && kind.Name != adapter.Text {
+		cmd.Idle, cmd.Tools = usualIdle, true
 	}
 	if err := a.withItem(ctx, st.l.Store, in, &cmd); err != nil {
 		return cmd, sandbox.Held{}, err
@@ -341,6 +349,14 @@ func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (p
 		}, true
 	}
 	return plan.Agent(role.Agent)
+}
+
+// alone switches on the sandbox of an agent that is used by name, on a host that offers none.
+func (a *Activities) alone(ag pipeline.Agent) pipeline.Agent {
+	if argv, has := ag.Alone(runtime.GOOS); sandbox.Alone(has, ag.Sandbox, a.cfg.Sandbox.Mode, a.offers()) {
+		ag.Run, ag.Sandbox = argv, sandbox.Own
+	}
+	return ag
 }
 
 // agentArgv returns the command of an agent; the built-in one is this program.

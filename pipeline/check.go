@@ -40,7 +40,7 @@ type mappingOfNames struct {
 func (d *decoder) mappingsOfNames() []mappingOfNames {
 	all := []mappingOfNames{
 		{location{"agents"}, "agent"}, {location{"notes"}, "note"}, {location{"roles"}, "role"},
-		{location{"corpus"}, "set"}, {location{"projects"}, "project"},
+		{location{"corpus"}, "set"}, {location{"projects"}, "project"}, {location{"inputs"}, "input"},
 	}
 	for _, role := range d.keys(location{"roles"}) {
 		at := location{"roles", role}
@@ -72,6 +72,7 @@ func (d *decoder) check() {
 	for _, s := range def.Corpus {
 		d.files(location{"corpus", s.ID, "files"})
 	}
+	d.checkInputs()
 	d.checkProjects()
 	d.checkStages()
 	d.checkCommands()
@@ -168,9 +169,9 @@ func (d *decoder) checkRole(r *Role) {
 				suggest(n.Value, notes))
 		}
 	}
-	agents := d.keys(location{"agents"})
-	if r.Agent != "" && !slices.Contains(agents, r.Agent) {
-		d.wrong(at.key("agent"), "is %q, not one of agents; %s", r.Agent, suggest(r.Agent, agents))
+	if r.Agent != "" && !slices.ContainsFunc(d.def.Agents, func(a Agent) bool { return a.Name == r.Agent }) {
+		d.wrong(at.key("agent"), "is %q, not one of agents; %s", r.Agent,
+			suggest(r.Agent, append(d.keys(location{"agents"}), presetNames()...)))
 	}
 	lines := map[string]int{}
 	for i, item := range d.items(at.key("checks")) {
@@ -231,8 +232,14 @@ func (d *decoder) checkPrompt(at location, r *Role) {
 	for i, w := range r.With {
 		keys[i] = w.Key
 	}
-	for _, t := range template.Check(string(src), keys) {
-		d.found = append(d.found, Problem{File: p, Line: t.Line, What: t.What})
+	known := slices.Concat(template.Reserved(), d.def.inputNames())
+	for _, piece := range template.Unknown(string(src), keys, known) {
+		what := fmt.Sprintf("%s is not a placeholder; %s (the text itself is written \\%[1]s)", piece.Text,
+			suggest(piece.Name, known))
+		if key, with := template.WithKey(piece.Name); with {
+			what = fmt.Sprintf("%s has no value; write with: {%s: ...} in the role, or drop it here", piece.Text, key)
+		}
+		d.found = append(d.found, Problem{File: p, Line: piece.Line, What: what})
 	}
 	r.Places = template.Placed(string(src))
 }

@@ -52,6 +52,8 @@ func Compare(old, next Version, at Position) []Difference {
 	c.values([]string{"budget"}, a.Budget, b.Budget)
 	c.values([]string{"limits", "time_scale"}, a.TimeScale, b.TimeScale)
 	c.values([]string{"limits", "at_once"}, a.AtOnce, b.AtOnce)
+	c.values([]string{"inputs"}, a.Inputs, b.Inputs)
+	c.values([]string{"unattended"}, a.Unattended != "", b.Unattended != "")
 	c.values([]string{"questions"}, a.Questions, b.Questions)
 	c.values([]string{"notify"}, a.Notify, b.Notify)
 	c.values([]string{"agents"}, a.Agents, b.Agents)
@@ -225,7 +227,7 @@ func (c *comparer) refused(at []string) string {
 		return "" // of a completed step they have no effect
 	}
 	switch at[0] {
-	case "budget", "questions", "notify", "agent", "agents":
+	case "budget", "questions", "unattended", "notify", "agent", "agents":
 		return ""
 	case "workspace":
 		if len(at) > 1 && (at[1] == "setup" || at[1] == "env") {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -44,6 +45,7 @@ func Parse(file string, src []byte, folder fs.FS, priced ...func(model string) b
 	}
 	if root := d.document(src); root != nil {
 		d.root = d.flatten(root)
+		d.desugar()
 		left := d.checkShape()
 		d.decode()
 		d.check()
@@ -110,7 +112,7 @@ func named[T any](d *decoder, at location, base T, name func(*T) *string) []T {
 // decode fills the definition from the tree and applies defaults.
 func (d *decoder) decode() {
 	def := d.def
-	def.Limits, def.Budget.WarnAt = defaultLimits(), 0.8
+	def.Limits, def.Budget.WarnAt, def.Questions.Remind = defaultLimits(), 0.8, 8*time.Hour
 	d.read(nil, def)
 	if def.Wording == "" {
 		def.Wording = WordingStages
@@ -130,6 +132,7 @@ func (d *decoder) decode() {
 		}
 	}
 	d.questions(location{"questions"}, &def.Questions)
+	def.Inputs = named(d, location{"inputs"}, Input{}, func(i *Input) *string { return &i.Name })
 	def.Notes = named(d, location{"notes"}, Note{}, func(n *Note) *string { return &n.Name })
 	def.Corpus = named(d, location{"corpus"}, Set{}, func(s *Set) *string { return &s.ID })
 	def.Roles = named(d, location{"roles"}, Role{Limits: def.Limits}, func(r *Role) *string { return &r.Name })
@@ -138,6 +141,7 @@ func (d *decoder) decode() {
 		def.Roles[i].Tally = named(d, at.key("tally"), Tally{}, func(t *Tally) *string { return &t.Name })
 		def.Roles[i].With = named(d, at.key("with"), KeyText{}, func(w *KeyText) *string { return &w.Key })
 	}
+	d.presets()
 	def.Projects = named(d, location{"projects"}, Project{}, func(p *Project) *string { return &p.Alias })
 	for i := range d.items(location{"stages"}) {
 		def.Stages = append(def.Stages, d.stage(location{"stages"}.item(i)))

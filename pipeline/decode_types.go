@@ -16,7 +16,7 @@ import (
 
 func defaultLimits() Limits {
 	return Limits{
-		Timeout:    10 * time.Minute,
+		Timeout:    4 * time.Hour,
 		Attempts:   3,
 		Structural: 2,
 		Backoff:    Backoff{First: 5 * time.Second, Factor: 2, Max: 2 * time.Minute, Jitter: 0.2},

@@ -8,10 +8,12 @@ import "time"
 
 // Definition is one checked pipeline file. Lists keep the order of the file.
 type Definition struct {
-	Name       string `yaml:"pipeline"`
-	File       string `yaml:"-"` // name of the file, for messages
-	Kind       string // Kind…: purpose of a run
-	Wording    string // Wording…: the words that its runs are reported in
+	Name       string  `yaml:"pipeline"`
+	File       string  `yaml:"-"` // name of the file, for messages
+	Kind       string  // Kind…: purpose of a run
+	Wording    string  // Wording…: the words that its runs are reported in
+	Inputs     []Input `yaml:"-"`
+	Unattended bool
 	Questions  Questions
 	Notify     []Notify
 	Delivery   *Delivery
@@ -31,12 +33,14 @@ type Definition struct {
 
 // Agent is a program that answers prompts. The default agent has the name "".
 type Agent struct {
-	Name  string   `json:"name"`
-	Run   []string `json:"run"`             // argv; a first word "scripted" is Passbook's own offline agent
-	Reply string   `json:"reply"`           // name of an adapter: claude-stream, text
-	Price *Price   `json:"price,omitempty"` // used when a reply has no cost
-	Usage *Usage   `json:"usage,omitempty"` // of replies in plain text
-	Env   []string `json:"env,omitempty"`   // names of additional environment variables that it may read
+	Name   string   `json:"name"`
+	Use    string   `json:"use,omitempty"` // name of the preset that Run follows from; empty: the definition has the command
+	Choice Choice   `json:"-" yaml:",inline"`
+	Run    []string `json:"run"`             // argv; a first word "scripted" is Passbook's own offline agent
+	Reply  string   `json:"reply"`           // name of an adapter: claude-stream, text
+	Price  *Price   `json:"price,omitempty"` // used when a reply has no cost
+	Usage  *Usage   `json:"usage,omitempty"` // of replies in plain text
+	Env    []string `json:"env,omitempty"`   // names of additional environment variables that it may read
 	// who pays for its calls, for limits and costs; empty: found from its program and credentials
 	Account string `json:"account,omitempty"`
 	// whether a retry of an interrupted call continues its session or restarts; empty: continue, if the agent can
@@ -290,6 +294,7 @@ type Role struct {
 	Score   *Score   `json:"score,omitempty"`
 	Verdict *Verdict `json:"verdict,omitempty"`
 	Agent   string   `json:"agent,omitempty"`
+	Choice  Choice   `json:"-" yaml:",inline"` // of a preset, instead of that of the agent
 	// continue: its calls in a stage are one conversation with the agent; empty: each call begins a new one
 	Session string `json:"session,omitempty"`
 	// false: it may change the protected paths of the workspace

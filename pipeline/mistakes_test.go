@@ -92,10 +92,10 @@ var mistakes = []mistake{
 		`x.yaml:3: limits.output: "large" is not a size; write a number with its unit, such as 500KB, 32MB or 2GB`},
 	{"a size that is too small", "timeout: 10m", "tree: {size: 5B}",
 		`x.yaml:3: limits.tree.size: "5B" is not a size; write a number with its unit, such as 500KB, 32MB or 2GB`},
-	{"an idle time that the timeout precedes", "timeout: 10m", "idle: 10m",
-		`x.yaml:3: limits.idle is 10m0s, and timeout is 10m0s; write a shorter idle, or leave it out`},
+	{"an idle time that the timeout precedes", "timeout: 10m", "idle: 5h",
+		`x.yaml:3: limits.idle is 5h0m0s, and timeout is 4h0m0s; write a shorter idle, or leave it out`},
 	{"missing agent", "agent: {run: [claude, -p], reply: text}\n", "",
-		`x.yaml:1: the pipeline has none of agent, agents; write one, such as agent: {reply: text, run: [claude, -p]}`},
+		`x.yaml:1: the pipeline has none of agent, agents; write one, such as agent: claude`},
 	{"missing prompt key", "prompt: prompts/judge.md, ", "",
 		`x.yaml:11: prompt is missing in roles.judge; write prompt: prompts/judge.md`},
 	{"missing seed key", ", seed: seed.html", "", `x.yaml:4: seed is missing in artifact; write seed: seed/page.html`},
@@ -128,10 +128,8 @@ var mistakes = []mistake{
 	{"a blank prompt", "prompts/judge.md", "prompts/blank.md",
 		`x.yaml:11: roles.judge.prompt names prompts/blank.md, which is blank; write what the role is asked`},
 	{"an unknown placeholder", "prompts/judge.md", "prompts/bad.md",
-		`prompts/bad.md:2: {{refrences}} is not a placeholder; write one of {{context}}, {{references}}, {{notes}}, ` +
-			`{{replies}}, {{pictures}}, {{artifact}}, {{files}}, {{content}}, {{parent}}, {{feedback}}, {{task}}, {{base}}, ` +
-			`{{description}}, {{role}}, {{pass}}, {{passes}}, {{set}}, {{theme}}, {{n}}, {{max}}, {{item}} or ` +
-			`{{with.KEY}}, or \{{refrences}} for the text itself` +
+		`prompts/bad.md:2: {{refrences}} is not a placeholder; did you mean "references"? ` +
+			`(the text itself is written \{{refrences}})` +
 			"\n" +
 			`prompts/bad.md:3: {{with.focus}} has no value; write with: {focus: ...} in the role, or drop it here`},
 	{"no such role in a step", "{role: judge}", "{role: juge}",

@@ -16,6 +16,7 @@ func TestParseReadsEverythingOfTheCorpusPipeline(t *testing.T) {
 		"1", "--no-session-persistence"}, d.Agents[0].Run)
 	require.Equal(t, &Price{Input: 15, Output: 75}, d.Agents[0].Price)
 	want := defaultLimits()
+	want.Timeout = 10 * time.Minute
 	want.Wait = Waits{First: time.Minute, Max: 5 * time.Minute}
 	require.Equal(t, want, d.Limits)
 	require.Equal(t, Budget{USD: 350, WarnAt: 0.8}, d.Budget)

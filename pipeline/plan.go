@@ -21,6 +21,8 @@ type Plan struct {
 	Workspace  *Workspace  `json:"workspace,omitempty"`
 	Snapshots  string      `json:"snapshots,omitempty"`
 	Kind       string      `json:"kind,omitempty"`
+	Inputs     []Input     `json:"inputs,omitempty"`
+	Unattended string      `json:"unattended,omitempty"` // what asked for it: definition or start; empty: nothing
 	Questions  Questions   `json:"questions,omitzero"`
 	Notify     []Notify    `json:"notify,omitempty"`
 	Delivery   *Delivery   `json:"delivery,omitempty"`

@@ -139,9 +139,10 @@ func TestSchemaRefusesInvalidShapes(t *testing.T) {
 // KEY in one.
 var objects = []struct{ at, src string }{
 	{"", "KEY: 1"},
-	{"/$defs/agent", "agent: {KEY: 1}"},
-	{"/$defs/agent/properties/price", "agent: {run: [a], price: {KEY: 1}}"},
-	{"/$defs/agent/properties/usage", "agent: {run: [a], usage: {KEY: 1}}"},
+	{"/$defs/agent/else", "agent: {KEY: 1}"},
+	{"/$defs/agent/else/properties/price", "agent: {run: [a], price: {KEY: 1}}"},
+	{"/$defs/agent/else/properties/usage", "agent: {run: [a], usage: {KEY: 1}}"},
+	{"/properties/inputs/additionalProperties", "inputs: {a: {KEY: 1}}"},
 	{"/properties/limits", "limits: {KEY: 1}"},
 	{"/$defs/limits", "roles: {r: {limits: {KEY: 1}}}"},
 	{"/$defs/limits/properties/backoff", "limits: {backoff: {KEY: 1}}"},

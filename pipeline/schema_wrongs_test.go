@@ -167,7 +167,7 @@ var wrongsOfSmall = []wrong{
 		"artifact: {file: a.html, seed: a.html}\nworkspace: {dir: .}"},
 	{"agents: none", "/agents", "more: here", "agents: {}"},
 	{"agents: a list", "/agents", "more: here", "agents: [a]"},
-	{"agent: a text", "/agent", "agent: {run: [a], reply: text}", "agent: claude"},
+	{"agent: a number", "/agent", "agent: {run: [a], reply: text}", "agent: 1"},
 	{"agent: a variable that is a number", "/agent/env/0", "reply: text", "reply: text, env: [1]"},
 	{"agent: no variables", "/agent/env", "reply: text", "reply: text, env: []"},
 	{"agent: a price that is a number", "/agent/price", "reply: text", "reply: text, price: 3"},

@@ -17,7 +17,8 @@ import (
 )
 
 // schemaSource is the JSON Schema (draft 2020-12) of a definition, for Parse and for editors. Its keyword errorMessage,
-// which editors show too, contains the message for a violation. Patterns and conditions without errorMessage are for
+// which editors show too, contains the message for a violation, and its keyword wants what to write instead of another
+// type. Patterns and conditions without errorMessage are for
 // editors: Parse checks the same on the decoded definition, with a better message.
 //
 //go:embed definition.schema.json
@@ -258,6 +259,9 @@ func (r rule) keys() []string {
 
 // wants describes the values that the rule allows.
 func (r rule) wants() string {
+	if text := r.text("wants"); text != "" {
+		return text
+	}
 	switch r["type"] {
 	case "object":
 		if r["maxProperties"] != nil {

@@ -6,19 +6,24 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 )
 
-// WriteTable prints the plan as text: one line for each step, one block for each stage, and a summary.
-func WriteTable(w io.Writer, p *Plan) error {
+// WriteTable prints the plan as text: one line for each step, one block for each stage, and a summary. ofHost is the
+// sandbox of the host for commands that name none.
+func WriteTable(w io.Writer, p *Plan, ofHost string) error {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "%s, configuration %s\n", p.Pipeline, p.ConfigHash)
-	for _, s := range p.Stages {
+	for i, s := range p.Stages {
 		if s.Name == FreshStage {
 			continue
 		}
-		fmt.Fprintf(&out, "\n%s: %s\n", s.Name, s.sentence())
+		if i > 0 {
+			out.WriteString("\n")
+		}
+		fmt.Fprintf(&out, "%s: %s\n", s.Name, s.sentence())
 		s.writeSteps(&out)
 	}
 	out.WriteString("\n")
@@ -34,16 +39,35 @@ func WriteTable(w io.Writer, p *Plan) error {
 	if w := p.Workspace; w != nil && len(w.Protect) > 0 {
 		fmt.Fprintf(&out, "Protected: %s\n", strings.Join(w.Protect, ", "))
 	}
-	if commands := p.commands(); len(commands) > 0 {
-		fmt.Fprintf(&out, "Commands: %s (%s)\n", p.commandFolder(), strings.Join(commands, ", "))
-	}
 	if text := p.freshSentence(); text != "" {
 		fmt.Fprintf(&out, "Fresh folder: %s\n", text)
 	}
-	fmt.Fprintf(&out, "Sandbox: %s\n", p.confinements())
+	out.WriteString("Commands:\n")
+	for _, u := range p.commands(ofHost) {
+		about := strings.Join(u.by, ", ") + "; " + u.sandbox
+		if len(u.command)+len(about) > maxLine {
+			fmt.Fprintf(&out, "  %s\n    %s\n", u.command, about)
+			continue
+		}
+		fmt.Fprintf(&out, "  %s (%s)\n", u.command, about)
+	}
 	_, err := w.Write(out.Bytes())
 	return err
 }
+
+// commandLine joins the words of a command. Those with spaces or quotes are quoted.
+func commandLine(argv []string) string {
+	words := slices.Clone(argv)
+	for i, word := range words {
+		if word == "" || strings.ContainsAny(word, " \t\n'\"") {
+			words[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// maxLine is the maximum length of a command that is printed on one line with what uses it.
+const maxLine = 110
 
 func (s PlanStage) sentence() string {
 	switch s.Kind {
@@ -154,44 +178,37 @@ func (p *Plan) sentence() string {
 	return strings.Join(parts, "; then ")
 }
 
-// confinements summarizes the sandboxes: "default of the host (builder); strict, network none (reviewer, run: make)".
-func (p *Plan) confinements() string {
-	var order []string
-	members := map[string][]string{}
-	add := func(c Confinement, name string) {
-		what := c.String()
-		if !slices.Contains(order, what) {
-			order = append(order, what)
+// uses is what runs on the host: a command, what runs it, and its sandbox.
+type uses struct {
+	command, sandbox string
+	by               []string
+}
+
+// commands lists the agents and the commands of all steps, each once with each sandbox. ofHost is the sandbox of a host
+// for what names none.
+func (p *Plan) commands(ofHost string) (all []uses) {
+	add := func(command, by, where string, c Confinement) {
+		u := uses{command: command, sandbox: where + c.words(ofHost)}
+		i := slices.IndexFunc(all, func(o uses) bool { return o.command == u.command && o.sandbox == u.sandbox })
+		if i < 0 {
+			i, all = len(all), append(all, u)
 		}
-		if !slices.Contains(members[what], name) {
-			members[what] = append(members[what], name)
+		if !slices.Contains(all[i].by, by) {
+			all[i].by = append(all[i].by, by)
 		}
 	}
-	for _, a := range p.Agents {
-		add(a.Confinement, cmp.Or(a.Name, "agent"))
+	for _, r := range p.Roles {
+		for _, a := range p.Agents {
+			if a.Name == r.Agent {
+				add(commandLine(a.Run), r.Name, "", a.Confinement)
+			}
+		}
 	}
 	for _, s := range p.Stages {
 		for _, r := range s.Rounds {
 			for _, step := range r.Steps {
 				if step.Kind == KindRun {
-					add(step.Confinement, step.subject())
-				}
-			}
-		}
-	}
-	for i, what := range order {
-		order[i] = fmt.Sprintf("%s (%s)", what, strings.Join(members[what], ", "))
-	}
-	return strings.Join(order, "; ")
-}
-
-// commands lists the commands of all steps, each once.
-func (p *Plan) commands() (all []string) {
-	for _, s := range p.Stages {
-		for _, r := range s.Rounds {
-			for _, step := range r.Steps {
-				if step.Kind == KindRun && !slices.Contains(all, step.subject()) {
-					all = append(all, step.subject())
+					add(strings.TrimPrefix(step.subject(), "run: "), "stage "+s.Name, p.commandFolder()+", ", step.Confinement)
 				}
 			}
 		}
@@ -217,9 +234,13 @@ func (p *Plan) commandFolder() string {
 	return "in a folder with " + strings.Join(files, ", ")
 }
 
-// String describes a confinement in a few words.
-func (c Confinement) String() string {
-	text := cmp.Or(c.Sandbox, "default of the host")
+// words describe a confinement: "sandbox workspace, network internet".
+func (c Confinement) words(ofHost string) string {
+	mode := cmp.Or(c.Sandbox, ofHost)
+	if mode == "none" {
+		return "no sandbox: this command runs as you"
+	}
+	text := "sandbox " + mode
 	if len(c.Network) > 0 {
 		text += ", network " + strings.Join(c.Network, " ")
 	}

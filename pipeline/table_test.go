@@ -13,7 +13,7 @@ func TestWriteTable(t *testing.T) {
 	for _, name := range []string{"corpus-integration", "plan-implement-review", "turn-loop"} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			require.NoError(t, WriteTable(&out, Expand(parsed(t, read(t, name+".yaml")))))
+			require.NoError(t, WriteTable(&out, Expand(parsed(t, read(t, name+".yaml"))), "workspace"))
 			golden(t, name+".table.txt", out.String())
 		})
 	}
@@ -24,7 +24,7 @@ type fullDisk struct{}
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
 
 func TestWriteTableReturnsTheWritersError(t *testing.T) {
-	require.ErrorIs(t, WriteTable(fullDisk{}, corpusPlan(t)), syscall.ENOSPC)
+	require.ErrorIs(t, WriteTable(fullDisk{}, corpusPlan(t), ""), syscall.ENOSPC)
 }
 
 func TestPlanRoundTripsThroughJSON(t *testing.T) {

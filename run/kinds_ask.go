@@ -15,6 +15,13 @@ const (
 
 const answered = "running, the question cleared; `halt`: halted; `approve` of a review: done"
 
+func unaskedHeadline(_ *Entry, q QuestionRequested) string {
+	if !q.Unattended {
+		return ""
+	}
+	return "Not asked: " + q.Question
+}
+
 // askKinds are the rows of questions, answers and deliveries. Questions and answers are those of the table of question
 // kinds.
 func askKinds() []kindRow {
@@ -23,7 +30,7 @@ func askKinds() []kindRow {
 		row := kindRow{
 			kind: q.Requested, effect: cmp.Or(q.effect, string(q.Status)), traits: traits{started: true},
 			occasion: always("question"), fold: func(f *folder, e *Event) { f.ask(e, q) },
-			texts: about((*Log).asked, noHeadline, noStory),
+			texts: about((*Log).asked, unaskedHeadline, noStory),
 		}
 		if q.Kind == QuestionHandoff {
 			row.record = (*Recorder).handoffRequested

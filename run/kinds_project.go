@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -78,7 +79,7 @@ func (p ProjectDelivery) level() Level {
 
 func (p ProjectDelivery) text() string {
 	if !p.Delivered {
-		return "nothing was delivered: " + p.Message
+		return "nothing was delivered: " + cmp.Or(p.Message, noChange)
 	}
 	return fmt.Sprintf("%s delivered to %s %s", Plural(p.Files, "file"), p.To, p.Target)
 }

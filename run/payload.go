@@ -221,6 +221,7 @@ type StageRef struct {
 	Rounds int      `json:"rounds,omitempty"`
 	Roles  []string `json:"roles,omitempty"` // of its passes; none where an earlier version started the run
 	Sets   []string `json:"sets,omitempty"`  // of its rounds, likewise
+	Acts   bool     `json:"acts,omitempty"`  // from its beginning, an external action comes before a question
 }
 
 // RunEnd closes a run.

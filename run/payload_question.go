@@ -198,6 +198,8 @@ type Waits struct {
 	RemindMS  int64  `json:"remind_ms,omitempty"`
 	ExpiresMS int64  `json:"expires_ms,omitempty"`
 	OnExpiry  string `json:"on_expiry,omitempty"` // halt, continue or remind
+
+	Unattended bool `json:"unattended,omitempty"` // the questions of the definition are not asked
 }
 
 // From returns the deadlines of a question that is asked at a moment.
@@ -214,7 +216,12 @@ type Deadlines struct {
 	RemindMS  int64  `json:"remind_ms,omitempty"`  // between reminders
 	ExpiresAt string `json:"expires_at,omitempty"` // then the question expires
 	OnExpiry  string `json:"on_expiry,omitempty"`  // halt, continue or remind
+
+	Unattended bool `json:"unattended,omitempty"` // it is not asked: the answer follows at once
 }
+
+// Unattended is who decides what an unattended run does not ask.
+const Unattended = "unattended"
 
 // What a decision makes a run do again.
 const (

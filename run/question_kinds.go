@@ -78,6 +78,7 @@ type QuestionSpec struct {
 	AlsoEnds  Status // another status that the answer ends
 	Halted    string // reason of the end, if the answer ends the run as halted; empty: the kind of the event
 	AnyAction bool   // an action that is not among the answers continues the run
+	Unasked   bool   // an unattended run does not ask it, if its offer has an action for that
 	effect    string // effect of the request on the status, for docs/run-state.md; empty: it becomes Status
 	Offers    []Offer
 	Answers   []Answer
@@ -87,7 +88,8 @@ type QuestionSpec struct {
 type Offer struct {
 	Trigger  string
 	Operator []string // actions of an operator, in display order
-	// action of an expired question, if its definition continues then; empty: the run is halted
+	// action of an expired question whose definition continues then, and of one that an unattended run does not ask;
+	// empty: the run is halted, and asks when it is unattended
 	Expiry string
 }
 
@@ -120,7 +122,7 @@ var questionKinds = []QuestionSpec{
 	{
 		Kind: QuestionHandoff, Name: "hand-off", Text: "Is the phase finished?",
 		Requested: KindHandoffRequested, Decided: KindHandoffDecided, Status: AwaitingPhaseHandoff,
-		AlsoEnds: AwaitingHumanReview, Halted: ReasonHandoffHalt,
+		AlsoEnds: AwaitingHumanReview, Halted: ReasonHandoffHalt, Unasked: true,
 		effect: "awaiting_phase_handoff; the hand-off is active and stays in the history",
 		Offers: []Offer{
 			{
@@ -166,7 +168,7 @@ var questionKinds = []QuestionSpec{
 		Kind: QuestionReview, Name: "review", Text: "Is the result good?",
 		Requested: KindReviewRequested, Decided: KindReviewDecided, Status: AwaitingHumanReview,
 		Halted:    ReasonReviewHalted,
-		AnyAction: true,
+		AnyAction: true, Unasked: true,
 		Offers: []Offer{
 			{TriggerPlanReady, []string{ActionApprove, ActionRetryFeedback, ActionHalt}, ActionApprove},
 		},

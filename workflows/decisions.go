@@ -106,6 +106,15 @@ func nextDue(q run.Question, last time.Time) (due time.Time, expired bool) {
 	return due, expired
 }
 
+// unattendedAction returns the action for a question that an unattended run does not ask.
+func unattendedAction(q run.Question) string {
+	offer, _ := q.Kind.Spec().Offer(q.Trigger)
+	if q.OnExpiry == "halt" || !slices.Contains(q.Actions, offer.Expiry) {
+		return q.Halts()
+	}
+	return offer.Expiry
+}
+
 // expiryAction returns the action for a question that expires.
 func expiryAction(q run.Question) string {
 	offer, _ := q.Kind.Spec().Offer(q.Trigger)

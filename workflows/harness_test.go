@@ -116,8 +116,8 @@ func input(plan *pipeline.Plan, planDigest string) contract.Input {
 		Budget:   contract.BudgetOf(plan),
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: run.Blob{Digest: "seed"}},
 	}
-	for _, s := range plan.Stages {
-		start.Stages = append(start.Stages, run.StageRef{Name: s.Name, Kind: string(s.Kind)})
+	for i, s := range plan.Stages {
+		start.Stages = append(start.Stages, run.StageRef{Name: s.Name, Kind: string(s.Kind), Acts: plan.ActsFrom(i)})
 	}
 	start.Kind, start.Delivers, start.Judged = plan.Kind, plan.Delivery != nil, plan.JudgedFrom(0)
 	start.Waits = run.Waits{

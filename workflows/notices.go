@@ -79,6 +79,9 @@ func (ns *notices) receivers(ev run.Event, after run.State) []contract.Receiver 
 	if len(ns.in.Start.Receivers) == 0 || after.InvalidTransition != "" {
 		return nil
 	}
+	if q, asked := ev.Question(); asked && q.Unattended {
+		return nil
+	}
 	occasion := run.Occasion(ev.Kind, after)
 	var all []contract.Receiver
 	for i, r := range ns.in.Start.Receivers {

@@ -184,8 +184,39 @@ func (qs *questions) ask(ctx workflow.Context, ask run.QuestionRequested, lead r
 		return err
 	}
 	qs.leaveReplay(ctx)
+	ask.Unattended = qs.unasked(ask, lead.forward)
 	qs.open(ctx, ask, lead)
+	if q, open := qs.state().Asks(); open && q.Unattended { // in one write: no reader sees a run that waits
+		if err := qs.decideUnattended(ctx, q); err != nil {
+			return err
+		}
+	}
 	return qs.awaitAnswer(ctx)
+}
+
+// unasked reports whether the run is unattended, and decides a question without an operator: one that does not stand
+// before an external action.
+func (qs *questions) unasked(ask run.QuestionRequested, next *run.Place) bool {
+	spec := ask.Kind.Spec()
+	offer, _ := spec.Offer(ask.Trigger)
+	if !qs.in.Start.Waits.Unattended || !spec.Unasked || offer.Expiry == "" {
+		return false
+	}
+	if next == nil || next.Stage >= len(qs.in.Start.Stages) {
+		return true
+	}
+	if next.Stage != qs.state().Next.Stage {
+		return !qs.in.Start.Stages[next.Stage].Acts
+	}
+	var left []pipeline.PlanStep
+	for _, s := range qs.round.Steps[min(next.Step, len(qs.round.Steps)):] {
+		left = append(left, s.PlanStep)
+	}
+	acts, decides := pipeline.Acts(left)
+	if after := next.Stage + 1; !decides && after < len(qs.in.Start.Stages) {
+		acts = qs.in.Start.Stages[after].Acts
+	}
+	return !acts
 }
 
 // again asks a question of the last epoch, at the place of its step.
@@ -297,6 +328,16 @@ func (qs *questions) remindOrExpire(ctx workflow.Context, q run.Question, expire
 		}
 	}
 	return qs.journal.flush(ctx)
+}
+
+// decideUnattended decides a question that is not asked.
+func (qs *questions) decideUnattended(ctx workflow.Context, q run.Question) error {
+	m := contract.Message{ID: q.ID, Action: unattendedAction(q), By: run.Unattended}
+	if run.NeedsFeedback(m.Action) {
+		m.Feedback = "not asked: the run is unattended"
+	}
+	_, err := qs.decide(ctx, m)
+	return err
 }
 
 // decisionEvent returns the event of a decision.

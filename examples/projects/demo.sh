@@ -39,7 +39,7 @@ else
 	run || [ $? = 4 ] # it waits for a decision
 	"$starter" status run || [ $? = 4 ]
 	"$starter" decide run --action continue --note "all three fit together"
-	"$starter" attach run # it may be done by now
+	"$starter" watch run # it may be done by now
 fi
 
 echo

@@ -36,7 +36,7 @@ else
 	run || [ $? = 4 ] # it waits for a decision
 	"$starter" decide --show "$home/run"
 	"$starter" decide "$home/run" --action continue --note "as planned"
-	"$starter" attach "$home/run" # it may be done by now
+	"$starter" watch "$home/run" # it may be done by now
 fi
 
 branch=$(git branch --format='%(refname:short)' --list 'passbook-*')

@@ -42,6 +42,7 @@ type Command struct {
 	Mark        string            // value of MarkEnv, unique: identifies processes of a lost supervisor
 	Timeout     time.Duration     // on the monotonic clock; 0: none
 	Idle        time.Duration     // maximum time without output; 0: none
+	Tools       bool              // a tool of the agent that runs counts as output
 	Output      int64             // maximum bytes of stdout, and of stderr; 0: DefaultOutput
 	Grace       time.Duration     // between SIGTERM and SIGKILL; 0: DefaultGrace
 	Sandbox     *sandbox.Call     // nil: none; Path, Argv, Environ and Work are filled in
@@ -94,9 +95,9 @@ func (c Command) call() (supervisor.Call, error) {
 	program, err := c.lookPath()
 	call := supervisor.Call{
 		Path: program, Argv: c.Argv, Dir: c.Dir, Stdin: c.Prompt, Stdout: c.Stdout, Stderr: c.Stderr,
-		Timeout: c.Timeout, Idle: c.Idle, Output: cmp.Or(c.Output, DefaultOutput), Grace: cmp.Or(c.Grace, DefaultGrace),
+		Timeout: c.Timeout, Idle: c.Idle, Tools: c.Tools, Output: cmp.Or(c.Output, DefaultOutput), Grace: cmp.Or(c.Grace, DefaultGrace),
 	}
-	if err != nil || c.Sandbox == nil || c.Sandbox.Mode == sandbox.None {
+	if err != nil || c.Sandbox == nil || !c.Sandbox.Bound() {
 		return call, err
 	}
 	s := *c.Sandbox

@@ -50,7 +50,11 @@ func (r Request) String() string {
 
 // OfAgent returns what an agent asks for.
 func (b Bounds) OfAgent(a pipeline.Agent) Request {
-	return b.request(strings.TrimSpace("agent "+a.Name), a.Run, a.Confinement)
+	r := b.request(strings.TrimSpace("agent "+a.Name), a.Run, a.Confinement)
+	if unsafe := a.Unsafe(); len(unsafe) > 0 {
+		r.Asks = append(r.Asks, "args: "+strings.Join(unsafe, ", "))
+	}
+	return r
 }
 
 // OfCommand returns what a command of a definition asks for. It is no agent: where the settings list the programs of
@@ -80,7 +84,7 @@ func (b Bounds) OfInstaller(argv []string) Request {
 
 func (b Bounds) request(what string, argv []string, c pipeline.Confinement) Request {
 	r := Request{What: what, Argv: argv}
-	if rank(cmp.Or(c.Sandbox, b.Mode)) < rank(b.Mode) {
+	if c.Sandbox != sandbox.Own && rank(cmp.Or(c.Sandbox, b.Mode)) < rank(b.Mode) {
 		r.Asks = append(r.Asks, "sandbox: "+c.Sandbox)
 	}
 	if slices.ContainsFunc(c.Network, b.beyond) {

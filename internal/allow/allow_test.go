@@ -91,3 +91,20 @@ func TestConfirmed(t *testing.T) {
 	require.ErrorContains(t, err, "it has version 7, and this program knows 1")
 	require.Error(t, f.Allow(asked))
 }
+
+// TestUnsafeArgumentsAreARequest: those of an agent that is used by name.
+func TestUnsafeArgumentsAreARequest(t *testing.T) {
+	f := On(config.Sandbox{}, nil, "")
+	for word, want := range map[string][]string{
+		"--dangerously-skip-permissions": {"args: --dangerously-skip-permissions"},
+		"bypassPermissions":              {"args: bypassPermissions"},
+		"--settings={}":                  {"args: --settings={}"},
+		"--add-dir":                      nil,
+	} {
+		p, _ := pipeline.PresetOf("claude")
+		a := pipeline.Agent{Use: "claude", Run: p.Argv(pipeline.Choice{Args: []string{word}})}
+		require.Equal(t, want, f.OfAgent(a).Asks, word)
+	}
+	codex, _ := pipeline.PresetOf("codex")
+	require.Empty(t, f.OfAgent(pipeline.Agent{Use: "codex", Run: codex.Argv(pipeline.Choice{})}).Asks)
+}

@@ -22,14 +22,16 @@ import (
 
 // StartInput is the input of [Start].
 type StartInput struct {
-	Config      string `json:"config,omitempty" jsonschema:"the pipeline, a YAML file; empty: that of the earlier run"`
-	Directory   string `json:"directory,omitempty" jsonschema:"of the run; empty: one in the folder for runs"`
-	Request     string `json:"request,omitempty" jsonschema:"a name for this request, whose run gets its own directory"`
-	Task        string `json:"task,omitempty" jsonschema:"what this run is to do; prompts have it as {{task}}"`
-	Source      string `json:"source,omitempty" jsonschema:"folder to work on; empty: the definition's folder"`
-	Dirty       string `json:"dirty,omitempty" jsonschema:"for uncommitted changes: halt, include, exclude or commit"`
-	FollowUp    string `json:"follow_up,omitempty" jsonschema:"a finished run to continue with a new task"`
-	FromRunPlan string `json:"from_run_plan,omitempty" jsonschema:"a finished run whose plan to implement"`
+	Config      string            `json:"config,omitempty" jsonschema:"the pipeline: its name in the repository, or a YAML file; empty: that of the earlier run"`
+	Directory   string            `json:"directory,omitempty" jsonschema:"of the run; empty: one in the folder for runs"`
+	Request     string            `json:"request,omitempty" jsonschema:"a name for this request, whose run gets its own directory"`
+	Task        string            `json:"task,omitempty" jsonschema:"what this run is to do; prompts have it as {{task}}"`
+	Inputs      map[string]string `json:"inputs,omitempty" jsonschema:"other inputs of the pipeline, by name"`
+	Source      string            `json:"source,omitempty" jsonschema:"folder to work on; empty: the definition's folder"`
+	Dirty       string            `json:"dirty,omitempty" jsonschema:"for uncommitted changes: halt, include, exclude or commit"`
+	Unattended  bool              `json:"unattended,omitempty" jsonschema:"answer the questions of the definition at once, without an operator"`
+	FollowUp    string            `json:"follow_up,omitempty" jsonschema:"a finished run to continue with a new task"`
+	FromRunPlan string            `json:"from_run_plan,omitempty" jsonschema:"a finished run whose plan to implement"`
 }
 
 // Start starts a run, or finds the run of the directory if it was given the same. It does not wait for the run.
@@ -108,8 +110,18 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 	if err := def.Ask(task, in.Source, in.Dirty); err != nil {
 		return def, "", &InputError{err}
 	}
-	if in.Directory == "" {
-		dir = def.RunDir(ctx, h.Settings.RunRoot, cmp.Or(dir, def.Plan.Pipeline))
+	if in.Unattended && def.Plan.Unattended == "" {
+		def.Plan.Unattended = pipeline.ByStart
+	}
+	if err := def.Give(in.Inputs); err != nil {
+		return def, "", err
+	}
+	switch {
+	case in.Directory != "":
+	case dir != "":
+		dir = def.RunDir(ctx, h.Settings.RunRoot, dir)
+	default:
+		dir = def.NewRunDir(ctx, h.Settings.RunRoot)
 	}
 	return def, dir, nil
 }
@@ -117,10 +129,8 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 // definition loads the file, or the definition of the earlier run.
 func (h Host) definition(file string, from rundir.Dir) (operations.Definition, error) {
 	switch {
-	case file != "":
+	case file != "" || from.Root == "":
 		return h.LoadFile(file)
-	case from.Root == "":
-		return operations.Definition{}, invalid("name the file of the pipeline with %s", h.flag("config"))
 	}
 	if claim, err := from.Claim(); err == nil && len(claim.Projects) > 0 {
 		return operations.Definition{}, invalid("the run has projects, whose pipelines are beside its own: name its file "+
@@ -129,9 +139,13 @@ func (h Host) definition(file string, from rundir.Dir) (operations.Definition, e
 	return operations.LoadRun(from, price.With(h.Settings.Prices)...)
 }
 
-// LoadFile reads a definition from disk. An unreadable file is an error in the input.
+// LoadFile reads the definition of a pipeline, named by its file or by its name in the repository. An unreadable file is an error in the input.
 func (h Host) LoadFile(name string) (operations.Definition, error) {
-	def, err := operations.LoadFile(name, price.With(h.Settings.Prices)...)
+	file, err := operations.PipelineFile(name)
+	if err != nil {
+		return operations.Definition{}, &InputError{err}
+	}
+	def, err := operations.LoadFile(file, price.With(h.Settings.Prices)...)
 	var problems pipeline.Problems
 	if err != nil && !errors.As(err, &problems) {
 		return def, &InputError{err}

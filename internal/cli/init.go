@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,8 +16,10 @@ import (
 
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/scaffold"
 	"github.com/passbook-run/passbook/internal/shell"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -85,7 +86,7 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 	if err != nil {
 		return err
 	}
-	o := scaffold.Options{Kind: kind, Agent: agent, Git: src.has == scaffold.Repository}
+	o := scaffold.Options{Kind: kind, Agent: agent.Name, Git: src.has == scaffold.Repository}
 	var commands scaffold.Commands
 	if kind.Needs != scaffold.Nothing {
 		if commands, err = a.chooseTest(ctx, c, src); err != nil {
@@ -96,13 +97,13 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 	}
 	o.Setup, o.Verify = commands.Setup, commands.Test
 	dir := c.dir
+	o.Name = filepath.Join(dir, scaffold.Definition)
 	if dir == "" {
-		dir = filepath.Join("passbook", kind.Name)
+		dir, o.Name = filepath.Join(operations.PipelinesDir, kind.Name), kind.Name
 	}
 	if src.root != "" && o.Verify != "" {
 		o.Judges = scaffold.JudgesOf(src.root, o.Verify)
 	}
-	o.File = filepath.Join(dir, scaffold.Definition)
 	files, err := scaffold.Files(o)
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 		}
 		return err
 	}
-	a.reportInit(o, dir, files, commands.From, src)
+	a.reportInit(o, agent, dir, files, commands.From, src)
 	return nil
 }
 
@@ -178,8 +179,8 @@ func kindNames(kinds []scaffold.Kind) string {
 }
 
 // chooseAgent returns the named agent, or the first one in PATH; without any, the first one.
-func (a *app) chooseAgent(ctx context.Context, c initChoice) (scaffold.Agent, error) {
-	all := scaffold.Agents(runtime.GOOS)
+func (a *app) chooseAgent(ctx context.Context, c initChoice) (pipeline.Preset, error) {
+	all := pipeline.Presets()
 	var names, lines []string
 	preset := ""
 	for _, agent := range all {
@@ -201,19 +202,19 @@ func (a *app) chooseAgent(ctx context.Context, c initChoice) (scaffold.Agent, er
 		if a.asks(c) {
 			var err error
 			if name, err = a.pick(ctx, "Which agent?", names, lines, preset); err != nil {
-				return scaffold.Agent{}, err
+				return pipeline.Preset{}, err
 			}
 		}
 	}
 	i := slices.Index(names, name)
 	if i < 0 {
-		return scaffold.Agent{}, asUsage(fmt.Errorf("unknown agent %q: choose %s; any other command can be written into "+
+		return pipeline.Preset{}, asUsage(fmt.Errorf("unknown agent %q: choose %s; any other command can be written into "+
 			"the pipeline file (agent.run)", name, strings.Join(names, ", ")))
 	}
 	return all[i], nil
 }
 
-func installed(agent scaffold.Agent) (string, bool) {
+func installed(agent pipeline.Preset) (string, bool) {
 	path, err := environ.LookPath(agent.Name, os.Environ())
 	return path, err == nil
 }
@@ -277,15 +278,15 @@ func (a *app) pick(ctx context.Context, question string, names, lines []string, 
 }
 
 // reportInit prints what was written, what to check in it, and the next commands.
-func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, from string, src initSource) {
+func (a *app) reportInit(o scaffold.Options, agent pipeline.Preset, dir string, files []scaffold.File, from string, src initSource) {
 	fmt.Fprintf(a.out, "Wrote %s:\n", run.Plural(len(files), "file"))
 	for _, f := range files {
 		fmt.Fprintf(a.out, "  %s\n", filepath.Join(dir, filepath.FromSlash(f.Path)))
 	}
-	if path, ok := installed(o.Agent); ok {
-		a.row("Agent", "%s (%s)", o.Agent.Name, path)
+	if path, ok := installed(agent); ok {
+		a.row("Agent", "%s (%s)", agent.Name, path)
 	} else {
-		a.row("Agent", "%s, which is not in PATH; install it and log in: %s", o.Agent.Name, o.Agent.Install)
+		a.row("Agent", "%s, which is not in PATH; install it and log in: %s", agent.Name, agent.Install)
 	}
 	switch {
 	case o.Kind.Needs == scaffold.Nothing:
@@ -318,8 +319,8 @@ func (a *app) reportInit(o scaffold.Options, dir string, files []scaffold.File, 
 	if o.Kind.Needs != scaffold.Nothing && !src.contains(dir) {
 		source = " --source ."
 	}
-	fmt.Fprintf(a.out, "\nNext, check the pipeline, then run it with your task:\n  %s plan %s\n  %s run %s%s --task %s\n",
-		program(), shell.Quote(o.File), program(), shell.Quote(o.File), source, shell.Quote(o.Kind.Task))
+	fmt.Fprintf(a.out, "\nNext, check the pipeline, then run it with your task:\n  %s plan %s\n  %s run %s%s %s\n",
+		program(), shell.Quote(o.Name), program(), shell.Quote(o.Name), source, shell.Quote(o.Kind.Task))
 }
 
 // unignored returns the folders that git would add to a commit of the repository.

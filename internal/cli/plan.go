@@ -1,27 +1,30 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
 func (a *app) plan() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "plan FILE", Short: "Check a pipeline and print its numbered steps",
+		Use: "plan [PIPELINE]", Short: "Check a pipeline and print its numbered steps",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return asUsage(errors.New("name one pipeline file: starter plan FILE"))
+			if len(args) > 1 {
+				return asUsage(errors.New("name one pipeline: starter plan PIPELINE"))
 			}
 			return nil
 		},
 	}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		def, err := a.host().LoadFile(args[0])
+		def, err := a.host().LoadFile(strings.Join(args, ""))
 		if err != nil {
 			return err
 		}
@@ -35,7 +38,7 @@ func (a *app) plan() *cobra.Command {
 		for _, w := range warnings {
 			fmt.Fprintln(a.err, "Warning:", w)
 		}
-		return pipeline.WriteTable(a.out, def.Plan)
+		return pipeline.WriteTable(a.out, def.Plan, cmp.Or(a.host().Settings.Sandbox.Mode, sandbox.Workspace))
 	}
 	return cmd
 }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,21 +21,42 @@ import (
 func (a *app) run() *cobra.Command {
 	var in api.StartInput
 	var detach, amend, fresh bool
+	var inputs []string
 	var asJSON *bool
 	cmd := &cobra.Command{
-		Use: "run [FILE]", Short: "Start a run, or attach to the one in the directory",
+		Use: "run [PIPELINE [TASK]]", Short: "Start a run, or attach to the open one that was given the same",
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 || len(args) == 1 && in.Config != "" {
-				return asUsage(errors.New("name one pipeline: starter run FILE, or --config FILE"))
+			if len(args) > 0 && in.Config != "" {
+				return asUsage(errors.New("name one pipeline: starter run PIPELINE, or --config FILE"))
+			}
+			if len(args) > 2 {
+				return asUsage(fmt.Errorf("run has %d arguments, but needs a pipeline and a task: quote the task, as in "+
+					"starter run %s %s", len(args), shell.Quote(args[0]), shell.Quote(strings.Join(args[1:], " "))))
+			}
+			if len(args) == 2 && in.Task != "" {
+				return asUsage(errors.New("give one task: as the second argument, or with --task"))
 			}
 			return nil
 		},
-		Long: `Start a run of a pipeline on a directory, or attach to the run in it. A finished run is not changed. If the
-definition, its files or the task differ from those of the run, nothing is changed: the error lists the differing lines
-and the commands to choose from. Ctrl+C pauses after the running pass; a second one ends the running call.`,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 {
+		Long: `Start a run of a pipeline, or attach to the open run that was given the same. PIPELINE is a file, or the name of a
+pipeline in the folder passbook/ of this repository. TASK is text, @FILE, or - for standard input; prompts have it as
+{{task}}, and their inputs by name.
+
+A finished run is not changed. If the directory has a run with another definition, task or input, nothing is changed:
+the error lists the differing lines and the commands to choose from. Ctrl+C pauses after the running pass; a second
+one ends the running call.`,
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if len(args) > 0 {
 				in.Config = args[0]
+			}
+			if len(args) == 2 {
+				in.Task = args[1]
+			}
+			if in.Task, err = taskText(in.Task); err != nil {
+				return err
+			}
+			if in.Inputs, err = inputsOf(inputs); err != nil {
+				return err
 			}
 			def, dir, err := a.host().Definition(cmd.Context(), in)
 			if err != nil {
@@ -45,13 +69,16 @@ and the commands to choose from. Ctrl+C pauses after the running pass; a second 
 		},
 	}
 	asJSON = startedFlag(cmd)
-	cmd.Flags().StringVar(&in.Config, "config", "", "pipeline definition (YAML), instead of FILE")
+	cmd.Flags().StringVar(&in.Config, "config", "", "pipeline definition (YAML), instead of PIPELINE")
 	cmd.Flags().StringVar(&in.Directory, "output-dir", "",
-		"the run directory (default: <repository>/<pipeline> in run_root)")
+		"the run directory (default: <repository>/<words of the task>-<digest> in run_root)")
 	cmd.Flags().BoolVar(&detach, "detach", false, "do not stay attached")
 	cmd.Flags().BoolVar(&amend, "amend", false, "let the run in the directory adopt a changed definition")
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "archive the run in the directory and start again")
-	cmd.Flags().StringVar(&in.Task, "task", "", "what this run is to do; prompts have it as {{task}}")
+	cmd.Flags().StringVar(&in.Task, "task", "", "what this run is to do (text, @FILE or -), instead of TASK")
+	cmd.Flags().StringArrayVar(&inputs, "input", nil, "NAME=VALUE: an input of the pipeline; may be repeated")
+	cmd.Flags().BoolVar(&in.Unattended, "unattended", false,
+		"answer the questions of the definition at once; failed gates and rejected work still stop the run")
 	cmd.Flags().StringVar(&in.Source, "source", "",
 		"the repository or folder to work on (default: the definition's folder)")
 	cmd.Flags().StringVar(&in.Dirty, "dirty", "",
@@ -59,6 +86,40 @@ and the commands to choose from. Ctrl+C pauses after the running pass; a second 
 	cmd.Flags().StringVar(&in.FollowUp, "follow-up", "", "a finished run to continue with a new --task")
 	cmd.Flags().StringVar(&in.FromRunPlan, "from-run-plan", "", "a finished run whose plan to implement, with its task")
 	return cmd
+}
+
+// taskText returns a task as it is given, from a file, or from standard input.
+func taskText(given string) (string, error) {
+	var raw []byte
+	var err error
+	switch name, file := strings.CutPrefix(given, "@"); {
+	case given == "-":
+		raw, err = io.ReadAll(io.LimitReader(os.Stdin, maxStdin))
+	case file:
+		raw, err = os.ReadFile(name)
+	default:
+		return given, nil
+	}
+	if err != nil {
+		return "", asUsage(fmt.Errorf("read the task: %w", err))
+	}
+	if text := strings.TrimSpace(string(raw)); text != "" {
+		return text, nil
+	}
+	return "", asUsage(fmt.Errorf("read the task: %s is empty", given))
+}
+
+// inputsOf reads the values of --input.
+func inputsOf(given []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, pair := range given {
+		name, value, ok := strings.Cut(pair, "=")
+		if _, twice := values[name]; !ok || name == "" || twice {
+			return nil, asUsage(fmt.Errorf("--input is %q: write NAME=VALUE, each name once", pair))
+		}
+		values[name] = value
+	}
+	return values, nil
 }
 
 // changed returns what to do if the run in the directory was given another definition.
@@ -81,7 +142,11 @@ const dirtyUsage = "for a source with uncommitted changes: halt, include, exclud
 func (a *app) start(ctx context.Context, def operations.Definition, dir string, detach bool) error {
 	var d rundir.Dir
 	var closed *operations.Started
-	err := a.askingFor(ctx, func() (err error) {
+	asking := a.askingFor
+	if def.Plan.Unattended != "" {
+		asking = func(_ context.Context, f func() error) error { return f() }
+	}
+	err := asking(ctx, func() (err error) {
 		d, closed, err = a.host().Prepare(ctx, def, dir)
 		return err
 	})
@@ -97,7 +162,7 @@ func (a *app) start(ctx context.Context, def operations.Definition, dir string, 
 	}
 	defer s.Close()
 	var st operations.Started
-	err = a.askingFor(ctx, func() error {
+	err = asking(ctx, func() error {
 		st, err = s.Start(ctx, def, d)
 		return err
 	})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,6 +92,7 @@ func definitionOf(ts *testscript.TestScript, _ bool, args []string) {
 			continue
 		}
 		ts.Check(err)
+		raw = bytes.ReplaceAll(raw, []byte("sandbox workspace"), []byte("no sandbox: this command runs as you"))
 		ts.Check(os.WriteFile(ts.MkAbs(args[0]+suffix), raw, 0o644))
 	}
 }

@@ -36,9 +36,6 @@ func (r Regexp) FindAllStringSubmatchIndex(s string, n int) [][]int {
 }
 func (r Regexp) FindSubmatch(b []byte) [][]byte         { return r().FindSubmatch(b) }
 func (r Regexp) ReplaceAllString(s, with string) string { return r().ReplaceAllString(s, with) }
-func (r Regexp) ReplaceAllStringFunc(s string, f func(string) string) string {
-	return r().ReplaceAllStringFunc(s, f)
-}
 func (r Regexp) ReplaceAllFunc(b []byte, f func([]byte) []byte) []byte {
 	return r().ReplaceAllFunc(b, f)
 }

@@ -343,6 +343,7 @@ func (o Operator) branchStart(ctx context.Context, s *store.Store, from Origin, 
 		if err := sameUpTo(&plan, b.Def.Plan, c.State.Next); err != nil {
 			return start, nil, err
 		}
+		b.Def.Plan.KeepGiven(&plan)
 		stored, err := b.Def.Upload(ctx, s)
 		if err != nil {
 			return start, nil, fmt.Errorf("store the inputs: %w", err)

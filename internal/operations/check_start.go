@@ -83,7 +83,7 @@ func (d Definition) withoutTask() (all pipeline.Problems) {
 		for _, piece := range template.Scan(string(text)) {
 			if piece.Name == "task" {
 				all = append(all, pipeline.Problem{File: filepath.Join(d.Home, r.Prompt), Line: piece.Line,
-					What: "uses {{task}}, and this run has no task: add --task \"what it is to do\""})
+					What: "uses {{task}}, and this run has no task: add what it is to do, as in: starter run NAME \"TASK\""})
 				break
 			}
 		}

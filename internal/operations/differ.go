@@ -248,9 +248,11 @@ func (g givenTo) differences(ctx context.Context, def Definition, s run.State) (
 		}
 		files[name] = string(store.DigestOf(data))
 	}
+	def.Plan.KeepGiven(old.Plan)
 	next := *def.Plan
 	if string(store.DigestOf(def.Source)) == g.ref.Definition { // releases may expand the same text to other plans
 		next = *old.Plan
+		next.Inputs, next.Unattended = def.Plan.Inputs, def.Plan.Unattended
 	}
 	var all []Difference
 	for _, d := range pipeline.Compare(old, pipeline.Version{Plan: &next, Files: files}, pipeline.Position(s.Next)) {

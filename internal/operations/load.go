@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/pass"
@@ -230,4 +232,29 @@ func LoadRun(dir rundir.Dir, prices ...price.Row) (Definition, error) {
 		return Definition{}, problems
 	}
 	return Definition{Folder: root.FS(), Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
+}
+
+// InputsError reports inputs of a start that are missing, unknown or of another type. Nothing was started.
+type InputsError struct{ Problems []string }
+
+func (e *InputsError) Error() string { return strings.Join(e.Problems, "\n") }
+
+// Give sets the inputs of the run by name; those of an earlier run are kept where none is given.
+func (d *Definition) Give(values map[string]string) error {
+	all := map[string]string{}
+	if d.Follow != nil {
+		if plan, err := d.Follow.Dir.Plan(); err == nil {
+			for _, in := range plan.Inputs {
+				if known := slices.ContainsFunc(d.Plan.Inputs, func(i pipeline.Input) bool { return i.Name == in.Name }); known &&
+					in.Value != nil {
+					all[in.Name] = *in.Value
+				}
+			}
+		}
+	}
+	maps.Copy(all, values)
+	if problems := d.Plan.Give(all); len(problems) > 0 {
+		return &InputsError{problems}
+	}
+	return nil
 }

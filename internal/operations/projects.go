@@ -108,6 +108,7 @@ func (o Operator) member(ctx context.Context, def Definition, p pipeline.Project
 	if d.Follow != nil {
 		d.WorkOn = "" // that of the earlier run
 	}
+	d.Plan.Unattended = cmp.Or(d.Plan.Unattended, def.Plan.Unattended)
 	if def.Dirty != "" {
 		d.Dirty, d.Plan.Workspace.Dirty = def.Dirty, def.Dirty
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -24,6 +25,9 @@ func hold(c pipeline.Confinement, s config.Sandbox, host sandbox.Host) (sandbox.
 func (d Definition) withoutSandbox(s config.Sandbox, host sandbox.Host) (all pipeline.Problems) {
 	var causes []string
 	for _, p := range d.confined() {
+		if sandbox.Alone(p.alone, p.Sandbox, s.Mode, host) {
+			continue
+		}
 		if _, err := hold(p.Confinement, s, host); err != nil && !slices.Contains(causes, err.Error()) {
 			causes = append(causes, err.Error())
 			all = append(all, d.problem(p.at, "cannot start: "+err.Error()))
@@ -35,7 +39,8 @@ func (d Definition) withoutSandbox(s config.Sandbox, host sandbox.Host) (all pip
 // confined is what restricts a process of a plan, and where the definition has the process.
 type confined struct {
 	pipeline.Confinement
-	at []string
+	at    []string
+	alone bool // it is an agent that can use its own sandbox
 }
 
 func (d Definition) confined() (all []confined) {
@@ -44,18 +49,19 @@ func (d Definition) confined() (all []confined) {
 		if a.Name != "" {
 			at = []string{"agents", a.Name}
 		}
-		all = append(all, confined{a.Confinement, at})
+		_, alone := a.Alone(runtime.GOOS)
+		all = append(all, confined{a.Confinement, at, alone})
 	}
 	for _, stage := range d.Plan.Stages {
 		for _, step := range stage.Rounds[0].Steps {
 			if step.Kind == pipeline.KindRun {
-				all = append(all, confined{step.Confinement, []string{"stages"}})
+				all = append(all, confined{step.Confinement, []string{"stages"}, false})
 			}
 		}
 	}
 	for _, n := range d.Plan.Notify {
 		if len(n.Run) > 0 {
-			all = append(all, confined{n.Confinement, []string{"notify"}})
+			all = append(all, confined{n.Confinement, []string{"notify"}, false})
 		}
 	}
 	return all

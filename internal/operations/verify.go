@@ -275,7 +275,7 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 		cmd.Refused = err
 		return cmd
 	}
-	if held.Mode != sandbox.None {
+	if held.Bound() {
 		cmd.Sandbox = &sandbox.Call{Held: held, Bwrap: v.host.Bwrap, Pasta: v.host.Pasta, Private: v.host.Private, Delivery: scratch,
 			Offered: v.settings.Sandbox.Network, Read: v.settings.Sandbox.Read, Write: v.settings.Sandbox.Write, Hidden: []string{v.settings.StateDir}}
 	}

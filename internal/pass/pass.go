@@ -60,6 +60,7 @@ type Vars struct {
 	Rounds      int    // {{max}}
 	Item        string // {{item}}: of a lane; before the prompt if the template does not place it
 	With        []Text // {{with.KEY}}
+	Inputs      []Text // {{NAME}}
 }
 
 // Reading is the content of a reply.

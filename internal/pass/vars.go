@@ -12,6 +12,11 @@ func (v Vars) lookup(name string) (text string, known bool) {
 	if key, ok := template.WithKey(name); ok {
 		return v.lookupWith(key)
 	}
+	for _, in := range v.Inputs {
+		if in.Label == name {
+			return in.Body, true
+		}
+	}
 	switch name {
 	case "task":
 		return v.Task, true

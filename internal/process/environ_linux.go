@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
+	"time"
 )
 
 // WithEnv returns the processes that started with name=value in their environment, which their children inherit.
@@ -78,4 +80,41 @@ func Children() ([]Identity, error) {
 		}
 	}
 	return found, nil
+}
+
+// StartedBelow reports whether a process that descends from another one has started within a time and still runs.
+func StartedBelow(pid int, within time.Duration) bool {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return true // nothing is known
+	}
+	uptime, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return true
+	}
+	seconds, err := strconv.ParseFloat(strings.Fields(string(uptime))[0], 64)
+	if err != nil {
+		return true
+	}
+	const ticks = 100 // of a second, for programs
+	all := map[int]entry{}
+	for _, e := range entries {
+		if id, err := strconv.Atoi(e.Name()); err == nil {
+			if of, err := lookup(id); err == nil && !of.zombie {
+				all[id] = of
+			}
+		}
+	}
+	for id, of := range all {
+		start, err := strconv.ParseFloat(of.start, 64)
+		if err != nil || id == pid || seconds-start/ticks > within.Seconds() {
+			continue
+		}
+		for up := of.parent; up > 1; up = all[up].parent {
+			if up == pid {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -206,6 +206,16 @@ func facts(s source) []fact {
 			Name: figures.Title(n.Name), Value: fmt.Sprint(n.Entries), Share: -1, Note: "entries in the notes",
 		})
 	}
+	unasked := 0
+	for _, d := range s.found.Decisions {
+		if d.By == run.Unattended {
+			unasked++
+		}
+	}
+	if unasked > 0 {
+		all = append(all, fact{Name: "Not asked", Value: fmt.Sprint(unasked), Share: -1,
+			Note: "questions of an unattended run; below is what it decided"})
+	}
 	return append(all, fact{
 		Name: "Errors", Value: fmt.Sprint(q.Recovered + q.Unrecovered), Share: -1, Bad: q.Unrecovered > 0,
 		Note: fmt.Sprintf("%d recovered, %d not", q.Recovered, q.Unrecovered),

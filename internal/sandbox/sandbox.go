@@ -22,6 +22,7 @@ const (
 	None      = "none"      // no restriction
 	Workspace = "workspace" // the call's directories, tools, build caches
 	Strict    = "strict"    // the call's directories and the agent's own login; network: none unless configured
+	Own       = "own"       // the agent's own sandbox, on a host that offers none; no definition asks for it
 )
 
 // Networks of a call. Everything else is an address: HOST, HOST:PORT, *.DOMAIN.
@@ -48,7 +49,10 @@ type Held struct {
 }
 
 // Isolated reports whether the call has a separate network.
-func (h Held) Isolated() bool { return h.Mode != None && !slices.Contains(h.Network, HostNetwork) }
+func (h Held) Isolated() bool { return h.Bound() && !slices.Contains(h.Network, HostNetwork) }
+
+// Bound reports whether Passbook restricts the call.
+func (h Held) Bound() bool { return h.Mode != None && h.Mode != Own }
 
 // Addresses returns what an isolated call may reach.
 func (h Held) Addresses() []string {
@@ -94,12 +98,21 @@ func Offered(settings []string) []string {
 // ErrImpossible means that this host does not offer the sandbox of a process.
 var ErrImpossible = errors.New("this host does not offer it")
 
+// Alone reports whether an agent uses its own sandbox: it has one, the host offers none, and neither the definition nor
+// the settings ask for a mode.
+func Alone(has bool, mode, ofHost string, h Host) bool {
+	return has && mode == "" && ofHost == "" && h.Problem != ""
+}
+
 // Decide returns what restricts a process on a host with these capabilities. A sandbox that is not possible is an
 // error: no process runs without one unless the settings, or an operator, say so.
 func Decide(r Request, h Host) (Held, error) {
 	held := Held{Mode: cmp.Or(r.Mode, r.OfHost, Workspace), Network: r.Network}
 	if slices.Contains(r.Network, HostNetwork) {
 		return Held{}, errors.New("network: host is a word of the settings (sandbox.network), not of a definition")
+	}
+	if held.Mode == Own {
+		return Held{Mode: Own, Network: []string{HostNetwork}}, nil
 	}
 	if held.Mode == None {
 		if len(r.Network) > 0 {
@@ -154,8 +167,11 @@ var named = []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHRO
 
 // String describes the restriction in a few words: "workspace, network api.example.com:443".
 func (h Held) String() string {
-	if h.Mode == None {
+	switch h.Mode {
+	case None:
 		return None
+	case Own:
+		return "that of the agent"
 	}
 	return h.Mode + ", network " + strings.Join(h.Network, " ")
 }

@@ -1,6 +1,6 @@
 // Package scaffold writes a small pipeline with complete prompts for a repository: the templates of `starter init`.
 //
-// A kind of pipeline is a row of [Kinds] and a folder of the same name in templates. An agent is a row of [Agents].
+// A kind of pipeline is a row of [Kinds] and a folder of the same name in templates.
 package scaffold
 
 import (
@@ -51,57 +51,15 @@ func Kinds() []Kind {
 	}
 }
 
-// Agent is an agent that pipelines can use.
-type Agent struct {
-	Name    string // and its program
-	Install string // the command that installs it
-	YAML    string // its part of the definition
-}
-
-// codexSandboxed relies on the sandbox of the call: that of Codex cannot start in it. codexAlone uses that of Codex.
-const (
-	codexSandboxed = `  run: [codex, exec, --json, --dangerously-bypass-approvals-and-sandbox, --skip-git-repo-check, "-"]
-  sandbox: workspace                   # instead of the sandbox of Codex, which cannot start in this one
-`
-	codexAlone = `  run: [codex, exec, --json, --sandbox, workspace-write, --skip-git-repo-check, "-"]
-`
-)
-
-// Agents are all agents for an operating system, the preferred ones first.
-func Agents(goos string) []Agent {
-	codex := codexAlone
-	if goos == "linux" {
-		codex = codexSandboxed
-	}
-	return []Agent{
-		{"claude", "npm install -g @anthropic-ai/claude-code", `agent:                                 # Claude Code
-  run: [claude, -p, --output-format, stream-json, --verbose, --include-partial-messages,
-        --permission-mode, acceptEdits, --allowedTools, Bash]
-  reply: claude-stream                 # reports tokens and cost while the call runs
-`},
-		{"codex", "npm install -g @openai/codex", `agent:                                 # Codex CLI
-` + codex + `  reply: codex-jsonl
-  price: {input: 2, output: 10}        # USD per million tokens: write those of your model here
-  env: [OPENAI_API_KEY, CODEX_API_KEY, CODEX_HOME]
-`},
-		{"gemini", "npm install -g @google/gemini-cli", `agent:                                 # Gemini CLI
-  run: [gemini, --skip-trust, --approval-mode, yolo, --output-format, json, -p, "Do what is asked above."]
-  reply: gemini-json
-  price: {input: 2, output: 10}        # USD per million tokens: write those of your model here
-  env: [GEMINI_API_KEY, GOOGLE_API_KEY, GOOGLE_CLOUD_PROJECT, GOOGLE_CLOUD_LOCATION, GOOGLE_GENAI_USE_VERTEXAI]
-`},
-	}
-}
-
 // Options are what a pipeline is written for.
 type Options struct {
 	Kind   Kind
-	Agent  Agent
+	Agent  string   // name of a preset
 	Judges Judges   // of Verify
 	Setup  []string // shell commands that prepare a checkout
 	Verify string   // shell command that passes if the work is correct; empty: none is known
 	Git    bool     // the source is a git repository
-	File   string   // path of the definition, as the user types it
+	Name   string   // what names the definition to a command: its name in the repository, or its path
 }
 
 // File is one file to write.
@@ -155,8 +113,8 @@ func render(name string, o Options) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
-		"Agent": strings.TrimSuffix(o.Agent.YAML, "\n"), "Task": o.Kind.Task, "Git": o.Git,
-		"File": filepath.ToSlash(o.File), "Verify": o.Verify, "Scripts": sequence(o.Judges.Scripts),
+		"Agent": o.Agent, "Task": o.Kind.Task, "Git": o.Git,
+		"Name": filepath.ToSlash(o.Name), "Verify": o.Verify, "Scripts": sequence(o.Judges.Scripts),
 		"Tests":      sequence(append(slices.Clone(o.Judges.Tests), o.Judges.Scripts...)),
 		"VerifyYAML": quoted(o.Verify), "Setup": setup,
 	})

@@ -20,7 +20,7 @@ var setups = map[string][]string{"": {"npm ci"}, `test "$(printf 'it''s')" = it\
 // all calls f with every kind, agent and source, with and without a command that verifies.
 func all(t *testing.T, f func(t *testing.T, o Options, files []File)) {
 	for _, k := range Kinds() {
-		for _, a := range append(Agents("linux"), Agents("darwin")[1]) {
+		for _, a := range pipeline.Presets() {
 			for _, verify := range []string{"", `test "$(printf 'it''s')" = it\'s # always`} {
 				for _, git := range []bool{true, false} {
 					if !git && k.Needs == Repository {
@@ -29,7 +29,7 @@ func all(t *testing.T, f func(t *testing.T, o Options, files []File)) {
 					name := strings.Join([]string{k.Name, a.Name, map[bool]string{true: "git", false: "folder"}[git],
 						map[bool]string{true: "unverified", false: "verified"}[verify == ""]}, "-")
 					t.Run(name, func(t *testing.T) {
-						o := Options{Kind: k, Agent: a, Verify: verify, Git: git, File: "passbook/x/pipeline.yaml",
+						o := Options{Kind: k, Agent: a.Name, Verify: verify, Git: git, Name: "x",
 							Setup: setups[verify]}
 						files, err := Files(o)
 						require.NoError(t, err)
@@ -136,8 +136,8 @@ func TestTemplatesProtectWhatJudges(t *testing.T) {
 		if k.Name != "bugfix" && k.Name != "turns" {
 			continue
 		}
-		files, err := Files(Options{Kind: k, Agent: Agents("linux")[0], Verify: "sh test.sh", Git: true,
-			File: "passbook/x/pipeline.yaml", Judges: Judges{[]string{"**/*_test.go"}, []string{"test.sh"}}})
+		files, err := Files(Options{Kind: k, Agent: "claude", Verify: "sh test.sh", Git: true,
+			Name: "x", Judges: Judges{[]string{"**/*_test.go"}, []string{"test.sh"}}})
 		require.NoError(t, err)
 		folder := fstest.MapFS{}
 		for _, f := range files {
@@ -336,7 +336,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 
 // TestExampleHasThePromptsOfItsTemplate, for a repository without a known command.
 func TestExampleHasThePromptsOfItsTemplate(t *testing.T) {
-	files, err := Files(Options{Kind: Kinds()[0], Agent: Agents("linux")[0], Git: true})
+	files, err := Files(Options{Kind: Kinds()[0], Agent: "claude", Git: true})
 	require.NoError(t, err)
 	for _, f := range files[1:] {
 		example, err := os.ReadFile(filepath.Join("..", "..", "examples", "review", f.Path))

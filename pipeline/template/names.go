@@ -1,10 +1,6 @@
 package template
 
-import (
-	"fmt"
-	"slices"
-	"strings"
-)
+import "slices"
 
 // Parts lists the parts of a prompt that a template may place, in their order when it does not place them.
 func Parts() []string {
@@ -22,39 +18,16 @@ func Variables() []string {
 	return []string{"task", "base", "description", "role", "pass", "passes", "set", "theme", "n", "max", "item"}
 }
 
-// Problem is an unknown placeholder.
-type Problem struct {
-	Line int
-	What string
-}
+// Reserved lists the placeholders that every pipeline has.
+func Reserved() []string { return slices.Concat(Parts(), []string{Parent, Feedback}, Variables()) }
 
-// Check lists the placeholders of src that have no value. with lists the keys that the role defines; nil allows any
-// key.
-func Check(src string, with []string) []Problem {
-	var out []Problem
-	for _, p := range Scan(src) {
-		if what := unknown(p, with); what != "" {
-			out = append(out, Problem{Line: p.Line, What: what})
-		}
-	}
-	return out
-}
-
-func unknown(p Piece, with []string) string {
-	known := slices.Concat(Parts(), []string{Parent, Feedback}, Variables())
-	key, isWith := WithKey(p.Name)
-	switch {
-	case p.Name == "", slices.Contains(known, p.Name):
-		return ""
-	case isWith && (with == nil || slices.Contains(with, key)):
-		return ""
-	case isWith:
-		return fmt.Sprintf("%s has no value; write with: {%s: ...} in the role, or drop it here", p.Text,
-			key)
-	default:
-		return fmt.Sprintf(`%s is not a placeholder; write one of {{%s}} or {{with.KEY}}, or \%s for the text itself`,
-			p.Text, strings.Join(known, "}}, {{"), p.Text)
-	}
+// Unknown returns the placeholders of src that have no value. with lists the keys that the role defines; nil allows any
+// key. known are all other names.
+func Unknown(src string, with, known []string) []Piece {
+	return slices.DeleteFunc(Scan(src), func(p Piece) bool {
+		key, isWith := WithKey(p.Name)
+		return p.Name == "" || slices.Contains(known, p.Name) || isWith && (with == nil || slices.Contains(with, key))
+	})
 }
 
 // Placed lists the parts that src places itself, in the order of Parts.

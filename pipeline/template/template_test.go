@@ -26,12 +26,12 @@ func TestScan(t *testing.T) {
 	}
 }
 
-func TestCheckKnowsTheRolesWords(t *testing.T) {
-	require.Empty(t, Check("{{with.focus}}", []string{"focus"}))
-	require.Empty(t, Check("{{with.focus}}", nil))
-	problems := Check("a\n\n{{with.focus}}", []string{})
-	require.Equal(t, []Problem{{3,
-		"{{with.focus}} has no value; write with: {focus: ...} in the role, or drop it here"}}, problems)
+func TestUnknownPlaceholders(t *testing.T) {
+	require.Empty(t, Unknown("{{content}} {{with.any}} {{n}} \\{{x}} {{feedback}}", nil, Reserved()))
+	require.Equal(t, []Piece{{Text: "{{refs}}", Name: "refs", Line: 2}, {Text: "{{ tasks }}", Name: "tasks", Line: 4}},
+		Unknown("a\n{{refs}}\n\n{{ tasks }}{{area}}", nil, []string{"area"}))
+	require.Empty(t, Unknown("{{with.focus}}", []string{"focus"}, nil))
+	require.Len(t, Unknown("a\n\n{{with.focus}}", []string{}, nil), 1)
 }
 
 func TestPlacedListsPartsInTheirOrder(t *testing.T) {
@@ -51,13 +51,4 @@ func FuzzScan(f *testing.F) {
 			t.Fatalf("%q became %q", src, b.String())
 		}
 	})
-}
-
-func TestCheckNamesUnknownPlaceholders(t *testing.T) {
-	require.Empty(t, Check("{{content}} {{with.any}} {{n}} \\{{x}} {{feedback}}", nil))
-	problems := Check("a\n{{refs}}\n\n{{tasks}}", nil)
-	require.Len(t, problems, 2)
-	require.Equal(t, 2, problems[0].Line)
-	require.Contains(t, problems[0].What, "{{refs}} is not a placeholder; write one of {{context}}, {{references}}, ")
-	require.Equal(t, 4, problems[1].Line)
 }

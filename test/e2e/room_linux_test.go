@@ -71,8 +71,8 @@ func TestFullDisk(t *testing.T) {
 	h.spoil(fault)
 	h.begin(dir)
 	h.mid("003")
-	at := h.attach("watch", dir)
-	until(t, "the terminal shows the run", func() bool { return strings.Contains(at.output(), "builder") })
+	at := h.attach("run", "--config", tiny(), "--output-dir", dir)
+	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
 	filler := fill(t, mounted, 0)
 	release()
 	full := "no space left on device (file system " + mounted + ": 0 B of 3.0 MiB free)"
@@ -115,13 +115,13 @@ func TestDecisionOnFullDisk(t *testing.T) {
 	decide := func(action string) map[string]any { return map[string]any{"action": action, "question": asked.ID} }
 	answer := c.do(path+"/decide", "", map[string]any{"action": "continue"})
 	require.Contains(t, answer["message"], "its directory does not record it yet. Paused, a disk is full: ")
-	require.Contains(t, answer["message"], "Free space there, then send: POST "+path+"/resume")
+	require.Contains(t, answer["message"], "Free space there, then run: starter resume "+dir)
 	status, answer, err := c.post(path+"/decide", "", decide("halt"))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusConflict, status, answer)
-	require.Contains(t, answer["detail"], "was answered with continue at ")
+	require.Contains(t, answer["detail"], "was already decided with continue")
 	require.Contains(t, c.do(path+"/decide", "", decide("continue"))["message"],
-		"The run has accepted this answer, and its directory does not record it yet")
+		"already decided.\nThe run has accepted the decision, and its directory does not record it yet")
 
 	require.NoError(t, os.Remove(filler))
 	var shown struct {
@@ -144,8 +144,8 @@ func TestFullStateDirectory(t *testing.T) {
 	h.spoil(slow("3", "6"))
 	h.begin(dir)
 	h.mid("003")
-	at := h.attach("watch", dir)
-	until(t, "the terminal shows the run", func() bool { return strings.Contains(at.output(), "builder") })
+	at := h.attach("run", "--config", tiny(), "--output-dir", dir)
+	until(t, "the terminal is attached", func() bool { return strings.Contains(at.output(), "Attached to run") })
 	message := regexp.MustCompile("the embedded server cannot write to the state directory " + h.state() +
 		` \(file system ` + h.state() + `: .* of 64\.0 MiB free\)`)
 	var fillers []string

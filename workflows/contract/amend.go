@@ -31,11 +31,11 @@ func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
 		TotalPasses: p.Total, MaxRounds: p.MaxRounds, Judged: p.JudgedFrom(first), TimeScale: p.TimeScale,
 		Waits: run.Waits{
 			RemindMS: p.Questions.Remind.Milliseconds(), ExpiresMS: p.Questions.Expires.Milliseconds(),
-			OnExpiry: p.Questions.OnExpiry,
+			OnExpiry: p.Questions.OnExpiry, Unattended: p.Unattended != "",
 		},
 	}
-	for _, s := range p.Stages {
-		ref := run.StageRef{Name: s.Name, Kind: string(s.Kind), Roles: s.RoleNames(), Sets: s.SetNames()}
+	for i, s := range p.Stages {
+		ref := run.StageRef{Name: s.Name, Kind: string(s.Kind), Roles: s.RoleNames(), Sets: s.SetNames(), Acts: p.ActsFrom(i)}
 		if s.Repeat != nil {
 			ref.Rounds, t.Threshold = s.Repeat.Max, s.Repeat.Threshold()
 		}

@@ -1,0 +1,132 @@
+package operations
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/rundir"
+)
+
+// PipelinesDir is the folder of a repository that has its pipelines, each in a folder with its name.
+const PipelinesDir = "passbook"
+
+// definitionFile is the file of a pipeline in its folder.
+const definitionFile = "pipeline.yaml"
+
+// UnknownPipelineError reports a name that is neither a file nor a pipeline of the repository.
+type UnknownPipelineError struct {
+	Name  string   // empty: none was given
+	Known []string // pipelines of the repository
+}
+
+func (e *UnknownPipelineError) Error() string {
+	known := "there is no pipeline here: write one with starter init, or name a file"
+	if len(e.Known) > 0 {
+		known = "the pipelines here are " + strings.Join(e.Known, ", ") + "; or name a file"
+	}
+	if e.Name == "" {
+		return "name the pipeline to run: " + known
+	}
+	return fmt.Sprintf("%s is neither a file nor a pipeline of this repository: %s", e.Name, known)
+}
+
+// PipelineFile returns the file of a pipeline that is named by its file, or by its name in this folder or one above.
+func PipelineFile(name string) (string, error) {
+	if info, err := os.Stat(name); name != "" && err == nil && !info.IsDir() {
+		return name, nil
+	}
+	known := &UnknownPipelineError{Name: name}
+	here, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
+		if file := filepath.Join(dir, PipelinesDir, name, definitionFile); name != "" && filepath.IsLocal(name) && isRegular(file) {
+			if rel, err := filepath.Rel(here, file); err == nil {
+				file = rel
+			}
+			return file, nil
+		}
+		files, err := filepath.Glob(filepath.Join(dir, PipelinesDir, "*", definitionFile))
+		if err != nil {
+			return "", err
+		}
+		for _, file := range files {
+			known.Known = append(known.Known, filepath.Base(filepath.Dir(file)))
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
+			break // the root of the repository
+		}
+	}
+	if strings.ContainsAny(name, `/\.`) { // it was meant as a file
+		return name, nil
+	}
+	slices.Sort(known.Known)
+	return "", known
+}
+
+func isRegular(file string) bool {
+	info, err := os.Stat(file)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// maxWords is the maximum length of the words of a task in the name of a directory.
+const maxWords = 40
+
+// words are the first words of a text as a name: add-a-json-flag.
+func words(text string) string {
+	var b strings.Builder
+	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) {
+		if b.Len() > 0 && b.Len()+len(word) >= maxWords {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteString(word[:min(len(word), maxWords)])
+	}
+	return b.String()
+}
+
+// NewRunDir returns the directory of a run that names none: that of the open run which was given the same pipeline, task,
+// source and inputs, or a new one, whose name has the words of the task.
+func (d Definition) NewRunDir(ctx context.Context, runRoot string) string {
+	name := words(d.Task)
+	if name == "" {
+		name = d.Plan.Pipeline
+	}
+	given := []string{d.Home, d.Plan.Pipeline, d.Task}
+	if d.Plan.Workspace != nil {
+		if source, err := sourceOf(d); err == nil { // the start reports what is wrong with it
+			given = append(given, source)
+		}
+	}
+	for _, in := range d.Plan.Inputs {
+		if in.Value != nil {
+			given = append(given, in.Name, *in.Value)
+		}
+	}
+	first := d.RunDir(ctx, runRoot, fmt.Sprintf("%s-%.8s", name, disk.Digest(fmt.Appendf(nil, "%q", given))))
+	for n := 1; ; n++ {
+		dir := first
+		if n > 1 {
+			dir = fmt.Sprintf("%s-%d", first, n)
+		}
+		at := rundir.At(dir)
+		if _, err := at.Claim(); err != nil {
+			return dir // new, or the start reports why it cannot be used
+		}
+		if m, err := at.Meta(); err != nil || !run.Status(m.Status).Closed() {
+			return dir
+		}
+	}
+}
