@@ -109,6 +109,46 @@ var forms = []form{
 		name: "jwt", prefixes: []string{"eyJ"},
 		re: compileAt(`eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}\.[A-Za-z0-9_-]{8,}`), wordStart: true,
 	},
+	{name: "passbook-token", prefixes: []string{"pbk_"}, re: compileAt(`pbk_[A-Za-z0-9_-]{20,}`), wordStart: true},
+	{name: "google-refresh-token", prefixes: []string{"1//0"}, re: compileAt(`1//0[A-Za-z0-9_-]{40,}`), wordStart: true},
+	{name: "azure-signature", prefixes: []string{"sig="}, re: compileAt(`sig=([A-Za-z0-9%+/]{40,}={0,2})`), wordStart: true},
+	{name: "telegram-token", prefixes: []string{":AA"}, re: compileAt(`:(AA[A-Za-z0-9_-]{33})(?:[^A-Za-z0-9_-]|\z)`)},
+	{
+		name: "linear-key", prefixes: []string{"lin_api_", "lin_oauth_"}, re: compileAt(`lin_(?:api|oauth)_[A-Za-z0-9]{32,}`),
+		wordStart: true,
+	},
+	{name: "fly-token", prefixes: []string{"fo1_"}, re: compileAt(`fo1_[A-Za-z0-9_-]{40,}`), wordStart: true},
+	{
+		name: "fly-token", prefixes: []string{"fm1a_", "fm1r_", "fm2_"}, re: compileAt(`fm(?:1[ar]|2)_[A-Za-z0-9+/]{60,}={0,3}`),
+		wordStart: true,
+	},
+	{
+		name: "doppler-token", prefixes: []string{"dp."},
+		re: compileAt(`dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}`), wordStart: true,
+	},
+	{name: "docker-token", prefixes: []string{"dckr_"}, re: compileAt(`dckr_[po]at_[A-Za-z0-9_-]{27,}`), wordStart: true},
+	{
+		name: "docker-login", prefixes: []string{`auth"`, `auth\"`},
+		re: compileAt(`auth\\*"\s*:\s*\\*"([A-Za-z0-9+/]{12,}={0,2})`),
+	},
+	{
+		name: "databricks-token", prefixes: []string{"dapi"}, re: compileAt(`dapi[0-9a-f]{32}(?:-[0-9])?`), wordStart: true,
+		wordEnd: true,
+	},
+	{
+		name: "cookie", prefixes: []string{"ookie", "OOKIE"},
+		re: compileAt(`(?i)ookie["'\\]*\s*:\s*["'\\]*([^\s=;"'\\]{1,64}=[^\s;"'\\]{8,}` +
+			`(?:;[ \t]*[^\s=;"'\\]{1,64}=[^\s;"'\\]*)*)`),
+	},
+	{
+		name: "netrc-password", prefixes: []string{"machine "},
+		re:        compileAt(`machine\s+\S{1,256}\s+login\s+\S{1,256}\s+password\s+([^\s"'\\]{1,256})`),
+		wordStart: true,
+	},
+	{
+		name: "kubernetes-key", prefixes: []string{"client-key-data"},
+		re: compileAt(`client-key-data["'\\]*\s*:\s*["'\\]*([A-Za-z0-9+/]{40,}={0,2})`),
+	},
 	{name: "private-key", prefixes: []string{"-----BEGIN "}, end: keyEnd},
 	{
 		name: "authorization", prefixes: []string{"uthorization", "UTHORIZATION"},

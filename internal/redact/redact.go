@@ -164,8 +164,15 @@ type span struct {
 // find returns the secrets of a text in order, without overlaps.
 func (r *Redactor) find(text string) []span {
 	var all []span
+	var u lines
+	if values := *r.values.Load(); len(values) > 0 {
+		u = unwrap(text)
+	}
 	for _, v := range *r.values.Load() {
 		all = append(all, v.find(text)...)
+		if len(u.cut) > 0 {
+			all = append(all, v.wrapped(u)...)
+		}
 	}
 	for _, f := range forms {
 		all = append(all, f.find(text)...)

@@ -83,6 +83,22 @@ var secrets = []struct{ kind, before, secret, after string }{
 	{"authorization", `-H "authorization: Bearer `, "short-but-so-named", `"`},
 	{"bearer-token", "Bearer ", strings.Repeat("aB3.", 8), "\n"},
 	{"api-key-header", "x-api-key: ", "0123456789abcdef", "\n"},
+	{"passbook-token", "token ", "pbk_" + strings.Repeat("aB3d", 8), "\n"},
+	{"google-refresh-token", `"refresh_token": "`, "1//0" + strings.Repeat("aB3_", 20), `"`},
+	{"azure-signature", "?sv=2024-11-04&sig=", strings.Repeat("aB3d", 10) + "%2B%3D", "&se=1"},
+	{"telegram-token", "bot123456789:", "AA" + strings.Repeat("aB3", 11), "/getMe"},
+	{"linear-key", "", "lin_" + "api_" + strings.Repeat("aB3d", 10), "\n"},
+	{"fly-token", "", "fo1_" + strings.Repeat("aB3-", 11), "\n"},
+	{"fly-token", "FlyV1 ", "fm2_" + strings.Repeat("aB3/", 20) + "==", ","},
+	{"doppler-token", "", "dp." + "st.prd." + strings.Repeat("aB3d", 10), "\n"},
+	{"doppler-token", "", "dp." + "pt." + strings.Repeat("aB3d", 11), "\n"},
+	{"docker-token", "", "dckr_" + "pat_" + strings.Repeat("aB3", 9), "\n"},
+	{"docker-login", `{"auths":{"h":{"auth":"`, "dXNlcjpwYXNzd29yZA==", `"}}}`},
+	{"databricks-token", "", "dapi" + strings.Repeat("0af3", 8), "\n"},
+	{"cookie", "Cookie: ", "session=" + strings.Repeat("aB3d", 6) + "; other=1", "\r\n"},
+	{"cookie", "set-cookie: ", "sid=" + strings.Repeat("aB3d", 6), "\r\n"},
+	{"netrc-password", "machine api.example.com login me password ", "open-sesame", "\n"},
+	{"kubernetes-key", "client-key-data: ", strings.Repeat("aB3d", 12) + "==", "\n"},
 	{"url-password", "postgres://me:", "open-sesame", "@host/db"},
 }
 
@@ -150,6 +166,9 @@ func TestOtherTextIsUnchanged(t *testing.T) {
 		"a certificate": "-----BEGIN CERTIFICATE-----\nMIID\n-----END CERTIFICATE-----",
 		"a public key": "-----BEGIN PUBLIC KEY-----\nMIID\n-----END PUBLIC KEY-----\nssh-ed25519 " +
 			"AAAAC3NzaC1lZDI1NTE5AAAAI",
+		"cookies":              "The cookie: a small cake. Set-Cookie: theme=dark. Accept cookies=yes",
+		"netrc without words":  "machine learning needs a login page and a password field; the bot: AAA",
+		"other signatures":     "sig=ok signature=abc dp.width dapi docs auth: none",
 		"a call id":            "0d5f3c1e/g0.035.1.-.1.1a2b3c4d5e6f",
 		"JSON in base64":       base64.StdEncoding.EncodeToString([]byte(`{"version":3,"sources":["a.ts","b.ts"]}`)),
 		"a mark":               "[redacted:anthropic-key:1a2b] [redacted:env-GITHUB_TOKEN]",
@@ -314,4 +333,31 @@ func TestCanBe(t *testing.T) {
 	} {
 		require.Equal(t, c.want, CanBe(c.redacted, c.text), "%q and %q", c.redacted, c.text)
 	}
+}
+
+// TestValuesInOtherForms finds a value as programs write it: in JSON of different kinds, in HTML, in Base64 of Base64, and
+// over several lines.
+func TestValuesInOtherForms(t *testing.T) {
+	const secret = `a/b"c&d<é😀> correct horse battery staple`
+	r := redactor(t, Options{Environ: []string{"API_KEY=" + secret}, Names: []string{"*_KEY"}})
+	encoded := base64.StdEncoding.EncodeToString([]byte(secret))
+	wrap := func(text, with string) string { return text[:30] + with + text[30:] }
+	for name, text := range map[string]string{
+		"slashes escaped":    `a\/b\"c&d<é😀> correct horse battery staple`,
+		"ASCII":              `a/b\"c&d<\u00e9\ud83d\ude00> correct horse battery staple`,
+		"ASCII and slashes":  `a\/b\"c&d<\u00e9\ud83d\ude00> correct horse battery staple`,
+		"HTML":               `a/b&#34;c&amp;d&lt;é😀&gt; correct horse battery staple`,
+		"HTML with names":    `a/b&quot;c&amp;d&lt;é😀&gt; correct horse battery staple`,
+		"Base64 of Base64":   base64.StdEncoding.EncodeToString([]byte(encoded)),
+		"Base64 on lines":    wrap(encoded, "\n"),
+		"indented":           wrap(encoded, "\r\n    "),
+		"lines in JSON":      wrap(encoded, `\n`),
+		"the value on lines": wrap(secret, "\n"),
+		"on three lines":     wrap(wrap(encoded, "\n"), "\n"),
+	} {
+		got := r.Text("it is " + text + ".\nNext line.")
+		require.Regexp(t, `^it is .{0,12}\[redacted:env-API_KEY:[0-9a-f]{4}\].{0,7}\.\nNext line\.$`, got, name)
+	}
+	require.Equal(t, "a/b\nNext", r.Text("a/b\nNext"), "a part of it is no secret")
+	require.Equal(t, `C:\\new`, r.Text(`C:\\new`))
 }
