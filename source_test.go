@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -224,4 +225,19 @@ func switchesOverKinds(file *ast.File) []string {
 func isKind(value ast.Expr) bool {
 	s, ok := value.(*ast.SelectorExpr)
 	return ok && fmt.Sprint(s.X) == "run" && strings.HasPrefix(s.Sel.Name, "Kind")
+}
+
+// TestActionsArePinned: a tag of another repository can be moved, a commit cannot.
+func TestActionsArePinned(t *testing.T) {
+	files, err := filepath.Glob(".github/workflows/*.yml")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	uses := regexp.MustCompile(`(?m)uses: *(\S+)`)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, m := range uses.FindAllStringSubmatch(string(text), -1) {
+			require.Regexp(t, `^[a-z-]+/[a-z-]+@[0-9a-f]{40}$`, m[1], file)
+		}
+	}
 }

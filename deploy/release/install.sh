@@ -54,13 +54,9 @@ trap 'exit 143' TERM
 get() {
 	case $from in
 	'' | http://* | https://*)
-		if command -v curl >/dev/null; then
-			curl -fsSL --proto-redir =https,http -o "$tmp/$1" "$base/$1" || fail "$base/$1 cannot be downloaded"
-		elif command -v wget >/dev/null; then
-			wget -q -O "$tmp/$1" "$base/$1" || fail "$base/$1 cannot be downloaded"
-		else
-			fail "install curl or wget first"
-		fi
+		command -v curl >/dev/null || fail "install curl first"
+		# what begins with https is not redirected to http
+		curl -fsSL --proto-redir "=${base%%://*},https" -o "$tmp/$1" "$base/$1" || fail "$base/$1 cannot be downloaded"
 		;;
 	*) cp "$from/$1" "$tmp/$1" || fail "$from is not a folder with $1" ;;
 	esac
