@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/compose-spec/compose-go/v2/cli"
@@ -12,14 +13,24 @@ import (
 )
 
 // TestComposeFile: each image has an exact version, and those of Temporal are the versions of the embedded server; ports
-// are on loopback; a service waits for what it needs; a mounted file exists (Docker creates a folder in place of a
+// are on loopback; the database has no default password, and its own network; a service waits for what it needs; a mounted file exists (Docker creates a folder in place of a
 // missing one).
 func TestComposeFile(t *testing.T) {
-	o, err := cli.NewProjectOptions([]string{"../docker-compose.yml"}, cli.WithInterpolation(true),
-		cli.WithResolvedPaths(true))
+	load := func(env ...string) (*types.Project, error) {
+		o, err := cli.NewProjectOptions([]string{"../docker-compose.yml"}, cli.WithInterpolation(true),
+			cli.WithResolvedPaths(true), cli.WithEnv(env))
+		require.NoError(t, err)
+		return o.LoadProject(t.Context())
+	}
+	_, err := load()
+	require.ErrorContains(t, err, "POSTGRES_PASSWORD", "there is no default password")
+	p, err := load("POSTGRES_PASSWORD=of-the-test")
 	require.NoError(t, err)
-	p, err := o.LoadProject(t.Context())
-	require.NoError(t, err)
+	for name, s := range p.Services { // an agent in the worker does not reach the database
+		_, reaches := s.Networks["database"]
+		require.Equal(t, slices.Contains([]string{"postgres", "schema", "temporal"}, name), reaches, name)
+	}
+	require.True(t, bool(p.Networks["database"].Internal))
 	mod, err := os.ReadFile("../devserver/go.mod")
 	require.NoError(t, err)
 	version := func(module string) string {
