@@ -25,7 +25,7 @@ func (a *Activities) confine(cmd *agent.Command, c pipeline.Confinement, asks al
 	runID, dir string) sandbox.Held {
 	host := a.offers()
 	held, err := sandbox.Decide(sandbox.Request{
-		Mode: c.Sandbox, Network: c.Network, OfHost: a.cfg.Sandbox.Mode, Offered: a.cfg.Sandbox.Network,
+		Mode: c.Sandbox, Alone: c.Sandbox == sandbox.Own, Network: c.Network, OfHost: a.cfg.Sandbox.Mode, Offered: a.cfg.Sandbox.Network,
 	}, host)
 	if err == nil {
 		err = a.bounds().Allow(asks)

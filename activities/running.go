@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/agent/gate"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/disk"
@@ -78,7 +78,7 @@ func (a *Activities) newCall(ctx context.Context, l calls.Ledger, in contract.Pa
 		return nil, badInput("the plan has no agent %q", role.Agent)
 	}
 	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir, plan: plan, step: step, role: role,
-		agent: a.alone(ag), kind: replyKind(ag), limits: plan.RoleLimits(step, role.Name), folder: folderOf(plan, role, in)}
+		agent: allow.Alone(ag, a.cfg.Sandbox.Mode, a.offers()), kind: replyKind(ag), limits: plan.RoleLimits(step, role.Name), folder: folderOf(plan, role, in)}
 	if st.folder == nil {
 		return st, nil
 	}
@@ -295,7 +295,8 @@ func (a *Activities) commandOf(ctx context.Context, st *runningCall, in contract
 		return cmd, sandbox.Held{}, err
 	}
 	cmd.Argv, _ = limitCost(st.agent, cmd.Argv, in.BudgetUSD)
-	asks := a.bounds().OfAgent(st.agent)
+	planned, _ := agentOf(st.plan, st.step, st.role) // and not as this host calls it: so it was confirmed
+	asks := a.bounds().OfAgent(planned)
 	if st.command() {
 		asks = a.bounds().OfStep(st.step)
 	}
@@ -349,14 +350,6 @@ func agentOf(plan *pipeline.Plan, step pipeline.PlanStep, role pipeline.Role) (p
 		}, true
 	}
 	return plan.Agent(role.Agent)
-}
-
-// alone switches on the sandbox of an agent that is used by name, on a host that offers none.
-func (a *Activities) alone(ag pipeline.Agent) pipeline.Agent {
-	if argv, has := ag.Alone(runtime.GOOS); sandbox.Alone(has, ag.Sandbox, a.cfg.Sandbox.Mode, a.offers()) {
-		ag.Run, ag.Sandbox = argv, sandbox.Own
-	}
-	return ag
 }
 
 // agentArgv returns the command of an agent; the built-in one is this program.

@@ -164,10 +164,7 @@ func (a Agent) Alone(system string) ([]string, bool) {
 func (a Agent) Unsafe() (all []string) {
 	p, _ := PresetOf(a.Use)
 	for _, word := range a.Run {
-		if slices.Contains(p.Flags, word) || slices.Contains(p.Alone, word) {
-			continue
-		}
-		if slices.ContainsFunc(p.Unsafe, func(part string) bool { return strings.Contains(word, part) }) {
+		if !slices.Contains(p.Flags, word) && slices.ContainsFunc(p.Unsafe, func(part string) bool { return strings.Contains(word, part) }) {
 			all = append(all, word)
 		}
 	}

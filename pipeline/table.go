@@ -237,8 +237,11 @@ func (p *Plan) commandFolder() string {
 // words describe a confinement: "sandbox workspace, network internet".
 func (c Confinement) words(ofHost string) string {
 	mode := cmp.Or(c.Sandbox, ofHost)
-	if mode == "none" {
+	switch mode {
+	case "none":
 		return "no sandbox: this command runs as you"
+	case "own":
+		return "the agent's own sandbox"
 	}
 	text := "sandbox " + mode
 	if len(c.Network) > 0 {

@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -57,6 +58,15 @@ func (b Bounds) OfAgent(a pipeline.Agent) Request {
 	return r
 }
 
+// Alone returns an agent as a host calls it: one that is used by name has its own sandbox, if the host offers none, and
+// neither the definition nor the settings ask for a mode.
+func Alone(a pipeline.Agent, ofHost string, host sandbox.Host) pipeline.Agent {
+	if argv, has := a.Alone(runtime.GOOS); has && a.Sandbox == "" && ofHost == "" && host.Problem != "" {
+		a.Run, a.Sandbox = argv, sandbox.Own
+	}
+	return a
+}
+
 // OfCommand returns what a command of a definition asks for. It is no agent: where the settings list the programs of
 // agents, each command is a request.
 func (b Bounds) OfCommand(what string, argv []string, c pipeline.Confinement) Request {
@@ -84,7 +94,7 @@ func (b Bounds) OfInstaller(argv []string) Request {
 
 func (b Bounds) request(what string, argv []string, c pipeline.Confinement) Request {
 	r := Request{What: what, Argv: argv}
-	if c.Sandbox != sandbox.Own && rank(cmp.Or(c.Sandbox, b.Mode)) < rank(b.Mode) {
+	if rank(cmp.Or(c.Sandbox, b.Mode)) < rank(b.Mode) {
 		r.Asks = append(r.Asks, "sandbox: "+c.Sandbox)
 	}
 	if slices.ContainsFunc(c.Network, b.beyond) {

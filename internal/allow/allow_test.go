@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -99,12 +100,39 @@ func TestUnsafeArgumentsAreARequest(t *testing.T) {
 		"--dangerously-skip-permissions": {"args: --dangerously-skip-permissions"},
 		"bypassPermissions":              {"args: bypassPermissions"},
 		"--settings={}":                  {"args: --settings={}"},
+		"--settings":                     {"args: --settings"},
 		"--add-dir":                      nil,
 	} {
 		p, _ := pipeline.PresetOf("claude")
-		a := pipeline.Agent{Use: "claude", Run: p.Argv(pipeline.Choice{Args: []string{word}})}
+		a := pipeline.Agent{Use: "claude", Run: p.Argv(pipeline.Choice{Args: []string{word, "{}"}})}
 		require.Equal(t, want, f.OfAgent(a).Asks, word)
 	}
 	codex, _ := pipeline.PresetOf("codex")
 	require.Empty(t, f.OfAgent(pipeline.Agent{Use: "codex", Run: codex.Argv(pipeline.Choice{})}).Asks)
+}
+
+// TestNoDefinitionHasTheModeOfAgentsAlone: it would run what it names without a sandbox.
+func TestNoDefinitionHasTheModeOfAgentsAlone(t *testing.T) {
+	f, own := On(config.Sandbox{}, nil, ""), pipeline.Confinement{Sandbox: "own"}
+	codex, _ := pipeline.PresetOf("codex")
+	for _, r := range []Request{
+		f.OfAgent(pipeline.Agent{Use: "codex", Run: codex.Argv(pipeline.Choice{}), Confinement: own}),
+		f.OfStep(pipeline.PlanStep{Run: "a", Confinement: own}), f.OfReceiver(pipeline.Notify{Run: []string{"a"}, Confinement: own}),
+	} {
+		require.Equal(t, []string{"sandbox: own"}, r.Asks)
+	}
+	_, err := sandbox.Decide(sandbox.Request{Mode: "own"}, sandbox.Host{Isolation: true})
+	require.ErrorContains(t, err, "own is no mode that a definition can ask for")
+}
+
+// TestAgentsAloneOnHostsWithoutASandbox: only those that no one gave a mode.
+func TestAgentsAloneOnHostsWithoutASandbox(t *testing.T) {
+	codex, _ := pipeline.PresetOf("codex")
+	a := pipeline.Agent{Use: "codex", Run: codex.Argv(pipeline.Choice{})}
+	none := sandbox.Host{Problem: "no namespaces"}
+	require.Equal(t, "own", Alone(a, "", none).Sandbox)
+	require.Equal(t, a, Alone(a, "", sandbox.Host{}))
+	require.Equal(t, a, Alone(a, "none", none))
+	a.Sandbox = "strict"
+	require.Equal(t, a, Alone(a, "", none))
 }

@@ -38,7 +38,8 @@ func (a *app) plan() *cobra.Command {
 		for _, w := range warnings {
 			fmt.Fprintln(a.err, "Warning:", w)
 		}
-		return pipeline.WriteTable(a.out, def.Plan, cmp.Or(a.host().Settings.Sandbox.Mode, sandbox.Workspace))
+		s := a.host().Settings.Sandbox
+		return pipeline.WriteTable(a.out, def.AsCalled(s), cmp.Or(s.Mode, sandbox.Workspace))
 	}
 	return cmd
 }

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -25,7 +25,7 @@ func hold(c pipeline.Confinement, s config.Sandbox, host sandbox.Host) (sandbox.
 func (d Definition) withoutSandbox(s config.Sandbox, host sandbox.Host) (all pipeline.Problems) {
 	var causes []string
 	for _, p := range d.confined() {
-		if sandbox.Alone(p.alone, p.Sandbox, s.Mode, host) {
+		if p.agent != nil && allow.Alone(*p.agent, s.Mode, host).Sandbox == sandbox.Own {
 			continue
 		}
 		if _, err := hold(p.Confinement, s, host); err != nil && !slices.Contains(causes, err.Error()) {
@@ -40,7 +40,7 @@ func (d Definition) withoutSandbox(s config.Sandbox, host sandbox.Host) (all pip
 type confined struct {
 	pipeline.Confinement
 	at    []string
-	alone bool // it is an agent that can use its own sandbox
+	agent *pipeline.Agent // nil: it is a command
 }
 
 func (d Definition) confined() (all []confined) {
@@ -49,19 +49,18 @@ func (d Definition) confined() (all []confined) {
 		if a.Name != "" {
 			at = []string{"agents", a.Name}
 		}
-		_, alone := a.Alone(runtime.GOOS)
-		all = append(all, confined{a.Confinement, at, alone})
+		all = append(all, confined{a.Confinement, at, &a})
 	}
 	for _, stage := range d.Plan.Stages {
 		for _, step := range stage.Rounds[0].Steps {
 			if step.Kind == pipeline.KindRun {
-				all = append(all, confined{step.Confinement, []string{"stages"}, false})
+				all = append(all, confined{step.Confinement, []string{"stages"}, nil})
 			}
 		}
 	}
 	for _, n := range d.Plan.Notify {
 		if len(n.Run) > 0 {
-			all = append(all, confined{n.Confinement, []string{"notify"}, false})
+			all = append(all, confined{n.Confinement, []string{"notify"}, nil})
 		}
 	}
 	return all
@@ -83,6 +82,16 @@ func (d Definition) SandboxWarnings(s config.Sandbox, environ []string) (all []s
 			strings.Join(named, ", ")))
 	}
 	return all
+}
+
+// AsCalled returns the plan with its agents as this host calls them.
+func (d Definition) AsCalled(s config.Sandbox) *pipeline.Plan {
+	p, host := *d.Plan, sandbox.Examine()
+	p.Agents = slices.Clone(p.Agents)
+	for i, a := range p.Agents {
+		p.Agents[i] = allow.Alone(a, s.Mode, host)
+	}
+	return &p
 }
 
 // withoutSandboxHere lists what withoutSandbox does, if this host makes the calls.

@@ -36,6 +36,7 @@ const (
 type Request struct {
 	Mode    string   // of the agent or step; empty: that of the settings
 	Network []string // of the agent or step; empty: that of the settings, and [Closed] in mode [Strict]
+	Alone   bool     // the agent's own sandbox is on
 
 	// of the settings; empty: [Workspace] and [Internet]
 	OfHost  string
@@ -98,12 +99,6 @@ func Offered(settings []string) []string {
 // ErrImpossible means that this host does not offer the sandbox of a process.
 var ErrImpossible = errors.New("this host does not offer it")
 
-// Alone reports whether an agent uses its own sandbox: it has one, the host offers none, and neither the definition nor
-// the settings ask for a mode.
-func Alone(has bool, mode, ofHost string, h Host) bool {
-	return has && mode == "" && ofHost == "" && h.Problem != ""
-}
-
 // Decide returns what restricts a process on a host with these capabilities. A sandbox that is not possible is an
 // error: no process runs without one unless the settings, or an operator, say so.
 func Decide(r Request, h Host) (Held, error) {
@@ -111,8 +106,11 @@ func Decide(r Request, h Host) (Held, error) {
 	if slices.Contains(r.Network, HostNetwork) {
 		return Held{}, errors.New("network: host is a word of the settings (sandbox.network), not of a definition")
 	}
-	if held.Mode == Own {
+	if r.Alone {
 		return Held{Mode: Own, Network: []string{HostNetwork}}, nil
+	}
+	if held.Mode == Own {
+		return Held{}, errors.New("sandbox: own is no mode that a definition can ask for")
 	}
 	if held.Mode == None {
 		if len(r.Network) > 0 {
