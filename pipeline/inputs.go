@@ -2,6 +2,7 @@ package pipeline
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,7 +143,7 @@ func (p *Plan) Give(values map[string]string) (problems []string) {
 		}
 		given[i].Value = &text
 	}
-	for _, name := range sortedKeys(values) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
 			problems = append(problems, fmt.Sprintf("the pipeline has no input %s; %s", name, suggest(name, names)))
 		}
@@ -151,14 +152,6 @@ func (p *Plan) Give(values map[string]string) (problems []string) {
 		p.Inputs = given
 	}
 	return problems
-}
-
-func sortedKeys(values map[string]string) (keys []string) {
-	for key := range values {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // ByStart is what asked for an unattended run, where its definition does not.

@@ -84,7 +84,7 @@ func notInStatus(err error) bool {
 func isInvalid(err error) bool {
 	return slices.ContainsFunc([]func(error) bool{
 		is[*InputError], is[pipeline.Problems], is[*codec.SettingsError], is[*links.KeyError],
-		is[*operations.ChooseError], is[*operations.InputsError], is[*operations.UnknownPipelineError], is[*operations.CopyError], is[*operations.DifferentError],
+		is[*operations.ChooseError], is[*operations.CopyError], is[*operations.DifferentError],
 		is[*operations.PolicyError], is[*operations.RefusedError], is[*operations.RequestError],
 		is[*operations.RemoveError], is[*operations.SnapshotError],
 		is[*operations.SourceError], is[*operations.StoreError], is[*operations.UnknownRunError],

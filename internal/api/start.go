@@ -114,7 +114,7 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 		def.Plan.Unattended = pipeline.ByStart
 	}
 	if err := def.Give(in.Inputs); err != nil {
-		return def, "", err
+		return def, "", &InputError{err}
 	}
 	switch {
 	case in.Directory != "":
@@ -139,7 +139,8 @@ func (h Host) definition(file string, from rundir.Dir) (operations.Definition, e
 	return operations.LoadRun(from, price.With(h.Settings.Prices)...)
 }
 
-// LoadFile reads the definition of a pipeline, named by its file or by its name in the repository. An unreadable file is an error in the input.
+// LoadFile reads the definition of a pipeline, named by its file or by its name in the repository. An unreadable file is
+// an error in the input.
 func (h Host) LoadFile(name string) (operations.Definition, error) {
 	file, err := operations.PipelineFile(name)
 	if err != nil {

@@ -234,12 +234,8 @@ func LoadRun(dir rundir.Dir, prices ...price.Row) (Definition, error) {
 	return Definition{Folder: root.FS(), Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
 }
 
-// InputsError reports inputs of a start that are missing, unknown or of another type. Nothing was started.
-type InputsError struct{ Problems []string }
-
-func (e *InputsError) Error() string { return strings.Join(e.Problems, "\n") }
-
-// Give sets the inputs of the run by name; those of an earlier run are kept where none is given.
+// Give sets the inputs of the run by name; those of an earlier run are kept where none is given. The error
+// lists all that are missing, unknown or of another type.
 func (d *Definition) Give(values map[string]string) error {
 	all := map[string]string{}
 	if d.Follow != nil {
@@ -254,7 +250,7 @@ func (d *Definition) Give(values map[string]string) error {
 	}
 	maps.Copy(all, values)
 	if problems := d.Plan.Give(all); len(problems) > 0 {
-		return &InputsError{problems}
+		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
 }

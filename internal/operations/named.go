@@ -1,13 +1,14 @@
 package operations
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
@@ -20,21 +21,16 @@ const PipelinesDir = "passbook"
 // definitionFile is the file of a pipeline in its folder.
 const definitionFile = "pipeline.yaml"
 
-// UnknownPipelineError reports a name that is neither a file nor a pipeline of the repository.
-type UnknownPipelineError struct {
-	Name  string   // empty: none was given
-	Known []string // pipelines of the repository
-}
-
-func (e *UnknownPipelineError) Error() string {
+// unknownPipeline reports a name that is neither a file nor a pipeline of the repository; empty: none was given.
+func unknownPipeline(name string, pipelines []string) error {
 	known := "there is no pipeline here: write one with starter init, or name a file"
-	if len(e.Known) > 0 {
-		known = "the pipelines here are " + strings.Join(e.Known, ", ") + "; or name a file"
+	if len(pipelines) > 0 {
+		known = "the pipelines here are " + strings.Join(pipelines, ", ") + "; or name a file"
 	}
-	if e.Name == "" {
-		return "name the pipeline to run: " + known
+	if name == "" {
+		return errors.New("name the pipeline to run: " + known)
 	}
-	return fmt.Sprintf("%s is neither a file nor a pipeline of this repository: %s", e.Name, known)
+	return fmt.Errorf("%s is neither a file nor a pipeline of this repository: %s", name, known)
 }
 
 // PipelineFile returns the file of a pipeline that is named by its file, or by its name in this folder or one above.
@@ -42,7 +38,7 @@ func PipelineFile(name string) (string, error) {
 	if info, err := os.Stat(name); name != "" && err == nil && !info.IsDir() {
 		return name, nil
 	}
-	known := &UnknownPipelineError{Name: name}
+	var known []string
 	here, err := os.Getwd()
 	if err != nil {
 		return "", err
@@ -59,7 +55,7 @@ func PipelineFile(name string) (string, error) {
 			return "", err
 		}
 		for _, file := range files {
-			known.Known = append(known.Known, filepath.Base(filepath.Dir(file)))
+			known = append(known, filepath.Base(filepath.Dir(file)))
 		}
 		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
 			break // the root of the repository
@@ -68,8 +64,8 @@ func PipelineFile(name string) (string, error) {
 	if strings.ContainsAny(name, `/\.`) { // it was meant as a file
 		return name, nil
 	}
-	slices.Sort(known.Known)
-	return "", known
+	slices.Sort(known)
+	return "", unknownPipeline(name, known)
 }
 
 func isRegular(file string) bool {
@@ -77,33 +73,10 @@ func isRegular(file string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// maxWords is the maximum length of the words of a task in the name of a directory.
-const maxWords = 40
-
-// words are the first words of a text as a name: add-a-json-flag.
-func words(text string) string {
-	var b strings.Builder
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
-		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	}) {
-		if b.Len() > 0 && b.Len()+len(word) >= maxWords {
-			break
-		}
-		if b.Len() > 0 {
-			b.WriteByte('-')
-		}
-		b.WriteString(word[:min(len(word), maxWords)])
-	}
-	return b.String()
-}
-
 // NewRunDir returns the directory of a run that names none: that of the open run which was given the same pipeline, task,
 // source and inputs, or a new one, whose name has the words of the task.
 func (d Definition) NewRunDir(ctx context.Context, runRoot string) string {
-	name := words(d.Task)
-	if name == "" {
-		name = d.Plan.Pipeline
-	}
+	name := cmp.Or(taskWords(d.Task), d.Plan.Pipeline)
 	given := []string{d.Home, d.Plan.Pipeline, d.Task}
 	if d.Plan.Workspace != nil {
 		if source, err := sourceOf(d); err == nil { // the start reports what is wrong with it

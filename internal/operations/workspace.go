@@ -427,20 +427,24 @@ func missing(r *git.Repo, submodules []git.Submodule) []string {
 		r.Root(), few(names), shell.Line("git", "-C", r.Root(), "submodule", "update", "--init", "--recursive"))}
 }
 
-// branchOf names the branch of a run after its task.
-func branchOf(task, runID string) string {
-	const most = 40
-	words := strings.FieldsFunc(strings.ToLower(task), func(r rune) bool {
+// maxWords is the maximum length of the words of a task in a name.
+const maxWords = 40
+
+// taskWords are the first words of a task as a name: add-a-json-flag.
+func taskWords(task string) (name string) {
+	for _, w := range strings.FieldsFunc(strings.ToLower(task), func(r rune) bool {
 		return r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	name := ""
-	for _, w := range append(words, runID[:min(8, len(runID))]) {
-		last := w == runID[:min(8, len(runID))]
-		if last || len(name)+len(w) < most {
+	}) {
+		if len(name)+len(w) < maxWords {
 			name = strings.TrimPrefix(name+"-"+w, "-")
 		}
 	}
-	return git.BranchPrefix + name
+	return name
+}
+
+// branchOf names the branch of a run after its task.
+func branchOf(task, runID string) string {
+	return git.BranchPrefix + strings.TrimPrefix(taskWords(task)+"-"+runID[:min(8, len(runID))], "-")
 }
 
 // begins sets the first tree of a run, and warns of files left out of it.

@@ -164,11 +164,12 @@ type span struct {
 // find returns the secrets of a text in order, without overlaps.
 func (r *Redactor) find(text string) []span {
 	var all []span
+	values := *r.values.Load()
 	var u lines
-	if values := *r.values.Load(); len(values) > 0 {
+	if len(values) > 0 {
 		u = unwrap(text)
 	}
-	for _, v := range *r.values.Load() {
+	for _, v := range values {
 		all = append(all, v.find(text)...)
 		if len(u.cut) > 0 {
 			all = append(all, v.wrapped(u)...)
