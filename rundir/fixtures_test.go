@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +24,12 @@ import (
 // fakeBlobs is a store in memory.
 type fakeBlobs map[string][]byte
 
+// blobsMu guards all stores: tests in parallel use those of their fixtures.
+var blobsMu sync.Mutex
+
 func (f fakeBlobs) Get(_ context.Context, digest string) ([]byte, error) {
+	blobsMu.Lock()
+	defer blobsMu.Unlock()
 	data, ok := f[digest]
 	if !ok {
 		return nil, fmt.Errorf("blob %s: %w", digest, fs.ErrNotExist)
@@ -32,6 +38,8 @@ func (f fakeBlobs) Get(_ context.Context, digest string) ([]byte, error) {
 }
 
 func (f fakeBlobs) Put(_ context.Context, data []byte) (string, error) {
+	blobsMu.Lock()
+	defer blobsMu.Unlock()
 	sum := sha256.Sum256(data)
 	name := hex.EncodeToString(sum[:])
 	f[name] = data
@@ -39,6 +47,8 @@ func (f fakeBlobs) Put(_ context.Context, data []byte) (string, error) {
 }
 
 func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
+	blobsMu.Lock()
+	defer blobsMu.Unlock()
 	if _, there := f[name]; !there {
 		f[name] = data
 	}
@@ -46,6 +56,8 @@ func (f fakeBlobs) Name(_ context.Context, name string, data []byte) error {
 }
 
 func (f fakeBlobs) Replace(_ context.Context, name string, data []byte) error {
+	blobsMu.Lock()
+	defer blobsMu.Unlock()
 	f[name] = data
 	return nil
 }
@@ -55,6 +67,8 @@ func (f fakeBlobs) ReadName(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (f fakeBlobs) ListNames(_ context.Context, prefix string) ([]string, error) {
+	blobsMu.Lock()
+	defer blobsMu.Unlock()
 	var out []string
 	for name := range f {
 		if strings.HasPrefix(name, prefix) {
