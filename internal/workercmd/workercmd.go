@@ -3,6 +3,7 @@ package workercmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -81,7 +82,7 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(e.Secrets.Writer(e.Stderr), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cl, err := conn.Dial(ctx, address, log)
+	cl, err := dial(ctx, conn, address, log)
 	if err != nil {
 		return err
 	}
@@ -115,6 +116,20 @@ func (e Env) serve(ctx context.Context, now <-chan struct{}, background bool, ke
 		}
 	}
 	return hosting.Run(ctx, o)
+}
+
+// slowServer is how long a worker that starts waits for a server that answers too slowly: on a busy machine it may.
+const slowServer = time.Minute
+
+// dial connects, and tries again while the server is only slow.
+func dial(ctx context.Context, conn connect.Connection, address string, log *slog.Logger) (client.Client, error) {
+	for begun := time.Now(); ; {
+		cl, err := conn.Dial(ctx, address, log)
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Since(begun) > slowServer {
+			return cl, err
+		}
+		log.Warn("the server answers slowly, the worker tries again", "error", err)
+	}
 }
 
 func (e Env) options(op operations.Operator) (hosting.Options, error) {
