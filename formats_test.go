@@ -22,7 +22,7 @@ var formats = map[string]string{
 	"rundir.MetaVersion":    "1", // meta.json
 	"rundir.StateSchema":    "3", // state.json
 	"rundir.ResultVersion":  "1", // result.json
-	"pipeline.PlanVersion":  "1", // plan.json
+	"pipeline.PlanVersion":  "2", // plan.json
 	"rundir.SegmentVersion": "1", // archived segments of events.jsonl
 	// A store.
 	"run.CheckpointVersion":       "1",

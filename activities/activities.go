@@ -234,6 +234,7 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 // RegisterLocal registers the local activities.
 func (a *Activities) RegisterLocal(r worker.ActivityRegistry) {
 	register(r, contract.ReadRound, redactingInterceptor(a, a.ReadRound))
+	register(r, contract.Evaluate, redactingInterceptor(a, a.Evaluate))
 	register(r, contract.ExpandLanes, redactingInterceptor(a, a.ExpandLanes))
 	register(r, contract.Compose, redactingInterceptor(a, a.Compose))
 	register(r, contract.FindCheckpoint, redactingInterceptor(a, a.FindCheckpoint))

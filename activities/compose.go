@@ -130,10 +130,12 @@ func (c *composer) request() (pass.Request, error) {
 		return pass.Request{}, err
 	}
 	r := pass.Request{Template: template, Gives: c.role.Gives,
-		Verdict: c.role.Verdict != nil && c.role.Verdict.Schema != "", Gets: c.plan.PartsOf(c.step, c.role.Name),
-		Scope: c.role.Scope == pipeline.ScopeReply, Tampered: tamperedText(c.in.Context.Tampered),
-		Schema: c.role.SchemaText,
-		Vars:   c.vars(), Wording: run.Wording(c.plan.Wording)}
+		Schema: c.role.Schema, SchemaText: c.role.SchemaText, Gets: c.plan.PartsOf(c.step, c.role.Name),
+		Tampered: tamperedText(c.in.Context.Tampered), Misfit: c.in.Context.Misfit,
+		Vars: c.vars(), Wording: run.Wording(c.plan.Wording)}
+	if r.Vars.Outputs, err = c.outputs(); err != nil {
+		return r, err
+	}
 	r.Feedback = operatorFeedback(c.in.Context)
 	if r.Vars.Item, err = c.a.item(c.ctx, c.s, c.in.Context.Item); err != nil {
 		return r, err
@@ -205,6 +207,22 @@ func (c *composer) vars() pass.Vars {
 		v.With = append(v.With, pass.Text{Label: w.Key, Body: w.Text})
 	}
 	return v
+}
+
+// outputs are those that the prompt has, by id. Those that are missing are nil.
+func (c *composer) outputs() (map[string]any, error) {
+	values := map[string]any{}
+	for _, id := range c.role.Uses {
+		values[id] = nil
+	}
+	for _, o := range c.in.Context.Outputs {
+		v, err := outputValue(c.ctx, c.s, o, true)
+		if err != nil {
+			return nil, fmt.Errorf("read the output of %s: %w", o.ID, err)
+		}
+		values[o.ID] = v
+	}
+	return values, nil
 }
 
 // input reads one of the run's input files as of its start.

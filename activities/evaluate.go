@@ -88,7 +88,7 @@ func (j evaluation) takeReply(res *contract.PassResult) error {
 	r := j.ans.Read
 	res.Outcome, res.Message, res.Modified = r.Outcome, r.Message, r.Modified
 	res.Structural = r.Outcome != run.CategoryOK
-	res.Unjudged = res.Structural && j.role.Verdict != nil
+	res.Unjudged = res.Structural && (j.role.Judges() || j.role.Schema != "")
 	res.Validation, res.Tally = r.Validation, r.Tally
 	// the answer may be evaluated again by a joined delivery
 	res.Validation.Warnings = slices.Clone(r.Validation.Warnings)
@@ -99,7 +99,7 @@ func (j evaluation) takeReply(res *contract.PassResult) error {
 		res.Output = r.Text
 		return nil
 	}
-	res.Artifact = r.Artifact
+	res.Artifact, res.Data = r.Artifact, r.Data
 	if err := j.takeChanges(res); err != nil {
 		return err
 	}

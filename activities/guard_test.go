@@ -300,7 +300,7 @@ func TestFilesOutsideTheScopeAreFound(t *testing.T) {
 
 func TestReplyDeclaresTheScope(t *testing.T) {
 	h := onTree(t, `sh printf '%s' '{"type":"result","is_error":false,"result":"Plan.\n`+"```json\\n"+
-		`{\"scope\": [\"src/\", \"../x\"]}\n`+"```"+`"}'`, "gives: changes}", "gives: changes, scope: reply}")
+		`{\"files\": [\"src/\", \"../x\"]}\n`+"```"+`"}'`, "gives: changes}", "gives: changes, schema: plan}")
 	res := h.accepted()
 	require.Equal(t, []string{"src/"}, res.Scope.Paths)
 	require.JSONEq(t, `["src/"]`, h.text(res.Scope.Digest))

@@ -59,7 +59,7 @@ stages:
   - name: build
     steps: [{role: builder}, {role: reader}]
   - name: look
-    repeat: {max: 2, until: verdict == good}
+    repeat: {max: 2, until: approved}
     steps:
       - screenshots: {sizes: [800x600], kinds: [full]}
       - together: [auditor-A, auditor-B]

@@ -11,11 +11,11 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/git"
-	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/pipeline/expression"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows/contract"
@@ -91,7 +91,7 @@ func (a *Activities) laneItems(ctx context.Context, s *store.Store,
 	return keyed(texts), nil
 }
 
-// repliedItems returns the items in the reply of a role or the output of a command.
+// repliedItems returns the items in the output of a role, or the lines of a command.
 func (a *Activities) repliedItems(ctx context.Context, s *store.Store, in contract.ExpandInput, plan *pipeline.Plan,
 	lanes pipeline.Lanes) ([]string, error) {
 	if in.Reply == nil {
@@ -110,14 +110,18 @@ func (a *Activities) repliedItems(ctx context.Context, s *store.Store, in contra
 		}
 		return texts, nil
 	}
-	items, err := pass.Items(string(raw), "")
-	if err != nil {
+	var value any
+	if err := json.Unmarshal(raw, &value); err != nil {
 		return nil, badInput("read the list %s: %v", lanes.In, err)
 	}
-	for _, item := range items {
-		var text string
-		if json.Unmarshal(item, &text) != nil {
-			text = string(item)
+	list, ok := expression.Lookup(value, lanes.Path).([]any)
+	if !ok {
+		return nil, badInput("the list %s is missing: the output of its step has none", lanes.In)
+	}
+	for _, item := range list {
+		text, ok := item.(string)
+		if !ok {
+			text = expression.JSON(item)
 		}
 		texts = append(texts, text)
 	}

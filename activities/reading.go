@@ -15,6 +15,7 @@ import (
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/pipeline"
+	"github.com/passbook-run/passbook/pipeline/expression"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -156,6 +157,9 @@ func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.R
 	if err := a.keepReview(ctx, s, r, got.Review); err != nil {
 		return err
 	}
+	if err := a.keepData(ctx, s, r, got.Data); err != nil {
+		return err
+	}
 	if got.Outcome != run.CategoryOK || len(got.Artifact) == 0 {
 		return nil
 	}
@@ -164,14 +168,45 @@ func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.R
 	return err
 }
 
-// keepReview stores a structured verdict.
+// keepReview stores a review, which is also the output of its role.
 func (a *Activities) keepReview(ctx context.Context, s *store.Store, r *calls.Reading, review *pass.Review) error {
 	if review == nil {
 		return nil
 	}
 	stored, err := a.storeReview(ctx, s, review)
-	r.Findings = &stored
+	r.Findings, r.Data = &stored, &run.Blob{Digest: stored.Digest}
 	return err
+}
+
+// keepData stores the JSON of a reply. Secrets are hidden in its texts, so that it stays JSON.
+func (a *Activities) keepData(ctx context.Context, s *store.Store, r *calls.Reading, data []byte) error {
+	if data == nil {
+		return nil
+	}
+	var value any
+	if err := json.Unmarshal(data, &value); err != nil {
+		return fmt.Errorf("read the JSON of a reply: %w", err)
+	}
+	b, err := blobs.Put(ctx, s, []byte(expression.JSON(a.redactValue(value))))
+	r.Data = &b
+	return err
+}
+
+// redactValue hides secrets in the texts of a value.
+func (a *Activities) redactValue(value any) any {
+	switch v := value.(type) {
+	case string:
+		return a.cfg.Redact(v)
+	case []any:
+		for i := range v {
+			v[i] = a.redactValue(v[i])
+		}
+	case map[string]any:
+		for key := range v {
+			v[key] = a.redactValue(v[key])
+		}
+	}
+	return value
 }
 
 // storeReview stores findings as JSON, and counts them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 
 	"go.temporal.io/sdk/temporal"
 
@@ -38,23 +39,22 @@ func round(plan *pipeline.Plan, in contract.RoundInput) (contract.Round, error) 
 	pr := stage.RoundAt(in.Round)
 	r := contract.Round{
 		Stages: len(plan.Stages), Stage: stage.Name, Title: stage.Title, PauseAfter: stage.PauseAfter, Gate: stage.Gate,
+		When: stage.When, Needs: stage.Needs, GateNeeds: stage.GateNeeds, Threshold: stage.Threshold,
 		Kind: stage.Kind, Lanes: stage.Lanes, Repeat: stage.Repeat, Set: pr.Set,
 		Dir: pipeline.Fill(stage.Dir, pr.Set, in.Round), Checkpoint: pipeline.Fill(pr.Checkpoint, pr.Set, in.Round),
 	}
 	if stage.Repeat == nil {
 		r.Rounds = len(stage.Rounds)
-	} else {
-		r.Threshold = stage.Repeat.Threshold()
 	}
 	for _, ps := range pr.Steps {
-		step, err := stepOf(plan, in.Stage, ps)
+		step, err := stepOf(plan, ps)
 		if err != nil {
 			return r, err
 		}
 		r.Steps = append(r.Steps, step)
 	}
 	for _, ps := range pr.Fresh {
-		step, err := stepOf(plan, in.Stage, ps)
+		step, err := stepOf(plan, ps)
 		if err != nil {
 			return r, err
 		}
@@ -63,7 +63,7 @@ func round(plan *pipeline.Plan, in contract.RoundInput) (contract.Round, error) 
 	return r, nil
 }
 
-func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step, error) {
+func stepOf(plan *pipeline.Plan, ps pipeline.PlanStep) (contract.Step, error) {
 	step := contract.Step{PlanStep: ps}
 	step.Gets, step.OrderLabel = nil, "" // for prompts only
 	names := ps.Members
@@ -73,7 +73,7 @@ func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step
 	if ps.Kind == pipeline.KindRun {
 		step.Roles = []contract.Role{{
 			Name: pipeline.CommandRole, Gives: pipeline.GivesOutcome, Agent: pipeline.Shell, Program: pipeline.Shell,
-			Limits: *ps.Limits,
+			Limits: *ps.Limits, ID: ps.ID, Keep: slices.Contains(plan.Kept, ps.ID),
 		}}
 	}
 	for _, name := range names {
@@ -83,13 +83,18 @@ func stepOf(plan *pipeline.Plan, stage int, ps pipeline.PlanStep) (contract.Step
 		}
 		r := contract.Role{
 			Name: name, Gives: role.Gives, Notes: role.Notes, Agent: agentName(plan, role.Agent),
-			Limits: plan.RoleLimits(ps, name),
+			Limits: plan.RoleLimits(ps, name), Schema: role.Schema, Uses: role.Uses,
 		}
+		if r.ID = ps.ID; ps.Kind == pipeline.KindTogether || r.ID == "" && role.Once {
+			r.ID = name
+		}
+		r.Keep = slices.Contains(plan.Kept, r.ID)
+		r.Lists = slices.ContainsFunc(plan.Stages, func(s pipeline.PlanStage) bool { return s.Lanes != nil && s.Lanes.From == ps.Key })
 		if role.Score != nil {
 			r.Score = role.Score.Name
 		}
-		if r.HasVerdict = role.Verdict != nil; r.HasVerdict {
-			r.Approval = plan.Approval(stage, ps, name)
+		if r.HasVerdict = role.Judges(); r.HasVerdict {
+			r.Approval = role.Approval()
 		}
 		r.Program = programToRun(plan, role.Agent)
 		for _, name := range r.Limits.Fallback {

@@ -430,6 +430,7 @@ func (a *Activities) storeSpawnFailure(ctx context.Context, st *runningCall, cau
 // watch waits for the child and stores its answer, even if no activity waits for it. A call that is handed over is
 // left alone.
 func (a *Activities) watch(ctx context.Context, call *agent.InFlightCall, in contract.PassInput, st *runningCall) {
+	defer a.endIfStuck(ctx, st)()
 	select {
 	case <-call.Child.Done():
 		st.ans, st.err = a.storeResult(ctx, call.Child, in, st)
@@ -518,7 +519,13 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 	if exit.Replaced && out.problem == "" {
 		out.stdout, out.problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
 	}
-	if exit.Killed && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
+	stuck := exit.Killed && exit.KillCause == repeatsCause && !agent.Complete(st.kind, out.stdout)
+	if stuck {
+		if err := a.toldOnce(ctx, st, out.stdout); err != nil {
+			return nil, err
+		}
+	}
+	if exit.Killed && !stuck && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
 		none := a.interruptedBy(ctx, st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
 		a.settleFolder(ctx, st, true, false)
 		return nil, none
@@ -536,7 +543,9 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 			reason: "the agent did not continue its session", end: calls.End{Refused: true}, again: true,
 		}
 	}
-	ans.Recovered = st.recovered
+	if ans.Recovered = st.recovered; stuck {
+		ans.Read.Failure = a.stalled(st, out.stdout)
+	}
 	if st.session != nil {
 		ans.Resumed = st.session.Original()
 	}

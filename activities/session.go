@@ -161,6 +161,7 @@ func (a *Activities) leave(ctx context.Context, st *runningCall, ans *calls.Answ
 	if st.session != nil && st.session.From != s.ID {
 		s.Last = st.session.From
 	}
+	s.Told = st.session != nil && st.session.Told
 	if ad.Session && cost != nil {
 		if st.session != nil {
 			s.Counted, s.Unknown = st.session.Counted, st.session.Unknown

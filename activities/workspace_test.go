@@ -40,7 +40,7 @@ roles:
   worker: {prompt: builder.md, gives: changes}
 stages:
   - name: work
-    steps: [{role: worker}, {run: 'COMMAND', as: tests}]
+    steps: [{role: worker}, {run: 'COMMAND', id: tests}]
 `
 
 // onTree creates the harness; edits are pairs of texts in the definition.

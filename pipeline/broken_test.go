@@ -23,6 +23,7 @@ func TestParseReportsBrokenDefinitions(t *testing.T) {
 	folder["prompts/blank.md"] = file(" \n")
 	folder["prompts/bad.md"] = file("Judge.\n{{refrences}}\n{{with.focus}} {{content}}\n")
 	folder["schemas/list.json"] = file(`{"type": "array"}`)
+	folder["schemas/object.json"] = file(`{"type": "object", "properties": {"files": {"type": "array"}}}`)
 	folder["schemas/bad.json"] = file(`{"type": 5}`)
 	folder["schemas/elsewhere.json"] = file(`{"$ref": "https://example.com/list.json"}`)
 	for _, path := range brokenFiles(t) {

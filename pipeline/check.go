@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/passbook-run/passbook/internal/lazyregexp"
+	"github.com/passbook-run/passbook/pipeline/expression"
 	"github.com/passbook-run/passbook/pipeline/template"
 )
 
@@ -66,6 +67,9 @@ func (d *decoder) check() {
 		d.unique(at.key("marker"), n.Marker, n.Name, markers)
 	}
 	d.files(location{"always_read"})
+	for i := range def.Roles { // prompts have members of outputs, whose types are those of the schemas
+		d.checkSchema(location{"roles", def.Roles[i].Name, "schema"}, &def.Roles[i])
+	}
 	for i := range def.Roles {
 		d.checkRole(&def.Roles[i])
 	}
@@ -188,7 +192,8 @@ func (d *decoder) checkRole(r *Role) {
 	d.checkSession(at.key("session"), *r)
 	d.checkGuard(at, *r)
 	d.checkPrompt(at.key("prompt"), r)
-	d.checkSchema(at.key("schema"), r)
+	d.checkApproves(at.key("verdict"), *r)
+	r.Once = d.def.calls(r.Name) == 1 && !d.def.taken(r.Name) && expression.Name(r.Name)
 }
 
 // checkSession reports a role whose agent cannot continue sessions.
@@ -205,10 +210,6 @@ func (d *decoder) checkSession(at location, r Role) {
 func (d *decoder) checkGuard(at location, r Role) {
 	if !r.Protected() && d.def.Workspace == nil {
 		d.wrong(at.key("protect"), "is false, and the pipeline has no workspace; leave it out")
-	}
-	if r.Scope != "" && d.def.Workspace == nil {
-		d.wrong(at.key("scope"), "is %s, and the pipeline has no workspace whose changes could be compared with it; leave "+
-			"it out", r.Scope)
 	}
 }
 
@@ -232,8 +233,11 @@ func (d *decoder) checkPrompt(at location, r *Role) {
 	for i, w := range r.With {
 		keys[i] = w.Key
 	}
-	known := slices.Concat(template.Reserved(), d.def.inputNames())
+	known := slices.Concat(template.Reserved(), d.def.promptNames())
 	for _, piece := range template.Unknown(string(src), keys, known) {
+		if d.def.namesOutput(piece.Name) {
+			continue // its members are checked with the steps
+		}
 		what := fmt.Sprintf("%s is not a placeholder; %s (the text itself is written \\%[1]s)", piece.Text,
 			suggest(piece.Name, known))
 		if key, with := template.WithKey(piece.Name); with {
@@ -241,11 +245,11 @@ func (d *decoder) checkPrompt(at location, r *Role) {
 		}
 		d.found = append(d.found, Problem{File: p, Line: piece.Line, What: what})
 	}
-	r.Places = template.Placed(string(src))
+	r.Places, r.Uses = template.Placed(string(src)), d.def.usedBy(string(src))
 }
 
 func (d *decoder) checkStages() {
-	lines, names := map[string]int{}, map[string]*yaml.Node{}
+	lines := map[string]int{}
 	checkpoints, folders := map[string]string{}, map[string]string{}
 	for i, s := range d.def.Stages {
 		at := location{"stages"}.item(i)
@@ -261,22 +265,15 @@ func (d *decoder) checkStages() {
 		d.unique(at.key("checkpoint"), s.Checkpoint, "stage "+s.Name, checkpoints)
 		d.unique(at.key("dir"), s.Dir, "stage "+s.Name, folders)
 		for j, step := range s.Steps {
-			d.checkStep(d.steps(at, s).item(j), step, s, names)
+			d.checkStep(d.steps(at, s).item(j), step, s)
 		}
 	}
-	d.checkReferences(names)
+	d.checkReferences()
+	d.checkOutputs()
 	d.checkLanes()
 }
 
-func (d *decoder) checkStep(at location, step Step, s Stage, names map[string]*yaml.Node) {
-	if step.As != "" {
-		key, _, _ := d.find(at.key("as"))
-		if first, dup := names[step.As]; dup {
-			d.wrong(at.key("as"), "%q is there twice, first on line %d; give each step its own name", step.As,
-				first.Line)
-		}
-		names[step.As] = key
-	}
+func (d *decoder) checkStep(at location, step Step, s Stage) {
 	orders := make([]string, len(s.Orders))
 	for i, o := range s.Orders {
 		orders[i] = o.Name

@@ -138,33 +138,6 @@ func (d *decoder) agentAt(a Agent) location {
 	return location{"agents", a.Name}
 }
 
-// possible lists the values that a name of a condition can have in a stage, if they can be listed.
-func (d *decoder) possible(s Stage, name string) (words []string, known bool) {
-	for _, p := range s.Steps {
-		if p.As != name && (name != "verdict" || p.As == name) {
-			continue
-		}
-		r, isRole := d.roleNamed(p.Role)
-		switch {
-		case p.Run != "" && p.As == name:
-			words = append(words, "ok", "failed")
-		case isRole && r.Verdict != nil && (r.Score == nil || name == "verdict"):
-			if r.Verdict.Schema != "" {
-				return nil, false // a role may return any word
-			}
-			found, ok := alternatives(r.Verdict.Find)
-			if !ok {
-				return nil, false
-			}
-			words = append(words, found...)
-		case p.As == name:
-			return nil, false
-		}
-	}
-	slices.Sort(words)
-	return slices.Compact(words), len(words) > 0
-}
-
 // maxAlternatives bounds the list of words that a pattern can match.
 const maxAlternatives = 20
 

@@ -16,13 +16,13 @@ roles:
   judge:
     prompt: judge.md
     gives: report
-    verdict: {find: 'VERDICT: (ok|again)'}
+    verdict: {find: 'VERDICT: (ok|again)', approves: ok}
 stages:
   - name: review
-    repeat: {max: 2, until: verdict == ok}
+    repeat: {max: 2, until: approved}
     steps:
-      - {role: judge, as: view}
-      - {run: make test, as: tests}
+      - {role: judge, id: view}
+      - {run: make test, id: tests}
 `
 
 // TestPlanFindsWhatWouldFail finds what a run would fail for, before it starts.
@@ -61,27 +61,29 @@ func TestPlanFindsWhatWouldFail(t *testing.T) {
 		"tokens of a model at run time": {"[claude, -p], reply: text, price: {input: 1, output: 1}",
 			"[codex, exec], reply: codex-jsonl", ""},
 		"reply with a cost": {"text, price: {input: 1, output: 1}", "claude-json", ""},
-		"impossible verdict": {"verdict == ok", "verdict == okay",
-			"x.yaml:11:29: stage \"review\".repeat.until waits for verdict == okay, and verdict is only ever again or ok"},
-		"impossible value of a role": {"verdict == ok", "view == okay", "waits for view == okay"},
-		"impossible value of a command": {"verdict == ok", "tests == passed",
-			"waits for tests == passed, and tests is only ever failed or ok"},
-		"impossible gate": {"    steps:", "    quality_gate: verdict == fine\n    steps:",
-			"quality_gate waits for verdict == fine"},
+		"impossible verdict": {"until: approved", "until: verdict == 'okay'",
+			"x.yaml:11:29: stage \"review\".repeat.until waits for verdict == 'okay', which no result meets: verdict is \"ok\" or \"again\""},
+		"impossible value of a role": {"until: approved", "until: view.verdict == 'okay'", "waits for view.verdict == 'okay'"},
+		"a word without quotes": {"until: approved", "until: verdict == okay",
+			`x.yaml:11:40: stage "review".repeat.until has the unknown name okay; texts are quoted: "okay"`},
+		"earlier form of a result": {"until: approved", "until: tests == failed",
+			`x.yaml:11:38: stage "review".repeat.until has the unknown name failed; whether a command failed is not tests.ok`},
+		"impossible gate": {"    steps:", "    quality_gate: verdict == 'fine'\n    steps:",
+			"quality_gate waits for verdict == 'fine'"},
+		"a word that approves nothing": {"approves: ok", "approves: okay", "roles.judge.verdict.approves is okay, and the verdict"},
+		"no word that approves": {", approves: ok", "",
+			"roles.judge.verdict is only ever ok or again, and none of them approves the work; write approves: WORD"},
 		"possible in another case": {"(ok|again)", "((?i)ok|again)", ""},
 		"any word":                 {"(ok|again)", "(\\w+)", ""},
 		"prefix in common":         {"(ok|again)", "(ok|okay)", ""},
-		"optional part": {"verdict: {find: 'VERDICT: (ok|again)'}",
-			"verdict: {find: 'VERDICT: (ok(?:ay)?)'}", ""},
-		"not that": {"verdict == ok", "verdict != okay", ""},
-		"words that exclude each other": {"verdict == ok", "verdict == ok and tests == ok and verdict == again",
-			`x.yaml:11:29: stage "review".repeat.until waits for verdict == ok and verdict == again, which exclude each other`},
-		"a word and its opposite": {"verdict == ok", "verdict == ok and verdict != ok",
-			"waits for verdict == ok and verdict != ok, which exclude"},
-		"all words excluded": {"verdict == ok", "verdict != ok and verdict != again",
-			"waits for verdict != ok and verdict != again, which exclude"},
-		"one word excluded": {"verdict == ok", "verdict == ok and verdict != again", ""},
-		"either word":       {"verdict == ok", "verdict == ok or verdict == again", ""},
+		"optional part":            {"(ok|again)", "(ok(?:ay)?)", ""},
+		"not that":                 {"until: approved", "until: verdict != 'okay'", ""},
+		"words that exclude each other": {"until: approved", "until: verdict == 'ok' and tests.ok and verdict == 'again'",
+			`stage "review".repeat.until waits for verdict == 'ok' and tests.ok and verdict == 'again', which no result meets`},
+		"a word and its opposite": {"until: approved", "until: verdict == 'ok' and verdict != 'ok'", "which no result meets"},
+		"all words excluded":      {"until: approved", "until: verdict != 'ok' and verdict != 'again'", "which no result meets"},
+		"one word excluded":       {"until: approved", "until: verdict == 'ok' and verdict != 'again'", ""},
+		"either word":             {"until: approved", "until: verdict == 'ok' or verdict == 'again'", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := strings.Replace(runnable, row.old, row.new, 1)
@@ -109,29 +111,26 @@ stages:
   - name: review
     repeat: {max: 2, until: CONDITION}
     steps:
-      - {role: judge, as: mark}
-      - {run: make test, as: tests}
+      - {role: judge, id: mark}
+      - {run: make test, id: tests}
 `
 
 // TestPlanFindsUnreachableScores compares the numbers of a condition with the range of the score.
 func TestPlanFindsUnreachableScores(t *testing.T) {
 	for condition, want := range map[string]string{
-		"score >= 4":     "",
-		"score > 3.9999": "",
-		"score > 4": `x.yaml:10:29: stage "review".repeat.until waits for score > 4, and score is ` +
-			`only ever from 0 to 4`,
-		"score >= 4.5":                       "waits for score >= 4.5, and score is only ever from 0 to 4",
-		"score < 0":                          "waits for score < 0, and",
-		"score == -1 or tests == ok":         "waits for score == -1, and",
-		"mark >= 5":                          "waits for mark >= 5, and mark is only ever from 0 to 4",
-		"score >= 3 and score < 3":           "waits for score >= 3 and score < 3, which exclude each other",
-		"score > 3 and score < 3.01":         "",
-		"score >= 3 and score <= 3":          "",
-		"score != 3 and tests == ok":         "",
-		"score >= 2 and mark >= 3":           "",
-		"score == 3 and score == 3.5":        "waits for score == 3 and score == 3.5, which exclude each other",
-		"score >= 0":                         "",
-		"score > 1 and score < 2 or score>3": "",
+		"score >= 4":                    "",
+		"score > 3.9999":                "",
+		"score > 4":                     `x.yaml:10:29: stage "review".repeat.until waits for score > 4, which no result meets: score is from 0 to 4`,
+		"score >= 4.5":                  "waits for score >= 4.5, which no result meets: score is from 0 to 4",
+		"score < 0":                     "waits for score < 0, which",
+		"score == -1 or tests.ok":       "",
+		"score == -1 and tests.ok":      "waits for score == -1 and tests.ok, which no result meets: score is from 0 to 4, tests.ok is true or false",
+		"mark.score >= 5":               "waits for mark.score >= 5, which no result meets: mark.score is from 0 to 4",
+		"score >= 3 and score < 3":      "waits for score >= 3 and score < 3, which",
+		"score > 3 and score < 3.01":    "",
+		"score >= 3 and score <= 3":     "",
+		"score != 3 and tests.ok":       "",
+		"len(scores) > 2 and score > 9": "",
 	} {
 		t.Run(condition, func(t *testing.T) {
 			src := strings.Replace(scored, "CONDITION", "'"+condition+"'", 1)

@@ -101,7 +101,7 @@ func (c *comparer) workspace(p *Plan) *Workspace {
 func (c *comparer) roles(p *Plan) []Role {
 	all := slices.Clone(p.Roles)
 	for i := range all {
-		all[i].Places, all[i].Limits = nil, all[i].Limits.Complete()
+		all[i].Places, all[i].Uses, all[i].Once, all[i].Limits = nil, nil, false, all[i].Limits.Complete()
 	}
 	return all
 }
@@ -133,6 +133,7 @@ func (c *comparer) stage(at []string, a, b PlanStage) {
 	c.values(under(at, "dir"), a.Dir, b.Dir)
 	c.values(under(at, "pause_after"), a.PauseAfter, b.PauseAfter)
 	c.values(under(at, "quality_gate"), a.Gate, b.Gate)
+	c.values(under(at, "when"), a.When, b.When)
 	keys := func(s PlanStage) (all []string) {
 		for _, r := range s.Rounds {
 			for _, p := range r.Steps {
@@ -163,7 +164,8 @@ func (c *comparer) step(at []string, a, b PlanStep) {
 	c.values(under(at, "if_failing"), a.IfFailing, b.IfFailing)
 	c.values(under(at, "effect"), a.Effect, b.Effect)
 	c.values(under(at, "screenshots"), a.Shots, b.Shots)
-	c.values(under(at, "as"), a.As, b.As)
+	c.values(under(at, "id"), a.ID, b.ID)
+	c.values(under(at, "when"), a.When, b.When)
 	c.values(under(at, "order"), a.Order, b.Order)
 	c.values(under(at, "see"), a.Sees+a.SeesStage, b.Sees+b.SeesStage)
 	c.values(under(at, "limits"), completed(a.Limits), completed(b.Limits))
@@ -253,7 +255,7 @@ func (c *comparer) refusedRole(at []string) string {
 }
 
 // amendableOfStep are the keys of a step that a run can adopt until the step has completed.
-var amendableOfStep = []string{"run", "ask", "questions", "env", "sandbox", "network"}
+var amendableOfStep = []string{"run", "ask", "when", "questions", "env", "sandbox", "network"}
 
 func (c *comparer) refusedStage(at []string) string {
 	if len(at) < 3 {
@@ -261,7 +263,7 @@ func (c *comparer) refusedStage(at []string) string {
 	}
 	i := slices.IndexFunc(c.old.Plan.Stages, func(s PlanStage) bool { return s.Name == at[1] })
 	switch {
-	case at[2] == "repeat" && len(at) > 3, at[2] == "pause_after", at[2] == "quality_gate":
+	case at[2] == "repeat" && len(at) > 3, at[2] == "pause_after", at[2] == "quality_gate", at[2] == "when":
 		if i < c.at.Stage {
 			return RefusedCompleted
 		}

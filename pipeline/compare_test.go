@@ -22,7 +22,7 @@ roles:
   critic:
     prompt: critic.md
     gives: report
-    verdict: {find: 'VERDICT: (ok|again)'}
+    verdict: {find: 'VERDICT: (ok|again)', approves: ok}
 stages:
   - name: plan
     steps:
@@ -30,9 +30,9 @@ stages:
   - name: write
     steps:
       - {role: writer}
-      - {run: make test, as: tests}
+      - {run: make test, id: tests}
   - name: review
-    repeat: {max: 2, until: verdict == ok}
+    repeat: {max: 2, until: approved}
     steps:
       - {role: critic}
       - {role: writer}
@@ -74,7 +74,7 @@ func TestCompare(t *testing.T) {
 		"another agent": {reviewing, "{prompt: write.md,", "{prompt: write.md, agent: cheap,", nil,
 			[]string{"11 roles.writer.agent"}},
 		"maximum":   {reviewing, "max: 2", "max: 3", nil, []string{"25 stages.review.repeat.max"}},
-		"condition": {reviewing, "verdict == ok}", "verdict == again}", nil, []string{"25 stages.review.repeat.until"}},
+		"condition": {reviewing, "until: approved}", "until: verdict == 'again'}", nil, []string{"25 stages.review.repeat.until"}},
 		"condition of a completed stage": {over, "max: 2", "max: 3", nil,
 			[]string{"25 stages.review.repeat.max: " + RefusedCompleted}},
 		"pattern": {reviewing, "(ok|again)", "(ok|more)", nil, []string{"15 roles.critic.verdict.find"}},
@@ -101,7 +101,7 @@ func TestCompare(t *testing.T) {
 			[]string{"26 stages.review.steps: " + RefusedStructure}},
 		"step has another role": {start, "steps:\n      - {role: planner}", "steps:\n      - {role: writer}", nil,
 			[]string{"19 stages.plan.steps.0.role: " + RefusedStructure}},
-		"stage does not repeat": {start, "    repeat: {max: 2, until: verdict == ok}\n", "", nil, nil},
+		"stage does not repeat": {start, "    repeat: {max: 2, until: approved}\n", "", nil, nil},
 		"setup of the workspace": {reviewing, "setup: make deps", "setup: [make deps, make tools]", nil,
 			[]string{"29 workspace.setup"}},
 		"workspace is kept": {reviewing, ", setup: make deps", ", setup: make deps, keep: true", nil,

@@ -24,7 +24,7 @@ func comparedPlan() *Plan {
 				{Key: "once/3", Kind: KindAsk, Ask: "Right?", AskType: AskAlways},
 				{Key: "once/4", Kind: KindTogether, Members: []string{"writer"}},
 			}}}},
-			{Name: "loop", Kind: StageRepeat, Repeat: &Repeat{Max: 2, Until: "verdict == ok"},
+			{Name: "loop", Kind: StageRepeat, Repeat: &Repeat{Max: 2, Until: "approved"},
 				Rounds: []PlanRound{{Steps: []PlanStep{{Key: "loop/1", Kind: KindRole, Role: "critic"}}}}},
 		},
 	}
@@ -83,14 +83,14 @@ func TestCompareFindsEachValue(t *testing.T) {
 		"roles.writer.limits.attempts: 0 => 7":             func(p *Plan) { p.Roles[0].Limits.Attempts = 7 },
 		"stages: once, loop => once" + fixed:               func(p *Plan) { p.Stages = p.Stages[:1] },
 		"stages.once.kind: once => each" + fixed:           func(p *Plan) { p.Stages[0].Kind = StageEach },
-		"stages.loop.repeat: {max: 2, until: verdict == ok} => " + fixed: func(p *Plan) {
+		"stages.loop.repeat: {max: 2, until: approved} => " + fixed: func(p *Plan) {
 			p.Stages[1].Repeat = nil
 		},
-		"stages.loop.repeat.max: 2 => 3":               func(p *Plan) { p.Stages[1].Repeat.Max = 3 },
-		"stages.once.checkpoint:  => x" + fixed:        func(p *Plan) { p.Stages[0].Checkpoint = "x" },
-		"stages.once.dir:  => x" + fixed:               func(p *Plan) { p.Stages[0].Dir = "x" },
-		"stages.once.pause_after: false => true":       func(p *Plan) { p.Stages[0].PauseAfter = true },
-		"stages.once.quality_gate:  => verdict == yes": func(p *Plan) { p.Stages[0].Gate = "verdict == yes" },
+		"stages.loop.repeat.max: 2 => 3":         func(p *Plan) { p.Stages[1].Repeat.Max = 3 },
+		"stages.once.checkpoint:  => x" + fixed:  func(p *Plan) { p.Stages[0].Checkpoint = "x" },
+		"stages.once.dir:  => x" + fixed:         func(p *Plan) { p.Stages[0].Dir = "x" },
+		"stages.once.pause_after: false => true": func(p *Plan) { p.Stages[0].PauseAfter = true },
+		"stages.once.quality_gate:  => approved": func(p *Plan) { p.Stages[0].Gate = "approved" },
 		"stages.loop.steps: loop/1 role => loop/1 run" + fixed: func(p *Plan) {
 			p.Stages[1].Rounds[0].Steps[0].Kind = KindRun
 		},
@@ -117,7 +117,7 @@ func TestCompareFindsEachValueOfAStep(t *testing.T) {
 		"if_failing:  => ask" + fixed:              func(s *PlanStep) { s.IfFailing = "ask" },
 		"effect:  => external_action" + fixed:      func(s *PlanStep) { s.Effect = "external_action" },
 		"screenshots:  => {attempts: 3}" + fixed:   func(s *PlanStep) { s.Shots = &Screenshots{Attempts: 3} },
-		"as:  => tests" + fixed:                    func(s *PlanStep) { s.As = "tests" },
+		"id:  => tests" + fixed:                    func(s *PlanStep) { s.ID = "tests" },
 		"order:  => B" + fixed:                     func(s *PlanStep) { s.Order = "B" },
 		"see:  => 001" + fixed:                     func(s *PlanStep) { s.Sees = "001" },
 		"see:  => once" + fixed:                    func(s *PlanStep) { s.SeesStage = "once" },

@@ -31,6 +31,12 @@ func (a *Artifact) UnmarshalYAML(n *yaml.Node) error {
 	return err
 }
 
+func (r *Repeat) UnmarshalYAML(n *yaml.Node) error {
+	type plain Repeat
+	r.Stalled = usualStalled
+	return n.Decode((*plain)(r))
+}
+
 func (w *Workspace) UnmarshalYAML(n *yaml.Node) error {
 	type plain Workspace
 	w.Secrets = "skip"

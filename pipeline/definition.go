@@ -29,6 +29,8 @@ type Definition struct {
 	Corpus     []Set     `yaml:"-"`
 	Projects   []Project `yaml:"-"`
 	Stages     []Stage   `yaml:"-"`
+
+	left []output // see outputs
 }
 
 // Agent is a program that answers prompts. The default agent has the name "".
@@ -67,9 +69,6 @@ const (
 
 // InterruptRestart is the value of on_interrupt with which no session is continued.
 const InterruptRestart = "restart"
-
-// ScopeReply is the value of scope with which the reply of a role declares the paths that the work will change.
-const ScopeReply = "reply"
 
 // SessionContinue is the value of session with which the calls of a role continue one session.
 const SessionContinue = "continue"
@@ -274,7 +273,6 @@ const (
 	GivesArtifact = "artifact" // the whole artifact, in the reply or as the file it changed
 	GivesReport   = "report"   // text only
 	GivesChanges  = "changes"  // changes to the workspace
-	GivesList     = "list"     // a JSON list, of items for lanes
 	GivesOutcome  = "outcome"  // of a command: ok or failed; not for roles
 )
 
@@ -299,14 +297,17 @@ type Role struct {
 	Session string `json:"session,omitempty"`
 	// false: it may change the protected paths of the workspace
 	Protect *bool `json:"protect,omitempty"`
-	// reply: its reply declares the paths that the work will change
-	Scope string `json:"scope,omitempty"`
-	// of a role that returns a list: path and text of the JSON Schema of the list
+	// of the JSON that its reply ends with: SchemaReview, SchemaPlan or the path of a JSON Schema; empty: it needs none
 	Schema     string    `json:"schema,omitempty"`
 	SchemaText string    `json:"schema_text,omitempty" yaml:"-"`
-	Limits     Limits    `json:"limits"` // complete: merged over those of the definition
+	Once       bool      `json:"once,omitempty" yaml:"-"` // one step calls it, whose output has its name
+	Uses       []string  `json:"uses,omitempty" yaml:"-"` // ids of the outputs that its prompt has
+	Limits     Limits    `json:"limits"`                  // complete: merged over those of the definition
 	With       []KeyText `json:"with,omitempty" yaml:"-"`
 }
+
+// Judges reports whether its replies have a verdict.
+func (r Role) Judges() bool { return r.Verdict != nil || r.Schema == SchemaReview }
 
 // Protected reports whether the role may not change the protected paths of the workspace.
 func (r Role) Protected() bool { return r.Protect == nil || *r.Protect }
@@ -351,14 +352,11 @@ type Score struct {
 	Range []float64 `json:"range"`
 }
 
-// Verdict finds a word in a reply. At least one of the two is set; a structured verdict counts first.
+// Verdict finds a word in a reply. Where the reply has a review, that counts first.
 type Verdict struct {
-	Find   string `json:"find,omitempty"`   // RE2, one group
-	Schema string `json:"schema,omitempty"` // VerdictReview: a fenced JSON block
+	Find     string   `json:"find"`               // RE2, one group
+	Approves Commands `json:"approves,omitempty"` // words that approve the work; empty: approved
 }
-
-// VerdictReview is the schema of structured verdicts: ship_ready, findings, blockers, gaps.
-const VerdictReview = "review"
 
 // Stage is a list of steps that runs once, once for each set, or repeatedly.
 type Stage struct {
@@ -370,15 +368,16 @@ type Stage struct {
 	Checkpoint string // name with {set} or {n}
 	Dir        string // folder for evidence, with {n}
 	PauseAfter bool   `yaml:"pause_after"` // pause for a review after each round
-	// condition on the result of a round, see ParseUntil; if a round does not meet it, the run pauses
+	// condition on the result of a round; if a round does not meet it, the run pauses
 	Gate  string `yaml:"quality_gate"`
+	When  string // condition without which the stage is skipped
 	Each  *Each  // the stage runs once for each item of a list
 	Merge *Merge // of the changes of its lanes
 }
 
 // Each is the list whose items a stage works through in lanes: several at the same time, each with its own tree.
 type Each struct {
-	In        string `json:"in"` // NAME.items, NAME.lines or a glob
+	In        string `json:"in"` // ID, ID.MEMBER, ID.lines of a command, or a glob
 	AtOnce    int    `json:"at_once" yaml:"at_once"`
 	IfFailing string `json:"if_failing,omitempty" yaml:"if_failing"` // continue, or empty: ask
 }
@@ -399,9 +398,13 @@ type Order struct {
 // Repeat bounds a loop.
 type Repeat struct {
 	Max       int    `json:"max"`
-	Until     string `json:"until"`               // valid for ParseUntil
+	Until     string `json:"until"`               // condition with which it ends
 	Otherwise string `json:"otherwise,omitempty"` // ask or "": what to do if Max is reached and Until is not met
+	Stalled   int    `json:"stalled,omitempty"`   // rounds in a row without progress that end it; 0: they do not
 }
+
+// usualStalled is how many rounds without progress end a loop.
+const usualStalled = 2
 
 // Kinds of a step, named after its YAML key.
 const (
@@ -431,8 +434,9 @@ type Step struct {
 	Questions   *Questions `yaml:"-"`          // of an ask: overrides those of the pipeline
 	IfFailing   string     `yaml:"if_failing"` // of role and run: continue or ask, if a check or the command fails
 	Effect      string     // of role, together and run: the class of its external effect, see run.Effect…
-	As          string
-	See         string // last, a stage's or step's name, or ""
+	ID          string     // name of its output in conditions, prompts and see
+	When        string     // condition without which it is skipped
+	See         string     // last, a stage's name, a step's id, or ""
 	Order       string
 	Limits      *Limits  `yaml:"-"`
 	Env         []string // of run: names of additional environment variables that the command may read

@@ -28,7 +28,7 @@ func Expand(d *Definition) *Plan {
 		Artifact: d.Artifact, Workspace: d.Workspace, Snapshots: d.Snapshots,
 		Kind: d.Kind, Inputs: d.Inputs, Unattended: d.unattended(), Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus,
-		Projects: d.ordered(), Stages: []PlanStage{},
+		Projects: d.ordered(), Stages: []PlanStage{}, Kept: d.kept(),
 	}}
 	e.number()
 	for si := range d.Stages {
@@ -81,10 +81,12 @@ func (e *expander) stage(si int) PlanStage {
 	ps := PlanStage{
 		Name: s.Name, Title: stageTitle(e.def.Wording, s.Name), Kind: stageKind(s), Repeat: s.Repeat,
 		Checkpoint: s.Checkpoint, Dir: s.Dir, PauseAfter: s.PauseAfter, Gate: s.Gate,
-		Lanes: e.lanes(si),
+		When: s.When, GateNeeds: e.def.needs(si, s.Gate), Lanes: e.lanes(si),
 	}
 	if s.Repeat != nil {
 		e.plan.MaxRounds = s.Repeat.Max
+		ps.Needs = e.def.needs(si, s.Repeat.Until)
+		ps.Threshold = thresholdOf(s.Repeat.Until)
 	}
 	for ri := range e.keys[si] {
 		ps.Rounds = append(ps.Rounds, e.round(si, ri))

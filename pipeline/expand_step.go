@@ -13,7 +13,7 @@ func (e *expander) step(at place, set Set) PlanStep {
 	p := s.Steps[at.step]
 	step := PlanStep{
 		Key: e.keys[at.stage][at.round][at.step], InRound: at.step + 1, Kind: p.kind(),
-		Role: p.Role, Members: p.Together, Run: p.Run, Ask: p.Ask, Shots: p.Screenshots, As: p.As, Limits: p.Limits,
+		Role: p.Role, Members: p.Together, Run: p.Run, Ask: p.Ask, Shots: p.Screenshots, ID: p.ID, When: p.When, Limits: p.Limits,
 	}
 	step.AskType, step.Questions = p.AskType, p.Questions
 	step.Env, step.Confinement, step.Effect = p.Env, p.Confinement, p.Effect

@@ -33,7 +33,6 @@ var formats = map[string]func(any) error{
 	"byte-size":   text(checkSize),
 	"one-group":   text(checkExpression),
 	"usage":       text(checkUsage),
-	"condition":   text(func(s string) error { _, err := ParseUntil(s); return err }),
 	"tree-path":   text(CheckPath),
 	"branch":      text(checkBranch),
 	"web-address": text(checkAddress),

@@ -26,11 +26,11 @@ func (e *expander) checkFresh() {
 				if !s.decides(step) || p.lists(step) {
 					continue
 				}
-				if s.Repeat != nil && slices.Contains(s.conditionNames(), step.As) {
+				if s.Repeat != nil && step.ID != "" && slices.Contains(s.decidedBy(), step.ID) {
 					r.Fresh = append(r.Fresh, step.fresh(s.Name, " Round {n}", len(r.Steps)+len(r.Fresh)+1))
 				}
 				again := step.fresh(FreshStage, "", 1)
-				again.As, again.IfFailing, again.Questions = "", "ask", step.Questions
+				again.ID, again.IfFailing, again.Questions = "", "ask", step.Questions
 				if again.Questions == nil && e.def.Questions != (Questions{}) {
 					again.Questions = &e.def.Questions
 				}
@@ -51,23 +51,12 @@ func (e *expander) checkFresh() {
 // decides reports whether the work is accepted only if a command succeeds. One of a lane is about its item, and one with
 // an effect outside is not repeated.
 func (s PlanStage) decides(step PlanStep) bool {
-	named := step.As != "" && slices.Contains(s.conditionNames(), step.As)
+	named := step.ID != "" && slices.Contains(s.decidedBy(), step.ID)
 	return step.Kind == KindRun && s.Lanes == nil && step.Effect == "" && (step.IfFailing == "ask" || named)
 }
 
-// conditionNames returns the names of values in the conditions of a stage.
-func (s PlanStage) conditionNames() (names []string) {
-	conditions := []string{s.Gate}
-	if s.Repeat != nil {
-		conditions = append(conditions, s.Repeat.Until)
-	}
-	for _, c := range conditions {
-		if u, err := ParseUntil(c); err == nil {
-			names = append(names, u.Names()...)
-		}
-	}
-	return names
-}
+// decidedBy lists what the conditions of a stage need.
+func (s PlanStage) decidedBy() []string { return slices.Concat(s.GateNeeds, s.Needs) }
 
 // lists reports whether the output of a step is the list of a stage with lanes.
 func (p *Plan) lists(step PlanStep) bool {
@@ -82,7 +71,7 @@ func (s PlanStep) sameCommand(other PlanStep) bool {
 func (s PlanStep) fresh(stage, round string, n int) PlanStep {
 	again := s
 	again.Key, again.InRound, again.Number = fmt.Sprintf("%s/%d", stage, n), n, 0
-	again.Fresh, again.IfFailing = s.Key, ""
+	again.Fresh, again.IfFailing, again.When = s.Key, "", ""
 	again.Description = fmt.Sprintf("[%s]%s — %s in a fresh folder", stage, round, oneLine(s.Run))
 	again.LogTitle = again.Description
 	return again

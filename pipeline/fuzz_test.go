@@ -36,21 +36,3 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
-
-func FuzzUntil(f *testing.F) {
-	f.Add("score >= 3.5 and tests == ok or verdict != 'no'", "4")
-	f.Add(`a == "`, "null")
-	f.Fuzz(func(t *testing.T, src, value string) {
-		u, err := ParseUntil(src)
-		if err != nil {
-			return
-		}
-		values := map[string]string{}
-		for _, n := range u.Names() {
-			values[n] = value
-		}
-		if _, known := u.Eval(values); !known {
-			t.Fatal("every name has a value, and it is not known")
-		}
-	})
-}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/passbook-run/passbook/pipeline/expression"
 )
 
 // ConfigHash returns the first 16 hex digits of the SHA-256 of the significant fields, as canonical JSON: members in
@@ -20,8 +22,8 @@ func ConfigHash(d *Definition) string {
 		})},
 		{"Artifact", d.Artifact}, {"Workspace", d.Workspace}, {"AlwaysRead", d.AlwaysRead},
 		{"Roles", each(d.Roles, func(r Role) object {
-			more := slices.Concat(optional("Unprotected", !r.Protected()), optional("Scope", r.Scope),
-				optional("Schema", r.SchemaText))
+			more := slices.Concat(optional("Unprotected", !r.Protected()), optional("Schema", r.Schema),
+				optional("SchemaText", r.SchemaText))
 			return append(object{{"Name", r.Name}, {"Prompt", r.Prompt}, {"Gives", r.Gives}, {"Agent", r.Agent},
 				{"Checks", r.Checks}}, more...)
 		})},
@@ -49,15 +51,13 @@ func significantStage(s Stage) object {
 	until, otherwise := "", ""
 	if s.Repeat != nil {
 		otherwise = s.Repeat.Otherwise
-		if u, err := ParseUntil(s.Repeat.Until); err == nil {
-			until = u.shape()
-		}
+		until = shapeOf(s.Repeat.Until)
 	}
 	in := ""
 	if s.Each != nil {
 		in = s.Each.In
 	}
-	return append(optional("Each", in), object{
+	return append(append(optional("Each", in), optional("When", shapeOf(s.When))...), object{
 		{"Name", s.Name}, {"ForEach", s.ForEach}, {"Checkpoint", s.Checkpoint}, {"Dir", s.Dir},
 		{"Repeats", s.Repeat != nil}, {"Until", until}, {"Otherwise", otherwise},
 		{"Orders", each(s.Orders, func(o Order) object {
@@ -69,19 +69,28 @@ func significantStage(s Stage) object {
 }
 
 func significantStep(p Step) object {
-	out := object{{"Role", p.Role}, {"Run", p.Run}, {"Ask", p.Ask}, {"As", p.As}, {"See", p.See}, {"Order", p.Order}}
+	out := object{{"Role", p.Role}, {"Run", p.Run}, {"Ask", p.Ask}, {"ID", p.ID}, {"See", p.See}, {"Order", p.Order}}
 	if p.AskType != AskAlways {
 		out = append(out, optional("AskType", p.AskType)...)
 	}
 	if p.IfFailing == "ask" {
 		out = append(out, member{"IfFailing", p.IfFailing})
 	}
-	out = append(out, optional("Effect", p.Effect)...)
+	out = append(append(out, optional("Effect", p.Effect)...), optional("When", shapeOf(p.When))...)
 	shots := Screenshots{}
 	if p.Screenshots != nil {
 		shots = *p.Screenshots
 	}
 	return append(out, object{{"Together", p.Together}, {"Sizes", shots.Sizes}, {"Kinds", shots.Kinds}}...)
+}
+
+// shapeOf is a condition without its thresholds; empty: there is none.
+func shapeOf(condition string) string {
+	e, err := expression.Parse(condition)
+	if err != nil {
+		return ""
+	}
+	return e.Shape()
 }
 
 // object is a JSON object with its members in this order.

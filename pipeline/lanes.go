@@ -1,15 +1,10 @@
 package pipeline
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/passbook-run/passbook/internal/lazyregexp"
+	"github.com/passbook-run/passbook/pipeline/expression"
 )
 
 // Bounds of lanes.
@@ -20,30 +15,46 @@ const (
 
 // Sources of the list of a stage with lanes.
 const (
-	ItemsOfRole    = "items" // the reply of a role that returns a list
-	ItemsOfCommand = "lines" // the output of a command
-	ItemsOfGlob    = "glob"  // the files of the workspace that a glob fits
+	ItemsOfOutput  = "output" // a list in the output of a role
+	ItemsOfCommand = "lines"  // the output of a command
+	ItemsOfGlob    = "glob"   // the files of the workspace that a glob fits
 )
 
 // Lanes is the list of a stage in a plan.
 type Lanes struct {
 	Each
-	Source string `json:"source"`         // Items…
-	From   string `json:"from,omitempty"` // key of the step with the list
+	Source string   `json:"source"`         // Items…
+	From   string   `json:"from,omitempty"` // key of the step with the list
+	ID     string   `json:"id,omitempty"`   // of that step
+	Path   []string `json:"path,omitempty"` // of the list in the output of a role
 }
 
 // Continues reports whether a lane that fails is left out without a question.
 func (l Lanes) Continues() bool { return l.IfFailing == "continue" }
 
-var listName = lazyregexp.New(`^([A-Za-z0-9][A-Za-z0-9._-]*)\.(items|lines)$`)
-
-// listStep returns the step that a list names by its `as`; false: the list is a glob.
-func listStep(in string) (as, source string, named bool) {
-	m := listName.FindStringSubmatch(in)
-	if m == nil {
-		return "", "", false
+// listPath splits the name of a list: the id of a step, and the members that lead to the list; nil: it is a glob.
+func listPath(in string) []string {
+	path := strings.Split(in, ".")
+	for _, name := range path {
+		if !expression.Name(name) {
+			return nil
+		}
 	}
-	return m[1], m[2], true
+	return path
+}
+
+// listOutput returns the output that a list names; false: the list is a glob.
+func (d *Definition) listOutput(in string) (o output, path []string, named bool) {
+	path = listPath(in)
+	if path == nil {
+		return output{}, nil, false
+	}
+	all := d.outputs()
+	i := slices.IndexFunc(all, func(o output) bool { return o.id == path[0] })
+	if i < 0 {
+		return output{}, path, false
+	}
+	return all[i], path[1:], true
 }
 
 // lanes returns the list of a stage; nil: it has no lanes.
@@ -53,12 +64,10 @@ func (e *expander) lanes(si int) *Lanes {
 		return nil
 	}
 	l := Lanes{Each: *each, Source: ItemsOfGlob}
-	as, source, named := listStep(each.In)
-	for i := range si {
-		for j, p := range e.def.Stages[i].Steps {
-			if named && p.As == as {
-				l.Source, l.From = source, e.keys[i][0][j]
-			}
+	if o, path, named := e.def.listOutput(each.In); named {
+		l.From, l.ID = e.keys[o.stage][0][o.step], o.id
+		if l.Source, l.Path = ItemsOfOutput, path; e.def.Stages[o.stage].Steps[o.step].Run != "" {
+			l.Source, l.Path = ItemsOfCommand, nil
 		}
 	}
 	return &l
@@ -66,8 +75,8 @@ func (e *expander) lanes(si int) *Lanes {
 
 // listed reports whether the output of a command is the list of a later stage.
 func (e *expander) listed(p Step) bool {
-	return p.Run != "" && p.As != "" && slices.ContainsFunc(e.def.Stages, func(s Stage) bool {
-		return s.Each != nil && s.Each.In == p.As+"."+ItemsOfCommand
+	return p.Run != "" && p.ID != "" && slices.ContainsFunc(e.def.Stages, func(s Stage) bool {
+		return s.Each != nil && s.Each.In == p.ID+"."+ItemsOfCommand
 	})
 }
 
@@ -95,62 +104,42 @@ func (d *decoder) checkLanes() {
 
 // checkList checks where a list comes from.
 func (d *decoder) checkList(at location, stage int, in string) {
-	as, source, named := listStep(in)
+	o, path, named := d.def.listOutput(in)
 	if !named {
-		d.checkGlob(at, in)
+		d.checkGlob(at, in, path)
 		return
 	}
-	var known []string
-	for i, s := range d.def.Stages {
-		for _, p := range s.Steps {
-			r, isRole := d.roleNamed(p.Role)
-			gives := map[string]bool{ItemsOfRole: isRole && r.Gives == GivesList, ItemsOfCommand: p.Run != ""}
-			if p.As != "" && gives[source] && i < stage {
-				known = append(known, p.As+"."+source)
-			}
-			if p.As != as {
-				continue
-			}
-			switch {
-			case i >= stage:
-				d.wrong(at, "is %q, a step that has not run by then; name one of an earlier stage", in)
-			case s.ForEach != "" || s.Each != nil:
-				d.wrong(at, "is %q, a step with a reply for each round; name a step that runs once", in)
-			case source == ItemsOfRole && p.Run != "":
-				d.wrong(at, "is %q, and its step runs a command; write %s.lines", in, as)
-			case source == ItemsOfRole && !gives[source]:
-				d.wrong(at, "is %q, and its step has no role that gives: list; write gives: list in the role", in)
-			case !gives[source]:
-				d.wrong(at, "is %q, and its step runs no command; write %s.items", in, as)
-			}
-			return
-		}
+	if why, _ := o.seenFrom(d.def, where{stage, ofStage}); why != "" {
+		d.wrong(at, "is %q: %s, %s", in, o.id, why)
+		return
 	}
-	d.wrong(at, "is %q, and no step is called %q; %s", in, as, suggest(in, known))
+	command := d.def.Stages[o.stage].Steps[o.step].Run != ""
+	lines := len(path) == 1 && path[0] == ItemsOfCommand
+	member, ok := expression.Member(o.typ, path)
+	switch {
+	case command && !lines:
+		d.wrong(at, "is %q, and its step runs a command; write %s.%s", in, o.id, ItemsOfCommand)
+	case command:
+	case !ok:
+		d.wrong(at, "is %q, which is not in the output of %s; %s", in, o.id, suggest(path[len(path)-1], sortedMembers(o.typ)))
+	case !expression.IsList(member):
+		d.wrong(at, "is %q, which is not a list; name a list in the schema of its role", in)
+	}
 }
 
 // checkGlob checks a list that names no step.
-func (d *decoder) checkGlob(at location, in string) {
+func (d *decoder) checkGlob(at location, in string, path []string) {
 	if strings.TrimSpace(in) == "" {
 		return // reported as a text
 	}
-	name, _, _ := strings.Cut(in, ".")
-	for _, s := range d.def.Stages {
-		for _, p := range s.Steps {
-			switch {
-			case p.As == "" || p.As != name:
-			case p.Run != "":
-				d.wrong(at, "is %q, and %q is a step; write %s.lines for the lines of its output", in, name, name)
-				return
-			case p.Role != "":
-				d.wrong(at, "is %q, and %q is a step; write %s.items for the list in its reply", in, name, name)
-				return
-			}
-		}
+	if path == nil && d.def.Workspace == nil {
+		d.wrong(at, "is %q, and the pipeline has no workspace with such files; write a list in the output of an earlier step, "+
+			"such as plan.files, ID.lines of a command, or add a workspace", in)
+		return
 	}
-	if d.def.Workspace == nil {
-		d.wrong(at, "is %q, and the pipeline has no workspace with such files; write NAME.items or NAME.lines of an "+
-			"earlier step, or add a workspace", in)
+	if d.def.Workspace == nil || len(path) > 1 && (path[len(path)-1] == ItemsOfCommand || path[len(path)-1] == "items") {
+		d.wrong(at, "is %q, and no step is called so; write a list in the output of an earlier step, such as plan.files, "+
+			"ID.lines of a command, or a glob of files in the workspace", in)
 	} else if err := CheckPath(in); err != nil {
 		d.wrong(at, "%v", err)
 	}
@@ -169,7 +158,7 @@ func (d *decoder) checkLaneStep(at location, p Step) {
 		r, ok := d.roleNamed(name)
 		switch {
 		case !ok:
-		case r.Gives == GivesArtifact || r.Gives == GivesList:
+		case r.Gives == GivesArtifact:
 			d.problem(step, "role %q outputs %s, and roles in lanes output changes or reports; use another role", name, r.Gives)
 		case len(r.Notes) > 0:
 			d.problem(step, "role %q adds to notes, and lanes share none; remove notes from the role", name)
@@ -180,87 +169,3 @@ func (d *decoder) checkLaneStep(at location, p Step) {
 		}
 	}
 }
-
-// checkSchema reads the JSON Schema of the list that a role returns.
-func (d *decoder) checkSchema(at location, r *Role) {
-	if d.get(at) == nil {
-		return
-	}
-	if r.Gives != GivesList {
-		d.wrong(at, "describes a list, and the role outputs %s; remove the schema, or write gives: list", r.Gives)
-		return
-	}
-	clean, ok := d.existing(at)
-	if r.Schema = clean; !ok {
-		return
-	}
-	raw, err := fs.ReadFile(d.folder, r.Schema)
-	if err == nil {
-		_, err = listSchema(string(raw))
-	}
-	if err != nil {
-		d.wrong(at, "names %s, which is not a JSON Schema: %s; correct it", r.Schema, schemaFault(err))
-		return
-	}
-	r.SchemaText = string(raw)
-}
-
-// CheckList checks a JSON list against its JSON Schema.
-func CheckList(schema, list string) error {
-	compiled, err := listSchema(schema)
-	if err != nil {
-		return err
-	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(list))
-	if err != nil {
-		return err
-	}
-	if err := compiled.Validate(value); err != nil {
-		return errors.New(schemaFault(err))
-	}
-	return nil
-}
-
-// listSchema compiles the JSON Schema of a list.
-func listSchema(text string) (*jsonschema.Schema, error) {
-	source, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("it is not JSON: %w", err)
-	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // it refers to nothing else
-	const url = "https://passbook.invalid/list.json"
-	if err := c.AddResource(url, source); err != nil {
-		return nil, err
-	}
-	return c.Compile(url)
-}
-
-// schemaFault is what a JSON Schema does not allow, with the place in the value, without the addresses of schemas.
-func schemaFault(err error) string {
-	if load := (*jsonschema.LoadURLError)(nil); errors.As(err, &load) {
-		return "it refers to " + load.URL + ", and a schema has all its parts in its own file"
-	}
-	if invalid := (*jsonschema.SchemaValidationError)(nil); errors.As(err, &invalid) {
-		err = invalid.Err
-	}
-	var faults []string
-	deeper := func(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
-	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
-	for i, l := range lines {
-		fault, place := strings.CutPrefix(strings.TrimSpace(l), "- ")
-		if place && (i+1 == len(lines) || deeper(lines[i+1]) <= deeper(l)) { // it has no causes
-			faults = append(faults, fault)
-		}
-	}
-	if len(faults) == 0 {
-		return strings.Join(strings.Fields(err.Error()), " ")
-	}
-	if more := len(faults) - maxFaults; more > 0 {
-		faults = append(faults[:maxFaults], fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(faults, ", ")
-}
-
-// maxFaults is the maximum number of faults of a list that a message names.
-const maxFaults = 5

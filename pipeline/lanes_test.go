@@ -14,23 +14,24 @@ const inLanes = `pipeline: migrate
 agent: {run: [claude, -p], reply: claude-stream}
 workspace: {dir: .}
 roles:
-  planner: {prompt: p.md, gives: list, schema: list.json}
+  planner: {prompt: q.md, gives: report, schema: list.json}
   worker: {prompt: p.md, gives: changes}
-  reviewer: {prompt: p.md, gives: report, verdict: {find: "([a-z]+)"}}
+  reviewer: {prompt: p.md, gives: report, verdict: {find: "([a-z]+)", approves: ok}}
   talker: {prompt: p.md, gives: report, session: continue}
 stages:
   - name: planning
-    steps: [{role: planner, as: plan}, {run: ls, as: files}]
+    steps: [{role: planner, id: plan}, {run: ls, id: files}]
   - name: work
-    each: {in: plan.items, at_once: 8}
+    each: {in: plan.files, at_once: 8}
     steps: [{role: worker}, {role: reviewer}]
     merge: {conflicts: ask}
 `
 
 func parseLanes(text string) (*Definition, Problems) {
 	folder := fstest.MapFS{
-		"p.md": {Data: []byte("Do {{item}}.\n")}, "list.json": {Data: []byte(`{"type": "array"}`)},
-		"bad.json": {Data: []byte(`{"type": 5}`)},
+		"p.md": {Data: []byte("Do {{item}}.\n")}, "q.md": {Data: []byte("Plan.\n")},
+		"list.json": {Data: []byte(`{"type": "object", "properties": {"files": {"type": "array"}, "risk": {"type": "string"}}}`)},
+		"bad.json":  {Data: []byte(`{"type": 5}`)},
 	}
 	return Parse("x.yaml", []byte(text), folder)
 }
@@ -38,29 +39,33 @@ func parseLanes(text string) (*Definition, Problems) {
 func TestParseLanes(t *testing.T) {
 	for name, row := range map[string]struct{ old, new, want string }{
 		"as it is":  {"", "", ""},
-		"the lines": {"plan.items", "files.lines", ""},
-		"a glob":    {"plan.items", "'src/**/*.go'", ""},
+		"the lines": {"plan.files", "files.lines", ""},
+		"a glob":    {"plan.files", "'src/**/*.go'", ""},
 		"no such step": {
-			"plan.items", "plam.items",
-			`x.yaml:13:16: stage "work".each.in is "plam.items", and no step is called`,
+			"plan.files", "plam.items",
+			`x.yaml:13:16: stage "work".each.in is "plam.items", and no step is called so`,
 		},
-		"of a command": {"plan.items", "files.items", `"files.items", and its step runs a command; write files.lines`},
+		"of a command": {"plan.files", "files.items", `"files.items", and its step runs a command; write files.lines`},
 		"of a role": {
-			"plan.items", "plan.lines",
-			`"plan.lines", and its step runs no command; write plan.items`,
+			"plan.files", "plan.lines",
+			`"plan.lines", which is not in the output of plan; did you mean "files"?`,
+		},
+		"a text": {
+			"plan.files", "plan.risk",
+			`"plan.risk", which is not a list`,
+		},
+		"a later step": {
+			"plan.files", "worker.text",
+			`"worker.text": worker, which is the output of a step that has not run by then`,
 		},
 		"too many": {
 			"at_once: 8", "at_once: 17",
 			"stage \"work\".each.at_once is the number 17; write a whole number from 1 to 16",
 		},
-		"a path outside": {"plan.items", "'../*.go'", "has the element .."},
+		"a path outside": {"plan.files", "'../*.go'", "has the element .."},
 		"a loop": {
-			"    merge:", "    repeat: {max: 2, until: verdict == ok}\n    merge:",
+			"    merge:", "    repeat: {max: 2, until: approved}\n    merge:",
 			"does not go with each",
-		},
-		"a list": {
-			"role: worker}", "role: planner}",
-			`role "planner" outputs list, and roles in lanes output changes or reports`,
 		},
 		"a session": {"role: worker}", "role: talker}", `role "talker" continues its session, and lanes cannot`},
 		"a question": {
@@ -68,13 +73,13 @@ func TestParseLanes(t *testing.T) {
 			"asks, and a lane asks only about a failure or a conflict",
 		},
 		"no each": {
-			"    each: {in: plan.items, at_once: 8}\n", "",
+			"    each: {in: plan.files, at_once: 8}\n", "",
 			"merges lanes, and the stage has no each",
 		},
 		"a bad schema": {"list.json", "bad.json", "names bad.json, which is not a JSON Schema"},
 		"another schema": {
 			"gives: changes}", "gives: changes, schema: list.json}",
-			"describes a list, and the role outputs changes",
+			"",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -94,13 +99,14 @@ func TestExpandLanes(t *testing.T) {
 	p := Expand(def)
 	work := p.Stages[1]
 	require.Equal(t, StageLanes, work.Kind)
-	require.Equal(t, &Lanes{Each: Each{In: "plan.items", AtOnce: 8}, Source: ItemsOfRole, From: "001"}, work.Lanes)
+	require.Equal(t, &Lanes{Each: Each{In: "plan.files", AtOnce: 8}, Source: ItemsOfOutput, From: "001", ID: "plan",
+		Path: []string{"files"}}, work.Lanes)
 	require.Equal(t, 1, p.Total, "passes in lanes are not numbered: their number is not known")
 	require.Equal(t, "work/2", work.Rounds[0].Steps[1].Key)
 }
 
-// A list that its JSON Schema refuses is described by the places that are wrong.
-func TestCheckList(t *testing.T) {
+// JSON that its schema refuses is described by the places that are wrong.
+func TestCheckValue(t *testing.T) {
 	const schema = `{"type": "array", "maxItems": 3,
 		"items": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}}`
 	for list, want := range map[string]string{
@@ -111,12 +117,12 @@ func TestCheckList(t *testing.T) {
 		`[1, 2, 3, 4, 5, 6]`: "at '': maxItems: got 6, want 3, at '/0': got number, want object, at '/1': got number, " +
 			"want object, at '/2': got number, want object, at '/3': got number, want object, and 2 more",
 	} {
-		err := CheckList(schema, list)
+		err := CheckValue(schema, list)
 		if want == "" {
 			require.NoError(t, err)
 			continue
 		}
 		require.EqualError(t, err, want)
 	}
-	require.ErrorIs(t, CheckList(schema, `[`), io.ErrUnexpectedEOF)
+	require.ErrorIs(t, CheckValue(schema, `[`), io.ErrUnexpectedEOF)
 }

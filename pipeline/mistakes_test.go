@@ -34,7 +34,7 @@ stages:
     checkpoint: cp-{n}
     steps:
       - {role: judge}
-      - {run: make test, as: tests}
+      - {run: make test, id: tests}
       - {role: writer, see: last}
 `
 
@@ -62,8 +62,8 @@ var mistakes = []mistake{
 		`x.yaml:13: corpus.S1.files: label "A" is there twice, first on line 13; give each file its own`},
 	{"duplicate stage", "- name: polish", "- name: write",
 		`x.yaml:22: stage "write" is there twice, first on line 15; give each stage its own name`},
-	{"duplicate step name", "{role: writer, see: last}", "{role: writer, see: last, as: tests}",
-		`x.yaml:28: stage "polish" step 3.as "tests" is there twice, first on line 27; give each step its own name`},
+	{"duplicate step name", "{role: writer, see: last}", "{role: writer, see: last, id: tests}",
+		`x.yaml:28: stage "polish" step 3.id is "tests", the name of another step too; choose another`},
 	{"duplicate check", "checks: [{name: non-empty}]", "checks: [{name: non-empty}, {name: non-empty}]",
 		`x.yaml:10: roles.writer.checks "non-empty" is there twice, first on line 10; keep one of them`},
 	{"duplicate marker", "  log: {file: log.md, marker: LOG}",
@@ -102,19 +102,19 @@ var mistakes = []mistake{
 	{"missing until", ", until: score >= 3", "",
 		`x.yaml:23: until is missing in stage "polish".repeat; write until: score >= 3.5`},
 	{"a gate that cannot be read", "    checkpoint: cp-{n}\n", "    checkpoint: cp-{n}\n    quality_gate: score >>\n",
-		`x.yaml:25: stage "polish".quality_gate: ">" is not a value in "score >>"; write a number, a word, or a text in ` +
-			`quotes`},
+		`x.yaml:25: stage "polish".quality_gate cannot be read: unexpected token Operator(">"); write a condition ` +
+			`such as score >= 3.5, or approved and tests.ok`},
 	{"a gate on an unknown value", "    checkpoint: cp-{n}\n",
-		"    checkpoint: cp-{n}\n    quality_gate: verdict == done\n",
-		`x.yaml:25: stage "polish".quality_gate asks for verdict, and no role step of the stage has one; write verdict: ` +
-			`{find: ...} in the role that does`},
+		"    checkpoint: cp-{n}\n    quality_gate: approved\n",
+		`x.yaml:25: stage "polish".quality_gate asks for approved, and no role step of the stage has a verdict; ` +
+			`write schema: review or verdict: {find: ...} in the role that does`},
 	{"a gate where no score is given", "    checkpoint: cp-{set}\n",
 		"    checkpoint: cp-{set}\n    quality_gate: score >= 2\n",
 		`x.yaml:22: stage "write".quality_gate is in a stage with for_each, whose passes have no score; put it into the ` +
 			`stage that has one`},
 	{"missing range", ", range: [0, 4]", "", `x.yaml:11: range is missing in roles.judge.score; write range: [0, 4]`},
 	{"missing steps",
-		"    steps:\n      - {role: judge}\n      - {run: make test, as: tests}\n      - {role: writer, see: last}\n", "",
+		"    steps:\n      - {role: judge}\n      - {run: make test, id: tests}\n      - {role: writer, see: last}\n", "",
 		"x.yaml:22: steps is missing in stage \"polish\"; write steps: [{role: judge}]\n" +
 			"x.yaml:23: stage \"polish\".repeat.until asks for score, and no role step of the stage has one; write score: " +
 			"{find: ..., range: ...} in the role that does"},
@@ -150,37 +150,36 @@ var mistakes = []mistake{
 		"x.yaml:10: roles.writer names no agent, and there is no default one; write agent: with one of agents\n" +
 			"x.yaml:11: roles.judge names no agent, and there is no default one; write agent: with one of agents"},
 	{"no such step to see", "{role: writer, see: last}", "{role: writer, see: test}",
-		`x.yaml:28: see is "test", not a stage and not the ` + "`as`" + ` of a step; did you mean "tests"?`},
+		`x.yaml:28: see is "test", not a stage and not the id of a step; did you mean "tests"?`},
 	{"nothing before to see", "{role: writer, order: X}", "{role: writer, see: last}",
-		`x.yaml:19: see is last, and no step before it in the round has a reply; drop see, or name a stage or the ` + "`as`" +
-			` of a step`},
+		`x.yaml:19: see is last, and no step before it in the round has a reply; drop see, or name a stage or the id of a step`},
 	{"a later stage to see", "{role: writer, order: X}", "{role: writer, see: polish}",
 		`x.yaml:19: see is "polish", a stage that has not finished by then; name an earlier one, or last`},
 	{"a later step to see", "{role: writer, order: X}", "{role: writer, see: tests}",
 		`x.yaml:19: see is "tests", a step that has not run by then; name an earlier one`},
-	{"no such name in until", "until: score >= 3", "until: test == ok",
-		`x.yaml:23: stage "polish".repeat.until asks for test, which no step of the stage is called; did you mean "tests"?`},
-	{"no verdict for until", "until: score >= 3", "until: verdict == ok",
-		`x.yaml:23: stage "polish".repeat.until asks for verdict, and no role step of the stage has one; write verdict: ` +
-			`{find: ...} in the role that does`},
+	{"no such name in until", "until: score >= 3", "until: test.ok",
+		`x.yaml:23: stage "polish".repeat.until has the unknown name test; did you mean "tests"?`},
+	{"no verdict for until", "until: score >= 3", "until: approved",
+		`x.yaml:23: stage "polish".repeat.until asks for approved, and no role step of the stage has a verdict; write ` +
+			`schema: review or verdict: {find: ...} in the role that does`},
 	{"bad regexp", `(\d)/4`, `(\d/4`,
 		"x.yaml:11: roles.judge.score.find: \"(\\\\d/4\" is not a regular expression: missing closing ): `(\\d/4`; correct " +
 			"it (the syntax is RE2)"},
 	{"a regexp without a group", `(\d)/4`, `\d/4`,
 		`x.yaml:11: roles.judge.score.find: "\\d/4" has 0 groups; write (...) around exactly the part to take, and (?:...) ` +
 			`elsewhere`},
-	{"no kind in a step", "{role: judge}", "{as: first}",
+	{"no kind in a step", "{role: judge}", "{id: first}",
 		"x.yaml:23: stage \"polish\".repeat.until asks for score, and no role step of the stage has one; write score: " +
 			"{find: ..., range: ...} in the role that does\n" +
 			"x.yaml:26: stage \"polish\" step 1 has none of role, together, run, screenshots, ask; write one, such as role: " +
 			"judge"},
-	{"see in a command", "{run: make test, as: tests}", "{run: make test, as: tests, see: last}",
+	{"see in a command", "{run: make test, id: tests}", "{run: make test, id: tests, see: last}",
 		`x.yaml:27: stage "polish" step 2: see does not go with run; leave it out`},
-	{"a name that until cannot tell apart", "as: tests", "as: score",
-		`x.yaml:27: stage "polish" step 2.as cannot name a step for until and see; begin with a letter, then letters, ` +
-			`digits, dashes or underscores, and not last, score, verdict, and, or`},
-	{"a step called like a stage", "as: tests", "as: write",
-		`x.yaml:27: as "write" is the name of a stage too; choose another`},
+	{"a name that until cannot tell apart", "id: tests", "id: last",
+		`x.yaml:27: stage "polish" step 2.id cannot name the output of a step; begin with a letter, then letters, ` +
+			`digits or underscores, and not last`},
+	{"a step called like a stage", "id: tests", "id: write",
+		`x.yaml:27: stage "polish" step 2.id is "write", the name of a stage too; choose another`},
 	{"a value where env wants names", "reply: text", "reply: text, env: [KEY=1]",
 		`x.yaml:2: agent.env: "KEY=1" is not the name of an environment variable; write its name only, such as API_KEY`},
 	{"a file with two labels", "- World: world.md", "- {World: world.md, Other: a.md}",
@@ -208,10 +207,8 @@ var mistakes = []mistake{
 			"\nx.yaml:14: workspace.protect: \"[a\" is not a valid pattern; close its brackets, or write \\ before them" +
 			"\nx.yaml:20: roles.writer.gives is artifact, and the pipeline has none; write artifact: {file: NAME, seed: " +
 			"PATH} at the top"},
-	{"roles that nothing is protected from", "gives: report,", "gives: report, protect: false, scope: reply,",
-		`x.yaml:11: roles.judge.protect is false, and the pipeline has no workspace; leave it out` +
-			"\nx.yaml:11: roles.judge.scope is reply, and the pipeline has no workspace whose changes could be compared " +
-			"with it; leave it out"},
+	{"roles that nothing is protected from", "gives: report,", "gives: report, protect: false,",
+		`x.yaml:11: roles.judge.protect is false, and the pipeline has no workspace; leave it out`},
 	{"a blank text", "theme: One", "theme: ' '",
 		`x.yaml:13: corpus.S1.theme: " " cannot be a label; write one line of at most 200 characters`},
 	{"an empty list", "files: [A: a.md, B: b.md]", "files: []",
@@ -297,7 +294,7 @@ func TestParseReportsTenProblemsAtOnce(t *testing.T) {
 
 func TestParseChecksWhatALastStageRefersTo(t *testing.T) {
 	start, _, _ := strings.Cut(healthy, "  - name: polish")
-	start = strings.Replace(start, "{role: writer, order: X}", "{role: writer, order: X, as: draft}", 1)
+	start = strings.Replace(start, "{role: writer, order: X}", "{role: writer, order: X, id: draft}", 1)
 	for name, c := range map[string]struct{ stage, want string }{
 		"a step called for each set": {"  - name: end\n    steps: [{role: judge, see: draft}]",
 			"x.yaml:23: see is \"draft\", a step with one reply for each set; name its stage \"write\" for the last"},
@@ -305,19 +302,18 @@ func TestParseChecksWhatALastStageRefersTo(t *testing.T) {
 			"  - {name: tests, steps: [{run: make}]}\n  - name: end\n    steps: [{role: judge, see: tests}]",
 			"x.yaml:24: see is \"tests\", a stage in which no role replies; name another",
 		},
-		"a step without a value in until": {
-			"  - name: end\n    repeat: {max: 2, until: done == ok}\n    steps: [{role: writer, as: done}]",
-			"x.yaml:23: stage \"end\".repeat.until asks for done, a step without a score, a verdict or an exit code; give its " +
-				"role a score or a verdict, or name another step",
+		"a verdict that a step does not return": {
+			"  - name: end\n    repeat: {max: 2, until: done.verdict == 'ok'}\n    steps: [{role: writer, id: done}]",
+			"x.yaml:23: stage \"end\".repeat.until asks for done.verdict, which is not in the output of done; write one of: text",
 		},
 		"a stage of sets": {"  - name: end\n    steps: [{role: judge, see: write}]", ""},
 		"a later step of a loop": {
-			"  - name: end\n    repeat: {max: 2, until: b > 1}\n    steps: [{role: judge, see: b}, {role: judge, as: b}]", "",
+			"  - name: end\n    repeat: {max: 2, until: b.score > 1}\n    steps: [{role: judge, see: b}, {role: judge, id: b}]", "",
 		},
 		"an early step of a loop": {
 			"  - name: end\n    repeat: {max: 2, until: score > 1}\n    steps: [{role: judge, see: last}]", "",
 		},
-		"a command": {"  - name: end\n    steps: [{run: make, as: tests}, {role: judge, see: tests}]", ""},
+		"a command": {"  - name: end\n    steps: [{run: make, id: tests}, {role: judge, see: tests}]", ""},
 		"a slot in the only round": {"  - name: end\n    dir: out/{n}\n    steps: [{role: judge}]",
 			"x.yaml:23: stage \"end\".dir has {n}, which has no value here; the stage has one round, so drop it"},
 		"limits of a question": {"  - name: end\n    steps: [{ask: 'Fine?', limits: {timeout: 5m}}]",

@@ -49,7 +49,7 @@ func TestParseReadsRolesAndStages(t *testing.T) {
 
 	require.Equal(t, []Order{{"A", 0, 1, "Base ordering"}, {"B", 2, 5, "Mid files promoted"},
 		{"C", 4, 5, "Last files promoted"}}, d.Stages[0].Orders)
-	require.Equal(t, &Repeat{Max: 6, Until: "score >= 3.5"}, d.Stages[1].Repeat)
+	require.Equal(t, &Repeat{Max: 6, Until: "score >= 3.5", Stalled: 2}, d.Stages[1].Repeat)
 	require.Equal(t, &Screenshots{
 		Sizes: []Size{{1440, 900}, {768, 1024}}, Kinds: []string{"full", "viewport", "scroll"}, Attempts: 3,
 		IfFailing: "continue",
@@ -65,7 +65,7 @@ func TestParseReadsTheOtherPipelines(t *testing.T) {
 
 	d = parsed(t, read(t, "turn-loop.yaml"))
 	require.Equal(t, &Workspace{Dir: ".", Secrets: "skip"}, d.Workspace)
-	require.Equal(t, Step{Line: 16, Run: "go test ./...", As: "tests"}, d.Stages[0].Steps[1])
+	require.Equal(t, Step{Line: 16, Run: "go test ./...", ID: "tests"}, d.Stages[0].Steps[1])
 }
 
 // every part of the grammar that the three pipelines do not use
@@ -81,7 +81,7 @@ roles:
   judge:
     prompt: j.md
     gives: report
-    verdict: {find: '^VERDICT: (yes|no)$'}
+    verdict: {find: '^VERDICT: (yes|no)$', approves: yes}
     score: {find: '(\d)/4', take: first, range: [-1, 4.5]}
 corpus:
   S1: &set {theme: One, files: [a: a.md, b: b.md]}
@@ -91,13 +91,13 @@ stages:
     for_each: corpus
     orders: {A: {shift: 0}, X: {shift: 1/2, label: Back first}}
     passes:
-      - {role: writer, order: X, limits: {attempts: 7}, as: draft}
+      - {role: writer, order: X, limits: {attempts: 7}, id: draft}
     pause_after: true
   - name: judge
     steps:
       - screenshots: {sizes: [800x600], install: [npx, playwright, install]}
       - role: *w
-      - {run: make, as: build, limits: {timeout: 5m}}
+      - {run: make, id: build, limits: {timeout: 5m}}
       - {role: judge, see: write}
 `
 

@@ -2,7 +2,7 @@ package pipeline
 
 // PlanVersion is the version of the stored plan. A run keeps the plan with which it started; it is never expanded
 // again.
-const PlanVersion = 1
+const PlanVersion = 2
 
 // Plan is a definition expanded into numbered steps, in order. It is stored as JSON with the run's inputs.
 type Plan struct {
@@ -32,6 +32,7 @@ type Plan struct {
 	Sets       []Set       `json:"sets,omitempty"`
 	Projects   []Project   `json:"projects,omitempty"` // those that are needed come first
 	Stages     []PlanStage `json:"stages"`
+	Kept       []string    `json:"kept,omitempty"` // ids of the outputs that later steps or conditions use
 }
 
 // PlanStage is one stage. A stage that does not repeat lists all its rounds; a repeated stage has a single round as a
@@ -47,6 +48,10 @@ type PlanStage struct {
 	Dir        string      `json:"dir,omitempty"`
 	PauseAfter bool        `json:"pause_after,omitempty"`
 	Gate       string      `json:"quality_gate,omitempty"`
+	When       string      `json:"when,omitempty"`
+	Needs      []string    `json:"needs,omitempty"`      // of the condition of its loop, see needsOf
+	GateNeeds  []string    `json:"gate_needs,omitempty"` // of its quality gate
+	Threshold  *float64    `json:"threshold,omitempty"`  // score that ends its loop
 	Lanes      *Lanes      `json:"lanes,omitempty"`
 	Rounds     []PlanRound `json:"rounds"`
 }
@@ -75,7 +80,7 @@ type PlanStep struct {
 	Kind    StepKind `json:"kind"`
 	Role    string   `json:"role,omitempty"`    // kind role
 	Members []string `json:"members,omitempty"` // kind together: role names
-	// kind run: a shell command; its value in `until` is ok or failed
+	// kind run: a shell command
 	Run     string `json:"run,omitempty"`
 	Fresh   string `json:"fresh,omitempty"`    // kind run: key of the step whose command it repeats in a fresh folder
 	Ask     string `json:"ask,omitempty"`      // kind ask: the question
@@ -85,7 +90,8 @@ type PlanStep struct {
 	IfFailing  string       `json:"if_failing,omitempty"`  // kinds role and run: ask, or empty
 	Effect     string       `json:"effect,omitempty"`      // declared class of its external effect; empty: by its kind
 	Shots      *Screenshots `json:"shots,omitempty"`       // kind screenshots
-	As         string       `json:"as,omitempty"`          // name of its result in `until` and `see`
+	ID         string       `json:"id,omitempty"`          // name of its output in conditions, prompts and see
+	When       string       `json:"when,omitempty"`        // condition without which it is skipped
 	Order      string       `json:"order,omitempty"`       // "B"
 	OrderLabel string       `json:"order_label,omitempty"` // "Mid files promoted"
 	Files      []string     `json:"files,omitempty"`       // labels of the set's files, in reading order

@@ -88,20 +88,6 @@ func TestBudgetSentence(t *testing.T) {
 	}
 }
 
-func TestConditionsThatArePossible(t *testing.T) {
-	u, err := ParseUntil("tests == ok and score >= 3 or verdict == done")
-	require.NoError(t, err)
-	for want, all := range map[bool][]map[string]string{
-		true: {{}, {"tests": "ok"}, {"tests": "failed"}, {"verdict": "no"}, {"tests": "failed", "verdict": "done"},
-			{"score": "3", "verdict": "no"}},
-		false: {{"tests": "failed", "verdict": "no"}, {"score": "2", "tests": "ok", "verdict": "no"}},
-	} {
-		for _, values := range all {
-			require.Equal(t, want, u.Possible(values), values)
-		}
-	}
-}
-
 func TestAlternatives(t *testing.T) {
 	letters := func(n int) string {
 		var all []string
@@ -129,38 +115,6 @@ func TestAlternatives(t *testing.T) {
 		words, _ := alternatives(pattern)
 		slices.Sort(words)
 		require.Equal(t, want, strings.Join(words, " "), pattern)
-	}
-}
-
-func TestWordsOfConditions(t *testing.T) {
-	find := func(pattern string) *Verdict { return &Verdict{Find: pattern} }
-	d := &decoder{def: &Definition{Roles: []Role{
-		{Name: "judge", Verdict: find("(yes|no)")}, {Name: "other", Verdict: find("(maybe)")},
-		{Name: "open", Verdict: find(`(\w+)`)}, {Name: "review", Verdict: &Verdict{Schema: VerdictReview}},
-		{Name: "scorer", Verdict: find("(yes|no)"), Score: &Score{}}, {Name: "writer"},
-	}}}
-	for name, row := range map[string]struct {
-		steps []Step
-		name  string
-		want  string // empty: they cannot be listed
-	}{
-		"a verdict":                  {[]Step{{Role: "judge"}}, "verdict", "no yes"},
-		"two roles":                  {[]Step{{Role: "judge"}, {Role: "other"}}, "verdict", "maybe no yes"},
-		"one of them by its name":    {[]Step{{Role: "judge", As: "j"}, {Role: "other", As: "o"}}, "o", "maybe"},
-		"a command":                  {[]Step{{Role: "judge"}, {Run: "make", As: "tests"}}, "tests", "failed ok"},
-		"a command is not a verdict": {[]Step{{Role: "judge"}, {Run: "make", As: "tests"}}, "verdict", "no yes"},
-		"any word":                   {[]Step{{Role: "judge"}, {Role: "open"}}, "verdict", ""},
-		"a review":                   {[]Step{{Role: "judge"}, {Role: "review"}}, "verdict", ""},
-		"a verdict with a score":     {[]Step{{Role: "scorer", As: "s"}}, "verdict", "no yes"},
-		"a score":                    {[]Step{{Role: "scorer", As: "s"}}, "s", ""},
-		"a role without":             {[]Step{{Role: "writer", As: "w"}}, "w", ""},
-		"nothing":                    {[]Step{{Role: "writer"}}, "verdict", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			words, known := d.possible(Stage{Steps: row.steps}, row.name)
-			require.Equal(t, row.want != "", known)
-			require.Equal(t, row.want, strings.Join(words, " "))
-		})
 	}
 }
 
@@ -205,50 +159,4 @@ func TestDescriptions(t *testing.T) {
 	require.Equal(t, "Round 2 — B — An a, B", group.DescriptionOf("b", 2))
 	require.Equal(t, "Round 2 — An a, B — An a, B", group.DescriptionOf("", 2))
 	require.Equal(t, "Round 1 — x", PlanStep{Kind: KindRole, Description: "Round {n} — x"}.DescriptionOf("b", 1))
-}
-
-func TestScoreGain(t *testing.T) {
-	for name, want := range map[string]int{"score_gain(1)": 1, "score_gain(16)": 16, "score_gain(17)": -1,
-		"score_gain(0)": -1, "score_gain(99)": -1, "score_gain": -1, "score": -1} {
-		rounds, ok := ScoreGain(name)
-		require.Equal(t, want > 0, ok, name)
-		if ok {
-			require.Equal(t, want, rounds)
-		}
-	}
-	loop := func(most int) Stage { return Stage{Repeat: &Repeat{Max: most}} }
-	require.Empty(t, checkGain(loop(3), 2))
-	require.Empty(t, checkGain(loop(0), 2), "an invalid maximum has its own message")
-	require.Equal(t, "which needs 3 rounds, and max is 2", checkGain(loop(2), 2))
-	require.Equal(t, "which needs 2 rounds, and max is 1", checkGain(loop(1), 1))
-	require.Equal(t, "which compares rounds, and the stage has no repeat", checkGain(Stage{}, 1))
-}
-
-func TestApprovalOfTheNearestStage(t *testing.T) {
-	step := PlanStep{Role: "r"}
-	stage := func(gate string) PlanStage {
-		return PlanStage{Gate: gate, Rounds: []PlanRound{{Steps: []PlanStep{step}}}}
-	}
-	for gates, want := range map[string]string{ // of the stages 0 to 4; stage 2 asks
-		"a b - c d": "b", "a - - c d": "a", "- - - c d": "c", "- - - - d": "d", "- - - - -": "", "a b x c d": "x",
-	} {
-		p := &Plan{Roles: []Role{{Name: "r", Verdict: &Verdict{}}}}
-		for gate := range strings.FieldsSeq(gates) {
-			condition := "verdict == " + gate
-			if gate == "-" {
-				condition = ""
-			}
-			p.Stages = append(p.Stages, stage(condition))
-		}
-		if want != "" {
-			want = "verdict == " + want
-		}
-		require.Equal(t, want, p.Approval(2, step, "r"), gates)
-	}
-	for value, want := range map[string]string{"ok": "ok", "2.5": "2.5", "ship it": `"ship it"`,
-		`say "yes"`: `'say "yes"'`,
-		`"x"`:       `'"x"'`} {
-		require.Equal(t, want, quoted(value))
-	}
-	require.False(t, Approves("verdict is", "approved"), "a condition that cannot be read approves nothing")
 }

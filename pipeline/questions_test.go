@@ -21,7 +21,7 @@ stages:
   - name: work
     steps:
       - {role: worker, if_failing: ask}
-      - {run: make test, as: tests, if_failing: ask}
+      - {run: make test, id: tests, if_failing: ask}
       - {role: judge}
       - ask: {question: Good enough, type: human_feedback_on_reject, expires: 1h, on_expiry: continue}
       - ask: Really?
@@ -99,6 +99,6 @@ func TestHashCoversGatesAndDeliveries(t *testing.T) {
 	same := of("", "")
 	require.Equal(t, same, of("remind: 8h", "remind: 9h"), "the time until a reminder")
 	require.NotEqual(t, same, of("to: checkout, commit: false", "to: branch"))
-	require.NotEqual(t, same, of("as: tests, if_failing: ask", "as: tests"))
+	require.NotEqual(t, same, of("id: tests, if_failing: ask", "id: tests"))
 	require.NotEqual(t, same, of("human_feedback_on_reject", "human_bypass"))
 }

@@ -92,6 +92,7 @@ var unsaid = []string{
 	"a later stage to see", "a later step to see", "no such name in until", "no verdict for until",
 	"a gate on an unknown value", "a step called like a stage", "bad regexp",
 	"an idle time that the timeout precedes", "a custom tag", "roles that nothing is protected from",
+	"a gate that cannot be read", "bad-condition-of-words.yaml", "bad-conditions.yaml",
 	"anchor-of-a-step-with-a-mistake.yaml", "bad-placeholders.yaml", "duplicate-names.yaml",
 	"duration-first-above-max.yaml", "second-document.yaml",
 }

@@ -22,12 +22,12 @@ func (d *Definition) seen(stage, step int) (target, error) {
 			return d.seenStage(stage, si)
 		}
 		for pi, p := range s.Steps {
-			if p.As == see {
+			if d.idOf(p) == see {
 				return d.seenStep(stage, step, target{si, pi})
 			}
 		}
 	}
-	return target{}, fmt.Errorf("see is %q, not a stage and not the `as` of a step; %s", see, suggest(see, d.visible()))
+	return target{}, fmt.Errorf("see is %q, not a stage and not the id of a step; %s", see, suggest(see, d.visible()))
 }
 
 // seenLast returns the nearest earlier step with a reply; in a repeated stage that can be a step of the previous round.
@@ -46,7 +46,7 @@ func (d *Definition) seenLast(stage, step int) (target, error) {
 		}
 	}
 	return target{}, fmt.Errorf("see is last, and no step before it in the round has a reply; drop see, or name a " +
-		"stage or the `as` of a step")
+		"stage or the id of a step")
 }
 
 func (d *Definition) seenStage(from, stage int) (target, error) {
@@ -65,7 +65,7 @@ func (d *Definition) seenStage(from, stage int) (target, error) {
 
 func (d *Definition) seenStep(stage, step int, t target) (target, error) {
 	s := d.Stages[t.stage]
-	as := s.Steps[t.step].As
+	as := d.idOf(s.Steps[t.step])
 	switch {
 	case t.stage > stage, t.stage == stage && t.step >= step && s.Repeat == nil:
 		return target{}, fmt.Errorf("see is %q, a step that has not run by then; name an earlier one", as)
@@ -88,8 +88,8 @@ func (d *Definition) visible() []string {
 	for _, s := range d.Stages {
 		names = append(names, s.Name)
 		for _, p := range s.Steps {
-			if p.As != "" {
-				names = append(names, p.As)
+			if id := d.idOf(p); id != "" {
+				names = append(names, id)
 			}
 		}
 	}

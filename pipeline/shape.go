@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	_ "embed" // the schema
 	"errors"
 	"fmt"
@@ -151,7 +152,8 @@ func (s *shapeErrors) add(e *jsonschema.ValidationError) {
 		report(value, "%s%s", name, after(true, value)+message)
 	case *kind.Enum:
 		if value.Tag == "!!str" {
-			advice := strings.TrimSpace(suggest(value.Value, texts(k.Want)) + " " + message)
+			advice := cmp.Or(replaced[at.last()+": "+value.Value],
+				strings.TrimSpace(suggest(value.Value, texts(k.Want))+" "+message))
 			report(value, "%s is %q; %s", name, value.Value, advice)
 		}
 	case *kind.Required:
@@ -353,7 +355,7 @@ func after(quote bool, n *yaml.Node) string {
 // unknown reports a key that does not exist, or no longer.
 func (s *shapeErrors) unknown(at location, key string, known []string) {
 	n, _, _ := s.d.find(at.key(key))
-	if advice := replaced[key]; advice != "" {
+	if advice := cmp.Or(replaced[at.last()+"."+key], replaced[key]); advice != "" {
 		s.d.problem(n, "%s.%s no longer exists: %s", s.d.name(at), key, advice)
 		return
 	}
@@ -362,5 +364,10 @@ func (s *shapeErrors) unknown(at location, key string, known []string) {
 
 // replaced are keys of earlier releases, and what to write instead.
 var replaced = map[string]string{
-	"rate_limit": "a limit of the provider uses no attempt; write wait: {first: 30s, max: 15m} and max_wait: 12h",
+	"as":    "write id instead; conditions name members of its output, such as tests.ok",
+	"scope": "write schema: plan; the files of the plan are the declared scope",
+
+	"verdict.schema": "write schema: review in the role",
+	"gives: list":    "write gives: report and a schema, whose output has the list",
+	"rate_limit":     "a limit of the provider uses no attempt; write wait: {first: 30s, max: 15m} and max_wait: 12h",
 }

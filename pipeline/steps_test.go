@@ -18,7 +18,7 @@ func TestExpandTakesOverEverySettingOfAStep(t *testing.T) {
 			{Name: "each", ForEach: "corpus", Orders: []Order{{Name: "X", Num: 1, Den: 3, Label: "One later"},
 				{Name: "writer", Num: 2, Den: 3}}, Steps: []Step{{Role: "writer", Order: "X"}, {Role: "writer"}}},
 			{Name: "once", Steps: []Step{
-				{Run: "make", As: "tests", Effect: "external_action", Env: []string{"TOKEN"}, IfFailing: "ask",
+				{Run: "make", ID: "tests", Effect: "external_action", Env: []string{"TOKEN"}, IfFailing: "ask",
 					Confinement: Confinement{Sandbox: "strict", Network: Network{NetworkNone}}},
 				{Ask: "Right?", AskType: AskBypass, Questions: &own}, {Ask: "Sure?", AskType: AskAlways},
 				{Run: "make\n  all", IfFailing: "continue", Limits: &Limits{Attempts: 1}},
@@ -38,7 +38,7 @@ func TestExpandTakesOverEverySettingOfAStep(t *testing.T) {
 	}, p.Stages[0].Rounds[0].Steps)
 	title := func(text string) (string, string) { return "[once] " + text, "[once] " + text }
 	want := []PlanStep{
-		{Key: "once/1", InRound: 1, Kind: KindRun, Run: "make", As: "tests", Effect: "external_action",
+		{Key: "once/1", InRound: 1, Kind: KindRun, Run: "make", ID: "tests", Effect: "external_action",
 			Env: []string{"TOKEN"}, IfFailing: "ask", Questions: &usual, Limits: &limits,
 			Confinement: Confinement{Sandbox: "strict", Network: Network{NetworkNone}}},
 		{Key: "once/2", InRound: 2, Kind: KindAsk, Ask: "Right?", AskType: AskBypass, Questions: &own},
@@ -57,7 +57,7 @@ func TestExpandFollowsSee(t *testing.T) {
 	d := &Definition{
 		Roles: []Role{{Name: "a"}, {Name: "b"}}, Artifact: &Artifact{},
 		Stages: []Stage{
-			{Name: "first", Steps: []Step{{Role: "a", As: "draft"}, {Run: "make"}, {Role: "b", See: "last"},
+			{Name: "first", Steps: []Step{{Role: "a", ID: "draft"}, {Run: "make"}, {Role: "b", See: "last"},
 				{Role: "b", See: "draft"}}},
 			{Name: "loop", Repeat: &Repeat{Max: 2}, Steps: []Step{{Role: "a", See: "last"}, {Role: "b", See: "first"},
 				{Role: "b", See: "draft"}}},
@@ -90,10 +90,10 @@ func TestExpandFollowsSee(t *testing.T) {
 
 func TestSeeNamesEarlierSteps(t *testing.T) {
 	d := &Definition{Stages: []Stage{
-		{Name: "silent", Steps: []Step{{Run: "make", As: "built"}, {See: "last"}}},
-		{Name: "each", ForEach: "corpus", Steps: []Step{{Role: "a", As: "one"}}},
-		{Name: "loop", Repeat: &Repeat{}, Steps: []Step{{Role: "a", As: "x"}, {Together: []string{"a"}, As: "y"}}},
-		{Name: "late", Steps: []Step{{Role: "a", As: "z"}, {Role: "b", As: "w"}}},
+		{Name: "silent", Steps: []Step{{Run: "make", ID: "built"}, {See: "last"}}},
+		{Name: "each", ForEach: "corpus", Steps: []Step{{Role: "a", ID: "one"}}},
+		{Name: "loop", Repeat: &Repeat{}, Steps: []Step{{Role: "a", ID: "x"}, {Together: []string{"a"}, ID: "y"}}},
+		{Name: "late", Steps: []Step{{Role: "a", ID: "z"}, {Role: "b", ID: "w"}}},
 	}}
 	for _, row := range []struct {
 		see         string
@@ -118,7 +118,7 @@ func TestSeeNamesEarlierSteps(t *testing.T) {
 		{"late", 3, 1, target{}, `see is "late", a stage that has not finished by then`},
 		{"late", 2, 1, target{}, `see is "late", a stage that has not finished by then`},
 		{"last", 3, 0, target{}, "see is last, and no step before it"},
-		{"buit", 3, 0, target{}, `see is "buit", not a stage and not the ` + "`as` of a step; did you mean \"built\"?"},
+		{"buit", 3, 0, target{}, `see is "buit", not a stage and not the id of a step; did you mean "built"?`},
 	} {
 		d.Stages[row.stage].Steps[row.step].See = row.see
 		got, err := d.seen(row.stage, row.step)

@@ -16,6 +16,13 @@ type location []string
 
 func (l location) key(k string) location { return append(slices.Clone(l), k) }
 
+func (l location) last() string {
+	if len(l) == 0 {
+		return ""
+	}
+	return l[len(l)-1]
+}
+
 func (l location) item(i int) location { return l.key(strconv.Itoa(i)) }
 
 // find returns the key and the value at a location. If the location does not exist, ok is false and they are those of

@@ -81,7 +81,7 @@ func (s State) Clone() State {
 	s.DurationsMS, s.Checkpoints, s.Damage = slices.Clone(s.DurationsMS), slices.Clone(s.Checkpoints),
 		slices.Clone(s.Damage)
 	s.Means, s.Loops, s.Sessions = slices.Clone(s.Means), slices.Clone(s.Loops), slices.Clone(s.Sessions)
-	s.Scores = slices.Clone(s.Scores)
+	s.Scores, s.Outputs, s.Conditions = slices.Clone(s.Scores), slices.Clone(s.Outputs), slices.Clone(s.Conditions)
 	s.Instructions, s.Started = slices.Clone(s.Instructions), slices.Clone(s.Started)
 	s.Decisions, s.Files, s.Commands = slices.Clone(s.Decisions), slices.Clone(s.Files), slices.Clone(s.Commands)
 	s.Redone, s.Questions, s.Waivers, s.Stages = slices.Clone(s.Redone), slices.Clone(s.Questions),

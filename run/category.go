@@ -25,6 +25,7 @@ const (
 	CategoryStateCorruption  Category = "state-corruption"
 	CategoryConfigMismatch   Category = "config-mismatch"
 	CategoryUnknown          Category = "unknown"
+	CategoryStalled          Category = "stalled"
 	CategoryLost             Category = "lost"
 	CategoryCancelled        Category = "cancelled"
 	CategorySuperseded       Category = "superseded"
@@ -121,6 +122,10 @@ var categories = []CategoryInfo{
 		Unusable: RetryStructural, Exit: ExitNeedsAttention,
 		Meaning: "The answer lacks the sections or the verdict that its role requires.",
 		Advice:  "Compare the role's prompt with its checks",
+	}, {
+		Name: CategoryStalled, Nature: Permanent, Retry: RetryNever, Exit: ExitNeedsAttention,
+		Meaning: "The agent made the same call again and again, also after a warning.",
+		Advice:  "Check what it repeats, and change the prompt or the environment",
 	}, {
 		Name: CategoryScreenshotFailed, Nature: Transient, Retry: RetryAttempts, Exit: ExitNeedsAttention,
 		Meaning: "An attempt took no screenshots, or a browser had to be installed.",

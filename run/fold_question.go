@@ -77,6 +77,11 @@ func (f *folder) decide(e *Event, spec QuestionSpec) {
 	if asked.Kind != "" || spec.Kind == QuestionHandoff {
 		f.remember(d, asked)
 	}
+	if f.LoopProgress != nil { // an operator has said more: the next rounds count anew
+		p := *f.LoopProgress
+		p.Still, p.Ended, p.Why = 0, 0, ""
+		f.LoopProgress = &p
+	}
 	f.sendBack(d.Redo, d.Next)
 	f.move(d.Next)
 }

@@ -25,14 +25,16 @@ func (f *folder) startPhase(e *Event) {
 	p := decoded[PhaseStart](e)
 	f.Phase, f.Round, f.PhaseOpen = p.Key, p.Round, true
 	f.recorder.begin(f.Phase, e.Seq)
-	f.Values, f.Pictures = nil, nil
+	f.Values, f.Conditions, f.Pictures = nil, nil, nil
+	f.beginOutputs(p.Key)
 }
 
 func (f *folder) endPhase(e *Event) {
 	p := decoded[PhaseEnd](e)
 	f.recorder.end(p.Key, p.Outcome, e.Seq)
-	f.PhaseOpen = false
+	f.PhaseOpen, f.LoopProgress = false, p.Progress
 	if p.Next != nil && p.Next.Stage != f.Next.Stage {
+		f.LoopProgress = nil
 		f.LaneTotals, f.Lanes = f.Lanes.leave(f.LaneTotals), nil
 		f.Feedback, f.About = "", nil // it was for this phase
 	}
@@ -150,9 +152,10 @@ func (f *folder) endPass(e *Event) {
 	f.judge(&p)
 	f.guard(&p)
 	f.keepVerdict(&p, phaseName(e))
-	if p.As != "" && p.Value != "" {
-		f.setValue(p.As, p.Value)
+	if p.ID != "" && p.Value != "" {
+		f.setValue(p.ID, p.Value)
 	}
+	f.keepOutput(&p, phaseName(e))
 	if p.LastInRound {
 		f.Set = ""
 	}
@@ -177,7 +180,7 @@ func (f *folder) judge(p *PassEnd) {
 		f.setValue("verdict", p.Verdict)
 	}
 	if p.Verdict != "" || p.Approved != nil {
-		f.Verdict, f.Approved = p.Verdict, p.Approved
+		f.Verdict, f.Approved, f.Conditions = p.Verdict, p.Approved, nil
 	}
 }
 
@@ -248,6 +251,9 @@ func (f *folder) takePictures(e *Event) {
 func (f *folder) skipStep(e *Event) {
 	var p StepSkipped
 	e.Decode(&p)
+	for _, id := range p.IDs {
+		f.setOutput(StepOutput{ID: id, Phase: phaseName(e), Now: true, Skipped: true})
+	}
 	f.move(p.Next)
 	f.head(e)
 }
@@ -329,6 +335,7 @@ func scoreText(score *float64) string {
 }
 
 func (f *folder) setValue(name, text string) {
+	f.Conditions = nil
 	f.Values = list(f, f.Values)
 	for i := range f.Values {
 		if f.Values[i].Name == name {

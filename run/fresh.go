@@ -21,7 +21,7 @@ func (f *folder) check(p *PassEnd) {
 	if p.Role != commandRole || p.Outcome != CategoryOK || f.Tree == nil || len(f.Projects) > 0 || f.LaneOf != nil {
 		return
 	}
-	c := Checked{Step: cmp.Or(p.Fresh, p.Step), Name: cmp.Or(p.As, p.Title), Passed: p.Validation.Passed,
+	c := Checked{Step: cmp.Or(p.Fresh, p.Step), Name: cmp.Or(p.ID, p.Title), Passed: p.Validation.Passed,
 		Fresh: p.Fresh != "", Tree: f.Tree.Digest}
 	if c.Fresh && !c.Passed {
 		c.Output = p.Reply

@@ -10,6 +10,8 @@ const (
 	KindPassAttempt       Kind = "pass.attempt"
 	KindPassEnd           Kind = "pass.end"
 	KindStepSkipped       Kind = "step.skipped"
+	KindCondition         Kind = "condition.evaluated"
+	KindLoopStalled       Kind = "loop.stalled"
 	KindArtifactUpdated   Kind = "artifact.updated"
 	KindWorkspaceUpdated  Kind = "workspace.updated"
 	KindWorkspaceTampered Kind = "workspace.tampered"
@@ -40,6 +42,8 @@ func workKinds() []kindRow {
 		{kind: KindPassStart, fold: (*folder).startPass, texts: about((*Log).passStarted, noHeadline, noStory)},
 		{kind: KindPassAttempt, fold: (*folder).attemptPass, texts: about((*Log).attempted, attemptHeadline, noStory)},
 		{kind: KindPassEnd, fold: (*folder).endPass, texts: about((*Log).passEnded, passHeadline, noStory)},
+		{kind: KindCondition, fold: (*folder).evaluated, texts: about((*Log).evaluated, noHeadline, noStory)},
+		{kind: KindLoopStalled, fold: (*folder).stall, texts: about((*Log).stalled, stalledHeadline, noStory)},
 		{kind: KindStepSkipped, fold: (*folder).skipStep, texts: about((*Log).skipped, noHeadline, noStory)},
 		{
 			kind: KindArtifactUpdated, traits: ofPass, fold: (*folder).updateArtifact,

@@ -238,7 +238,7 @@ func (l *Lanes) freeSlot() int {
 func (s State) Given(stage int) State {
 	return State{
 		Version: StateVersion, Next: Place{Stage: stage, Round: 1}, Generation: s.Generation, Artifact: s.Artifact,
-		Notes: s.Notes, Replies: s.Replies, Means: s.Means, Scope: s.Scope, Waivers: s.Waivers,
+		Notes: s.Notes, Replies: s.Replies, Means: s.Means, Scope: s.Scope, Waivers: s.Waivers, Outputs: s.Outputs,
 		Markers: Markers{Waiver: s.Markers.Waiver}, Instructions: s.Instructions,
 	}
 }

@@ -307,7 +307,9 @@ type PhaseEnd struct {
 	Round   int    `json:"round"`
 	Repeats bool   `json:"repeats,omitempty"` // a round of a repeated stage
 	Unmet   string `json:"unmet,omitempty"`   // the loop ends with its last round, and its condition does not hold
-	Next    *Place `json:"next,omitempty"`
+	// of a round of a loop: what it left
+	Progress *LoopProgress `json:"progress,omitempty"`
+	Next     *Place        `json:"next,omitempty"`
 }
 
 // ArtifactUpdated is the artifact that is current now.

@@ -149,8 +149,11 @@ type PassEnd struct {
 	Scope *Scope `json:"scope,omitempty"`
 	// of a command: protected files that the last pass had changed, and that were restored before the command
 	Tampered *Tampered `json:"tampered,omitempty"`
-	As       string    `json:"as,omitempty"`    // name of Value in until
-	Value    string    `json:"value,omitempty"` // ok or failed of a command; score or verdict of a role
+	ID       string    `json:"id,omitempty"`        // of the step's output
+	Keep     bool      `json:"keep,omitempty"`      // later steps or conditions use the output
+	Data     *Blob     `json:"data,omitempty"`      // JSON of the reply
+	Value    string    `json:"value,omitempty"`     // of a command: ok or failed
+	ExitCode int       `json:"exit_code,omitempty"` // of a command
 	// for a pass that outputs changes: the resulting tree; nil: unchanged
 	Tree        *Blob `json:"tree,omitempty"`
 	Spend       Spend `json:"spend"`
@@ -235,9 +238,10 @@ type ToolUse struct {
 
 // StepSkipped records a skipped step.
 type StepSkipped struct {
-	Step string `json:"step"`
-	Why  string `json:"why"`
-	Next *Place `json:"next"`
+	Step string   `json:"step"`
+	Why  string   `json:"why"`
+	IDs  []string `json:"ids,omitempty"` // of outputs that the step would have left
+	Next *Place   `json:"next"`
 }
 
 // WorkspaceSetup records that the workspace of a call was set up before it.

@@ -36,7 +36,7 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 	now.Budget = Budget{CapUSD: 50, WarnUSD: 9, Hours: 3}
 	now.Status, before.Status = Paused, Halted
 	now.Plan.Seq, now.Raised, before.Raised, before.Warned, now.Warned = 77, true, true, false, false
-	before.MoreFiles, now.MoreFiles = true, false
+	before.MoreFiles, now.MoreFiles, before.ListPrice, now.ListPrice = true, false, false, true
 	before.Lanes.Active = nil                // TestNamesOfLanes has theirs
 	for _, s := range []State{before, now} { // TestCostOfProjects has theirs
 		for i := range s.Projects {

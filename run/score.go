@@ -1,10 +1,6 @@
 package run
 
-import (
-	"math"
-	"slices"
-	"strconv"
-)
+import "slices"
 
 // RoundScore is the score of one round of a loop.
 type RoundScore struct {
@@ -13,7 +9,7 @@ type RoundScore struct {
 	Score float64 `json:"score"`
 }
 
-// keptScores bounds the scores of a state: as many as a condition can compare.
+// keptScores bounds the scores of a state.
 const keptScores = 17
 
 // keepScore keeps the score of the current round, and those of the rounds before it in the same loop.
@@ -26,21 +22,12 @@ func (f *folder) keepScore(score *float64) {
 	}
 }
 
-// ScoreGain is what the score of the loop has gained over its last rounds, as text; null: this round, or the one that
-// it is compared with, has no score.
-func (s State) ScoreGain(rounds int) string {
-	of := func(round int) (float64, bool) {
-		at := slices.IndexFunc(s.Scores, func(r RoundScore) bool { return r.Phase == s.Phase && r.Round == round })
-		if at < 0 {
-			return 0, false
+// LoopScores lists the scores of the rounds of the loop at work, the newest last.
+func (s State) LoopScores() (all []float64) {
+	for _, r := range s.Scores {
+		if r.Phase == s.Phase {
+			all = append(all, r.Score)
 		}
-		return s.Scores[at].Score, true
 	}
-	now, scored := of(s.Round)
-	before, known := of(s.Round - rounds)
-	if !scored || !known {
-		return scoreText(nil)
-	}
-	gain := math.Round((now-before)*1e6) / 1e6
-	return strconv.FormatFloat(gain, 'f', -1, 64)
+	return all
 }

@@ -56,8 +56,12 @@ type State struct {
 	// of roles that continue their session, in the stage of the last one
 	Sessions []RoleSession `json:"sessions,omitempty"`
 	Scores   []RoundScore  `json:"scores,omitempty"`  // of the rounds of this loop
-	Values   []Value       `json:"values,omitempty"`  // what `until` may read in this round
-	Verdict  string        `json:"verdict,omitempty"` // the last one, of any round
+	Values   []Value       `json:"values,omitempty"`  // results of this round: verdict, score, commands by their ids
+	Outputs  []StepOutput  `json:"outputs,omitempty"` // that conditions and prompts use
+	// that were evaluated since something last set a value
+	Conditions   []Condition   `json:"conditions,omitempty"`
+	LoopProgress *LoopProgress `json:"loop_progress,omitempty"` // of the loop at work
+	Verdict      string        `json:"verdict,omitempty"`       // the last one, of any round
 	// whether Verdict approves the work as it is; nil: no role was asked, or an earlier version
 	Approved    *bool        `json:"approved,omitempty"`
 	Passes      PassCount    `json:"passes"`
@@ -217,7 +221,7 @@ type RoleSession struct {
 	KeptSession
 }
 
-// Value is one name that `until` can compare.
+// Value is one result of a round, for people.
 type Value struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
@@ -328,7 +332,7 @@ func (s State) CostWords() string {
 // CostKnown reports whether Total is all that was spent.
 func (s State) CostKnown() CostKnown { return KnownOf(s.Total(), s.UnknownCalls()) }
 
-// Value looks up what `until` compares.
+// Value looks up a result of this round.
 func (s State) Value(name string) (string, bool) {
 	for _, v := range s.Values {
 		if v.Name == name {

@@ -142,7 +142,7 @@ func TestClockShowsWhatIsNeeded(t *testing.T) {
 	require.NotContains(t, local.At("2026-11-25T12:00:00.000Z"), "Local")
 }
 
-// Gains compare this round with an earlier one of the same loop.
+// A state keeps the scores of the loop at work.
 func TestScoresOfRounds(t *testing.T) {
 	f := folder{State: State{Phase: "a", Round: 1}}
 	value := func(v float64) *float64 { return &v }
@@ -150,16 +150,13 @@ func TestScoresOfRounds(t *testing.T) {
 		f.Round = round + 1
 		f.keepScore(score)
 	}
-	for rounds, want := range map[int]string{0: "0", 1: "0", 2: "null", 3: "0.6", 4: "2.1", 5: "null"} {
-		require.Equal(t, want, f.ScoreGain(rounds), rounds)
-	}
+	require.Equal(t, []float64{1, 2.5, 3.1, 3.1000004}, f.LoopScores())
 	f.Round = 4
 	f.keepScore(value(0.25))
 	require.Equal(t, []RoundScore{{"a", 1, 1}, {"a", 2, 2.5}, {"a", 4, 0.25}}, f.Scores,
 		"a repeated round replaces the later")
-	require.Equal(t, "-2.25", f.ScoreGain(2))
 	f.Phase = "b"
-	require.Equal(t, "null", f.ScoreGain(2), "another loop")
+	require.Empty(t, f.LoopScores(), "another loop")
 	f.Round = 1
 	f.keepScore(value(4))
 	require.Equal(t, []RoundScore{{"b", 1, 4}}, f.Scores)
@@ -168,8 +165,6 @@ func TestScoresOfRounds(t *testing.T) {
 		f.keepScore(value(float64(round)))
 	}
 	require.Len(t, f.Scores, keptScores)
-	require.Equal(t, "16", f.ScoreGain(16))
-	require.Equal(t, "null", f.ScoreGain(17))
 	require.Equal(t, "0.1234567", scoreText(value(0.1234567)))
 }
 

@@ -159,6 +159,7 @@ func (f *folder) outdate() {
 	if f.Judgement().Approves() {
 		f.Verdict, f.Approved = "", nil
 	}
+	f.Conditions = nil
 	if f.Judged == nil || f.Judged.Outdated {
 		return
 	}

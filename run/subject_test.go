@@ -28,7 +28,7 @@ func TestSubjectOfQuestions(t *testing.T) {
 		event(t, run.KindWorkspaceUpdated, "review", run.WorkspaceUpdated{Tree: blob("tree"), Changed: 2,
 			Files: []run.FileChange{{Path: "a.go"}, {Path: "b.go"}}}),
 		end("2", "reviewer", "no good", judges),
-		end("3", "command", "tests", func(p *run.PassEnd) { p.As, p.Value = "tests", "ok" }),
+		end("3", "command", "tests", func(p *run.PassEnd) { p.ID, p.Value = "tests", "ok" }),
 	})
 	about := s.Subject()
 	require.Equal(t, &run.Output{Role: "implementer", Digest: blob("done").Digest}, about.Work)

@@ -70,13 +70,13 @@ func TestTracesOfSettledPasses(t *testing.T) {
 	s := newStream(t, State{})
 	s.State.Failure, s.Set = failure, "S1"
 	pass := func(p PassEnd) *stream { return s.add(KindPassEnd, "work", p) }
-	pass(PassEnd{Outcome: CategoryAgentExit, As: "tests", Call: "c", Pass: Pass{Member: "a"}})
+	pass(PassEnd{Outcome: CategoryAgentExit, ID: "tests", Call: "c", Pass: Pass{Member: "a"}})
 	require.Equal(t, failure, s.State.Failure)
 	require.Empty(t, s.Values, "a name without a value")
 	require.Equal(t, []string{"a"}, s.Settled)
 	given := s.Settled
-	pass(PassEnd{Outcome: CategoryOK, As: "tests", Value: "failed", Pass: Pass{Member: "b"}})
-	pass(PassEnd{Outcome: CategoryOK, As: "tests", Value: "ok", Pass: Pass{Member: "b"}, Review: "S1", Call: "d"})
+	pass(PassEnd{Outcome: CategoryOK, ID: "tests", Value: "failed", Pass: Pass{Member: "b"}})
+	pass(PassEnd{Outcome: CategoryOK, ID: "tests", Value: "ok", Pass: Pass{Member: "b"}, Review: "S1", Call: "d"})
 	require.Nil(t, s.State.Failure)
 	require.Equal(t, []Value{{Name: "tests", Text: "ok"}}, s.Values)
 	require.Equal(t, []string{"a", "b"}, s.Settled)

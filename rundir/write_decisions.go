@@ -73,7 +73,7 @@ func FailedCommands(d Dir, about func(run.PassEnd) bool) (failed []run.PassEnd, 
 		}
 		var p run.PassEnd
 		e.Decode(&p)
-		name := cmp.Or(p.As, p.Step)
+		name := cmp.Or(p.ID, p.Step)
 		if !seen[name] && p.Reply != nil && p.CommandFailure() != "" && about(p) {
 			seen[name], failed = true, append(failed, p)
 		}

@@ -99,8 +99,12 @@ func gateQuestion(p *call) string {
 	return fmt.Sprintf("The reply of %s failed its checks:%s. Continue?", p.role.Name, failed)
 }
 
-// unjudgedQuestion asks what to do with a step whose role returned no verdict.
+// unjudgedQuestion asks what to do with a step whose role returned no verdict, or no JSON that fits.
 func unjudgedQuestion(p *call) string {
-	return fmt.Sprintf("%s returned no verdict in %d attempts: %s. Continue without it?", p.role.Name, p.attempt,
+	what := "no verdict"
+	if p.role.Schema != "" && !p.role.HasVerdict {
+		what = "no JSON that fits " + p.role.Schema
+	}
+	return fmt.Sprintf("%s returned %s in %d attempts: %s. Continue without it?", p.role.Name, what, p.attempt,
 		p.result.Message)
 }

@@ -8,7 +8,6 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -72,11 +71,23 @@ func (p attempts) run(calls, ctx workflow.Context) error {
 		if err != nil || !again || !p.covered(ctx) {
 			return err
 		}
+		if err := p.composeAgain(ctx, res); err != nil {
+			return err
+		}
 		p.journalStart(ctx)
 		if err := p.writeStart(ctx); err != nil || !p.unwritten && p.state().Status == run.Paused {
 			return err
 		}
 	}
+}
+
+// composeAgain adds to the prompt of the next attempt why the reply before did not fit the schema of the role.
+func (p attempts) composeAgain(ctx workflow.Context, res *contract.PassResult) error {
+	if p.role.Schema == "" || !res.Structural {
+		return nil
+	}
+	p.context.Misfit = res.Message
+	return p.compose(ctx)
 }
 
 // handleFailure decides by category: another attempt, the next pass, or a pause.
@@ -96,7 +107,7 @@ func (p attempts) handleFailure(ctx workflow.Context, res *contract.PassResult) 
 		ev.RetryInMS = delay.Milliseconds()
 	}
 	// a later stage has no lanes without the list
-	lastStructural := p.attempt >= maxAttempts && res.Structural && p.role.Gives != pipeline.GivesList
+	lastStructural := p.attempt >= maxAttempts && res.Structural && !p.role.Lists
 	if counts(res.Spend) && !lastStructural {
 		ev.Spend = &res.Spend
 	}

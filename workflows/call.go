@@ -170,6 +170,12 @@ func (p *call) stepRef() contract.StepRef {
 
 func (p *call) compose(ctx workflow.Context) error {
 	p.addInstructions()
+	p.context.Outputs = nil
+	for _, o := range p.state().Outputs {
+		if slices.Contains(p.role.Uses, o.ID) && !o.Skipped {
+			p.context.Outputs = append(p.context.Outputs, o)
+		}
+	}
 	t := p.in.Target
 	in := contract.ComposeInput{RunID: t.RunID, Store: t.Store, At: p.stepRef(), Context: p.context}
 	if err := p.host.readStore(ctx, contract.Compose, in, &p.composed); err != nil {

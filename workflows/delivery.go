@@ -53,6 +53,9 @@ func (ds *deliveries) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	}
 	switch {
 	case found.Diff == nil:
+		if v := ds.state().Judgement(); v.Word == "" && v.Approved == nil && ds.state().Judged == nil {
+			verdict = v // nothing was changed, and no role was asked to judge it
+		}
 		return ds.completeDelivery(ctx, found, run.Delivery{Verdict: verdict})
 	case verdict.Rejected() && override == nil:
 		return nil, ds.askToDeliver(ctx, run.TriggerRejected, found,

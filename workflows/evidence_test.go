@@ -16,16 +16,16 @@ agent: {run: [agent], reply: text}
 workspace: {git: worktree, protect: [test.x]}
 delivery: {fresh: false}
 roles:
-  planner: {prompt: a.md, gives: report, scope: reply}
+  planner: {prompt: a.md, gives: report}
   worker: {prompt: prompt.md, gives: changes}
 stages:
   - name: plan
     steps: [{role: planner}]
   - name: work
-    repeat: {max: 3, until: tests == ok}
+    repeat: {max: 3, until: tests.ok}
     steps:
       - {role: worker}
-      - {run: x test.x, as: tests}
+      - {run: x test.x, id: tests}
   - name: gate
     steps:
       - {run: x test.x, if_failing: ask}
@@ -144,7 +144,7 @@ func TestRedonePassHasNewCallID(t *testing.T) {
 	t.Run("a loop that is sent back gets a new round", func(t *testing.T) {
 		w := newHarness(
 			t, strings.Replace(reviewed, "  - name: work\n",
-				"  - name: work\n    dir: cycle-{n}\n    repeat: {max: 1, until: verdict == approved}\n",
+				"  - name: work\n    dir: cycle-{n}\n    repeat: {max: 1, until: approved}\n",
 				1)+"      - {role: reviewer}\n",
 		)
 		w.agent.words = []string{"rejected", "approved"}

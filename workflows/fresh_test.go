@@ -17,10 +17,10 @@ func inFreshFolder(stages string) string {
 }
 
 const (
-	turns = "  - name: turns\n    repeat: {max: 3, until: tests == ok, otherwise: ask}\n" +
-		"    steps: [{role: implementer}, {run: make test, as: tests}, {role: reviewer}]\n"
-	turnsToTheEnd = "  - name: turns\n    repeat: {max: 3, until: tests == ok and verdict == approved}\n" +
-		"    steps: [{role: implementer}, {run: make test, as: tests}, {role: reviewer}]\n"
+	turns = "  - name: turns\n    repeat: {max: 3, until: tests.ok, otherwise: ask}\n" +
+		"    steps: [{role: implementer}, {run: make test, id: tests}, {role: reviewer}]\n"
+	turnsToTheEnd = "  - name: turns\n    repeat: {max: 3, until: tests.ok and approved}\n" +
+		"    steps: [{role: implementer}, {run: make test, id: tests}, {role: reviewer}]\n"
 	gateOnce  = "  - name: once\n    steps: [{role: implementer}, {run: make test, if_failing: ask}]\n"
 	published = "  - name: once\n    steps: [{role: implementer}, {run: make push, if_failing: ask, effect: external_action}]\n"
 )

@@ -62,6 +62,7 @@ func parse(t *testing.T, src string) *pipeline.Plan {
 	t.Helper()
 	folder := fstest.MapFS{
 		"a.md": {Data: []byte("a")}, "b.md": {Data: []byte("b")}, "prompt.md": {Data: []byte("Do it.\n")},
+		"outputs.md": {Data: []byte("Do {{plan.files}}.\n{{tests.output}}\n")},
 		"seed.html": {
 			Data: []byte("<!DOCTYPE html>\n"),
 		},
@@ -169,7 +170,7 @@ func (w *harness) fresh() {
 	for name, f := range map[string]any{
 		contract.Open: w.dir.Open, contract.Project: w.dir.Project, contract.Rebuild: w.dir.Rebuild,
 		contract.ArchiveSegment: w.dir.Seal, contract.Inspect: w.dir.Inspect,
-		contract.ReadRound: w.readRound(acts), contract.Amend: w.amend(acts), contract.Compose: w.compose,
+		contract.ReadRound: w.readRound(acts), contract.Evaluate: acts.Evaluate, contract.Amend: w.amend(acts), contract.Compose: w.compose,
 		contract.RunPass: w.agent.RunPass, contract.Turn: w.turn,
 		contract.TakeScreenshots: w.shots.TakeScreenshots,
 		contract.FindCheckpoint:  w.dir.FindCheckpoint, contract.SyncWorkspace: w.trees.Carry,

@@ -66,9 +66,9 @@ func (ls *lanes) list(ctx workflow.Context, at run.Place) error {
 			in.Submodules = w.Submodules
 		}
 	}
-	for _, r := range ls.state().Replies {
-		if list.From != "" && r.Step == list.From {
-			in.Reply = &r.Reply
+	if o, ok := ls.state().Output(list.ID); ok && list.ID != "" {
+		if in.Reply = o.Text; list.Source == pipeline.ItemsOfOutput {
+			in.Reply = o.Data
 		}
 	}
 	res, err := ls.readList(ctx, in)

@@ -294,8 +294,8 @@ func TestFailedMergePauses(t *testing.T) {
 
 // TestMissingListPausesAtItsStep: without a valid list the run pauses at the step with the list, which a resume repeats.
 func TestMissingListPausesAtItsStep(t *testing.T) {
-	w := inLanes(t, strings.NewReplacer("roles:\n", "roles:\n  planner: {prompt: prompt.md, gives: list}\n", "stages:\n",
-		"stages:\n  - name: planning\n    steps: [{role: planner, as: plan}]\n", "'*.go'", "plan.items").Replace(sixLanes))
+	w := inLanes(t, strings.NewReplacer("roles:\n", "roles:\n  planner: {prompt: prompt.md, gives: report, schema: plan}\n", "stages:\n",
+		"stages:\n  - name: planning\n    steps: [{role: planner, id: plan}]\n", "'*.go'", "plan.files").Replace(sixLanes))
 	w.agent.will("g0.001.1.-.1", goes(noSections))
 	w.agent.will("g0.001.1.-.2", goes(noSections))
 	w.onPause(func() {

@@ -128,6 +128,9 @@ func (lp *loop) next(ctx workflow.Context) (end *run.RunEnd, err error) {
 
 // nextStep runs the step at a place, unless something comes before it.
 func (lp *loop) nextStep(ctx workflow.Context, at run.Place) (end *run.RunEnd, err error) {
+	if skipped, err := lp.conditions(ctx, at); skipped || err != nil {
+		return nil, err
+	}
 	check, due := lp.round.checkDue(at)
 	if lp.round.Stage == pipeline.FreshStage && !due {
 		return lp.finish(ctx)
@@ -145,11 +148,20 @@ func (lp *loop) nextStep(ctx workflow.Context, at run.Place) (end *run.RunEnd, e
 		lp.skipTo(ctx, at, check)
 		return nil, nil
 	case due:
-	case at.Step >= len(lp.round.Steps) || lp.round.conditionMet() || lp.round.decided(at):
+	case at.Step >= len(lp.round.Steps) || lp.round.conditionMet():
 		return nil, lp.leavePhase(ctx, at)
 	case lp.round.onlyJudges(at):
 		lp.skipChange(ctx, at)
 		return nil, nil
+	}
+	if s, _ := lp.round.At(at.Step); s.When != "" {
+		if ok, err := lp.round.evaluate(ctx, at, pipeline.ConditionWhen, s.Key, s.When); !ok || err != nil {
+			return nil, err
+		}
+		if !lp.round.holds(pipeline.ConditionWhen, s.Key, s.When) {
+			lp.skipUnmet(ctx, at, s)
+			return nil, nil
+		}
 	}
 	if lp.budgetSpent(ctx) { // checked only where a call would follow: a finished run does not pause for its budget
 		lp.pauseOverBudget(ctx, nil)
@@ -159,6 +171,28 @@ func (lp *loop) nextStep(ctx workflow.Context, at run.Place) (end *run.RunEnd, e
 	lp.show(ctx)
 	s, _ := lp.round.At(at.Step)
 	return nil, (&step{execution: lp.execution, at: at, Step: s}).run(ctx)
+}
+
+// conditions evaluates the condition of a stage before its first step, and that of a loop as soon as its round has what it
+// needs. done: nothing is left to do at this place.
+func (lp *loop) conditions(ctx workflow.Context, at run.Place) (done bool, err error) {
+	s, rd := lp.state(), lp.round
+	open := s.PhaseOpen && s.Phase == rd.Stage
+	switch {
+	case rd.When != "" && !open && at.Round == 1 && at.Step == 0 && lp.in.Start.Lane == nil:
+		ok, err := rd.evaluate(ctx, at, pipeline.ConditionWhen, "", rd.When)
+		if !ok || err != nil {
+			return true, err
+		}
+		if !rd.holds(pipeline.ConditionWhen, "", rd.When) {
+			lp.skipStage(ctx, at)
+			return true, nil
+		}
+	case rd.repeats() && open && rd.hasUntil(at):
+		ok, err := rd.evaluate(ctx, at, pipeline.ConditionUntil, "", rd.Repeat.Until)
+		return !ok, err
+	}
+	return false, nil
 }
 
 // endedByAnswer reports whether the answer to a question has ended the run.

@@ -189,7 +189,7 @@ func TestUnsettledPass(t *testing.T) {
 
 // TestApproval: a role that judges approves, unless a member of its group does not.
 func TestApproval(t *testing.T) {
-	judge := contract.Role{HasVerdict: true}
+	judge := contract.Role{HasVerdict: true, Approval: []string{"approved"}}
 	of := func(verdict string, outcome run.Category) *call {
 		return &call{step: &step{}, role: judge, result: &contract.PassResult{Outcome: outcome, Verdict: verdict}}
 	}
@@ -222,34 +222,6 @@ func TestOrderOfReplies(t *testing.T) {
 	reply := func(step, member string) run.Reply { return run.Reply{Step: step, Member: member} }
 	require.Equal(t, []run.Reply{reply("plan/1", "x"), reply("work/1", "a"), reply("work/1", "b")},
 		stepOf(e, contract.Step{}).inOrder([]run.Reply{reply("work/1", "b"), reply("plan/1", "x"), reply("work/1", "a")}))
-}
-
-// TestValueOfAPass: what the condition of a loop compares.
-func TestValueOfAPass(t *testing.T) {
-	half := 2.5
-	named := func(kind string) contract.Step {
-		return contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.StepKind(kind), As: "it"}}
-	}
-	command, asked := named(string(pipeline.KindRun)), named(string(pipeline.KindRole))
-	res := contract.PassResult{Value: "failed", Verdict: "approved"}
-	scored := res
-	scored.Score = &half
-	for name, row := range map[string]struct {
-		step contract.Step
-		role contract.Role
-		res  contract.PassResult
-		want string
-	}{
-		"not named": {contract.Step{}, contract.Role{Score: "score"}, scored, ""},
-		"a command": {command, contract.Role{}, res, "failed"},
-		"a score":   {asked, contract.Role{Score: "score"}, scored, "2.5"},
-		"no score":  {asked, contract.Role{Score: "score"}, res, "null"},
-		"a verdict": {asked, contract.Role{}, scored, "approved"},
-	} {
-		p := passOf(loopIn(run.State{}), row.step, row.role, "")
-		p.result = &row.res
-		require.Equal(t, row.want, settlement{call: p}.value(), name)
-	}
 }
 
 // TestFailedPassPausesOnce: not in a run that pauses anyway.

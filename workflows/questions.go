@@ -138,7 +138,7 @@ func (qs *questions) restoreRoutes(ctx workflow.Context) error {
 		qs.routes, err = qs.round.askRoutes(ctx, at)
 		return err
 	case open:
-		qs.routes = qs.round.loopRoutes(at)
+		qs.routes = routes{}
 	}
 	return nil
 }

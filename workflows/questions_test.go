@@ -28,7 +28,7 @@ stages:
 `
 
 // gated has a command and a role that pause the run when they fail.
-const gated = reviewed + `      - {run: make test, as: tests, if_failing: ask}
+const gated = reviewed + `      - {run: make test, id: tests, if_failing: ask}
       - {role: reviewer, if_failing: ask}
 `
 
@@ -153,7 +153,7 @@ func TestGateAdoptsWorkspaceEdits(t *testing.T) {
 
 func TestWaiversArePassedInOrder(t *testing.T) {
 	w := newHarness(
-		t, strings.Replace(gated, "as: tests, if_failing: ask}\n",
+		t, strings.Replace(gated, "id: tests, if_failing: ask}\n",
 			"if_failing: ask}\n      - {run: make lint, if_failing: ask}\n      - {run: make docs, if_failing: ask}\n",
 			1),
 	)

@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -55,15 +54,10 @@ func (rd *round) unchecked(s contract.Step, next bool) bool {
 	return !last.Fresh || last.Tree != run.DigestOf(rd.state().Tree)
 }
 
-// failedCommands describes the commands of this round that a condition names and that failed, and returns their output.
-func (rd *round) failedCommands(condition string) (failed []string, outputs []run.Attached) {
-	until, err := pipeline.ParseUntil(condition)
-	if err != nil {
-		return nil, nil // validated when the definition was read
-	}
-	names, values := until.Names(), rd.values()
+// failedCommands describes the commands of this round that a condition needs and that failed, and returns their output.
+func (rd *round) failedCommands(needs []string) (failed []string, outputs []run.Attached) {
 	for _, s := range rd.Steps {
-		if s.Kind != pipeline.KindRun || values[s.As] != "failed" || !slices.Contains(names, s.As) {
+		if value, _ := rd.state().Value(s.ID); s.Kind != pipeline.KindRun || value != "failed" || !slices.Contains(needs, s.ID) {
 			continue
 		}
 		text, output := oneLine(s.Run)+" failed", rd.state().ReplyOf(s.Key)
@@ -72,7 +66,7 @@ func (rd *round) failedCommands(condition string) (failed []string, outputs []ru
 		}
 		failed = append(failed, text)
 		if output != nil {
-			outputs = append(outputs, run.Attached{Name: "output of " + s.As, Digest: output.Digest})
+			outputs = append(outputs, run.Attached{Name: "output of " + s.ID, Digest: output.Digest})
 		}
 	}
 	return failed, outputs
@@ -155,23 +149,43 @@ func (rd *round) closing() bool {
 // requested reports whether the last decision requested another change by this step.
 func (rd *round) requested(at run.Place) bool {
 	d := rd.state().Decided
-	return d != nil && d.Back != nil && *d.Back == at
+	if d == nil {
+		return false
+	}
+	again := rd.loopRetried(run.Place{Stage: at.Stage, Round: at.Round - 1}) && at.Step == rd.workStep()
+	return again || d.Back != nil && *d.Back == at
 }
+
+// workStep is the step at which a round begins that an operator requests.
+func (rd *round) workStep() int { return max(0, lastStep(rd.Steps, changes, writes)) }
 
 // onlyJudges reports whether a round after the last one of its loop leaves out a step, because the step changes the
 // work. Only an operator requests another change.
 func (rd *round) onlyJudges(at run.Place) bool {
-	return rd.closing() && at.Round > rd.Repeat.Max && changes(rd.Steps[at.Step]) && !rd.requested(at)
+	return rd.closing() && at.Round > rd.most() && changes(rd.Steps[at.Step]) && !rd.requested(at)
 }
 
-// decided reports whether a round that only judges can no longer meet the condition. It has reached the last step
-// that changes the work then, so that an operator can request another change from there.
-func (rd *round) decided(at run.Place) bool {
-	if at.Step >= len(rd.Steps) || !rd.onlyJudges(at) || at.Step != lastStep(rd.Steps, changes) {
-		return false
+// most is the number of the last round of a loop: its maximum, or the round with which it ended for lack of progress.
+func (rd *round) most() int {
+	if p := rd.state().LoopProgress; p != nil && p.Ended > 0 {
+		return min(p.Ended, rd.Repeat.Max)
 	}
-	until, err := pipeline.ParseUntil(rd.Repeat.Until)
-	return err == nil && !until.Possible(rd.values())
+	return rd.Repeat.Max
+}
+
+// endRoundOfLoop returns what the loop has made so far, with this round; Ended: it ends here for lack of progress.
+func (rd *round) endRoundOfLoop(at run.Place) *run.LoopProgress {
+	if !rd.repeats() || lastStep(rd.Steps, changes) < 0 {
+		return nil
+	}
+	if p := rd.state().LoopProgress; p != nil && p.Ended > 0 { // this round only judged
+		return p
+	}
+	p := rd.state().EndRound(at.Round)
+	if rd.Repeat.Stalled > 0 && p.Still >= rd.Repeat.Stalled && at.Round < rd.Repeat.Max && !rd.conditionMet() {
+		p.Ended = at.Round
+	}
+	return &p
 }
 
 // nextRound returns where a loop continues that did not meet its condition; false: its rounds are used up, and its
@@ -182,11 +196,11 @@ func (rd *round) nextRound(at run.Place) (run.Place, bool) {
 		return next, false
 	}
 	if rd.loopRetried(at) {
-		next.Step = max(0, lastStep(rd.Steps, changes, writes))
+		next.Step = rd.workStep()
 		return next, true
 	}
 	changed := rd.state().Changed
-	return next, at.Round < rd.Repeat.Max ||
+	return next, at.Round < rd.most() ||
 		rd.closing() && changed != nil && changed.Stage == at.Stage && changed.Round == at.Round
 }
 
@@ -211,50 +225,78 @@ func (rd *round) nextPlace(at run.Place) *run.Place {
 
 func (rd *round) lastInRound(at run.Place) bool { return at.Step+1 >= len(rd.Steps) }
 
-// conditionMet evaluates `until` with the values of this round.
+// conditionMet reports whether the condition of the loop was evaluated with the values of this round, and is met.
 func (rd *round) conditionMet() bool {
-	r := rd.Repeat
-	return r != nil && rd.conditionHolds(r.Until)
+	return rd.Repeat != nil && rd.holds(pipeline.ConditionUntil, "", rd.Repeat.Until)
 }
 
-// conditionHolds evaluates a condition with the values of this round. A condition on a missing value does not
-// hold.
-func (rd *round) conditionHolds(condition string) bool {
-	if condition == "" {
-		return false
+// hasUntil reports whether the condition of the loop can be evaluated: this round has what it needs. At the end of the
+// round a verdict may be missing, which approves nothing.
+func (rd *round) hasUntil(at run.Place) bool {
+	ended := at.Step >= len(rd.Steps)
+	needs := slices.DeleteFunc(slices.Clone(rd.Needs), func(need string) bool { return ended && need == "verdict" })
+	return rd.has(needs) && (ended || len(needs) > 0)
+}
+
+// has reports whether this round has all that a condition needs.
+func (rd *round) has(needs []string) bool {
+	return !slices.ContainsFunc(needs, func(need string) bool { return !rd.state().Has(need) })
+}
+
+// holds reports whether a condition was evaluated and is met.
+func (rd *round) holds(of, step, text string) bool {
+	c, ok := rd.evaluated(of, step, text)
+	return ok && c.Holds
+}
+
+// notBegun is the stage of the round, if its phase is not open.
+func (rd *round) notBegun() string {
+	if s := rd.state(); s.PhaseOpen && s.Phase == rd.Stage {
+		return ""
 	}
-	until, err := pipeline.ParseUntil(condition)
+	return rd.Stage
+}
+
+// evaluated returns a condition of the round as it was evaluated last.
+func (rd *round) evaluated(of, step, text string) (run.Condition, bool) {
+	return rd.state().Evaluated(of, rd.notBegun(), step, text)
+}
+
+// roundValues returns what a condition has read, or else the values of the round: score 2.5, verdict rejected.
+func (rd *round) roundValues(of, text string) string {
+	if c, ok := rd.evaluated(of, "", text); ok {
+		return c.Values()
+	}
+	return run.Condition{Read: rd.state().Values}.Values()
+}
+
+// evaluate evaluates a condition and journals its value, unless that is known. false: it cannot be evaluated, and the run
+// is paused.
+func (rd *round) evaluate(ctx workflow.Context, at run.Place, of, step, text string) (ok bool, err error) {
+	s := rd.state()
+	if _, known := rd.evaluated(of, step, text); known {
+		return true, nil
+	}
+	t := rd.in.Target
+	judged := of == pipeline.ConditionWhen || s.Has("verdict") // a round has its own verdict
+	in := contract.EvaluateInput{RunID: t.RunID, Store: t.Store, PlanUse: rd.planUse(), Text: text, Outputs: s.Outputs,
+		Score: s.Score, Scores: s.LoopScores(), Round: at.Round, Task: s.Task}
+	if judged {
+		in.Approved, in.Verdict = s.Judgement().Approves(), s.Verdict
+	}
+	var res contract.EvaluateResult
+	err = rd.host.readStore(ctx, contract.Evaluate, in, &res)
+	if isType(err, contract.ErrBadInput) {
+		rd.pause(ctx, run.PassFailed, fmt.Sprintf("%s of stage %s cannot be evaluated: %s: %s", of, rd.Stage, text,
+			errorMessage(err)), "")
+		return false, nil
+	}
 	if err != nil {
-		return false // validated when the definition was read
+		return false, fmt.Errorf("evaluate %s of stage %s: %w", of, rd.Stage, err)
 	}
-	met, known := until.Eval(rd.values())
-	return known && met
-}
-
-// values returns the values of this round by name.
-func (rd *round) values() map[string]string {
-	values := map[string]string{}
-	for _, v := range rd.state().Values {
-		values[v.Name] = v.Text
-	}
-	if _, scored := values["score"]; scored {
-		for rounds := range pipeline.MaxGainRounds {
-			values[fmt.Sprintf("score_gain(%d)", rounds+1)] = rd.state().ScoreGain(rounds + 1)
-		}
-	}
-	return values
-}
-
-// roundValues returns the values of the round as text: score 2.5, verdict rejected.
-func (rd *round) roundValues() string {
-	var all []string
-	for _, v := range rd.state().Values {
-		all = append(all, v.Name+" "+v.Text)
-	}
-	if len(all) == 0 {
-		return "nothing"
-	}
-	return strings.Join(all, ", ")
+	rd.journal.emit(ctx, run.KindCondition, s.Phase, run.Condition{Of: of, Stage: rd.notBegun(), Step: step, Text: text,
+		Holds: res.Holds, Read: res.Read})
+	return true, nil
 }
 
 // endRound ends the set after its last step.

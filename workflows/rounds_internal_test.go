@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,8 +39,8 @@ var (
 		Roles: []contract.Role{{Name: "reviewer", Gives: "report", HasVerdict: true}}}
 	scoreStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole},
 		Roles: []contract.Role{{Name: "judge", Gives: "report", Score: "score"}}}
-	testStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRun, As: "tests"},
-		Roles: []contract.Role{{Name: "command"}}}
+	testStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRun, ID: "tests"},
+		Roles: []contract.Role{{Name: "command", ID: "tests"}}}
 	askStep = contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindAsk}}
 )
 
@@ -60,10 +61,10 @@ func TestKindsOfSteps(t *testing.T) {
 	}
 }
 
-// repeating is a round of a loop with a condition.
-func repeating(until string, most int, steps ...contract.Step) contract.Round {
-	return contract.Round{Stage: "work", Title: "Work", Repeat: &pipeline.Repeat{Max: most, Until: until},
-		Steps: steps}
+// repeating is a round of a loop whose condition needs something.
+func repeating(needs string, most int, steps ...contract.Step) contract.Round {
+	return contract.Round{Stage: "work", Title: "Work", Repeat: &pipeline.Repeat{Max: most, Until: needs},
+		Needs: strings.Fields(needs), Steps: steps}
 }
 
 // TestUnjudgedChange: a loop whose last step changes what an earlier one judged judges it once more.
@@ -72,19 +73,18 @@ func TestUnjudgedChange(t *testing.T) {
 		round contract.Round
 		want  int
 	}{
-		"reviewed before the change": {repeating("verdict == approved", 2, reviewStep, buildStep), 1},
-		"reviewed after the change":  {repeating("verdict == approved", 2, buildStep, reviewStep), -1},
-		"the first step":             {repeating("verdict == approved", 2, buildStep, askStep), -1},
-		"scored before the change":   {repeating("score >= 3", 2, scoreStep, changeStep), 1},
-		"by the gain of the score":   {repeating("score_gain(2) < 0.1", 2, scoreStep, askStep, changeStep), 2},
-		"a score that is not meant":  {repeating("verdict == approved", 2, scoreStep, changeStep), -1},
-		"tested before the change":   {repeating("tests == ok", 2, testStep, changeStep), 1},
-		"tested after the change":    {repeating("tests == ok", 2, changeStep, testStep), -1},
-		"one of two": {repeating("verdict == approved and tests == ok", 2, reviewStep, changeStep,
+		"reviewed before the change": {repeating("verdict", 2, reviewStep, buildStep), 1},
+		"reviewed after the change":  {repeating("verdict", 2, buildStep, reviewStep), -1},
+		"the first step":             {repeating("verdict", 2, buildStep, askStep), -1},
+		"scored before the change":   {repeating("score", 2, scoreStep, changeStep), 1},
+		"by the gain of the score":   {repeating("score", 2, scoreStep, askStep, changeStep), 2},
+		"a score that is not meant":  {repeating("verdict", 2, scoreStep, changeStep), -1},
+		"tested before the change":   {repeating("tests", 2, testStep, changeStep), 1},
+		"tested after the change":    {repeating("tests", 2, changeStep, testStep), -1},
+		"one of two": {repeating("verdict tests", 2, reviewStep, changeStep,
 			testStep), 1},
-		"no change":       {repeating("verdict == approved", 2, reviewStep, reportStep), -1},
-		"not a condition": {repeating("???", 2, reviewStep, buildStep), -1},
-		"no loop":         {contract.Round{Steps: []contract.Step{reviewStep, buildStep}}, -1},
+		"no change": {repeating("verdict", 2, reviewStep, reportStep), -1},
+		"no loop":   {contract.Round{Steps: []contract.Step{reviewStep, buildStep}}, -1},
 	} {
 		require.Equal(t, row.want, unjudgedChange(row.round), name)
 	}
@@ -92,90 +92,91 @@ func TestUnjudgedChange(t *testing.T) {
 
 // TestRoundsAfterTheLast: what follows the last round of a loop, which reviews its change and then asks.
 func TestRoundsAfterTheLast(t *testing.T) {
-	ask := repeating("verdict == approved", 2, reviewStep, buildStep)
+	ask := repeating("verdict", 2, reviewStep, buildStep)
 	ask.Repeat.Otherwise = "ask"
-	silent := repeating("verdict == approved", 2, reviewStep, buildStep)
+	silent := repeating("verdict", 2, reviewStep, buildStep)
 	place := func(round, step int) run.Place { return run.Place{Stage: 1, Round: round, Step: step} }
 	changed := place(2, 1)
 	requested := &run.Decided{Kind: run.QuestionHandoff, Back: new(place(3, 1))}
 	decision := func(action string, round int) *run.Decided {
 		return &run.Decided{Type: run.HandoffFeedbackOnReject, Phase: "work", Round: round, Action: action}
 	}
-	rejected, approved := []run.Value{{Name: "verdict", Text: "rejected"}}, []run.Value{{Name: "verdict",
-		Text: "approved"}}
+	approved := []run.Condition{{Of: pipeline.ConditionUntil, Text: "verdict", Holds: true}}
+	rejected := []run.Condition{{Of: pipeline.ConditionUntil, Text: "verdict"}}
 	for name, row := range map[string]struct {
-		round     contract.Round
-		delivers  bool
-		state     run.State
-		at        run.Place
-		judges    bool // the step is left out
-		decided   bool
-		next      run.Place
-		more      bool
-		loopRoute *run.Place
+		round    contract.Round
+		delivers bool
+		state    run.State
+		at       run.Place
+		judges   bool // the step is left out
+		next     run.Place
+		more     bool
 	}{
-		"within the rounds": {ask, false, run.State{}, place(1, 1), false, false, place(2, 0), true, nil},
-		"the last round, with a change": {ask, false, run.State{Changed: &changed}, place(2, 1), false, false, place(3,
-			0),
-			true, nil},
-		"the last round, with a change of an earlier one": {ask, false, run.State{Changed: new(place(1, 1))}, place(2, 1),
-			false, false, place(3, 0), false, nil},
-		"the last round, with a change of another stage": {ask, false,
-			run.State{Changed: &run.Place{Stage: 0, Round: 2, Step: 1}}, place(2, 1), false, false, place(3, 0), false, nil},
-		"the last round, without a question": {silent, false, run.State{Changed: &changed}, place(2, 1), false, false,
-			place(3, 0), false, nil},
-		"the last round, before a delivery": {silent, true, run.State{Changed: &changed}, place(2, 1), false, false,
-			place(3, 0), true, nil},
-		"a round that only judges": {ask, false, run.State{Values: rejected}, place(3, 1), true, true, place(4, 0), false,
-			new(place(3, 1))},
-		"a round that only judges, before the review": {ask, false, run.State{}, place(3, 1), true, false, place(4, 0),
-			false, nil},
-		"a round that only judges, at its review": {ask, false, run.State{Values: rejected}, place(3, 0), false, false,
-			place(4, 0), false, nil},
-		"a round that an operator requests": {ask, false, run.State{Values: rejected, Decided: requested}, place(3, 1),
-			false,
-			false, place(4, 0), false, nil},
-		"approved": {ask, false, run.State{Values: approved, Changed: &changed}, place(1, 1), false, false, place(2, 0),
-			false, nil},
-		"accepted": {ask, false, run.State{Decided: decision(run.ActionContinue, 1)}, place(1, 1), false, false,
-			place(2, 0),
-			false, nil},
-		"waived": {ask, false, run.State{Decided: decision(run.ActionContinueWithWaiver, 1)}, place(1, 1), false, false,
-			place(2, 0), false, nil},
-		"accepted in another round": {ask, false, run.State{Decided: decision(run.ActionContinue, 2)}, place(1, 1), false,
-			false, place(2, 0), true, nil},
-		"one more": {ask, false, run.State{Decided: decision(run.ActionRetryFeedback, 2)}, place(2, 1), false, false,
-			place(3, 1), true, nil},
+		"within the rounds":                               {ask, false, run.State{}, place(1, 1), false, place(2, 0), true},
+		"the last round, with a change":                   {ask, false, run.State{Changed: &changed}, place(2, 1), false, place(3, 0), true},
+		"the last round, with a change of an earlier one": {ask, false, run.State{Changed: new(place(1, 1))}, place(2, 1), false, place(3, 0), false},
+		"the last round, with a change of another stage":  {ask, false, run.State{Changed: &run.Place{Stage: 0, Round: 2, Step: 1}}, place(2, 1), false, place(3, 0), false},
+		"the last round, without a question":              {silent, false, run.State{Changed: &changed}, place(2, 1), false, place(3, 0), false},
+		"the last round, before a delivery":               {silent, true, run.State{Changed: &changed}, place(2, 1), false, place(3, 0), true},
+		"a round that only judges":                        {ask, false, run.State{Conditions: rejected}, place(3, 1), true, place(4, 0), false},
+		"a round that only judges, before the review":     {ask, false, run.State{}, place(3, 1), true, place(4, 0), false},
+		"a round that only judges, at its review":         {ask, false, run.State{Conditions: rejected}, place(3, 0), false, place(4, 0), false},
+		"a round that an operator requests":               {ask, false, run.State{Conditions: rejected, Decided: requested}, place(3, 1), false, place(4, 0), false},
+		"approved":                                        {ask, false, run.State{Conditions: approved, Changed: &changed}, place(1, 1), false, place(2, 0), false},
+		"accepted":                                        {ask, false, run.State{Decided: decision(run.ActionContinue, 1)}, place(1, 1), false, place(2, 0), false},
+		"waived":                                          {ask, false, run.State{Decided: decision(run.ActionContinueWithWaiver, 1)}, place(1, 1), false, place(2, 0), false},
+		"accepted in another round":                       {ask, false, run.State{Decided: decision(run.ActionContinue, 2)}, place(1, 1), false, place(2, 0), true},
+		"one more":                                        {ask, false, run.State{Decided: decision(run.ActionRetryFeedback, 2)}, place(2, 1), false, place(3, 1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			row.state.PhaseOpen, row.state.Phase = true, "work"
 			e := loopIn(row.state)
 			e.round.Round, e.in.Start.Delivers = row.round, row.delivers
 			require.Equal(t, row.judges, e.round.onlyJudges(row.at), "onlyJudges")
-			require.Equal(t, row.decided, e.round.decided(row.at), "decided")
 			next, more := e.round.nextRound(row.at)
 			require.Equal(t, row.next, next, "nextRound")
 			require.Equal(t, row.more, more, "nextRound")
-			require.Equal(t, routes{back: row.loopRoute}, e.round.loopRoutes(row.at))
-			require.False(t, e.round.decided(run.Place{Stage: 1, Round: 3, Step: 2}), "behind the last step")
 		})
 	}
 }
 
-// TestConditionsReadTheRound: values that the state has, and the gain of a score.
-func TestConditionsReadTheRound(t *testing.T) {
-	e := loopIn(run.State{Values: []run.Value{{Name: "score", Text: "2.5"}, {Name: "tests", Text: "ok"}}})
-	require.Equal(t, "score 2.5, tests ok", e.round.roundValues())
-	for condition, holds := range map[string]bool{"score >= 2.5": true, "score > 2.5": false, "tests == ok": true,
-		"verdict == approved": false, "": false, "???": false, "score_gain(1) < 9": false} {
-		require.Equal(t, holds, e.round.conditionHolds(condition), condition)
-		e.round.Round = repeating(condition, 2)
-		require.Equal(t, holds, e.round.conditionMet(), condition)
+// TestConditionsOfTheRound: a condition waits for what it needs, and counts as it was evaluated.
+func TestConditionsOfTheRound(t *testing.T) {
+	until := run.Condition{Of: pipeline.ConditionUntil, Text: "score tests", Holds: true,
+		Read: []run.Value{{Name: "tests.ok", Text: "true"}}}
+	end, within := run.Place{Stage: 1, Round: 1, Step: 2}, run.Place{Stage: 1, Round: 1, Step: 1}
+	scored := []run.Value{{Name: "score", Text: "2.5"}}
+	tested := []run.StepOutput{{ID: "tests", Phase: "work", Now: true}}
+	for name, row := range map[string]struct {
+		needs         string
+		state         run.State
+		within, atEnd bool
+	}{
+		"nothing yet":             {"score tests", run.State{}, false, false},
+		"one of both":             {"score tests", run.State{Values: scored}, false, false},
+		"both":                    {"score tests", run.State{Values: scored, Outputs: tested}, true, true},
+		"of an earlier round":     {"tests", run.State{Outputs: []run.StepOutput{{ID: "tests", Phase: "work"}}}, false, false},
+		"a step that was skipped": {"tests", run.State{Outputs: []run.StepOutput{{ID: "tests", Now: true, Skipped: true}}}, true, true},
+		"no verdict in the round": {"verdict", run.State{}, false, true},
+		"nothing of the round":    {"", run.State{}, false, true},
+	} {
+		e := loopIn(row.state)
+		e.round.Round = repeating(row.needs, 2, testStep, buildStep)
+		require.Equal(t, []bool{row.within, row.atEnd}, []bool{e.round.hasUntil(within), e.round.hasUntil(end)}, name)
 	}
-	require.Len(t, e.round.values(), 2+pipeline.MaxGainRounds)
+	e := loopIn(run.State{Values: scored, PhaseOpen: true, Phase: "work"})
+	e.round.Round = repeating("score tests", 2)
+	require.False(t, e.round.conditionMet(), "it was not evaluated")
+	require.Equal(t, "score 2.5", e.round.roundValues(pipeline.ConditionUntil, "score tests"))
+	e = loopIn(run.State{Conditions: []run.Condition{until}, PhaseOpen: true, Phase: "work"})
+	e.round.Round = repeating("score tests", 2)
+	require.True(t, e.round.conditionMet())
+	require.Equal(t, "tests.ok true", e.round.roundValues(pipeline.ConditionUntil, "score tests"))
+	e.round.Round = repeating("score", 2)
+	require.False(t, e.round.conditionMet(), "another condition, since the plan was amended")
 	e.round.Round = contract.Round{}
 	require.False(t, e.round.conditionMet())
-	require.Equal(t, "nothing", loopIn(run.State{}).round.roundValues())
-	require.Empty(t, loopIn(run.State{}).round.values())
+	require.Equal(t, "nothing", loopIn(run.State{}).round.roundValues(pipeline.ConditionUntil, ""))
 }
 
 // TestPlaces: where a run continues after a step.

@@ -20,21 +20,21 @@ func loops(stages string) string {
 
 const (
 	implementation = "  - name: implement\n    steps: [{role: implementer}]\n"
-	reviewFirst    = "  - name: review\n    repeat: {max: 2, until: verdict == approved, otherwise: ask}\n" +
+	reviewFirst    = "  - name: review\n    repeat: {max: 2, until: approved, otherwise: ask}\n" +
 		"    steps: [{role: reviewer}, {role: implementer}]\n"
-	changeFirst = "  - name: turns\n    repeat: {max: 2, until: verdict == approved and tests == ok, otherwise: ask}\n" +
-		"    steps: [{role: implementer}, {run: make test, as: tests}, {role: reviewer}]\n"
-	testsLast = "  - name: review\n    repeat: {max: 2, until: verdict == approved and tests == ok, otherwise: ask}\n" +
-		"    steps: [{role: reviewer}, {role: implementer}, {run: make test, as: tests}]\n"
-	twoChanges = "  - name: review\n    repeat: {max: 2, until: verdict == approved, otherwise: ask}\n" +
+	changeFirst = "  - name: turns\n    repeat: {max: 2, until: approved and tests.ok, otherwise: ask}\n" +
+		"    steps: [{role: implementer}, {run: make test, id: tests}, {role: reviewer}]\n"
+	testsLast = "  - name: review\n    repeat: {max: 2, until: approved and tests.ok, otherwise: ask}\n" +
+		"    steps: [{role: reviewer}, {role: implementer}, {run: make test, id: tests}]\n"
+	twoChanges = "  - name: review\n    repeat: {max: 2, until: approved, otherwise: ask}\n" +
 		"    steps: [{role: implementer}, {role: reviewer}, {role: implementer}]\n"
-	planned = "  - name: plan\n    repeat: {max: 2, until: verdict == approved, otherwise: ask}\n" +
+	planned = "  - name: plan\n    repeat: {max: 2, until: approved, otherwise: ask}\n" +
 		"    steps: [{role: planner}, {role: critic}]\n"
 	acceptance = "  - name: accept\n    steps: [{role: critic}]\n"
 	asked      = "  - name: plan\n    steps: [{role: planner}, {ask: 'Is this right?'}]\n"
 	askedLater = "  - name: pause\n    steps: [{ask: 'Is this right?'}]\n"
 	askedAfter = "  - name: review\n    steps: [{role: reviewer}, {ask: 'Is this right?'}]\n"
-	askedIn    = "  - name: review\n    repeat: {max: 2, until: verdict == approved}\n" +
+	askedIn    = "  - name: review\n    repeat: {max: 2, until: approved}\n" +
 		"    steps: [{role: reviewer}, {ask: 'Is this right?'}, {role: implementer}]\n"
 )
 
@@ -53,14 +53,14 @@ func TestRequestedRound(t *testing.T) {
 		"review first": {implementation + reviewFirst, 3, []message{again},
 			"i r i r i r I r", []int{3}},
 		"review first, twice": {implementation + reviewFirst, 4, []message{again, more},
-			"i r i r i r I r I r", []int{3, 4}},
+			"i r i r i r I r I r", []int{3, 5}},
 		"review first, accepted": {implementation + reviewFirst, 3, []message{goOn, {"action": "approve"}},
 			"i r i r i r", []int{3}},
 		"the last change is good": {implementation + reviewFirst, 2, nil, "i r i r i r", nil},
 		"change first":            {changeFirst, 2, []message{again}, "i t r i t r I t r", []int{2}},
 		"change first, twice": {changeFirst, 3, []message{again, more}, "i t r i t r I t r I t r",
 			[]int{2, 3}},
-		"tests last": {testsLast, 3, []message{again}, "r i t r i t r I t r t", []int{3}},
+		"tests last": {testsLast, 3, []message{again}, "r i t r i t r t I t r t", []int{3}},
 		"two changes": {twoChanges, 3, []message{again}, "i r i i r i r I r",
 			[]int{3}},
 		"a plan": {planned + implementation, 2, []message{again, {"action": "approve"}}, "p c p c P c i", []int{2}},
@@ -131,7 +131,7 @@ func TestLoopShowsItsFailedCommand(t *testing.T) {
 		"it failed": {loops(changeFirst), []string{"ok", "failed"}, []string{"rejected", "rejected"},
 			"2 rounds: make test failed", "g0.turns/2.2.-.1"},
 		"it failed in round 1": {loops(changeFirst), []string{"failed"}, []string{"rejected", "rejected"}, "2 rounds", ""},
-		"the condition does not name it": {loops(strings.Replace(changeFirst, " and tests == ok", "", 1)),
+		"the condition does not name it": {loops(strings.Replace(changeFirst, " and tests.ok", "", 1)),
 			[]string{"failed", "failed"}, []string{"rejected", "rejected"}, "2 rounds", ""},
 		"it failed in a fresh folder": {inFreshFolder(changeFirst), []string{"ok", "failed", "ok", "failed"}, nil,
 			"2 rounds: make test failed in a fresh folder", "g0.turns/4.2.-.1"},
@@ -165,13 +165,14 @@ func TestLoopWithoutQuestionJudgesBeforeDelivery(t *testing.T) {
 	}
 }
 
-// TestOnlyApprovedChangesAreDeliveredUnasked: the last review of the changes decides, by the condition of its loop.
+// TestOnlyApprovedChangesAreDeliveredUnasked: the last review of the changes decides, by the words that approve.
 func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
-	const loop = "  - name: rounds\n    repeat: {max: 1, until: CONDITION}\n    steps:\n      - {role: reviewer, as: " +
+	const loop = "  - name: rounds\n    repeat: {max: 1, until: CONDITION}\n    steps:\n      - {role: reviewer, id: " +
 		"review}\n"
 	const again = "  - name: again\n    steps: [{role: reviewer}]\n"
 	for name, row := range map[string]struct {
 		until    string // of the loop that the reviewer is in; empty: it is in none
+		approves string // word of the reviewer; empty: approved
 		more     string // stages behind it
 		verdicts []string
 		asks     bool
@@ -179,11 +180,11 @@ func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
 		"approved":            {verdicts: []string{"APPROVED"}},
 		"another word":        {verdicts: []string{"needs_work"}, asks: true},
 		"no word":             {verdicts: []string{""}, asks: true},
-		"of the loop":         {until: "review == ship", verdicts: []string{"ship"}},
-		"not of the loop":     {until: "verdict == ship", verdicts: []string{"approved"}, asks: true},
-		"the last one counts": {until: "verdict == ship", more: again, verdicts: []string{"ship", "hm"}, asks: true},
-		"the same once more":  {until: "verdict == ship", more: again, verdicts: []string{"ship", "ship"}},
-		"changed after it": {until: "verdict == ship", more: "  - name: more\n    steps: [{role: implementer}]\n",
+		"of the loop":         {until: "review.approved", approves: "ship", verdicts: []string{"ship"}},
+		"not of its role":     {until: "approved", approves: "ship", verdicts: []string{"approved"}, asks: true},
+		"the last one counts": {until: "approved", approves: "ship", more: again, verdicts: []string{"ship", "hm"}, asks: true},
+		"the same once more":  {until: "approved", approves: "ship", more: again, verdicts: []string{"ship", "ship"}},
+		"changed after it": {until: "approved", approves: "ship", more: "  - name: more\n    steps: [{role: implementer}]\n",
 			verdicts: []string{"ship"}, asks: true},
 		"one of two does not approve": {more: "  - name: more\n    steps: [{together: [second, reviewer]}]\n",
 			verdicts: []string{"approved", "no", "approved"}, asks: true},
@@ -192,6 +193,9 @@ func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
 			src := strings.Replace(judged, "stages:\n",
 				"  second: {prompt: prompt.md, gives: report, verdict: {find: 'VERDICT: (\\w+)'}}\nstages:\n", 1) +
 				row.more
+			if row.approves != "" {
+				src = strings.Replace(src, "(\\w+)'}", "(\\w+)', approves: "+row.approves+"}", 1)
+			}
 			if row.until != "" {
 				src = strings.Replace(src, "      - role: reviewer\n", strings.Replace(loop, "CONDITION", row.until, 1),
 					1)
@@ -215,8 +219,8 @@ func TestOnlyApprovedChangesAreDeliveredUnasked(t *testing.T) {
 
 func TestLoopEndWithoutReviewIsNotApproved(t *testing.T) {
 	w := newHarness(t, strings.Replace(reviewed, "  - name: work\n    steps:\n      - {role: implementer}\n",
-		"  - name: work\n    repeat: {max: 2, until: tests == ok}\n    steps: [{role: implementer}, {run: make "+
-			"test, as: "+
+		"  - name: work\n    repeat: {max: 2, until: tests.ok}\n    steps: [{role: implementer}, {run: make "+
+			"test, id: "+
 			"tests}, {role: reviewer}]\n", 1))
 	w.answers(message{"action": "halt"})
 	w.ends(run.Halted, "delivery_halt")

@@ -14,15 +14,6 @@ type routes struct {
 	redo          string
 }
 
-// loopRoutes returns where a decision about the end of a loop leads: to its last change, if the round only judged it.
-// Otherwise the phase ends first.
-func (rd *round) loopRoutes(at run.Place) routes {
-	if !rd.decided(at) {
-		return routes{}
-	}
-	return routes{back: &at}
-}
-
 // askRoutes returns where a decision at an ask step leads: to the next step, or back to the step in question.
 func (rd *round) askRoutes(ctx workflow.Context, at run.Place) (routes, error) {
 	forward, round := rd.nextPlace(at), rd.Round

@@ -61,27 +61,17 @@ func unjudgedChange(r contract.Round) int {
 	if r.Repeat == nil || change < 0 {
 		return -1
 	}
-	until, err := pipeline.ParseUntil(r.Repeat.Until)
-	if err != nil {
-		return -1 // validated when the definition was read
-	}
-	for _, name := range until.Names() {
-		if i := lastStep(r.Steps, func(s contract.Step) bool { return returns(s, name) }); i >= 0 && i < change {
+	for _, need := range r.Needs {
+		if i := lastStep(r.Steps, func(s contract.Step) bool { return returns(s, need) }); i >= 0 && i < change {
 			return change
 		}
 	}
 	return -1
 }
 
-// scores reports whether a name of a condition is about scores.
-func scores(name string) bool {
-	_, gain := pipeline.ScoreGain(name)
-	return gain || name == "score"
-}
-
-// returns reports whether a step returns the value that a condition names.
-func returns(s contract.Step, name string) bool {
-	return s.As == name || slices.ContainsFunc(s.Roles, func(r contract.Role) bool {
-		return name == "verdict" && r.HasVerdict || r.Score != "" && scores(name)
+// returns reports whether a step returns what a condition needs.
+func returns(s contract.Step, need string) bool {
+	return slices.ContainsFunc(s.Roles, func(r contract.Role) bool {
+		return r.ID == need || need == "verdict" && r.HasVerdict || need == "score" && r.Score != ""
 	})
 }

@@ -3,7 +3,6 @@ package workflows
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -117,9 +116,13 @@ func (se settlement) passEnd() run.PassEnd {
 		Reply: res.Reply, Envelope: res.Envelope, Attempted: res.Outcome != run.CategoryOK &&
 			res.Output != nil, Artifact: res.Artifact, Modified: res.Modified, Validation: res.Validation,
 		Tally: res.Tally, Findings: res.Findings, Found: res.Found, Scope: res.Scope,
-		Score: res.Score, Verdict: res.Verdict, Approved: se.approved(), As: se.step.As, Value: se.value(),
+		Score: res.Score, Verdict: res.Verdict, Approved: se.approved(), ID: se.role.ID, Keep: se.role.Keep, Data: res.Data,
+		Value: res.Value,
 		Spend: res.Spend, Reused: res.Reused, Joined: res.Joined, ResumedFrom: res.ResumedFrom,
 		Tools: res.Tools, Session: res.Session,
+	}
+	if se.Kind == pipeline.KindRun {
+		end.ExitCode = res.ExitCode
 	}
 	end.CompletedAt, end.DurationMS = span(se.startedAt, res.StartedAt, res.DurationMS)
 	if se.context.Artifact != nil {
@@ -181,20 +184,4 @@ func (se settlement) withTampered(end *run.PassEnd) {
 func (se settlement) commitMessage() string {
 	return fmt.Sprintf("%s\n\nPassbook-Run: %s\nPassbook-Step: %s\n", se.DescriptionOf(se.member, se.at.Round),
 		se.in.Target.RunID, se.Key)
-}
-
-// value returns what `until` compares: a command's outcome, a role's score or verdict.
-func (se settlement) value() string {
-	res := se.result
-	switch {
-	case se.As == "":
-		return ""
-	case se.Kind == pipeline.KindRun:
-		return res.Value
-	case se.role.Score != "" && res.Score != nil:
-		return strconv.FormatFloat(*res.Score, 'f', -1, 64)
-	case se.role.Score != "":
-		return "null"
-	}
-	return res.Verdict
 }

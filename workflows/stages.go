@@ -8,6 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
+	"github.com/passbook-run/passbook/workflows/contract"
 )
 
 // skipTo skips and journals the steps before a check in a fresh folder.
@@ -30,17 +31,45 @@ func (lp *loop) askAboutLoop(ctx workflow.Context, at run.Place) error {
 		LoopMaxRounds: lp.round.Repeat.Max, Digest: judged, LastOutput: judged, Deadlines: lp.questions.deadlines(ctx, nil),
 	}
 	rounds := at.Round
-	if c := lp.state().Changed; rounds > lp.round.Repeat.Max && c != nil && c.Round < rounds {
+	if c := lp.state().Changed; rounds > lp.round.most() && c != nil && c.Round < rounds {
 		rounds-- // this one only judged
 	}
 	question := fmt.Sprintf("%s: %s is not met after %s", lp.round.Title, lp.round.Repeat.Until,
 		run.Plural(rounds, "round"))
 	var failed []string
-	failed, req.Artifacts = lp.round.failedCommands(lp.round.Repeat.Until)
+	failed, req.Artifacts = lp.round.failedCommands(lp.round.Needs)
 	if len(failed) > 0 {
 		question += ": " + strings.Join(failed, ", ")
 	}
-	return lp.questions.askHandoff(ctx, question, req, lp.round.loopRoutes(at))
+	if why := lp.state().Stalled(); why != "" {
+		question += " (" + why + ")"
+	}
+	return lp.questions.askHandoff(ctx, question, req, routes{})
+}
+
+// skipStage ends a stage whose condition is not met before its first step.
+func (lp *loop) skipStage(ctx workflow.Context, at run.Place) {
+	c, _ := lp.round.evaluated(pipeline.ConditionWhen, "", lp.round.When)
+	lp.enterPhase(ctx, at)
+	lp.journal.emit(ctx, run.KindPhaseEnd, lp.round.Stage, run.PhaseEnd{
+		Key: lp.round.Stage, Title: lp.round.Title, Round: lp.round.phaseRound(at),
+		Outcome: fmt.Sprintf("skipped: %s is not met (%s)", oneLine(lp.round.When), c.Values()),
+		Next:    &run.Place{Stage: at.Stage + 1, Round: 1},
+	})
+}
+
+// skipUnmet skips and journals a step whose condition is not met.
+func (lp *loop) skipUnmet(ctx workflow.Context, at run.Place, s contract.Step) {
+	c, _ := lp.round.evaluated(pipeline.ConditionWhen, s.Key, s.When)
+	ev := run.StepSkipped{Step: s.Key, Why: fmt.Sprintf("%s is not met (%s)", oneLine(s.When), c.Values()),
+		Next: lp.round.nextPlace(at)}
+	for _, r := range s.Roles {
+		if r.Keep {
+			ev.IDs = append(ev.IDs, r.ID)
+		}
+	}
+	lp.journal.emit(ctx, run.KindStepSkipped, lp.round.Stage, ev)
+	lp.round.endRound(ctx, at)
 }
 
 // skipChange skips and journals a step that changes the work.
@@ -73,6 +102,15 @@ func (lp *loop) enterPhase(ctx workflow.Context, at run.Place) {
 // leavePhase closes the phase and continues: with the next round while the condition is not met and rounds are
 // left or a change is not judged, else with the next stage.
 func (lp *loop) leavePhase(ctx workflow.Context, at run.Place) error {
+	if gate := lp.round.Gate; gate != "" && lp.round.has(lp.round.GateNeeds) {
+		if ok, err := lp.round.evaluate(ctx, at, pipeline.ConditionGate, "", gate); !ok || err != nil {
+			return err
+		}
+	}
+	made := lp.round.endRoundOfLoop(at)
+	if made != nil && made.Ended == at.Round && lp.state().Stalled() == "" {
+		lp.journal.emit(ctx, run.KindLoopStalled, lp.round.Stage, *made)
+	}
 	next, more := lp.round.nextRound(at)
 	if !more {
 		next = run.Place{Stage: at.Stage + 1, Round: 1}
@@ -86,14 +124,19 @@ func (lp *loop) leavePhase(ctx workflow.Context, at run.Place) error {
 	}
 	end := run.PhaseEnd{
 		Key: lp.round.Stage, Title: lp.round.Title, Outcome: "ok", Round: lp.round.phaseRound(at), Repeats: lp.round.repeats(),
-		Next: &next,
+		Next: &next, Progress: made,
 	}
 	if lp.round.repeats() && next.Stage > at.Stage && !lp.round.conditionMet() {
-		end.Unmet = fmt.Sprintf("%s (values: %s)", lp.round.Repeat.Until, lp.round.roundValues())
+		values := lp.round.roundValues(pipeline.ConditionUntil, lp.round.Repeat.Until)
+		if why := lp.state().Stalled(); why != "" {
+			values += "; " + why
+		}
+		end.Unmet = fmt.Sprintf("%s (values: %s)", lp.round.Repeat.Until, values)
 	}
 	gate := ""
-	if lp.round.Gate != "" && !lp.round.conditionHolds(lp.round.Gate) {
-		gate = fmt.Sprintf("round %d returned %s, the gate requires %s", at.Round, lp.round.roundValues(), lp.round.Gate)
+	if lp.round.Gate != "" && !lp.round.holds(pipeline.ConditionGate, "", lp.round.Gate) {
+		gate = fmt.Sprintf("round %d returned %s, the gate requires %s", at.Round,
+			lp.round.roundValues(pipeline.ConditionGate, lp.round.Gate), lp.round.Gate)
 	}
 	name, stage := lp.round.Checkpoint, lp.round.Kind
 	lp.journal.emit(ctx, run.KindPhaseEnd, lp.round.Stage, end)

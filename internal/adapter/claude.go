@@ -109,6 +109,7 @@ type claudeBlock struct {
 	Name    string          `json:"name"`
 	Input   json.RawMessage `json:"input"`
 	ToolUse string          `json:"tool_use_id"`
+	Content json.RawMessage `json:"content"`
 	IsError bool            `json:"is_error"`
 }
 
@@ -262,7 +263,7 @@ func (c *claudeEvents) user(e claudeEvent) []Frame {
 	var out []Frame
 	for _, b := range e.Message.Content {
 		if b.Type == "tool_result" {
-			out = append(out, c.tools.end(e.Parent, b.ToolUse, b.IsError))
+			out = append(out, c.tools.end(e.Parent, b.ToolUse, b.IsError, b.Content))
 		}
 	}
 	return out

@@ -81,6 +81,7 @@ func TestClaudeFrames(t *testing.T) {
 		`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t-9","is_error":true}]}}`), chunkSize)
 	start, end := Usage{Tokens: run.Tokens{Input: 5, Output: 1, CacheRead: 7}}, Usage{Tokens: run.Tokens{Input: 5,
 		Output: 30, CacheRead: 7}}
+	require.NotEmpty(t, ended(frames))
 	require.Equal(t, []Frame{
 		{Kind: KindSession, ID: "s-1", Model: "large"},
 		{Kind: KindUsage, ID: "m-1", Model: "large", Usage: &start},
@@ -136,5 +137,36 @@ func TestClaudeNamesWhoPays(t *testing.T) {
 		s, _ := readIn(find(t, ClaudeStream),
 			lineOf(`{"type":"system","subtype":"init","session_id":"s","apiKeySource":"`+source+`"}`, claudeAnswer), chunkSize)
 		require.Equal(t, want, s.ListPrice, source)
+	}
+}
+
+// ended removes the digests of the results of tools from frames, and returns them.
+func ended(frames []Frame) (results []string) {
+	for i, f := range frames {
+		if f.Kind == KindTool && f.State != ToolStarted {
+			results, frames[i].Digest = append(results, f.Digest), ""
+		}
+	}
+	return results
+}
+
+// Two calls with other results have other digests.
+func TestResultsOfTools(t *testing.T) {
+	result := func(id, content string) string {
+		return `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"` + id + `","content":` + content + `}]}}`
+	}
+	of := func(kind string, lines ...string) []string {
+		_, frames := readIn(find(t, kind), lineOf(lines...), chunkSize)
+		return ended(frames)
+	}
+	claude := of(ClaudeStream, result("a", `"1 passed"`), result("b", `"1 passed"`), result("c", `"2 passed"`))
+	item := `{"type":"item.completed","item":{"id":"i","type":"command_execution","command":"make","aggregated_output":"`
+	codex := of(CodexJSONL, item+`1 passed"}}`, item+`1 passed"}}`, item+`2 passed"}}`)
+	tool := `{"type":"tool_result","tool_id":"t","status":"success","output":"`
+	gemini := of(GeminiStream, tool+`1 passed"}`, tool+`1 passed"}`, tool+`2 passed"}`)
+	for name, results := range map[string][]string{"claude": claude, "codex": codex, "gemini": gemini} {
+		require.Len(t, results, 3, name)
+		require.Equal(t, results[0], results[1], name)
+		require.NotEqual(t, results[0], results[2], name)
 	}
 }

@@ -56,6 +56,8 @@ type codexItem struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Query     string          `json:"query"`
 	Prompt    string          `json:"prompt"`
+	Output    string          `json:"aggregated_output"`
+	Result    json.RawMessage `json:"result"`
 }
 
 func newCodexJSONL() Parser {
@@ -116,7 +118,7 @@ func (c *codexEvents) item(i codexItem, done bool) []Frame {
 		out = append(out, c.tools.start("", i.ID, i.name(), input))
 	}
 	if done {
-		out = append(out, c.tools.end("", i.ID, i.Status == "failed" || i.Status == "declined"))
+		out = append(out, c.tools.end("", i.ID, i.Status == "failed" || i.Status == "declined", append([]byte(i.Output), i.Result...)))
 	}
 	return out
 }

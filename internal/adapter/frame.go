@@ -58,7 +58,7 @@ type Frame struct {
 	Turns  int    `json:"turns,omitempty"`
 	// of a session: a subscription or a gateway pays, and costs are those at list price
 	ListPrice bool   `json:"list_price,omitempty"`
-	Digest    string `json:"digest,omitempty"` // SHA-256 of the input of a tool, as printed
+	Digest    string `json:"digest,omitempty"` // SHA-256 of the input of a tool that starts, or of the result of one that ends, as printed
 	Text      string `json:"text,omitempty"`
 
 	Usage  *Usage          `json:"usage,omitempty"`

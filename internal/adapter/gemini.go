@@ -26,6 +26,7 @@ type geminiEvent struct {
 	Tool     string          `json:"tool_name"`
 	ID       string          `json:"tool_id"`
 	Input    json.RawMessage `json:"parameters"`
+	Output   json.RawMessage `json:"output"`
 	Status   string          `json:"status"`
 	Severity string          `json:"severity"`
 	Message  string          `json:"message"`
@@ -99,7 +100,7 @@ func (g *geminiEvents) frames(raw []byte) ([]Frame, bool) {
 		return []Frame{g.tools.start("", e.ID, e.Tool, e.Input)}, true
 	case e.Type == "tool_result":
 		g.answer = nil
-		return []Frame{g.tools.end("", e.ID, e.Status == "error")}, true
+		return []Frame{g.tools.end("", e.ID, e.Status == "error", e.Output)}, true
 	case e.Type == "error":
 		return []Frame{g.error(e)}, true
 	case e.Type == "result":

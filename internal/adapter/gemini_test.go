@@ -50,6 +50,7 @@ func TestGeminiStream(t *testing.T) {
 	testPrefixes(t, GeminiStream, whole)
 
 	_, frames := readIn(find(t, GeminiStream), lineOf(geminiTool, geminiToolBad), chunkSize)
+	require.Len(t, ended(frames), 1)
 	require.Equal(t, []Frame{
 		{Kind: KindTool, ID: "t-1", Name: "read_file", State: ToolStarted, Text: "a.go", Digest: frames[0].Digest},
 		{Kind: KindTool, ID: "t-1", Name: "read_file", State: ToolFailed},

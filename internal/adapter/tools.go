@@ -32,8 +32,9 @@ func (t *toolNames) started(id string) bool {
 	return ok
 }
 
-func (t *toolNames) end(parent, id string, failed bool) Frame {
-	f := Frame{Kind: KindTool, ID: id, Parent: parent, Name: (*t)[id], State: ToolOK}
+func (t *toolNames) end(parent, id string, failed bool, result []byte) Frame {
+	sum := sha256.Sum256(result)
+	f := Frame{Kind: KindTool, ID: id, Parent: parent, Name: (*t)[id], State: ToolOK, Digest: hex.EncodeToString(sum[:])}
 	if failed {
 		f.State = ToolFailed
 	}

@@ -84,7 +84,7 @@ func FailedCommands(d rundir.Dir, q run.Question) (all []Attachment) {
 // failedCommands returns the ends of the failed commands that a question is about; none if they cannot be read.
 func failedCommands(d rundir.Dir, q run.Question) []run.PassEnd {
 	failed, err := rundir.FailedCommands(d, func(p run.PassEnd) bool {
-		return p.As != "" && slices.Contains(q.Checks, run.Value{Name: p.As, Text: p.Value}) ||
+		return p.ID != "" && slices.Contains(q.Checks, run.Value{Name: p.ID, Text: p.Value}) ||
 			slices.ContainsFunc(q.Artifacts, func(at run.Attached) bool { return at.Digest == p.Reply.Digest })
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func failedCommands(d rundir.Dir, q run.Question) []run.PassEnd {
 
 func outputOf(d rundir.Dir, p run.PassEnd, most int) Attachment {
 	file := rundir.ReplyFile(p.Pass)
-	name := fmt.Sprintf("Output of %s (%s)", cmp.Or(p.As, p.Step), p.CommandFailure())
+	name := fmt.Sprintf("Output of %s (%s)", cmp.Or(p.ID, p.Step), p.CommandFailure())
 	return Attachment{name, d.Path(file), endOf(d, file, most)}
 }
 

@@ -24,7 +24,7 @@ func asked(t *testing.T, plan, output string) (rundir.Dir, run.Question) {
 		p := run.Pass{Step: []string{"tests", "plan"}[i], Round: 1, Role: "planner", Number: i + 1}
 		end := run.PassEnd{Pass: p, Reply: &run.Blob{Digest: disk.Digest([]byte(reply)), Size: int64(len(reply))}}
 		if i == 0 {
-			end.As, end.Value = "tests", "failed"
+			end.ID, end.Value = "tests", "failed"
 			end.Validation.Checks = []run.Check{{Name: run.CheckExitCode, Detail: "exit code 2"}}
 			q.Checks = []run.Value{{Name: "tests", Text: "failed"}}
 		} else {

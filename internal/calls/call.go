@@ -212,6 +212,7 @@ type Reading struct {
 	ScoreWhy   string         `json:"score_why,omitempty"`
 	Verdict    string         `json:"verdict,omitempty"`
 	Findings   *run.Findings  `json:"findings,omitempty"`
+	Data       *run.Blob      `json:"data,omitempty"`  // JSON of the reply
 	Scope      []string       `json:"scope,omitempty"` // paths that the reply declares
 
 	Full time.Time `json:"full,omitzero"` // when the window of the account resets, which the call has used up

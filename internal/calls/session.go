@@ -30,6 +30,7 @@ type Session struct {
 	Copy  string `json:"copy,omitempty"`  // file of that copy
 	Asks  bool   `json:"asks,omitempty"`  // it is of an earlier question: the delivery asks its own
 	Late  bool   `json:"late,omitempty"`  // its time was nearly up: it only has to finish
+	Told  bool   `json:"told,omitempty"`  // that it repeats itself
 
 	Tree *run.Blob `json:"tree,omitempty"` // what the call left in the workspace; nil: the run has none
 

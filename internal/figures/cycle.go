@@ -160,8 +160,8 @@ func stepName(step pipeline.PlanStep) string {
 			name = strings.TrimRight(shared, "-_ ") + "s"
 		}
 	}
-	if step.As != "" && step.Kind == pipeline.KindRun {
-		name = step.As
+	if step.ID != "" && step.Kind == pipeline.KindRun {
+		name = step.ID
 	}
 	return Title(name)
 }

@@ -248,7 +248,7 @@ func TestSettledOfTurnLoop(t *testing.T) {
 			Pass: turn, Outcome: "ok", Verdict: "more", DurationMS: 90_000, Spend: run.Spend{USD: 0.5},
 		}),
 		event(3, run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "turns/1", Call: "c", Changed: 4}),
-		event(4, run.KindPassEnd, run.PassEnd{Pass: tests, Outcome: "ok", As: "tests", Value: "failed"}),
+		event(4, run.KindPassEnd, run.PassEnd{Pass: tests, Outcome: "ok", ID: "tests", Value: "failed"}),
 		event(5, run.KindWorkspaceUpdated, run.WorkspaceUpdated{Cause: "edited", Changed: 9}),
 	}}, noon)
 	require.Len(t, f.Settled, 3)

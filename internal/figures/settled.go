@@ -80,7 +80,7 @@ func settledOf(recent []run.Event, w run.Wording) []Settled {
 				Seq: e.Seq, TS: e.TS, Pass: p.Pass, Duration: time.Duration(p.DurationMS) * time.Millisecond,
 				USD: p.Spend.USD, Unknown: max(0, p.Spend.UnknownCalls()),
 				Passed: p.Validation.Passed, Outcome: p.Outcome.In(w),
-				Verdict: p.Verdict, Value: p.Value, As: p.As, Score: p.Score, Tampered: p.Tampered.Files(),
+				Verdict: p.Verdict, Value: p.Value, As: p.ID, Score: p.Score, Tampered: p.Tampered.Files(),
 			})
 		case run.KindPassAttempt:
 			var p run.PassAttempt

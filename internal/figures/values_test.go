@@ -22,7 +22,7 @@ func TestSettledHasEachValue(t *testing.T) {
 	score, changed := 2.5, 4
 	p := run.Pass{Step: "s", Number: 3, Role: "r", Round: 2}
 	other := run.Pass{Step: "other"}
-	end := run.PassEnd{Pass: p, Outcome: run.CategoryAgentTimeout, DurationMS: 1500, Verdict: "v", Value: "x", As: "tests",
+	end := run.PassEnd{Pass: p, Outcome: run.CategoryAgentTimeout, DurationMS: 1500, Verdict: "v", Value: "x", ID: "tests",
 		Score: &score, Validation: run.Validation{Passed: true}, Spend: run.Spend{USD: 0.5, Known: run.CostAtLeast},
 		Tampered: &run.Tampered{Count: 7}}
 	covers := run.PassEnd{Pass: other, Outcome: run.CategoryOK, Spend: run.Spend{USD: 1, Known: run.CostExact, Covers: 2}}
@@ -56,7 +56,7 @@ func loops() *pipeline.Plan {
 	p := &pipeline.Plan{Stages: []pipeline.PlanStage{
 		{Title: "Write", Kind: pipeline.StageEach, Rounds: []pipeline.PlanRound{
 			{Set: "S1", Theme: "one", Steps: []pipeline.PlanStep{{Key: "001", Kind: pipeline.KindRole, Role: "writer", Number: 1,
-				InRound: 1, Order: "A", OrderLabel: "Base"}, {Key: "002", Kind: pipeline.KindRun, As: "tests", Run: "make test",
+				InRound: 1, Order: "A", OrderLabel: "Base"}, {Key: "002", Kind: pipeline.KindRun, ID: "tests", Run: "make test",
 				InRound: 2}, {Key: "003", Kind: pipeline.KindRole, Role: "writer", Number: 2, InRound: 3}}},
 			{Set: "S2", Theme: "two", Steps: []pipeline.PlanStep{{Key: "004", Kind: pipeline.KindRole, Role: "writer",
 				Number: 3}}},
@@ -66,7 +66,7 @@ func loops() *pipeline.Plan {
 			Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{
 				{Key: "a/1", Kind: pipeline.KindScreenshots}, {Key: "a/2", Kind: pipeline.KindTogether, Members: []string{"judge-x",
 					"judge-y"}}, {Key: "a/3", Kind: pipeline.KindRole, Role: "weaver"}, {Key: "a/4", Kind: pipeline.KindAsk},
-				{Key: "a/5", Kind: pipeline.KindRole, Role: "fixer"}, {Key: "a/6", Kind: pipeline.KindRun, As: "tests",
+				{Key: "a/5", Kind: pipeline.KindRole, Role: "fixer"}, {Key: "a/6", Kind: pipeline.KindRun, ID: "tests",
 					Run: "make"},
 			}}}},
 		{Title: "Close", Kind: pipeline.StageOnce, Rounds: []pipeline.PlanRound{{Steps: []pipeline.PlanStep{{Key: "c"}}}}},

@@ -12,8 +12,8 @@ import (
 const separator = "\n\n---\n\n"
 
 // Compose composes a prompt. The template is its last section. Parts that the template does not place come before
-// it, in the order of the pipeline's Part constants, then the operator's feedback and instructions. The form of a
-// structured verdict follows it.
+// it, in the order of the pipeline's Part constants, then the operator's feedback and instructions. The form of the
+// JSON that the reply ends with follows it.
 func Compose(r Request) string {
 	placed := placedParts(r.Template)
 	var sections []string
@@ -36,12 +36,14 @@ func Compose(r Request) string {
 	}
 	sections = append(sections, r.steering(), withIntro(tamperedIntro, r.Tampered),
 		withIntro(freshIntro, strings.Join(r.Fresh, "\n\n")), strings.TrimSpace(r.task()))
-	if r.Scope {
-		sections = append(sections, scopeRequest)
-	}
-	if r.Verdict {
+	switch r.Schema {
+	case "":
+	case pipeline.SchemaReview:
 		sections = append(sections, verdictRequest)
+	default:
+		sections = append(sections, dataRequest+fence("json", strings.TrimSpace(r.SchemaText)))
 	}
+	sections = append(sections, withIntro(misfitIntro, r.Misfit))
 	sections = slices.DeleteFunc(sections, func(s string) bool { return s == "" })
 	return strings.Join(sections, separator) + "\n"
 }
@@ -72,7 +74,7 @@ func (r Request) fill(p template.Piece) string {
 	case slices.Contains(template.Parts(), p.Name):
 		return r.part(p.Name)
 	}
-	if text, known := r.Vars.lookup(p.Name); known {
+	if text, known := r.Vars.lookup(p); known {
 		return text
 	}
 	return p.Text // literal, or unknown

@@ -18,11 +18,12 @@ type Request struct {
 	Template string   // the role's prompt file
 	Gets     []string // pipeline.Part…: parts of this step, in addition to those that the template places
 	Gives    string   // what to produce
-	Verdict  bool     // ask for a structured verdict
-	Schema   string   // JSON Schema of the list to produce; empty: any
-	Scope    bool     // ask for the paths that the work will change
-	Vars     Vars
-	Wording  run.Wording
+	Schema   string   // of the JSON that the reply ends with; empty: it needs none
+	Misfit   string   // why the reply before could not be used
+	// text of the JSON Schema, but for that of a review
+	SchemaText string
+	Vars       Vars
+	Wording    run.Wording
 	// Empty parts are omitted.
 	References []Text   // always-read files except Content
 	Content    []Text   // the file labelled Content
@@ -61,6 +62,8 @@ type Vars struct {
 	Item        string // {{item}}: of a lane; before the prompt if the template does not place it
 	With        []Text // {{with.KEY}}
 	Inputs      []Text // {{NAME}}
+
+	Outputs map[string]any // {{ID}}, {{ID.MEMBER}}
 }
 
 // Reading is the content of a reply.
@@ -78,5 +81,6 @@ type Reading struct {
 	ScoreText  string   // why there is none: "no match", "4.3 is outside 0..4"
 	Verdict    string
 	Review     *Review  // a structured verdict
+	Data       []byte   // JSON of a role with a schema, on one line
 	Scope      []string // paths that the work will change
 }

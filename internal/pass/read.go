@@ -31,9 +31,8 @@ func Read(role pipeline.Role, notes []pipeline.Note, reply string, file, before 
 	r.check(role, subject)
 	r.readTally(role, text)
 	r.readScore(role.Score, text)
-	r.readVerdict(role.Verdict, text)
-	r.readScope(role.Scope, text)
-	r.readList(role, text)
+	r.readVerdict(role, text)
+	r.readData(role, text)
 	return r
 }
 

@@ -92,7 +92,7 @@ func jsonBlocks(text string) []string {
 			mark = trimmed[:len(trimmed)-len(strings.TrimLeft(trimmed, "`"))]
 			language, body = strings.ToLower(strings.TrimSpace(trimmed[len(mark):])), nil
 		case mark != "" && strings.HasPrefix(trimmed, mark) && strings.Trim(trimmed, "`") == "":
-			if inside := strings.Join(body, ""); language == "json" || language == "" && looksLikeObject(inside) {
+			if inside := strings.Join(body, ""); language == "json" || language == "" && looksLikeJSON(inside) {
 				blocks = append(blocks, inside)
 			}
 			mark = ""
@@ -103,7 +103,11 @@ func jsonBlocks(text string) []string {
 	return blocks
 }
 
-func looksLikeObject(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), "{") }
+// looksLikeJSON reports whether the content of a fence begins as an object or a list does.
+func looksLikeJSON(text string) bool {
+	trimmed := strings.TrimSpace(text)
+	return strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")
+}
 
 // complete derives the verdict from the other members. Work with blockers, or that is not ready, is not approved.
 func (r *Review) complete() error {
@@ -113,7 +117,7 @@ func (r *Review) complete() error {
 	switch {
 	case r.Verdict == "" && r.Approved == nil && r.ShipReady == nil:
 		return errNoBlock
-	case r.Verdict == "" && denied, denied && pipeline.Approves("", r.Verdict):
+	case r.Verdict == "" && denied, denied && pipeline.Approves([]string{"approved"}, r.Verdict):
 		r.Verdict = "rejected"
 	case r.Verdict == "":
 		r.Verdict = "approved"

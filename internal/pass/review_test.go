@@ -44,8 +44,10 @@ func TestReadStructuredVerdict(t *testing.T) {
 		"not closed":    {"```json\n{\"ship_ready\": true}\n", "", "", "no JSON block", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			role := pipeline.Role{Gives: pipeline.GivesReport,
-				Verdict: &pipeline.Verdict{Schema: pipeline.VerdictReview, Find: row.find}}
+			role := pipeline.Role{Gives: pipeline.GivesReport, Schema: pipeline.SchemaReview}
+			if row.find != "" {
+				role.Verdict = &pipeline.Verdict{Find: row.find}
+			}
 			r := pass.Read(role, nil, row.reply, nil, nil)
 			require.Equal(t, row.verdict, r.Verdict)
 			if row.failed != "" {
@@ -59,7 +61,7 @@ func TestReadStructuredVerdict(t *testing.T) {
 			}
 		})
 	}
-	role := pipeline.Role{Gives: pipeline.GivesReport, Verdict: &pipeline.Verdict{Schema: pipeline.VerdictReview}}
+	role := pipeline.Role{Gives: pipeline.GivesReport, Schema: pipeline.SchemaReview}
 	r := pass.Read(role, nil, "```json\n"+full+"\n```", nil, nil).Review
 	require.Equal(t, []pass.Finding{{Severity: "high", File: "a.go", Line: 3, Text: "off by one"}, {Text: "naming"}},
 		r.Findings)
@@ -67,10 +69,10 @@ func TestReadStructuredVerdict(t *testing.T) {
 }
 
 func TestComposeAsksForStructuredVerdict(t *testing.T) {
-	prompt := pass.Compose(pass.Request{Template: "Review it.", Verdict: true})
+	prompt := pass.Compose(pass.Request{Template: "Review it.", Schema: pipeline.SchemaReview})
 	require.True(t, strings.HasPrefix(prompt, "Review it.\n\n---\n\n# Your verdict\n"), prompt)
 	_, form, _ := strings.Cut(prompt, "# Your verdict")
-	role := pipeline.Role{Verdict: &pipeline.Verdict{Schema: pipeline.VerdictReview}}
+	role := pipeline.Role{Schema: pipeline.SchemaReview}
 	require.Equal(t, "rejected", pass.Read(role, nil, form, nil, nil).Verdict, "the form is one that is read")
 }
 

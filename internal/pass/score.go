@@ -45,21 +45,22 @@ func scoreIn(s pipeline.Score, reply string) (score *float64, why string) {
 	}
 }
 
-// readVerdict reads the structured verdict of a role, or else the last match of its pattern.
-func (r *Reading) readVerdict(v *pipeline.Verdict, reply string) {
-	if v == nil {
-		return
-	}
-	if v.Schema != "" {
+// readVerdict reads the review of a role, or else the last match of its pattern.
+func (r *Reading) readVerdict(role pipeline.Role, reply string) {
+	v := role.Verdict
+	if role.Schema == pipeline.SchemaReview {
 		review, err := readReview(reply)
 		if err == nil {
 			r.Review, r.Verdict = review, review.Verdict
 			return
 		}
-		if v.Find == "" || !errors.Is(err, errNoBlock) {
+		if v == nil || !errors.Is(err, errNoBlock) {
 			r.failNoVerdict(err.Error())
 			return
 		}
+	}
+	if v == nil {
+		return
 	}
 	found, err := matches("(?m)", v.Find, reply)
 	switch {

@@ -64,8 +64,6 @@ func (r Request) produce() string {
 		)
 	case pipeline.GivesChanges:
 		return "changes to the files of your working directory, and a short report of them"
-	case pipeline.GivesList:
-		return "a list, as one JSON array in a fenced block: " + listForm(r.Schema)
 	case pipeline.GivesReport:
 		return "a report, in words; change no files"
 	default:

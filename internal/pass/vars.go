@@ -3,12 +3,22 @@ package pass
 import (
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/passbook-run/passbook/pipeline/expression"
 	"github.com/passbook-run/passbook/pipeline/template"
 )
 
 // lookup returns the value of a variable. Numbers that do not apply are empty.
-func (v Vars) lookup(name string) (text string, known bool) {
+func (v Vars) lookup(p template.Piece) (text string, known bool) {
+	name := p.Name
+	path := strings.Split(name, ".")
+	if value, ok := v.Outputs[path[0]]; ok {
+		if value = expression.Lookup(value, path[1:]); p.JSON {
+			return expression.JSON(value), true
+		}
+		return expression.Text(value), true
+	}
 	if key, ok := template.WithKey(name); ok {
 		return v.lookupWith(key)
 	}

@@ -52,7 +52,7 @@ func (o *oracle) file(name string) string {
 func (o *oracle) stage(s pipeline.PlanStage) {
 	for n := 1; n <= s.MaxRounds(); n++ {
 		for _, step := range s.RoundAt(n).Steps {
-			if s.Repeat != nil && s.Repeat.Threshold() != nil && o.score >= *s.Repeat.Threshold() {
+			if s.Threshold != nil && o.score >= *s.Threshold {
 				return
 			}
 			o.step(s, n, step)

@@ -39,7 +39,7 @@ stages:
   - name: implement
     steps: [{role: implementer, see: plan}]
   - name: review
-    repeat: {max: 1, until: verdict == approved, otherwise: ask}
+    repeat: {max: 1, until: approved, otherwise: ask}
     steps: [{role: reviewer, see: plan}, {role: implementer, see: last}]
 `,
 	"p.md": "Do it.\n",

@@ -46,8 +46,8 @@ roles:
   worker: {prompt: work.md, gives: changes}
 stages:
   - name: work
-    repeat: {max: 4, until: gate == ok}
-    steps: [{role: worker}, {run: 'grep -q 4 notes.txt && test -e deps/installed', as: gate}]
+    repeat: {max: 4, until: gate.ok}
+    steps: [{role: worker}, {run: 'grep -q 4 notes.txt && test -e deps/installed', id: gate}]
 `, map[string]string{"work.md": "Work.\n", "agent.sh": worksWithDependencies})
 	dir := h.dir("run")
 	h.starter("run", "--config", config, "--source", source, "--output-dir", dir, "--detach")

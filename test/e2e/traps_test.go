@@ -90,8 +90,8 @@ func testCleanRedo(t *testing.T, g *grounds) {
 func testOnlyDirectory(t *testing.T, g *grounds) {
 	v, home, name := *g, filepath.Join(t.TempDir(), "definition"), filepath.Base(g.file)
 	require.NoError(t, os.CopyFS(home, os.DirFS(filepath.Dir(g.file))))
-	replace(t, home, name, "{max: 4, until: verdict == done and tests == ok}",
-		"{max: 3, until: verdict == done and tests == failed}")
+	replace(t, home, name, "{max: 4, until: approved and tests.ok}",
+		"{max: 3, until: approved and not tests.ok}")
 	var err error
 	v.def, err = operations.Load(os.DirFS(home), name, filepath.Join(home, name))
 	require.NoError(t, err)

@@ -39,7 +39,7 @@ func TestTurns(t *testing.T) {
 	h.oncePerAnswer(8, 0)
 	var tests []string
 	for _, p := range of[run.PassEnd](eventsOf(t, dir), run.KindPassEnd) {
-		if p.As == "tests" {
+		if p.ID == "tests" {
 			tests = append(tests, p.Value)
 		}
 	}

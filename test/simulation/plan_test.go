@@ -101,7 +101,7 @@ var loops = []struct {
 	{3, true, "  - name: review-%[1]d\n    checkpoint: review-%[1]d\n    steps:\n      - role: builder\n" +
 		"      - {role: reviewer, see: last}\n      - ask: {question: \"Good?\", type: human_feedback_on_reject, " +
 		"remind: 2h, expires: 9h, on_expiry: continue}\n"},
-	{3, false, "  - name: review-%[1]d\n    repeat: {max: 2, until: verdict == approved}\n    pause_after: true\n" +
+	{3, false, "  - name: review-%[1]d\n    repeat: {max: 2, until: approved}\n    pause_after: true\n" +
 		"    steps:\n      - role: builder\n      - {role: reviewer, see: last}\n"},
 	{4, false, "  - name: group-%[1]d\n    checkpoint: group-%[1]d\n    steps:\n" +
 		"      - together: [critic, writer, reviewer]\n      - {role: builder, see: last}\n"},
@@ -154,7 +154,7 @@ func (p *plan) plainStage(r *rand.Rand, n int) {
 		b.WriteString("      - ask: Is it good?\n")
 	case 1:
 		if p.tree {
-			fmt.Fprintf(&b, "      - {run: make test, as: tests-%d, if_failing: ask}\n", n)
+			fmt.Fprintf(&b, "      - {run: make test, id: tests%d, if_failing: ask}\n", n)
 		}
 	}
 	p.stages = append(p.stages, b.String())

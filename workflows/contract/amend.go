@@ -37,7 +37,7 @@ func TermsOf(p *pipeline.Plan, first int) run.PlanTerms {
 	for i, s := range p.Stages {
 		ref := run.StageRef{Name: s.Name, Kind: string(s.Kind), Roles: s.RoleNames(), Sets: s.SetNames(), Acts: p.ActsFrom(i)}
 		if s.Repeat != nil {
-			ref.Rounds, t.Threshold = s.Repeat.Max, s.Repeat.Threshold()
+			ref.Rounds, t.Threshold = s.Repeat.Max, s.Threshold
 		}
 		t.Stages = append(t.Stages, ref)
 	}

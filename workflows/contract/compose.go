@@ -17,9 +17,12 @@ type StepContext struct {
 	Task     string        `json:"task,omitempty"`     // of the run
 	Base     string        `json:"base,omitempty"`     // base commit of the workspace
 	Steering []string      `json:"steering,omitempty"` // instructions of operators
-	Parent   *run.Blob     `json:"parent,omitempty"`   // the brief of the run that this one follows up
-	Item     *ItemUse      `json:"item,omitempty"`     // of a lane
-	Recorded *run.Blob     `json:"recorded,omitempty"` // those of a replay's source
+	Misfit   string        `json:"misfit,omitempty"`   // why the reply before could not be used
+	// that its prompt has
+	Outputs  []run.StepOutput `json:"outputs,omitempty"`
+	Parent   *run.Blob        `json:"parent,omitempty"`   // the brief of the run that this one follows up
+	Item     *ItemUse         `json:"item,omitempty"`     // of a lane
+	Recorded *run.Blob        `json:"recorded,omitempty"` // those of a replay's source
 }
 
 // ComposeResult is the stored prompt and what it was composed of.

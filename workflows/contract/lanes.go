@@ -34,7 +34,7 @@ type ExpandInput struct {
 	PlanUse
 	Stage int `json:"stage"`
 
-	Reply *run.Blob `json:"reply,omitempty"` // of the step with the list
+	Reply *run.Blob `json:"reply,omitempty"` // what the step with the list printed, or the JSON of its reply
 	Tree  *run.Blob `json:"tree,omitempty"`  // with the files of a glob
 
 	Submodules []string `json:"submodules,omitempty"` // folders whose files no glob matches

@@ -14,6 +14,7 @@ const (
 	Rebuild         = "Rebuild"
 	ArchiveSegment  = "Seal"
 	ReadRound       = "ReadRound"
+	Evaluate        = "Evaluate"
 	Compose         = "Compose"
 	RunPass         = "RunPass"
 	Turn            = "Turn"
@@ -273,7 +274,10 @@ type Round struct {
 	Dir        string             `json:"dir,omitempty"`
 	Checkpoint string             `json:"checkpoint,omitempty"`
 	PauseAfter bool               `json:"pause_after,omitempty"` // pause for a review after the round
+	When       string             `json:"when,omitempty"`
+	Needs      []string           `json:"needs,omitempty"` // of the condition of the loop
 	Gate       string             `json:"quality_gate,omitempty"`
+	GateNeeds  []string           `json:"gate_needs,omitempty"`
 	Threshold  *float64           `json:"threshold,omitempty"`
 	Lanes      *pipeline.Lanes    `json:"lanes,omitempty"`
 	Steps      []Step             `json:"steps"`
@@ -294,6 +298,27 @@ func (r Round) At(step int) (Step, bool) {
 // FreshSlot names the folder that is made anew for each call in it.
 const FreshSlot = "fresh"
 
+// EvaluateInput evaluates a condition.
+type EvaluateInput struct {
+	RunID string `json:"run_id"`
+	Store string `json:"store"`
+	PlanUse
+	Text     string           `json:"text"`
+	Outputs  []run.StepOutput `json:"outputs,omitempty"` // that it names
+	Approved bool             `json:"approved"`
+	Verdict  string           `json:"verdict"`
+	Score    *float64         `json:"score"`
+	Scores   []float64        `json:"scores,omitempty"`
+	Round    int              `json:"round"`
+	Task     string           `json:"task"`
+}
+
+// EvaluateResult is the value of a condition.
+type EvaluateResult struct {
+	Holds bool        `json:"holds"`
+	Read  []run.Value `json:"read,omitempty"` // what it names
+}
+
 // Step is one step with its role, or the members of a group.
 type Step struct {
 	pipeline.PlanStep
@@ -311,12 +336,15 @@ type Role struct {
 
 	Fallback []FallbackAgent `json:"fallback,omitempty"` // asked in this order at a usage limit
 
-	Notes      []string `json:"notes,omitempty"`  // names of the notes it adds to
-	Score      string   `json:"score,omitempty"`  // name of the score it returns
-	HasVerdict bool     `json:"judges,omitempty"` // it returns a verdict
-
-	// condition for a verdict to approve the work; see pipeline.Plan.Approval
-	Approval string `json:"approval,omitempty"`
+	Notes      []string `json:"notes,omitempty"`    // names of the notes it adds to
+	Score      string   `json:"score,omitempty"`    // name of the score it returns
+	HasVerdict bool     `json:"judges,omitempty"`   // it returns a verdict
+	Approval   []string `json:"approval,omitempty"` // verdicts that approve the work
+	Schema     string   `json:"schema,omitempty"`   // of the JSON that its replies end with
+	Lists      bool     `json:"lists,omitempty"`    // a later stage has a lane for each item of a list in its output
+	ID         string   `json:"id,omitempty"`       // of its output
+	Keep       bool     `json:"keep,omitempty"`     // later steps or conditions use the output
+	Uses       []string `json:"uses,omitempty"`     // ids of the outputs that its prompt has
 
 	Limits pipeline.Limits `json:"limits"`
 }
@@ -405,7 +433,7 @@ type PassResult struct {
 	Outcome    run.Category `json:"outcome"`
 	Message    string       `json:"message,omitempty"`
 	Structural bool         `json:"structural,omitempty"` // the reply is unusable; the agent works
-	Unjudged   bool         `json:"unjudged,omitempty"`   // likewise, for a role that returns a verdict
+	Unjudged   bool         `json:"unjudged,omitempty"`   // likewise, for a role that returns a verdict or JSON
 	// why the provider did not answer; nil: it did, or for an unknown reason
 	Limit       *run.Limit            `json:"limit,omitempty"`
 	Uncalled    bool                  `json:"uncalled,omitempty"`    // with Limit, which was known: no call was made
@@ -429,6 +457,7 @@ type PassResult struct {
 	Setup       *run.WorkspaceSetup   `json:"setup,omitempty"`    // of the workspace, before the call
 	Tampered    *run.Tampered         `json:"tampered,omitempty"` // protected files that were restored
 	Scope       *run.Scope            `json:"scope,omitempty"`    // that the reply declares
+	Data        *run.Blob             `json:"data,omitempty"`     // JSON of the reply
 	Value       string                `json:"value,omitempty"`    // of a command: ok or failed
 	Changes     *run.WorkspaceUpdated `json:"changes,omitempty"`  // of a pass that returns changes
 	Spend       run.Spend             `json:"spend"`

@@ -87,7 +87,7 @@ func beginIn(t testing.TB, words run.Wording, id string, began time.Time) *story
 	s.artifact = s.blobs.keep("<html>\n<script>alert(4)</script>\n</html>\n")
 	s.add(run.KindRunStart, run.RunStart{
 		Task: "A page about " + evil, RunKind: "pipeline", Pipeline: "weave", RunID: id, ThreadID: id, Epoch: 1,
-		CreatedAt: s.moment(), Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep(`{"version":1}`).Digest,
+		CreatedAt: s.moment(), Definition: s.blobs.keep("stages: []\n").Digest, Plan: s.blobs.keep(`{"version":2}`).Digest,
 		Inputs: s.blobs.keep(string(inputs)).Digest, Artifact: &run.ArtifactRef{File: "artifact.html", Seed: s.artifact},
 		Stages: []run.StageRef{{Name: "write", Kind: "each"}, {Name: "harden", Kind: "repeat"}},
 		Budget: run.Budget{CapUSD: 4, WarnUSD: 3}, TotalPasses: 4, MaxRounds: 6, Wording: words,
