@@ -143,7 +143,7 @@ func (c *composer) request() (pass.Request, error) {
 	if r.Steering, err = c.steering(); err != nil {
 		return r, err
 	}
-	fills := []func(*pass.Request) error{c.alwaysRead, c.fresh, c.files, c.notes, c.replies, c.parent, c.answers, c.pictures,
+	fills := []func(*pass.Request) error{c.adopted, c.alwaysRead, c.fresh, c.files, c.notes, c.replies, c.parent, c.answers, c.pictures,
 		c.artifact}
 	for _, fill := range fills {
 		if err := fill(&r); err != nil {
@@ -307,6 +307,14 @@ func (c *composer) replies(r *pass.Request) error {
 func (c *composer) parent(r *pass.Request) (err error) {
 	if c.in.Context.Parent != nil {
 		r.Parent, err = c.text(c.in.Context.Parent.Digest)
+	}
+	return err
+}
+
+// adopted adds the text about the conversation that the call continues.
+func (c *composer) adopted(r *pass.Request) (err error) {
+	if c.in.Context.Adopted != nil {
+		r.Adopted, err = c.text(c.in.Context.Adopted.Digest)
 	}
 	return err
 }

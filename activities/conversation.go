@@ -20,7 +20,7 @@ import (
 // if there is none. If it cannot be continued here, the call begins a new one, and its note contains the reason.
 func (a *Activities) previousSession(ctx context.Context, st *runningCall, in contract.PassInput,
 	refused bool) (*calls.Session, error) {
-	if !st.keeps() || in.Session == nil {
+	if !st.inherits(in) {
 		return nil, nil
 	}
 	anew := func(why string) (*calls.Session, error) {
@@ -30,26 +30,39 @@ func (a *Activities) previousSession(ctx context.Context, st *runningCall, in co
 	if refused {
 		return anew("the agent did not find it")
 	}
-	ans, err := calls.Ledger{Store: st.l.Store, Call: in.Session.Call}.Result(ctx)
+	kept, err := keptBefore(ctx, st, in)
 	if err != nil {
 		return nil, err
 	}
 	program := sessionProgram(ctx, st.agent)
 	switch {
-	case ans == nil || ans.Kept == nil:
+	case kept == nil:
 		return anew("the record of its call was removed")
-	case ans.Kept.Host != a.cfg.Host:
-		return anew("its file is on another host, " + ans.Kept.Host)
-	case ans.Kept.Program != program.Name:
-		return anew("it is a session of " + ans.Kept.Program)
+	case kept.Host != a.cfg.Host:
+		return anew("its file is on another host, " + kept.Host)
+	case kept.Program != program.Name:
+		return anew("it is a session of " + kept.Program)
 	}
-	kept, work := ans.Kept, a.ownWork(st, in)
+	work := a.ownWork(st, in)
 	c, err := program.CopyKept(a.cfg.StateDir, kept.File, kept.ID, work)
 	if err != nil {
 		return anew(err.Error())
 	}
 	return &calls.Session{ID: c.ID, Host: a.cfg.Host, Work: work, Of: program.Name, From: kept.ID, Copy: c.Path,
 		Asks: true, Counted: kept.Counted, Unknown: kept.Unknown}, nil
+}
+
+// keptBefore returns the kept session that a call continues: that of the previous accepted call of its role, or the one
+// that the run adopted; nil: its record was removed.
+func keptBefore(ctx context.Context, st *runningCall, in contract.PassInput) (*calls.Kept, error) {
+	if s := in.Session; s.Adopted() {
+		return &calls.Kept{ID: s.ID, Host: s.Host, Program: s.Program, File: s.File}, nil
+	}
+	ans, err := calls.Ledger{Store: st.l.Store, Call: in.Session.Call}.Result(ctx)
+	if err != nil || ans == nil {
+		return nil, err
+	}
+	return ans.Kept, nil
 }
 
 // copied returns a session of an interrupted call as the program is to continue it. claude adds what a session has cost
@@ -90,15 +103,15 @@ func (a *Activities) keepSession(ctx context.Context, st *runningCall, in contra
 	if s := st.session; ad.Resume != nil && (st.keeps() || s != nil && s.Copy != "") {
 		st.reported = ad.Read(stdout).Session
 	}
-	if !st.keeps() || ad.Resume == nil {
-		return
-	}
 	note := func(text string) {
 		a.redactAll(&text)
 		ans.Notes = append(ans.Notes, text)
 	}
 	if st.note != "" {
 		note(st.note)
+	}
+	if !st.keeps() || ad.Resume == nil {
+		return
 	}
 	if ans.Read.Failure != nil || ans.Read.Outcome != run.CategoryOK {
 		return

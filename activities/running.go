@@ -95,6 +95,11 @@ func (st *runningCall) command() bool { return st.step.Kind == pipeline.KindRun 
 // keeps reports whether the role continues its session from call to call.
 func (st *runningCall) keeps() bool { return st.role.Session == pipeline.SessionContinue }
 
+// inherits reports whether a delivery may continue the session of an earlier question, or the adopted one.
+func (st *runningCall) inherits(in contract.PassInput) bool {
+	return in.Session != nil && (st.keeps() || in.Session.Adopted())
+}
+
 // continues reports whether the agent can continue its sessions, and is to.
 func (st *runningCall) continues() bool {
 	return st.agent.Sessions() && st.agent.OnInterrupt != pipeline.InterruptRestart

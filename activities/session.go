@@ -290,7 +290,7 @@ func continuation(s *calls.Session) []byte {
 // readClaim adds to a delivery that was claimed its session, its working directory and its artifact.
 func (a *Activities) readClaim(ctx context.Context, st *runningCall, in contract.PassInput) error {
 	st.work, st.early = a.ownWork(st, in), st.mayEndEarly()
-	if st.keeps() || st.continues() {
+	if st.keeps() || st.continues() || st.inherits(in) {
 		c, err := st.l.ReadClaim(ctx, st.number)
 		if err != nil {
 			return err

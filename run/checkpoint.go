@@ -98,7 +98,7 @@ func (c Checkpoint) Branched() State {
 		Version: StateVersion, Next: s.Next, Settled: s.Settled, Tries: s.Tries, Phase: s.Phase, Round: s.Round,
 		PhaseOpen: s.PhaseOpen, Set: s.Set,
 		Artifact: s.Artifact, Tree: s.Tree, Commit: s.Commit, Notes: s.Notes, Pictures: s.Pictures, Replies: s.Replies,
-		Sessions: s.Sessions, Values: s.Values, Scores: s.Scores, Outputs: s.Outputs, Conditions: s.Conditions,
+		Sessions: s.Sessions, Adopted: s.Adopted, Values: s.Values, Scores: s.Scores, Outputs: s.Outputs, Conditions: s.Conditions,
 		LoopProgress: s.LoopProgress,
 		Verdict:      s.Verdict, Approved: s.Approved, Passes: s.Passes, Rounds: s.Rounds, Score: s.Score,
 		Lanes: s.Lanes.stopped(), LaneTotals: s.LaneTotals, Loops: s.Loops, Changed: s.Changed, Scope: s.Scope, Tampered: s.Tampered,

@@ -122,6 +122,9 @@ func (f *folder) begin(p *RunStart) {
 		seed := p.Artifact.Seed
 		f.Artifact = &seed
 	}
+	if f.Adopted = p.Adopted; f.Adopted != nil {
+		f.Sessions = []RoleSession{f.Adopted.session()}
+	}
 	f.Notes = nil
 	for _, n := range p.Notes {
 		f.Notes = append(f.Notes, Notes{Name: n.Name, File: n.File})

@@ -106,6 +106,7 @@ type RunStart struct {
 	State    *State       `json:"state,omitempty"`     // what it begins with, where it has a source
 	From     *Place       `json:"from,omitempty"`      // where it begins; nil: with the first stage
 	Brief    *Blob        `json:"brief,omitempty"`     // of the parent, for prompts
+	Adopted  *Adopted     `json:"adopted,omitempty"`   // the conversation that its first call continues
 	// of the source of a replay, which repeats them at the same places
 	Amendments []Amendment `json:"amendments,omitempty"`
 	// of the source of a replay: the instructions that its prompts contained

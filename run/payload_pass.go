@@ -173,7 +173,14 @@ type KeptSession struct {
 	Host   string `json:"host"`   // that has its file
 	Call   string `json:"call"`   // with the digest of what was asked
 	Digest string `json:"digest"` // of session and answer: a part of the next question
+
+	// of the session that the run adopted, which is of no call
+	Program string `json:"program,omitempty"`
+	File    string `json:"file,omitempty"` // below the folder of kept sessions of the host
 }
+
+// Adopted reports whether it is the session that the run adopted.
+func (k KeptSession) Adopted() bool { return k.File != "" }
 
 // Turn reports whether the pass is a turn: one settled call that may change the workspace, whatever its outcome. Turns
 // are counted from 1 over the life of a run, and no number is reused.

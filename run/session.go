@@ -21,7 +21,7 @@ func (f *folder) keepSession(p *PassEnd, phase string) {
 		return
 	}
 	f.Sessions = slices.DeleteFunc(list(f, f.Sessions), func(r RoleSession) bool {
-		return r.Phase != phase || r.Role == p.Role
+		return r.Role == p.Role && r.Phase == phase || r.Phase != phase && !r.Adopted()
 	})
 	if p.Session != nil {
 		s := RoleSession{Phase: phase, Role: p.Role, KeptSession: *p.Session}

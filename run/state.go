@@ -124,6 +124,7 @@ type State struct {
 	LaneTotals        *LaneTotals   `json:"lane_totals,omitempty"` // of completed stages
 	Started           []string      `json:"started,omitempty"`     // calls of the step at Next that keep their prompt
 	InvalidTransition string        `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
+	Adopted           *Adopted      `json:"adopted,omitempty"`     // the conversation that the first call continues; nil: it begins one
 }
 
 // SetText describes which set the run is at: S5, or S5 completed, S6 pending. Empty: it works through no sets.

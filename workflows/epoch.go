@@ -150,7 +150,16 @@ func (lp *loop) openDirectory(ctx workflow.Context) error {
 	lp.in.Start.Task = opened.Task
 	lp.journal.emit(ctx, run.KindRunStart, "", lp.in.Start)
 	lp.startReplay(ctx)
+	lp.awaitReset(ctx)
 	return nil
+}
+
+// awaitReset has a new run wait for the limit that ended the conversation which it continues.
+func (lp *loop) awaitReset(ctx workflow.Context) {
+	if a := lp.in.Start.Adopted; a != nil && a.Limited != nil && lp.in.Start.State == nil {
+		ev := run.RunLimited{Limited: run.Limited{LimitedCall: *a.Limited}}
+		lp.journal.emit(ctx, run.KindRunLimited, lp.state().Phase, ev)
+	}
 }
 
 // acquireOwnership makes the directory this epoch's: its events must end where the journal does.

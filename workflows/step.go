@@ -188,6 +188,9 @@ func (st *step) context() contract.StepContext {
 	if w := st.in.Start.Workspace; w != nil {
 		g.Base = w.Base
 	}
+	if s := now.SessionOf(st.round.Stage, st.Role); s != nil && s.Adopted() && now.Adopted != nil {
+		g.Adopted = &now.Adopted.Brief
+	}
 	for _, r := range now.Replies {
 		if (st.Sees != "" && r.Step == st.Sees) || (st.SeesStage != "" && r.Phase == st.SeesStage) {
 			g.Replies = append(g.Replies, r)

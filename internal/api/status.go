@@ -31,6 +31,7 @@ type RunStatus struct {
 	CostUSD   float64  `json:"cost_usd" jsonschema:"of the calls whose cost is known"`
 	Cost      string   `json:"cost" jsonschema:"in words, with the calls whose cost is unknown"`
 	BudgetUSD float64  `json:"budget_usd" jsonschema:"0: no limit in USD"`
+	Adopted   string   `json:"adopted" jsonschema:"the conversation that the first call continues, with its cost before, which is in no other number; or empty"`
 	Score     *float64 `json:"score"`
 	StartedAt string   `json:"started_at"`
 	UpdatedAt string   `json:"updated_at" jsonschema:"time of the last event"`
@@ -78,6 +79,9 @@ func (h Host) status(r view.Run) RunStatus {
 		HeldUp: heldText(r.Effective, id), Damaged: r.Damaged(), AvailableActions: r.Available(),
 		Unavailable: []string{},
 		Next:        h.next(r),
+	}
+	if a := s.Adopted; a != nil {
+		out.Adopted = a.Text() + ": " + a.CostText()
 	}
 	q, open := s.Asks()
 	if open {

@@ -21,6 +21,7 @@ type CostReport struct {
 	Cycle   []CostLine `json:"by_cycle"`
 	Model   []CostLine `json:"by_model"`
 	Skipped int        `json:"skipped_lines"`
+	Before  *run.Spend `json:"before_adoption"` // what an adopted conversation had cost: in no other number; null: none was adopted
 
 	round string // what the wording calls a round
 }
@@ -53,6 +54,9 @@ func readCosts(d rundir.Dir) (CostReport, error) {
 		return CostReport{}, err
 	}
 	r := CostReport{Total: CostLine{Name: "total"}, Skipped: skipped, round: wordsOf(d).Round}
+	if m, err := d.Meta(); err == nil && m.State.Adopted != nil {
+		r.Before = &m.State.Adopted.Before
+	}
 	for _, row := range rows {
 		if row.Role == "" {
 			r.Skipped++ // a line of another program
@@ -95,6 +99,9 @@ func addLine(lines []CostLine, name string, row rundir.CostRow) []CostLine {
 }
 
 func (a *app) printCosts(r CostReport) {
+	if r.Before != nil {
+		fmt.Fprintf(a.out, "%s.\n", "Adopted: "+run.Adopted{Before: *r.Before}.CostText())
+	}
 	if r.Total.Calls == 0 {
 		fmt.Fprintln(a.out, "No call has completed yet.")
 		a.skipped(r.Skipped)

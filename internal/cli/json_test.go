@@ -83,7 +83,7 @@ func TestJSONShapes(t *testing.T) {
 		"store gc": operations.Collected{},
 		"promote":  operations.Promoted{},
 		"remove":   removal{}, "amend": operations.Amended{},
-		"verify": operations.Verified{}, "token list": TokenLine{}, "run": Started{},
+		"verify": operations.Verified{}, "token list": TokenLine{}, "run": Started{}, "adopt": Adoptable{},
 	}
 	for verb, keys := range jsonKeys(t) {
 		t.Run(verb, func(t *testing.T) {

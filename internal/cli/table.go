@@ -53,6 +53,7 @@ func written() []command {
 		{"init", "main", true, (*app).init},
 		{"plan", "main", true, (*app).plan},
 		{"run", "main", false, (*app).run},
+		{"adopt", "main", false, (*app).adopt},
 		{"list", "main", true, (*app).list},
 		{"status", "main", true, (*app).status},
 		{"watch", "main", true, (*app).watch},
@@ -141,7 +142,7 @@ var reading = []string{"completion", "help", "server status", cobra.ShellCompReq
 
 // later are the commands that write to the state directory only after they connect, which opens it, or not at all: what
 // they refuse before changes nothing.
-var later = []string{"run", "server stop"}
+var later = []string{"run", "adopt", "server stop"}
 
 // openState opens the state directory for a command that writes to it.
 func (a *app) openState(cmd *cobra.Command) error {

@@ -116,6 +116,9 @@ func (c *collector) start(e run.Event) {
 	c.allow(e, p.Budget)
 	c.RunID, c.Task, c.Pipeline, c.Definition = p.RunID, p.Task, p.Pipeline, p.Definition
 	c.Parent, c.CreatedAt, c.Build = p.Parent, p.CreatedAt, p.Build
+	if c.Adopted = p.Adopted; p.State != nil {
+		c.Adopted = p.State.Adopted
+	}
 	if w := p.Workspace; w != nil {
 		c.Workspace = &rundir.Workspace{
 			Kind: w.Kind, Source: w.Source, Base: w.Base, Branch: w.Branch, Commit: w.Commit,

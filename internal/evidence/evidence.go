@@ -18,6 +18,7 @@ type Evidence struct {
 	Pipeline        string             `json:"pipeline"`
 	Definition      string             `json:"definition"` // digest
 	Parent          *run.Parent        `json:"parent"`     // the run that this one follows up; null: none
+	Adopted         *run.Adopted       `json:"adopted"`    // the conversation that its first call continues; null: none
 	run.ShownStatus                    // as recorded
 	Reason          string             `json:"reason"`
 	Limited         *run.Limited       `json:"limited"` // that the run waits for; null: none

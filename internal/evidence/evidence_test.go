@@ -204,7 +204,7 @@ func TestRead(t *testing.T) {
 	var keys map[string]any
 	require.NoError(t, json.Unmarshal(raw, &keys))
 	for name, value := range keys {
-		if name != "parent" && name != "artifact" && name != "limited" {
+		if name != "parent" && name != "artifact" && name != "limited" && name != "adopted" {
 			require.NotNil(t, value, name)
 		}
 	}

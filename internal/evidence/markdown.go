@@ -71,6 +71,9 @@ func (e Evidence) asked(p *page) {
 	if e.Parent != nil {
 		p.row("Follows", e.Parent.RunID+" ("+e.Parent.Mode+")")
 	}
+	if e.Adopted != nil {
+		p.row("Continues", e.Adopted.Text())
+	}
 	if w := e.Workspace; w != nil {
 		p.row("Works on", strings.TrimSpace(w.Source+" "+short(w.Base)))
 		if w.Branch != "" {
@@ -328,6 +331,9 @@ func (e Evidence) spent(p *page) {
 	}
 	p.line("%s; %d tokens in, %d out, %d read from and %d written to the cache.\n",
 		text, s.Tokens.Input, s.Tokens.Output, s.Tokens.CacheRead, s.Tokens.CacheWrite)
+	if e.Adopted != nil {
+		p.line("The conversation that it continues had cost %s.\n", e.Adopted.CostText())
+	}
 	if len(s.ByRole) == 0 {
 		return
 	}

@@ -34,6 +34,7 @@ type Definition struct {
 	WorkOn string // the repository or folder to work on; empty: as in the definition
 	Dirty  string // how uncommitted changes there are treated; empty: as in the definition
 	Follow *Follow
+	Adopt  *Adoption // nil: the first call begins a conversation
 
 	Changed Changed // what to do if the run of the directory was given something else
 
@@ -118,6 +119,7 @@ type Stored struct {
 	Seed       *run.Blob
 	Workspace  *run.Workspace
 	Brief      *run.Blob // of the run that it follows up
+	Adopted    *run.Adopted
 }
 
 // Upload stores all inputs of a run: the definition, the plan, prompts, files, the seed of the artifact.

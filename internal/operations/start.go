@@ -361,8 +361,14 @@ func (o Operator) launch(ctx context.Context, def Definition, dir rundir.Dir, cl
 	if err := index(dir.Disk, o.Settings.StateDir, claim.RunID, dir.Root); err != nil {
 		return Started{}, err
 	}
-	var err error
+	kept, err := def.copyConversation(o.Settings.StateDir, claim.RunID)
+	if err != nil {
+		return Started{}, err
+	}
 	if stored.Workspace, err = o.prepareIn(ctx, &def, dir, claim); err != nil {
+		return Started{}, err
+	}
+	if stored.Adopted, err = o.adopted(ctx, def, claim, kept, stored.Workspace); err != nil {
 		return Started{}, err
 	}
 	in := o.input(ctx, def, dir, claim, stored)
@@ -418,6 +424,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	if def.Follow != nil && def.Follow.From != nil {
 		first = def.Follow.From.Stage
 	}
+	ev.Adopted = st.Adopted
 	ev = ev.Under(ev.PlanRef(), contract.TermsOf(p, first))
 	if f := def.Follow; f != nil {
 		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies

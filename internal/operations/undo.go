@@ -13,6 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/git"
+	"github.com/passbook-run/passbook/internal/sessions"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
@@ -99,7 +100,7 @@ func (b *beginning) remove(ctx context.Context) error {
 		return err
 	}
 	settings := b.o.Settings
-	return errors.Join(calls.RemoveEnvironment(settings.StateDir, settings.Scratch(), b.claim.RunID), b.unregister(ctx))
+	return errors.Join(sessions.Remove(settings.StateDir, b.claim.RunID), calls.RemoveEnvironment(settings.StateDir, settings.Scratch(), b.claim.RunID), b.unregister(ctx))
 }
 
 // removeWorkspace removes the run's workspace, and its branch from the repository.

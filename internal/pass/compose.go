@@ -16,7 +16,7 @@ const separator = "\n\n---\n\n"
 // JSON that the reply ends with follows it.
 func Compose(r Request) string {
 	placed := placedParts(r.Template)
-	var sections []string
+	sections := []string{strings.TrimSpace(r.Adopted)}
 	for _, part := range template.Parts() {
 		if slices.Contains(r.Gets, part) && !placed[part] {
 			sections = append(sections, r.part(part))

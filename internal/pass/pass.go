@@ -35,6 +35,7 @@ type Request struct {
 	Feedback   string   // the operator's feedback for an extra round
 	Steering   []string // instructions that an operator gave the run
 	Parent     string   // the run that this one follows up
+	Adopted    string   // the conversation that the call continues
 	Tampered   string   // protected files that the last pass changed and that were restored
 	Fresh      []string // what passes only in the workspace, with the outputs of its commands
 	Answers    *Answers // the question that the feedback answers; nil: none

@@ -22,7 +22,8 @@ const most = 240
 // money is the cost of the run with its breakdowns.
 type money struct {
 	Total, Sunk, Cap float64
-	Unknown          int // calls that Total lacks
+	Unknown          int    // calls that Total lacks
+	Before           string // what an adopted conversation had cost; empty: the run adopted none
 	Time             *Chart
 	Parts            []part
 }
@@ -89,6 +90,9 @@ func breakdown(s source) money {
 	c := s.book.Cost
 	all := s.found.Spend
 	m := money{Total: all.USD, Unknown: all.Unknown, Sunk: all.Sunk, Cap: all.CapUSD}
+	if s.found.Adopted != nil {
+		m.Before = s.found.Adopted.CostText()
+	}
 	cycles := map[string]rundir.RoleCost{}
 	for n, r := range c.ByPACycle {
 		cycles[s.words().Round+" "+n] = r

@@ -51,6 +51,9 @@ func Kinds() []Kind {
 	}
 }
 
+// Adopt is the kind that continues a conversation. `starter init` does not offer it.
+func Adopt() Kind { return Kind{Name: "adopt", Needs: Repository} }
+
 // Options are what a pipeline is written for.
 type Options struct {
 	Kind   Kind
@@ -59,6 +62,7 @@ type Options struct {
 	Setup  []string // shell commands that prepare a checkout
 	Verify string   // shell command that passes if the work is correct; empty: none is known
 	Git    bool     // the source is a git repository
+	Base   string   // of [Adopt]: the commit before the work
 	Name   string   // what names the definition to a command: its name in the repository, or its path
 }
 
@@ -113,7 +117,7 @@ func render(name string, o Options) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
-		"Agent": o.Agent, "Task": o.Kind.Task, "Git": o.Git,
+		"Agent": o.Agent, "Task": o.Kind.Task, "Git": o.Git, "Base": o.Base,
 		"Name": filepath.ToSlash(o.Name), "Verify": o.Verify, "Scripts": sequence(o.Judges.Scripts),
 		"Tests":      sequence(append(slices.Clone(o.Judges.Tests), o.Judges.Scripts...)),
 		"VerifyYAML": quoted(o.Verify), "Setup": setup,

@@ -95,6 +95,7 @@ func TestEveryTemplateHasARow(t *testing.T) {
 	for _, f := range folders {
 		found = append(found, f.Name())
 	}
+	want = append(want, Adopt().Name)
 	for _, k := range Kinds() {
 		want = append(want, k.Name)
 		require.NotEmpty(t, k.About)

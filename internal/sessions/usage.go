@@ -75,35 +75,45 @@ func (c codexTokens) tokens() run.Tokens {
 		CacheWrite: c.CacheWrite}
 }
 
+// codexSum adds what the requests of a session used.
+type codexSum struct {
+	Usage
+	model string
+}
+
 // codexUsage reads the records of each request, and the last total.
-func codexUsage(data []byte) (u Usage) {
-	var model string
+func codexUsage(data []byte) Usage {
+	var sum codexSum
 	for line := range bytes.Lines(data) {
-		var row struct {
-			Type    string
-			Payload struct {
-				Type  string
-				Model string
-				Usage *codexTokens
-				Info  *struct {
-					Total *codexTokens `json:"total_token_usage"`
-				}
+		sum.add(line)
+	}
+	return sum.Usage
+}
+
+func (s *codexSum) add(line []byte) {
+	var row struct {
+		Type    string
+		Payload struct {
+			Type  string
+			Model string
+			Usage *codexTokens
+			Info  *struct {
+				Total *codexTokens `json:"total_token_usage"`
 			}
 		}
-		if !bytes.Contains(line, []byte("token")) && !bytes.Contains(line, []byte("turn_context")) ||
-			json.Unmarshal(line, &row) != nil {
-			continue
-		}
-		switch p := row.Payload; {
-		case row.Type == "turn_context" && p.Model != "":
-			model = p.Model
-		case row.Type == "token_usage_record" && p.Usage != nil:
-			u.add(model, p.Usage.tokens())
-		case p.Type == "token_count" && p.Info != nil && p.Info.Total != nil:
-			u.Total = p.Info.Total.tokens()
-		}
 	}
-	return u
+	if !bytes.Contains(line, []byte("token")) && !bytes.Contains(line, []byte("turn_context")) ||
+		json.Unmarshal(line, &row) != nil {
+		return
+	}
+	switch p := row.Payload; {
+	case row.Type == "turn_context" && p.Model != "":
+		s.model = p.Model
+	case row.Type == "token_usage_record" && p.Usage != nil:
+		s.Usage.add(s.model, p.Usage.tokens())
+	case p.Type == "token_count" && p.Info != nil && p.Info.Total != nil:
+		s.Total = p.Info.Total.tokens()
+	}
 }
 
 // geminiUsage reads the tokens of each message of the model. A later line replaces a message of the same id.

@@ -38,6 +38,10 @@ func (r Run) Identity() []Row {
 	if p := r.Now.Meta.Parent; p != nil {
 		t.row("Follows up", "%s (%s)", p.RunID, p.Mode)
 	}
+	if a := s.Adopted; a != nil {
+		t.row("Adopted", "%s", a.Text())
+		t.row("Cost before", "%s", a.CostText())
+	}
 	t.row("Status", "%s", r.Described())
 	if s.NotApproved() {
 		t.row("Unmet", "%s", s.Unmet)

@@ -18,9 +18,10 @@ type StepContext struct {
 	Base     string        `json:"base,omitempty"`     // base commit of the workspace
 	Steering []string      `json:"steering,omitempty"` // instructions of operators
 	Misfit   string        `json:"misfit,omitempty"`   // why the reply before could not be used
-	// that its prompt has
-	Outputs  []run.StepOutput `json:"outputs,omitempty"`
+
+	Outputs  []run.StepOutput `json:"outputs,omitempty"`  // that its prompt has
 	Parent   *run.Blob        `json:"parent,omitempty"`   // the brief of the run that this one follows up
+	Adopted  *run.Blob        `json:"adopted,omitempty"`  // about the conversation that the call continues
 	Item     *ItemUse         `json:"item,omitempty"`     // of a lane
 	Recorded *run.Blob        `json:"recorded,omitempty"` // those of a replay's source
 }
