@@ -20,8 +20,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-
-	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
 // Options define secrets in addition to the known formats.
@@ -175,9 +173,7 @@ func (r *Redactor) find(text string) []span {
 			all = append(all, v.wrapped(u)...)
 		}
 	}
-	for _, f := range forms {
-		all = append(all, f.find(text)...)
-	}
+	all = append(all, known().find(text)...)
 	for _, re := range r.patterns {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
 			start, end := m[0], m[1]
@@ -210,15 +206,17 @@ func merge(all []span) []span {
 }
 
 // markPattern matches marks of earlier redactions. Only known names match: other text in brackets may contain a secret.
-var markPattern = lazyregexp.New(
-	`\[redacted:(?:` + strings.Join(names(), "|") + `|pattern|env-[A-Z_][A-Z0-9_]{0,60})(?::[0-9a-f]{4})?\]`,
-)
+var markPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`\[redacted:(?:` + strings.Join(names(), "|") + `|pattern|env-[A-Z_][A-Z0-9_]{0,60})(?::[0-9a-f]{4})?\]`,
+	)
+})
 
 // CanBe reports whether a redacted text can be the redaction of another one, whatever secrets were known.
 func CanBe(redacted, text string) bool {
 	var expr strings.Builder
 	at := 0
-	for _, m := range markPattern.FindAllStringIndex(redacted, -1) {
+	for _, m := range markPattern().FindAllStringIndex(redacted, -1) {
 		expr.WriteString(regexp.QuoteMeta(redacted[at:m[0]]) + "(?s:.+)")
 		at = m[1]
 	}
@@ -229,7 +227,7 @@ func CanBe(redacted, text string) bool {
 // names returns the names of the forms.
 func names() []string {
 	var out []string
-	for _, f := range forms {
+	for _, f := range known().forms {
 		if !slices.Contains(out, f.name) {
 			out = append(out, f.name)
 		}
@@ -239,7 +237,7 @@ func names() []string {
 
 // dropMarked removes spans inside marks. Both lists are sorted.
 func dropMarked(all []span, text string) []span {
-	hidden := markPattern.FindAllStringIndex(text, -1)
+	hidden := markPattern().FindAllStringIndex(text, -1)
 	return slices.DeleteFunc(all, func(s span) bool {
 		i, _ := slices.BinarySearchFunc(hidden, s.start, func(m []int, at int) int { return m[1] - at - 1 })
 		return i < len(hidden) && hidden[i][0] <= s.start && s.end <= hidden[i][1]

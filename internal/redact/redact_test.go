@@ -171,6 +171,8 @@ func TestOtherTextIsUnchanged(t *testing.T) {
 		"other signatures":     "sig=ok signature=abc dp.width dapi docs auth: none",
 		"a call id":            "0d5f3c1e/g0.035.1.-.1.1a2b3c4d5e6f",
 		"JSON in base64":       base64.StdEncoding.EncodeToString([]byte(`{"version":3,"sources":["a.ts","b.ts"]}`)),
+		"placeholders":         "AKCp" + strings.Repeat("x", 69) + " p8e-" + strings.Repeat("0", 32) + " sk-us",
+		"values of prose":      "dropbox: internationals, travis = abcdefghijklmnopqrstuv and twitch: thirtycharactersofonelongword",
 		"a mark":               "[redacted:anthropic-key:1a2b] [redacted:env-GITHUB_TOKEN]",
 		"text that is not UTF": "\xff\xfe sk- \x80",
 	} {
@@ -253,9 +255,15 @@ func TestRedactionIsLinear(t *testing.T) {
 		"sk-", "sk-ant-", "eyJ", "-eyJ", "eyJ.", "%20eyJaaaaaaaa", `\neyJaaaaaaaa`, "-----BEGIN PRIVATE KEY-----",
 		"-----BEGIN PRIVATE KEY-----\n-----END ", "://", "://a:", "SG.", "Authorization: Bearer ",
 		"uthorization ", "earer ", "AKIA", "secret_key", " AIza", "[redacted:", "ghp_", "-----BEGIN ",
+		"adafruit: ", "q~", "_mmk", "sc_a", "glpat-", "glrt-t0_", "jira",
 	} {
 		long := strings.Repeat(unit, size/len(unit))
 		require.NotEmpty(t, r.Text(long), unit)
+	}
+	for _, f := range known().forms {
+		for _, word := range f.words {
+			require.NotEmpty(t, r.Text(strings.Repeat(word, size/32/len(word))))
+		}
 	}
 	secret := "sk-ant-" + strings.Repeat("a1", 20)
 	long := strings.Repeat("lorem ipsum ", size/12)
