@@ -5,7 +5,8 @@
 #
 # Options: --version v0.1.0 (the latest), --prefix DIR (~/.local), --from URL|DIR (where archive and checksums.txt are).
 # Each version has a folder of its own, PREFIX/lib/passbook/VERSION: a worker that runs keeps its files. The programs in
-# PREFIX/bin are links to the installed version. Nothing is changed if the checksum of the archive is wrong.
+# PREFIX/bin are links to the installed version. Nothing is changed if the checksum of the archive is wrong, or if gh is
+# installed and does not find the signature of the release workflow.
 set -eu
 
 repository=https://github.com/passbook-run/passbook
@@ -85,6 +86,22 @@ sum() {
 want=$(sed -n "s/^\([0-9a-f]*\)  $name\$/\1/p" "$tmp/checksums.txt")
 [ "$(sum "$tmp/$name")" = "$want" ] || fail "the checksum of $name differs from the one in checksums.txt; nothing was installed"
 
+# The release workflow signs checksums.txt and all that it lists, without a key that could leak.
+signature=attestation.sigstore.json
+if [ -d "$from" ] && [ ! -e "$from/$signature" ]; then
+	signed="$from has no signature: it was built there, or copied without it."
+elif command -v gh >/dev/null && gh attestation verify --help >/dev/null 2>&1; then
+	get "$signature"
+	gh attestation verify "$tmp/$name" --bundle "$tmp/$signature" --repo "${repository#https://github.com/}" \
+		--signer-workflow "${repository#https://github.com/}/.github/workflows/release.yml" >"$tmp/gh.log" 2>&1 || {
+		cat "$tmp/gh.log" >&2
+		fail "$name has no signature of the release workflow of $repository; nothing was installed"
+	}
+	signed="The release workflow of $repository has signed it."
+else
+	signed="Its signature was not checked: that needs gh (https://cli.github.com)."
+fi
+
 tar -xzf "$tmp/$name" -C "$tmp"
 lib=$prefix/lib/passbook
 mkdir -p "$lib" "$prefix/bin"
@@ -108,6 +125,7 @@ for program in passbook starter worker; do
 done
 
 echo "Passbook $found is in $lib/$found; $prefix/bin has passbook, and starter and worker, which are links to it."
+echo "$signed"
 case :$PATH: in
 *:"$prefix/bin":*) ;;
 *) echo "Add it to PATH: export PATH=\"$prefix/bin:\$PATH\"" ;;
