@@ -12,13 +12,13 @@ RUN CGO_ENABLED=0 scripts/programs /out
 
 FROM debian:bookworm-slim
 RUN apt-get update \
- && apt-get install -y --no-install-recommends bubblewrap ca-certificates chromium fonts-dejavu git passt \
+ && apt-get install -y --no-install-recommends bubblewrap ca-certificates chromium fonts-dejavu git iproute2 passt \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --uid 1000 passbook \
  && install -d -o passbook -g passbook /state /runs
 COPY --from=build /out/ /usr/local/bin/
-# The container is what restricts agents: by default it offers no namespaces for a sandbox in it. Where it does,
-# PASSBOOK_SANDBOX_MODE=workspace uses bubblewrap and passt.
+# By default a container offers no namespaces, so only the container restricts agents. docker-compose.yml allows them, and
+# sets PASSBOOK_SANDBOX_MODE=workspace.
 ENV PASSBOOK_SANDBOX_MODE=none PASSBOOK_KEEP_AWAKE=false PASSBOOK_STATE_DIR=/state PASSBOOK_RUN_ROOT=/runs PASSBOOK_ENVIRONMENT=container PASSBOOK_DRAIN=10m
 USER passbook
 WORKDIR /runs

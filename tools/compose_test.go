@@ -29,6 +29,24 @@ func TestComposeFile(t *testing.T) {
 	for name, s := range p.Services { // an agent in the worker does not reach the database
 		_, reaches := s.Networks["database"]
 		require.Equal(t, slices.Contains([]string{"postgres", "schema", "temporal"}, name), reaches, name)
+		require.False(t, s.Privileged || len(s.CapAdd) > 0 || s.NetworkMode == "host", name)
+		for _, v := range s.Volumes {
+			require.NotContains(t, v.Source, "docker.sock", name)
+		}
+		if name != "worker" {
+			require.Empty(t, s.SecurityOpt, name)
+		}
+	}
+	worker := p.Services["worker"] // whose container agents share: their sandbox has a network without the server
+	require.Equal(t, "workspace", *worker.Environment["PASSBOOK_SANDBOX_MODE"])
+	require.Equal(t, []string{"seccomp=unconfined", "apparmor=unconfined", "systempaths=unconfined"}, worker.SecurityOpt,
+		"what bubblewrap needs to create namespaces")
+	for _, file := range []string{"../Dockerfile", "../deploy/release/Dockerfile"} {
+		raw, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, tool := range []string{"bubblewrap", "passt", "iproute2"} {
+			require.Regexp(t, `apt-get install .*\b`+tool+`\b`, string(raw), file)
+		}
 	}
 	require.True(t, bool(p.Networks["database"].Internal))
 	mod, err := os.ReadFile("../devserver/go.mod")
