@@ -55,7 +55,7 @@ type Config struct {
 	Client       client.Client                         // reads histories to rebuild a lost directory
 	Converter    converter.DataConverter               // of the client; nil: payloads are not encrypted
 	Sandbox      config.Sandbox                        // what restricts agents and commands
-	Ports        func() ([]int, error)                 // of Passbook on the loopback, which no call may reach; may be nil
+	Own          func() ([]string, error)              // addresses of Passbook, which no call may reach; may be nil
 	Programs     []string                              // of agents, that the settings allow; empty: all
 	PerDay       config.PerDay                         // what all calls of the host may use on one day
 	AtOnce       config.AtOnce                         // how many calls of the host run at the same time

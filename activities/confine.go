@@ -79,14 +79,14 @@ func (a *Activities) recordedDir(runID string) string {
 	return ""
 }
 
-// reachesPassbook refuses the ports of Passbook on this host: who reaches them could command runs.
+// reachesPassbook refuses the addresses of Passbook and its server: a call that reaches them could command runs.
 func (a *Activities) reachesPassbook(held sandbox.Held) error {
-	if a.cfg.Ports == nil {
+	if a.cfg.Own == nil {
 		return nil
 	}
-	own, err := a.cfg.Ports()
+	own, err := a.cfg.Own()
 	if address := held.Opens(own); err == nil && address != "" {
-		err = &allow.OwnPortError{Address: address}
+		err = &allow.OwnServerError{Address: address}
 	}
 	return err
 }

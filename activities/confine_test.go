@@ -56,17 +56,22 @@ func TestPortsOfPassbookStayClosed(t *testing.T) {
 		environ string
 		refused string
 	}{
-		"an address":            {[]string{"127.0.0.1:8400"}, "", "127.0.0.1:8400"},
-		"a name":                {[]string{sandbox.Internet, "localhost:8400"}, "", "localhost:8400"},
-		"in IPv6":               {[]string{"[::1]:8400"}, "", "[::1]:8400"},
-		"a variable":            {nil, "ANTHROPIC_BASE_URL=http://127.0.0.1:8400/v1", "127.0.0.1:8400"},
-		"another port":          {[]string{"127.0.0.1:8401"}, "", ""},
-		"the port of another":   {[]string{"api.example.com:8400"}, "", ""},
-		"a variable of another": {nil, "ANTHROPIC_BASE_URL=http://127.0.0.1:9000", ""},
+		"an address":              {[]string{"127.0.0.1:8400"}, "", "127.0.0.1:8400"},
+		"a name":                  {[]string{sandbox.Internet, "localhost:8400"}, "", "localhost:8400"},
+		"in IPv6":                 {[]string{"[::1]:8400"}, "", "[::1]:8400"},
+		"a variable":              {nil, "ANTHROPIC_BASE_URL=http://127.0.0.1:8400/v1", "127.0.0.1:8400"},
+		"the server of a cluster": {[]string{"Temporal:7233"}, "", "Temporal:7233"},
+		"a pattern of it":         {[]string{"*.corp.example:7233"}, "", "*.corp.example:7233"},
+		"a variable of it":        {nil, "ANTHROPIC_BASE_URL=http://temporal:7233/v1", "temporal:7233"},
+		"another port":            {[]string{"127.0.0.1:8401"}, "", ""},
+		"the port of another":     {[]string{"api.example.com:8400"}, "", ""},
+		"a variable of another":   {nil, "ANTHROPIC_BASE_URL=http://127.0.0.1:9000", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHarness(t, "answer")
-			h.acts.cfg.Ports = func() ([]int, error) { return []int{8400}, nil }
+			h.acts.cfg.Own = func() ([]string, error) {
+				return []string{"k7f3q2.localhost:1", "127.0.0.1:8400", "temporal:7233", "t.corp.example:7233"}, nil
+			}
 			h.acts.offers = func() sandbox.Host { return sandbox.Host{Bwrap: "/usr/bin/bwrap", Isolation: true} }
 			cmd := agent.Command{Environment: []string{row.environ}}
 			h.acts.confine(&cmd, pipeline.Confinement{Sandbox: sandbox.Workspace, Network: row.network}, allow.Request{},
@@ -75,7 +80,7 @@ func TestPortsOfPassbookStayClosed(t *testing.T) {
 				require.NoError(t, cmd.Refused)
 				return
 			}
-			require.ErrorContains(t, cmd.Refused, "network: "+row.refused+" is a port of Passbook")
+			require.ErrorContains(t, cmd.Refused, "network: "+row.refused+" leads to Passbook")
 		})
 	}
 }

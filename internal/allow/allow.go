@@ -124,11 +124,11 @@ func (b Bounds) beyond(address string) bool {
 		err == nil && !supervisor.Public(ip)
 }
 
-// OwnPortError is a port of Passbook that a call would reach.
-type OwnPortError struct{ Address string }
+// OwnServerError is an address of Passbook that a call would reach.
+type OwnServerError struct{ Address string }
 
-func (e *OwnPortError) Error() string {
-	return fmt.Sprintf("network: %s is a port of Passbook on this host, which no call may reach: remove it from network, "+
+func (e *OwnServerError) Error() string {
+	return fmt.Sprintf("network: %s leads to Passbook or its Temporal server, which no call may reach: remove it from network, "+
 		"from sandbox.network of the settings, or from the variable that names it", e.Address)
 }
 

@@ -160,7 +160,7 @@ func (o Options) activities() activities.Config {
 		PerDay:   o.Settings.PerDay,
 		AtOnce:   o.Settings.AtOnce,
 		Sandbox:  o.Settings.Sandbox,
-		Ports:    o.ports,
+		Own:      o.own,
 		Programs: o.Settings.Policy.Agents,
 		Redact:   o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, KnownStores: operations.Stores{Settings: o.Settings}.Known,
@@ -179,8 +179,10 @@ func (o Options) activities() activities.Config {
 	return c
 }
 
-// ports returns those of Passbook on this host.
-func (o Options) ports() ([]int, error) { return operations.OwnPorts(o.Settings, o.Operator.Address) }
+// own returns the addresses of Passbook.
+func (o Options) own() ([]string, error) {
+	return operations.OwnServers(o.Settings, o.Operator.Address)
+}
 
 // workers returns the workers of the host's own queues.
 func workers(o Options, acts *activities.Activities, calls *pool) []worker.Worker {

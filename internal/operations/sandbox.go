@@ -11,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/sandbox"
-	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -102,8 +101,9 @@ func (o Operator) withoutSandboxHere(def Definition) pipeline.Problems {
 	return def.withoutSandbox(o.Settings.Sandbox, sandbox.Examine())
 }
 
-// OwnPorts returns the ports of Passbook on this host: of the server and its Web UI, consoles, metrics and codec.
-func OwnPorts(s config.Settings, server string) (all []int, err error) {
+// OwnServers returns the addresses of Passbook: of the server, which may be that of a cluster, and, on this host, of the
+// Web UI, consoles, metrics and codec.
+func OwnServers(s config.Settings, server string) (all []string, err error) {
 	addresses := []string{config.ConsoleAddress, server, s.Metrics.Listen, s.Codec.Endpoint}
 	st, err := local.Read(s.StateDir)
 	if err != nil {
@@ -126,7 +126,7 @@ func OwnPorts(s config.Settings, server string) (all []int, err error) {
 			a = rest
 		}
 		if _, _, err := net.SplitHostPort(a); err == nil {
-			all = append(all, supervisor.OwnPorts(a)...)
+			all = append(all, a)
 		}
 	}
 	return all, nil

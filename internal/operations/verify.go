@@ -266,9 +266,9 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 	}
 	if err == nil {
 		held = held.With(sandbox.Named(cmd.Environ()))
-		var ports []int
-		if ports, err = OwnPorts(v.settings, ""); held.Opens(ports) != "" {
-			err = &allow.OwnPortError{Address: held.Opens(ports)}
+		var own []string
+		if own, err = OwnServers(v.settings, ""); held.Opens(own) != "" {
+			err = &allow.OwnServerError{Address: held.Opens(own)}
 		}
 	}
 	if g.Sandbox = held.String(); err != nil {

@@ -76,11 +76,11 @@ func (h Held) With(named []string) Held {
 	return h
 }
 
-// Opens returns an address with one of these ports of this host that a call may reach, or "".
-func (h Held) Opens(ports []int) string {
+// Opens returns an address that a call may reach and that leads to one of these servers, or "".
+func (h Held) Opens(servers []string) string {
 	for _, address := range h.Addresses() {
-		for _, port := range supervisor.OwnPorts(address) {
-			if slices.Contains(ports, port) {
+		for _, server := range servers {
+			if supervisor.Opens(address, server) {
 				return address
 			}
 		}

@@ -67,17 +67,21 @@ func (n *Network) Listen() string {
 // loopback reports whether a host is that of the call itself. Other addresses of it are reached by the proxy.
 func loopback(host string) bool { return strings.EqualFold(host, "localhost") || host == "127.0.0.1" }
 
-// OwnPorts returns the ports of an address of this host; nil: it is one of another.
-func OwnPorts(address string) []int {
-	host, port := split(address)
-	ip, err := netip.ParseAddr(host)
-	switch {
-	case !loopback(host) && (err != nil || foreign(ip)):
-		return nil
-	case port == 0:
-		return []int{80, 443}
+// Opens reports whether a listed address leads to a server, HOST:PORT. All names of this host lead to its ports.
+func Opens(address, server string) bool {
+	host, port := split(strings.ToLower(server))
+	if listed([]string{address}, host, port) {
+		return true
 	}
-	return []int{port}
+	_, at := split(address)
+	return here(address) && here(server) && (at == port || at == 0 && (port == 80 || port == 443))
+}
+
+// here reports whether an address is one of this host.
+func here(address string) bool {
+	host, _ := split(address)
+	ip, err := netip.ParseAddr(host)
+	return loopback(host) || err == nil && !foreign(ip)
 }
 
 // onThisHost reports whether a proxy runs on this host.
