@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -20,6 +21,11 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 	if s.Claim, err = d.Claim(); err != nil {
 		return s, err
 	}
+	recorded, _, err := operations.Recorded(h.Settings.StateDir, d, s.Claim.RunID)
+	if err != nil {
+		return s, err
+	}
+	s.Received = !recorded
 	begun := rundir.Begun(d) // before the events are read: they are written first
 	if s.Now, s.Effective, err = h.Observe(ctx, d); err != nil {
 		return s, err

@@ -115,7 +115,10 @@ func (h Host) answer(d rundir.Dir, runID, text string) Answer {
 func (h Host) speak(ctx context.Context, o operations.Operator, d rundir.Dir, claim run.Claim, verb string,
 	m contract.Message) (string, error) {
 	trusted := operations.MayExecute(ctx, d, claim)
-	if trusted != nil && (verb == contract.VerbResume || verb == contract.VerbAmend) { // they execute the plan there
+	var unknown *operations.UnknownRunError
+	// An answer to a copy would reach the run of another directory; a resume executes the plan there.
+	copied := errors.As(trusted, &unknown) && unknown.Place != ""
+	if trusted != nil && (copied || verb == contract.VerbResume || verb == contract.VerbAmend) {
 		return "", trusted
 	}
 	before, err := d.Meta()

@@ -14,6 +14,7 @@ import (
 type RunStatus struct {
 	RunID     string `json:"run_id"`
 	Directory string `json:"directory"`
+	Received  bool   `json:"received" jsonschema:"this machine has not recorded the run: its files prove no author"`
 	Pipeline  string `json:"pipeline"`
 	Task      string `json:"task"`
 	run.ShownStatus
@@ -71,7 +72,7 @@ func Status(ctx context.Context, h Host, in RunInput) (RunStatus, error) {
 func (h Host) status(r view.Run) RunStatus {
 	s, id := r.Now.State, r.Claim.RunID
 	out := RunStatus{
-		RunID: r.Claim.RunID, Directory: r.Directory, Pipeline: s.Pipeline, Task: s.Task, ShownStatus: r.Effective.ShownStatus,
+		RunID: r.Claim.RunID, Directory: r.Directory, Received: r.Received, Pipeline: s.Pipeline, Task: s.Task, ShownStatus: r.Effective.ShownStatus,
 		Detail: r.Described(), Means: r.Means(), Advice: r.Advice(),
 		Progress: s.Progress(), CostUSD: s.Total(),
 		Cost: s.CostText(), BudgetUSD: s.Budget.CapUSD, Score: s.Score, Rejected: s.NotApproved(),

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/blobs"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -19,7 +20,7 @@ func (a *app) check() *cobra.Command {
 		Use: "check [RUN]", Short: "Verify a run directory",
 		Long: `Verify a run directory: compare every file with the events and meta.json, and report each contradiction by
 its code (docs/run-state.md lists the codes). Nothing is changed, and the run can be open. Temporal is asked if it
-can be reached; no server is started.
+can be reached; no server is started. The check finds damage. It cannot find a forgery: the events have no signature.
 
 With --deep, also read the store: every blob and tree that the run refers to, its segments and its checkpoints.`,
 	}
@@ -30,11 +31,26 @@ With --deep, also read the store: every blob and tree that the run refers to, it
 		if err != nil {
 			return err
 		}
-		if err := show(a, *asJSON, r, func(r rundir.Report) { a.printCheck(d, r) }); err != nil {
+		claim, err := d.Claim()
+		if err != nil {
+			return err
+		}
+		recorded, _, err := operations.Recorded(a.settings.StateDir, d, claim.RunID)
+		if err != nil {
+			return err
+		}
+		all := checkReport{r, !recorded}
+		if err := show(a, *asJSON, all, func(r checkReport) { a.printCheck(d, r) }); err != nil {
 			return err
 		}
 		return attention(r)
 	})
+}
+
+// checkReport is the output of `check --json`.
+type checkReport struct {
+	rundir.Report
+	Received bool `json:"received"` // this machine has not recorded the run: the files prove no author
 }
 
 // checked asks Temporal, then reads the directory. If the workflow is missing it asks again: the run may have been
@@ -58,8 +74,11 @@ func (a *app) alive(ctx context.Context, d rundir.Dir) run.EffectiveStatus {
 	return a.host().EffectiveStatus(ctx, d, "")
 }
 
-func (a *app) printCheck(d rundir.Dir, r rundir.Report) {
+func (a *app) printCheck(d rundir.Dir, r checkReport) {
 	a.row("Directory", "%s", d.Root)
+	if r.Received {
+		a.row("Origin", view.Received)
+	}
 	a.row("Status", "%s", view.Describe(r.EffectiveStatus))
 	a.row("Events", "%d", r.Snapshot.Seq)
 	a.printRows(view.Projects(r.CrossParent))
@@ -68,8 +87,8 @@ func (a *app) printCheck(d rundir.Dir, r rundir.Report) {
 	}
 	switch {
 	case len(r.Issues) == 0:
-		fmt.Fprintln(a.out, "The directory is valid.")
+		fmt.Fprintln(a.out, "The files agree with the events.")
 	case r.OK:
-		fmt.Fprintln(a.out, "The directory is valid; the findings are for information.")
+		fmt.Fprintln(a.out, "The files agree with the events; the findings are for information.")
 	}
 }

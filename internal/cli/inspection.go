@@ -26,6 +26,7 @@ func (a *app) inspect(ctx context.Context, d rundir.Dir) (inspection, error) {
 type statusReport struct {
 	RunID           string              `json:"run_id"`
 	Directory       string              `json:"directory"`
+	Received        bool                `json:"received"` // this machine has not recorded the run
 	EffectiveStatus run.EffectiveStatus `json:"standing"`
 	Snapshot        run.Snapshot        `json:"snapshot"` // that the events fold into
 	State           run.State           `json:"state"`
@@ -44,7 +45,7 @@ type statusReport struct {
 func (s inspection) report() statusReport {
 	return statusReport{
 		AvailableActions: s.Available(),
-		RunID:            s.Claim.RunID, Directory: s.dir.Root, EffectiveStatus: s.Effective,
+		RunID:            s.Claim.RunID, Directory: s.dir.Root, Received: s.Received, EffectiveStatus: s.Effective,
 		Snapshot: s.Now.Snapshot, State: s.Now.State,
 		Lag: s.Now.Lag, Next: shell.Next(program(), s.Next()), Damage: append([]run.JournalDamage{}, s.Now.Damage...),
 		Means: s.Means(), Why: append([]string{}, s.Causes()...), Errors: append([]rundir.ErrorRecord{}, s.Errors...),

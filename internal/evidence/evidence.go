@@ -42,6 +42,7 @@ type Evidence struct {
 	Projects        []run.ProjectState `json:"projects,omitempty"`
 	Lanes           []Lane             `json:"lanes,omitempty"` // in the order of the list
 	Damaged         int                `json:"damaged_lines"`
+	Journal         run.Tail           `json:"journal"` // to compare two directories of a run
 	History         History            `json:"-"`
 }
 
@@ -234,6 +235,9 @@ func Read(d rundir.Dir) (Evidence, error) {
 	c := collector{failed: map[string]run.Totals{}, fold: run.NewFold(run.State{}, run.History{})}
 	c.History.Backups, c.History.Stages = map[string]string{}, map[string]Stage{}
 	for line, err := range d.Lines(0) {
+		if err == nil {
+			c.Journal = run.Tail{Seq: max(c.Journal.Seq, line.Event.Seq), Chain: line.Chain(c.Journal.Chain)}
+		}
 		switch {
 		case err != nil:
 			return Evidence{}, err

@@ -92,6 +92,10 @@ func (e Evidence) asked(p *page) {
 	if e.Build != "" {
 		p.row("Passbook", e.Build)
 	}
+	if e.Journal.Seq > 0 {
+		p.row("Journal", fmt.Sprintf("%s, chain %.12s; not signed: anyone who can write the directory can write them",
+			count(int(e.Journal.Seq), "event"), e.Journal.Chain))
+	}
 	p.line("")
 	if len(e.Inputs) == 0 {
 		return

@@ -57,6 +57,39 @@ func TestFind(t *testing.T) {
 	require.ErrorIs(t, err, rundir.ErrNoRun)
 }
 
+func TestRecorded(t *testing.T) {
+	state, root := t.TempDir(), t.TempDir()
+	at := func(name, id string) rundir.Dir {
+		d := rundir.At(filepath.Join(root, name))
+		require.NoError(t, d.Take(run.Claim{Version: 1, RunID: id}))
+		return d
+	}
+	first, lane, copied := at("first", "aa11"), at("first/lanes/build/one", "aa11.build.1"), at("copy", "aa11")
+	laneOfCopy := at("copy/lanes/build/one", "aa11.build.1")
+	require.NoError(t, Index(state, "aa11", first.Root))
+	require.NoError(t, os.Symlink(first.Root, filepath.Join(root, "link")))
+	for name, c := range map[string]struct {
+		dir  rundir.Dir
+		id   string
+		want bool
+	}{
+		"its directory":    {first, "aa11", true},
+		"a link to it":     {rundir.At(filepath.Join(root, "link")), "aa11", true},
+		"a lane":           {lane, "aa11.build.1", true},
+		"a copy":           {copied, "aa11", false},
+		"a lane of a copy": {laneOfCopy, "aa11.build.1", false},
+		"another run":      {at("other", "bb22"), "bb22", false},
+	} {
+		known, _, err := Recorded(state, c.dir, c.id)
+		require.NoError(t, err, name)
+		require.Equal(t, c.want, known, name)
+	}
+	require.NoError(t, os.Rename(first.Root, filepath.Join(root, "moved")))
+	known, _, err := Recorded(state, rundir.At(filepath.Join(root, "moved")), "aa11")
+	require.NoError(t, err)
+	require.True(t, known, "it was moved")
+}
+
 // TestIndexKeepsAnEqualRecord: a resume works with a state directory that is full.
 func TestIndexKeepsAnEqualRecord(t *testing.T) {
 	state := t.TempDir()

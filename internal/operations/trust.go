@@ -2,9 +2,13 @@ package operations
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/disk"
@@ -78,9 +82,16 @@ func (s Stores) recorded() (urls []string) {
 }
 
 // UnknownRunError refuses to execute what a run directory plans. Nothing was changed.
-type UnknownRunError struct{ RunID, Dir string }
+type UnknownRunError struct {
+	RunID, Dir string
+	Place      string // where this machine has recorded a run of that id; empty: nowhere
+}
 
 func (e *UnknownRunError) Error() string {
+	if e.Place != "" {
+		return fmt.Sprintf("use %s: this machine has recorded run %s in %s, so this directory is a copy, or comes from "+
+			"elsewhere; name the other one, or if you trust this one, add --trust", e.Dir, e.RunID, e.Place)
+	}
 	return fmt.Sprintf("execute the plan in %s: this machine has recorded no run %s, so directory and commands may "+
 		"come from elsewhere; if you trust them, add --trust. To see the commands: %s", e.Dir, e.RunID,
 		shell.Line("cat", filepath.Join(e.Dir, rundir.PlanFile)))
@@ -93,12 +104,44 @@ func MayExecute(ctx context.Context, dir rundir.Dir, claim run.Claim) error {
 	if !set || s.Trust {
 		return nil
 	}
-	runs, err := indexed(s.Settings.StateDir)
+	known, place, err := Recorded(s.Settings.StateDir, dir, claim.RunID)
+	if err == nil && !known {
+		err = &UnknownRunError{RunID: claim.RunID, Dir: dir.Root, Place: place}
+	}
+	return err
+}
+
+// Recorded reports whether this machine has recorded the run of a directory: it was started or resumed here, and the
+// directory was not copied. A moved one is still recorded. Otherwise another directory of the run may be recorded: place.
+func Recorded(stateDir string, dir rundir.Dir, runID string) (known bool, place string, err error) {
+	root := run.RootOf(runID)
+	raw, err := os.ReadFile(indexEntry(stateDir, root))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, "", nil
+	}
 	if err != nil {
-		return err
+		return false, "", err
 	}
-	if _, known := runs[claim.RunID]; known {
-		return nil
+	place = strings.TrimSpace(string(raw))
+	if c, err := rundir.At(place).Claim(); err != nil || c.RunID != root {
+		return true, place, nil // it was moved
 	}
-	return &UnknownRunError{RunID: claim.RunID, Dir: dir.Root}
+	for at := dir.Root; ; at = filepath.Dir(at) { // that of a lane is in it
+		if same(at, place) {
+			return true, place, nil
+		}
+		if runID == root || at == filepath.Dir(at) {
+			return false, place, nil
+		}
+	}
+}
+
+// same reports whether two paths lead to one folder.
+func same(a, b string) bool {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y)
 }

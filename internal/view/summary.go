@@ -26,6 +26,9 @@ func (t *table) optional(name, value string) {
 	}
 }
 
+// Received is what a directory proves whose run this machine has not recorded.
+const Received = "not recorded on this machine: its files prove no author, whatever they contain"
+
 // Identity is which run this is, and its state, in rows.
 func (r Run) Identity() []Row {
 	var t table
@@ -34,6 +37,9 @@ func (r Run) Identity() []Row {
 	t.row("Pipeline", "%s", cmp.Or(s.Pipeline, r.Claim.Pipeline))
 	if s.Task != s.Pipeline {
 		t.row("Task", "%s", run.OneLine(s.Task))
+	}
+	if r.Received {
+		t.row("Origin", Received)
 	}
 	if p := r.Now.Meta.Parent; p != nil {
 		t.row("Follows up", "%s (%s)", p.RunID, p.Mode)

@@ -23,6 +23,7 @@ type Run struct {
 	Members   []rundir.Project     // projects of the run
 	Errors    []rundir.ErrorRecord // the last ones
 	Cluster   string               // of the current claim
+	Received  bool                 // this machine has not recorded the run: its directory may come from elsewhere
 
 	Server string // why other users may use the embedded server; "": they may not
 	Today  string // use of the budget of the day; "": there is none

@@ -113,7 +113,7 @@ func (o *open) paid(dir string, calls int) {
 	require.Equal(o.t, calls, o.count("answer "+name))
 	require.Len(o.t, of[run.PassEnd](eventsOf(o.t, dir), run.KindPassEnd), calls)
 	require.Empty(o.t, of[run.PassAttempt](eventsOf(o.t, dir), run.KindPassAttempt), "no attempt was lost")
-	require.Contains(o.t, o.starter("check", dir), "The directory is valid.")
+	require.Contains(o.t, o.starter("check", dir), "The files agree with the events.")
 }
 
 const (
@@ -156,5 +156,5 @@ func TestUpgradeAndDowngradeOpenRuns(t *testing.T) {
 	until(t, "the paused run is done", func() bool { return statusIs(paused, run.Done) })
 	require.Equal(t, 3, h.count("answer pauses"))
 	require.Equal(t, 3+ended, h.count("start pauses"))
-	require.Contains(t, h.starter("check", paused), "The directory is valid.")
+	require.Contains(t, h.starter("check", paused), "The files agree with the events.")
 }

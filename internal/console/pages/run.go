@@ -150,7 +150,7 @@ func (s *site) overview(r *http.Request) (view, error) {
 }
 
 // shownRows are the rows about a run that its first page shows.
-var shownRows = []string{"Started", "Workspace", "Delivered", "Follows up", "Adopted", "Cost before", "Limit", "Instruction", "Last save"}
+var shownRows = []string{"Origin", "Started", "Workspace", "Delivered", "Follows up", "Adopted", "Cost before", "Limit", "Instruction", "Last save"}
 
 // timeline arranges what has happened and what is planned.
 func (p *runPage) timeline() error {
