@@ -28,7 +28,8 @@ type Preset struct {
 	// Alone are the arguments that switch on its own sandbox, and Without those that go then: for a host that has none
 	// for calls.
 	Alone, Without []string
-	// Fixed are options that its output depends on, and Unsafe parts of arguments that switch off a sandbox or permissions
+	// Fixed are options that its output depends on, and Unsafe parts of arguments that switch off a sandbox or permissions,
+	// or name programs that its own sandbox does not hold
 	Fixed, Unsafe []string
 	OnMacOS       bool // Alone is for macOS: on Linux its sandbox needs what that of a call does
 }
@@ -53,7 +54,8 @@ func Presets() []Preset {
 				`"autoAllowBashIfSandboxed":true,"allowUnsandboxedCommands":false}}`},
 			OnMacOS: true,
 			Fixed:   []string{"-p", "--print", "--output-format", "--input-format", "--verbose", "--include-partial-messages"},
-			Unsafe:  []string{"dangerously-skip-permissions", "bypassPermissions", "--settings", "--setting-sources"},
+			Unsafe: []string{"dangerously-skip-permissions", "bypassPermissions", "--settings", "--setting-sources",
+				"--mcp-config", "--plugin-dir"},
 		},
 		{
 			Name: "codex", Install: "npm install -g @openai/codex", Reply: adapter.CodexJSONL,
@@ -64,8 +66,9 @@ func Presets() []Preset {
 			Env:    []string{"OPENAI_API_KEY", "CODEX_API_KEY", "CODEX_HOME"},
 			Price:  &Price{Input: 2, Output: 10},
 			Alone:  []string{"--sandbox", "workspace-write"}, Without: []string{codexUnsandboxed},
-			Fixed:  []string{"exec", "--json"},
-			Unsafe: []string{"--dangerously-", "--yolo", "danger-full-access", "sandbox_mode", "sandbox_permissions"},
+			Fixed: []string{"exec", "--json"},
+			Unsafe: []string{"--dangerously-", "--yolo", "danger-full-access", "sandbox_mode", "sandbox_permissions",
+				"mcp_servers", "notify", "profile"},
 		},
 		{
 			Name: "gemini", Install: "npm install -g @google/gemini-cli", Reply: adapter.GeminiJSON,
@@ -160,7 +163,8 @@ func (a Agent) Alone(system string) ([]string, bool) {
 	return slices.Concat(a.Run[:1], rest[:at], p.Alone, rest[at:]), true
 }
 
-// Unsafe returns the arguments of an agent that is used by name which switch off a sandbox or permissions.
+// Unsafe returns the arguments of an agent that is used by name which switch off a sandbox or permissions, or name programs
+// that its own sandbox does not hold.
 func (a Agent) Unsafe() (all []string) {
 	p, _ := PresetOf(a.Use)
 	for _, word := range a.Run {

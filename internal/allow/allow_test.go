@@ -87,6 +87,13 @@ func TestConfirmed(t *testing.T) {
 		change(&different)
 		require.False(t, confirmed(different), name)
 	}
+	t.Chdir(f.StateDir) // a repository could have the folder
+	nowhere := On(config.Sandbox{}, nil, "")
+	ok, err := nowhere.Confirmed(c)
+	require.NoError(t, err)
+	require.False(t, ok)
+	require.Error(t, nowhere.Allow(asked))
+
 	require.NoError(t, os.WriteFile(file, []byte(`{"version": 7}`), 0o600))
 	_, err = f.Confirmed(c)
 	require.ErrorContains(t, err, "it has version 7, and this program knows 1")
@@ -102,12 +109,18 @@ func TestUnsafeArgumentsAreARequest(t *testing.T) {
 		"--settings={}":                  {"args: --settings={}"},
 		"--settings":                     {"args: --settings"},
 		"--add-dir":                      nil,
+		"--mcp-config":                   {"args: --mcp-config"},
+		"--plugin-dir":                   {"args: --plugin-dir"},
 	} {
 		p, _ := pipeline.PresetOf("claude")
 		a := pipeline.Agent{Use: "claude", Run: p.Argv(pipeline.Choice{Args: []string{word, "{}"}})}
 		require.Equal(t, want, f.OfAgent(a).Asks, word)
 	}
 	codex, _ := pipeline.PresetOf("codex")
+	for _, word := range []string{`mcp_servers.x.command="sh"`, `notify=["sh"]`, "--profile", `sandbox_mode="x"`, "--yolo"} {
+		a := pipeline.Agent{Use: "codex", Run: codex.Argv(pipeline.Choice{Args: []string{"-c", word}})}
+		require.Equal(t, []string{"args: " + word}, f.OfAgent(a).Asks)
+	}
 	require.Empty(t, f.OfAgent(pipeline.Agent{Use: "codex", Run: codex.Argv(pipeline.Choice{})}).Asks)
 }
 

@@ -171,8 +171,12 @@ const IncludeFile = ".worktreeinclude"
 
 // Included returns the ignored files of the checkout that its .worktreeinclude lists.
 func (r *Repo) Included(ctx context.Context) (names []string, err error) {
-	if _, err := os.Stat(filepath.Join(r.root, IncludeFile)); errors.Is(err, fs.ErrNotExist) {
+	info, err := os.Lstat(filepath.Join(r.root, IncludeFile))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() { // git would wait for a pipe
 		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	listed := map[string]bool{}
 	for _, rules := range []string{"--exclude-standard", "--exclude-from=" + IncludeFile} {

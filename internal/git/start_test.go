@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -207,6 +208,14 @@ func TestIncluded(t *testing.T) {
 	require.Equal(t, []string{".env", "d/.env", "secrets/d/k", "secrets/k", "secrets/" + odd}, got)
 	write(t, dir, files{IncludeFile: ".env*\n!.env\r\n"})
 	require.Equal(t, []string{".env.local"}, must(r.Included(t.Context()))(t))
+	for name, hostile := range map[string]func(string) error{ // git would follow the one, and wait for the other
+		"a link": func(path string) error { return os.Symlink(filepath.Join(dir, "a"), path) },
+		"a pipe": func(path string) error { return syscall.Mkfifo(path, 0o600) },
+	} {
+		erase(t, dir, IncludeFile)
+		require.NoError(t, hostile(filepath.Join(dir, IncludeFile)))
+		require.Empty(t, must(r.Included(t.Context()))(t), name)
+	}
 }
 
 // TestIncludedBelowIgnoredFolder: git may report an ignored folder as a whole.

@@ -119,6 +119,10 @@ var forms = []form{
 		re: compileAt(`eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){1,3}\.[A-Za-z0-9_-]{8,}`), wordStart: true,
 	},
 	{name: "passbook-token", words: []string{"pbk_"}, re: compileAt(`pbk_[A-Za-z0-9_-]{20,}`), wordStart: true},
+	{
+		name: "passbook-login", words: []string{"/login?"}, // links of the console and of the Web UI
+		re: compileAt(`/login\?(?:next=[^&\s"'\\]{0,512}(?:&|\\u0026))?(?:key|token)=([A-Z2-7]{26})`), wordEnd: true,
+	},
 	{name: "google-refresh-token", words: []string{"1//0"}, re: compileAt(`1//0[A-Za-z0-9_-]{40,}`), wordStart: true},
 	{name: "azure-signature", words: []string{"sig="}, re: compileAt(`sig=([A-Za-z0-9%+/]{40,}={0,2})`), wordStart: true},
 	{name: "telegram-token", words: []string{":AA"}, re: compileAt(`:(AA[A-Za-z0-9_-]{33})(?:[^A-Za-z0-9_-]|\z)`)},

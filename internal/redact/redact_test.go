@@ -84,6 +84,8 @@ var secrets = []struct{ kind, before, secret, after string }{
 	{"bearer-token", "Bearer ", strings.Repeat("aB3.", 8), "\n"},
 	{"api-key-header", "x-api-key: ", "0123456789abcdef", "\n"},
 	{"passbook-token", "token ", "pbk_" + strings.Repeat("aB3d", 8), "\n"},
+	{"passbook-login", "http://k7f3q2.localhost:8400/login?key=", strings.Repeat("AB2", 8) + "AB", "\n"},
+	{"passbook-login", "http://127.0.0.1:40155/login?next=%2Fnamespaces&token=", strings.Repeat("AB2", 8) + "AB", "\n"},
 	{"google-refresh-token", `"refresh_token": "`, "1//0" + strings.Repeat("aB3_", 20), `"`},
 	{"azure-signature", "?sv=2024-11-04&sig=", strings.Repeat("aB3d", 10) + "%2B%3D", "&se=1"},
 	{"telegram-token", "bot123456789:", "AA" + strings.Repeat("aB3", 11), "/getMe"},
