@@ -18,8 +18,9 @@ func (a *app) allow() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "allow PIPELINE", Short: "Allow a pipeline what it asks for beyond the settings",
 		Long: `Allow a pipeline what it asks for beyond the settings of this host, such as an agent without a sandbox. It is
-recorded for the repository and for the content of the definition, its files and its programs in the repository: after
-a change it is asked for again. starter run asks at a terminal; other starts are refused until then.`,
+recorded for the repository and for the content of the definition, of its files, and of the files of the repository that
+its commands name: after a change it is asked for again. starter run asks at a terminal; other starts are refused until
+then.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return asUsage(errors.New("name one pipeline: starter allow PIPELINE"))

@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/allow"
@@ -55,24 +57,52 @@ func (d Definition) Requests(s config.Settings) (allow.Confirmation, error) {
 		}
 		read[name] = disk.Digest(data)
 	}
-	for _, r := range c.Requests { // programs of the repository
-		for _, word := range r.Argv {
-			if c.Repository == "" || !strings.HasPrefix(word, c.Repository+"/") {
-				continue
-			}
-			if info, err := os.Stat(word); err != nil || !info.Mode().IsRegular() {
-				continue
-			}
-			data, err := disk.ReadFile(word, maxProgram)
+	for _, r := range c.Requests {
+		for _, file := range programsIn(c.Repository, r.Argv) {
+			data, err := disk.ReadFile(file, maxProgram)
 			if err != nil {
 				return c, fmt.Errorf("read the program of %s: %w", r.What, err)
 			}
-			read[word] = disk.Digest(data)
+			read[file] = disk.Digest(data)
 		}
 	}
 	all, err := json.Marshal([]any{string(d.Source), d.Plan.ConfigHash, read})
 	c.Digest = disk.Digest(all)
 	return c, err
+}
+
+// programsIn returns the files of a repository that a command names, also in the words of a shell: ./test.sh && make -C x.
+func programsIn(repository string, argv []string) (files []string) {
+	if repository == "" {
+		return nil
+	}
+	root := repository
+	for at := repository; at != filepath.Dir(at); at = filepath.Dir(at) { // a workspace has the whole checkout
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			root = at
+			break
+		}
+	}
+	parts := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune("\"'`;|&()<>=$", c) }
+	for _, word := range slices.Concat(argv, strings.FieldsFunc(strings.Join(argv, " "), parts)) {
+		for _, folder := range []string{repository, root} {
+			file := filepath.Join(folder, word)
+			if filepath.IsAbs(word) {
+				file = filepath.Clean(word)
+			}
+			if !strings.HasPrefix(file, root+"/") {
+				continue
+			}
+			file, err := filepath.EvalSymlinks(file)
+			if err != nil || slices.Contains(files, file) {
+				continue
+			}
+			if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+				files = append(files, file)
+			}
+		}
+	}
+	return files
 }
 
 // maxProgram bounds the size of a program in a repository, in bytes.
