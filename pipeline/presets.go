@@ -50,7 +50,8 @@ func Presets() []Preset {
 			Tools: []string{"Bash"},
 			Env: []string{"CLAUDE_CODE_USE_BEDROCK", "CLAUDE_CODE_USE_VERTEX", "AWS_REGION", "AWS_PROFILE",
 				"AWS_BEARER_TOKEN_BEDROCK", "CLOUD_ML_REGION", "ANTHROPIC_VERTEX_PROJECT_ID"},
-			Alone: []string{"--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true,` +
+			// hooks of a repository run outside of its sandbox
+			Alone: []string{"--setting-sources", "user", "--settings", `{"sandbox":{"enabled":true,"failIfUnavailable":true,` +
 				`"autoAllowBashIfSandboxed":true,"allowUnsandboxedCommands":false}}`},
 			OnMacOS: true,
 			Fixed:   []string{"-p", "--print", "--output-format", "--input-format", "--verbose", "--include-partial-messages"},

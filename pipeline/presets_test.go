@@ -79,8 +79,9 @@ func TestAgentsAloneUseTheirOwnSandbox(t *testing.T) {
 	require.Empty(t, problems)
 	_, ok = d.Agents[0].Alone("linux")
 	require.False(t, ok, "that of claude needs the same as ours on Linux")
-	_, ok = d.Agents[0].Alone("darwin")
+	argv, ok = d.Agents[0].Alone("darwin")
 	require.True(t, ok)
+	require.Contains(t, strings.Join(argv, " "), "--setting-sources user --settings {", "no hook of the repository runs")
 }
 
 func TestWrongChoicesOfPresets(t *testing.T) {
