@@ -29,7 +29,7 @@ import (
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/test/forgery"
 )
 
 // letter is the id of the recorded run, which asks a question.
@@ -295,7 +295,7 @@ func TestBrowsersSeePages(t *testing.T) {
 func TestForgedJournalProvesNoAuthor(t *testing.T) {
 	d := newDesk(t)
 	dir := filepath.Join(d.root, "runs", "letter")
-	forge(t, dir, "Write a letter.", "Owner approved.")
+	forgery.Journal(t, dir, "Write a letter.", "Owner approved.")
 	get := func(path string) string {
 		r, body := d.get("/v1/runs/" + letter + path)
 		require.Equal(t, http.StatusOK, r.StatusCode, body)
@@ -306,26 +306,4 @@ func TestForgedJournalProvesNoAuthor(t *testing.T) {
 	require.Regexp(t, `Journal \| \d+ events, chain [0-9a-f]{12}; not signed`, get("/evidence"))
 	require.NoError(t, operations.Index(d.s.host.Settings.StateDir, letter, dir))
 	require.Contains(t, get(""), `"received":false`)
-}
-
-// forge rewrites the events of a run directory and what follows from them, with a text of the same length.
-func forge(t *testing.T, dir, text, with string) {
-	t.Helper()
-	chain := func() string {
-		raw, err := os.ReadFile(filepath.Join(dir, rundir.EventsFile))
-		require.NoError(t, err)
-		return string(run.Chain("").Over(strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")))
-	}
-	before := chain()
-	for _, name := range []string{rundir.EventsFile, rundir.MetaFile} {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Contains(t, string(raw), text)
-		forged := strings.ReplaceAll(string(raw), text, with)
-		if name == rundir.MetaFile {
-			require.Contains(t, forged, before)
-			forged = strings.ReplaceAll(forged, before, chain())
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(forged), 0o600))
-	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
-	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/test/forgery"
 )
 
 // desk is a client that talks to a server in this process. There is no Temporal server.
@@ -215,7 +215,7 @@ func TestForgedJournalProvesNoAuthor(t *testing.T) {
 	d := newDesk(t, api.CanRead)
 	dir := filepath.Join(d.host.Settings.RunRoot, "letter")
 	require.NoError(t, os.CopyFS(dir, os.DirFS("../console/testdata/letter")))
-	forge(t, dir, "Write a letter.", "Owner approved.")
+	forgery.Journal(t, dir, "Write a letter.", "Owner approved.")
 	out, _ := d.call("status", map[string]any{"run": letter})
 	require.Equal(t, "Owner approved.", out["task"])
 	require.Equal(t, true, out["received"])
@@ -224,26 +224,4 @@ func TestForgedJournalProvesNoAuthor(t *testing.T) {
 	require.NoError(t, operations.Index(d.host.Settings.StateDir, letter, dir))
 	out, _ = d.call("status", map[string]any{"run": letter})
 	require.Equal(t, false, out["received"])
-}
-
-// forge rewrites the events of a run directory and what follows from them, with a text of the same length.
-func forge(t *testing.T, dir, text, with string) {
-	t.Helper()
-	chain := func() string {
-		raw, err := os.ReadFile(filepath.Join(dir, rundir.EventsFile))
-		require.NoError(t, err)
-		return string(run.Chain("").Over(strings.Split(strings.TrimSuffix(string(raw), "\n"), "\n")))
-	}
-	before := chain()
-	for _, name := range []string{rundir.EventsFile, rundir.MetaFile} {
-		raw, err := os.ReadFile(filepath.Join(dir, name))
-		require.NoError(t, err)
-		require.Contains(t, string(raw), text)
-		forged := strings.ReplaceAll(string(raw), text, with)
-		if name == rundir.MetaFile {
-			require.Contains(t, forged, before)
-			forged = strings.ReplaceAll(forged, before, chain())
-		}
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(forged), 0o600))
-	}
 }

@@ -11,18 +11,23 @@ import (
 )
 
 // WithFile returns the processes that have a file open. It excludes those of other users, which are unreadable.
-func WithFile(path string) (found []Identity, err error) {
+func WithFile(path string) ([]Identity, error) {
 	want, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
+	return matching(func(pid int) bool { return hasOpen(pid, path, want) })
+}
+
+// matching returns the processes whose pids match.
+func matching(matches func(pid int) bool) (found []Identity, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
-		return nil, fmt.Errorf("look for processes with %s: %w", path, err)
+		return nil, fmt.Errorf("look for processes: %w", err)
 	}
 	for _, e := range entries {
 		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !hasOpen(pid, path, want) {
+		if err != nil || !matches(pid) {
 			continue
 		}
 		id, err := Of(pid)
@@ -59,29 +64,16 @@ func hasOpen(pid int, path string, want os.FileInfo) bool {
 }
 
 // InFolder returns the processes of a program that work in a folder.
-func InFolder(program, dir string) (found []Identity, err error) {
+func InFolder(program, dir string) ([]Identity, error) {
 	want, err := os.Stat(dir)
 	if err != nil {
 		return nil, nil //nolint:nilerr // no process works in a folder that does not exist
 	}
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, fmt.Errorf("look for processes in %s: %w", dir, err)
-	}
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil || !slices.ContainsFunc(Arguments(pid), func(word string) bool { return filepath.Base(word) == program }) {
-			continue
-		}
+	isProgram := func(word string) bool { return filepath.Base(word) == program }
+	return matching(func(pid int) bool {
 		at, err := os.Stat(fmt.Sprintf("/proc/%d/cwd", pid))
-		if err != nil || !os.SameFile(at, want) {
-			continue
-		}
-		if id, err := Of(pid); err == nil {
-			found = append(found, id)
-		}
-	}
-	return found, nil
+		return err == nil && os.SameFile(at, want) && slices.ContainsFunc(Arguments(pid), isProgram)
+	})
 }
 
 // Arguments returns the command line of a process; none if it is not known.
