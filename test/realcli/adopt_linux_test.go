@@ -28,8 +28,8 @@ import (
 // firstWords is what the user asks for in the terminal.
 const firstWords = "Fix the total of the bill: it lacks heron."
 
-// limitSeconds is the time until the reset of the usage limit: codex reports it in whole minutes.
-const limitSeconds = 120
+// untilReset are the seconds until the reset of a usage limit: codex reports it in whole minutes.
+var untilReset = map[string]int{Claude().Name: 20, Codex().Name: 60}
 
 // terminal is a repository in which a user talks with a program.
 type terminal struct {
@@ -49,6 +49,7 @@ func TestAdoptedConversations(t *testing.T) {
 	if host := sandbox.Examine(); host.Problem != "" {
 		t.Skip("there is no sandbox here: " + host.Problem)
 	}
+	t.Parallel()
 	checkout, err := filepath.Abs("../..")
 	require.NoError(t, err)
 	programs, err := testenv.Programs(checkout, t.TempDir(), "./starter", "./worker", "./internal/supervisor/passbook-call")
@@ -59,7 +60,10 @@ func TestAdoptedConversations(t *testing.T) {
 			w := newTerminal(t, cli, checkout, programs)
 			t.Run("killed in a tool call", func(t *testing.T) { w.at(t).killed() })
 			t.Run("ended", func(t *testing.T) { w.at(t).ended() })
-			t.Run("limited", func(t *testing.T) { w.at(t).limited() })
+		})
+		t.Run(cli.Name+" limited", func(t *testing.T) { // it waits for the reset while the others work
+			t.Parallel()
+			newTerminal(t, cli, checkout, programs).limited()
 		})
 	}
 }
@@ -345,9 +349,9 @@ func (w *terminal) damageLine(file, part string) {
 
 // limited: the conversation met a usage limit. The command is typed before the reset.
 func (w *terminal) limited() {
-	t, dir := w.t, w.repository("limited")
+	t, dir, seconds := w.t, w.repository("limited"), untilReset[w.cli.Name]
 	cmd := w.talk(dir, w.shell("I read the bill.", "cat bill.txt"),
-		modelapi.Turn{Fault: modelapi.Fault{Kind: modelapi.FaultPlan, After: limitSeconds}, Times: modelapi.Always})
+		modelapi.Turn{Fault: modelapi.Fault{Kind: modelapi.FaultPlan, After: seconds}, Times: modelapi.Always})
 	met := time.Now()
 	_ = cmd.Wait()
 	require.Contains(t, w.command(dir, "starter", "adopt"), "met a usage limit, which resets at ")
@@ -355,7 +359,7 @@ func (w *terminal) limited() {
 	at, err := home.Find(w.session(dir))
 	require.NoError(t, err)
 	require.Equal(t, run.EndedByLimit, at.Ended)
-	require.WithinRange(t, at.Limit.Until, met.Add(limitSeconds/2*time.Second), met.Add(2*limitSeconds*time.Second))
+	require.WithinRange(t, at.Limit.Until, met, met.Add(2*time.Duration(seconds)*time.Second))
 	asked := len(w.api.Log())
 	dirOfRun, _ := w.adopt(dir, "", at.ID, "--when-limited")
 	require.Greater(t, w.api.Log()[asked].Time, at.Limit.Until)
