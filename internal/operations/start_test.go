@@ -407,3 +407,12 @@ func TestRebuiltDirectoryIsHiddenFromGit(t *testing.T) {
 	require.NoError(t, hideRebuilt(moved))
 	require.Equal(t, rundir.HiddenFromGit, string(must(os.ReadFile(moved.Path(".gitignore")))(t)))
 }
+
+// TestIncludeFileIsRegular: git would follow a link, and wait for a pipe.
+func TestIncludeFileIsRegular(t *testing.T) {
+	source := repository(t)
+	require.NoError(t, os.Symlink("a.txt", filepath.Join(source, git.IncludeFile)))
+	def := Definition{Plan: &pipeline.Plan{Workspace: &pipeline.Workspace{Git: "worktree", Dirty: "exclude"}}, WorkOn: source}
+	err := CheckSource(t.Context(), def, rundir.At(t.TempDir()))
+	require.ErrorContains(t, err, ".worktreeinclude is not a regular file: replace it with one, or remove it")
+}

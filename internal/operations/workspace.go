@@ -116,6 +116,9 @@ func CheckSource(ctx context.Context, def Definition, dir rundir.Dir) error {
 	if err != nil {
 		return &SourceError{Source: source, Why: err.Error()}
 	}
+	if fi, err := os.Lstat(filepath.Join(r.Root(), git.IncludeFile)); err == nil && !fi.Mode().IsRegular() {
+		return &SourceError{Source: r.Root(), Why: git.IncludeFile + " is not a regular file: replace it with one, or remove it"}
+	}
 	dirt, err := r.Dirt(ctx)
 	if err != nil {
 		return err
