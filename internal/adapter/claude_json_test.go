@@ -31,8 +31,12 @@ func TestClaudeJSON(t *testing.T) {
 	}
 	unknown, unanswered := want{known: run.CostUnknown, warned: 1}, warned(claudeAnswered, 1)
 	unanswered.status, unanswered.code, unanswered.text, unanswered.turns = "", "", "", 0
+	negative := claudeAnswered
+	negative.model, negative.tokens, negative.usd = "small", run.Tokens{}, 0
 	testCases(t, ClaudeJSON, []outputCase{
 		{"success", claudeAnswer + "\n", claudeAnswered},
+		{"less than nothing", strings.NewReplacer(`"total_cost_usd":0.5`, `"total_cost_usd":-9`, ":8,", ":-8,", ":40", ":-9000",
+			":20,", ":-20,", ":16", ":-16", ":0.4", ":-0.4").Replace(claudeAnswer), negative},
 		{"without a newline", claudeAnswer, claudeAnswered},
 		{"in several lines", strings.ReplaceAll(claudeAnswer, ",", ",\r\n\t"), claudeAnswered},
 		{"array", `[{"type":"system","subtype":"init","session_id":"s-1","model":"large"},` + claudeAnswer + "]\n",

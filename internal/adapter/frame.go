@@ -79,6 +79,21 @@ type ModelUsage struct {
 	Usage
 }
 
+// MaxUsage is the largest number that is believed.
+const MaxUsage = 1e15
+
+// bounded returns the usage with numbers that can be added. An agent may print any: less than nothing is nothing.
+func (u Usage) bounded() Usage {
+	for _, n := range []*int64{&u.Input, &u.Output, &u.CacheRead, &u.CacheWrite} {
+		*n = min(max(0, *n), MaxUsage)
+	}
+	if u.USD != nil {
+		usd := min(max(0, *u.USD), MaxUsage)
+		u.USD = &usd
+	}
+	return u
+}
+
 // add adds an usage.
 func (u *Usage) add(v Usage) {
 	u.Input += v.Input

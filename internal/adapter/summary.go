@@ -92,6 +92,11 @@ func (s *Summary) addUsage(f Frame) {
 	if f.Usage == nil {
 		return
 	}
+	used := f.Usage.bounded()
+	f.Usage, f.Models = &used, slices.Clone(f.Models)
+	for i := range f.Models {
+		f.Models[i].Usage = f.Models[i].bounded()
+	}
 	if f.Total {
 		s.total, s.continued, s.requests, s.order, s.settled = &f, false, nil, nil, nil
 		return

@@ -305,7 +305,7 @@ func (o *output) usage(find *regexp.Regexp) (adapter.Usage, run.CostKnown) {
 	found, last := false, all[len(all)-1]
 	for i, name := range find.SubexpNames() {
 		value, err := strconv.ParseFloat(strings.NewReplacer(",", "", "_", "", " ", "").Replace(last[i]), 64)
-		if name == "" || err != nil || !(value >= 0 && value < maxUsage) {
+		if name == "" || err != nil || !(value >= 0 && value < adapter.MaxUsage) {
 			continue
 		}
 		found = true
@@ -330,9 +330,6 @@ func (o *output) usage(find *regexp.Regexp) (adapter.Usage, run.CostKnown) {
 	}
 	return u, run.CostExact
 }
-
-// maxUsage bounds a number in plain text.
-const maxUsage = 1e15
 
 // maxPrices is the number of prices that a call records.
 const maxPrices = 8

@@ -65,7 +65,7 @@ func (e *claudeEntries) add(line []byte) bool {
 	}
 	switch {
 	case row.Type == "cost-state":
-		e.USD, e.Unknown, e.order = row.USD, row.Unknown, nil
+		e.USD, e.Unknown, e.order = max(0, row.USD), row.Unknown, nil
 	case row.Message == nil || row.Meta:
 	case row.Type == "assistant":
 		e.used(&row)

@@ -51,15 +51,15 @@ func (u Usage) Since(before Usage) []adapter.ModelUsage {
 	return out
 }
 
-// add adds the tokens of a request to those of its model.
+// add adds the tokens of a request to those of its model. An agent may have written the file: less than nothing is nothing.
 func (u *Usage) add(model string, t run.Tokens) {
 	at := slices.IndexFunc(u.Models, func(m adapter.ModelUsage) bool { return m.Model == model })
 	if at < 0 {
 		at, u.Models = len(u.Models), append(u.Models, adapter.ModelUsage{Model: model})
 	}
 	m := &u.Models[at].Tokens
-	m.Input, m.Output = m.Input+t.Input, m.Output+t.Output
-	m.CacheRead, m.CacheWrite = m.CacheRead+t.CacheRead, m.CacheWrite+t.CacheWrite
+	m.Input, m.Output = m.Input+max(0, t.Input), m.Output+max(0, t.Output)
+	m.CacheRead, m.CacheWrite = m.CacheRead+max(0, t.CacheRead), m.CacheWrite+max(0, t.CacheWrite)
 }
 
 // codexTokens are tokens as codex stores them: the input includes the cache.
