@@ -260,16 +260,25 @@ func Passes(_ context.Context, h Host, in PassesInput) (PassList, error) {
 	if err != nil {
 		return PassList{}, err
 	}
+	all, err := PassesOf(d)
+	return PassList{Passes: all[max(0, len(all)-cmp.Or(in.Last, 50)):], Total: len(all)}, err
+}
+
+// PassesOf lists the completed calls in a run directory.
+func PassesOf(d rundir.Dir) ([]PassLine, error) {
 	e, err := evidence.Read(d)
 	if err != nil {
-		return PassList{}, err
+		return []PassLine{}, err
 	}
-	out := PassList{Passes: []PassLine{}, Total: len(e.Passes)}
-	for _, p := range e.Passes[max(0, len(e.Passes)-cmp.Or(in.Last, 50)):] {
-		out.Passes = append(out.Passes, passLine(p))
+	all := make([]PassLine, 0, len(e.Passes))
+	for _, p := range e.Passes {
+		all = append(all, passLine(p))
 	}
-	return out, nil
+	return all, nil
 }
+
+// Name is that of the member or role, or else the title of a command.
+func (p PassLine) Name() string { return cmp.Or(p.Member, p.Role, p.Title) }
 
 func passLine(p evidence.Pass) PassLine {
 	return PassLine{

@@ -212,16 +212,16 @@ func linesOf(d rundir.Dir, file string) []string {
 	if err != nil {
 		return nil
 	}
-	lines := strings.Split(withoutBlock(strings.TrimSpace(string(raw))), "\n")
+	lines := strings.Split(WithoutBlock(strings.TrimSpace(string(raw))), "\n")
 	if n := len(lines) - maxLines; n > 0 {
 		lines = append(lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more", n))
 	}
 	return lines
 }
 
-// withoutBlock returns a text without the fenced block of JSON at its end, which is for programs, unless there is
+// WithoutBlock returns a text without the fenced block of JSON at its end, which is for programs, unless there is
 // nothing else.
-func withoutBlock(text string) string {
+func WithoutBlock(text string) string {
 	at := strings.LastIndex(text, "```json\n")
 	if at < 0 {
 		return text

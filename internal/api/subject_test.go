@@ -64,6 +64,6 @@ func TestTextIsNotHidden(t *testing.T) {
 		"no JSON":         "See:\n\n```json\n{...}\n```",
 		"text follows it": "```json\n{}\n```\nDone.",
 	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, text, withoutBlock(text)) })
+		t.Run(name, func(t *testing.T) { require.Equal(t, text, WithoutBlock(text)) })
 	}
 }

@@ -181,7 +181,7 @@ func (a *app) screen(ctx context.Context, d rundir.Dir, in, out *os.File, acts w
 			}
 			return strings.Join(append([]string{why}, a.host().DamageLines(d, s)...), "\n")
 		},
-		Output: a.outputFile, Hide: a.secrets.Text,
+		Output: a.outputFile, Hide: a.secrets.Text, Records: records{a, d},
 	}
 }
 

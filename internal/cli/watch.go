@@ -25,8 +25,11 @@ import (
 func (a *app) watch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "watch [RUN]", Short: "Watch a run live and answer its questions",
-		Long: `Show a run live: progress, running calls with their output, times, costs, quality and scores, all from the
-run directory. No server is needed, and none is started. Leaving (q or Ctrl+C) changes nothing.
+		Long: `Show a run live: on the left its stages, rounds and passes, on the right what is selected: the open question, the
+output of a running call, the reply and the changes of a completed one, all changes, or the log. Enter opens it, /
+searches it, ? lists the keys. Tab shows panels with times, costs, quality and scores, which a run on a corpus begins
+with. All is read from the run directory: no server is needed, and none is started. Leaving (q or Ctrl+C) changes
+nothing.
 
 On a terminal with a reachable server, keys work like the verbs: p pause, P pause --now, r resume, b budget, and a
 number answers the open question. Elsewhere (a pipe, a file, TERM=dumb) it prints a line per event until the run

@@ -203,6 +203,7 @@ func setsOf(s Source) []Set {
 
 // Stage is one stage of the plan and the number of its finished rounds.
 type Stage struct {
+	Name     string
 	Title    string
 	Rounds   int // finished rounds
 	Max      int // number or maximum of rounds
@@ -228,7 +229,7 @@ func stagesOf(s Source) []Stage {
 	var out []Stage
 	at := s.State.Next
 	for i, stage := range s.Plan.Stages {
-		st := Stage{Title: stage.Title, Max: stage.MaxRounds(), Repeats: stage.Kind == pipeline.StageRepeat}
+		st := Stage{Name: stage.Name, Title: stage.Title, Max: stage.MaxRounds(), Repeats: stage.Kind == pipeline.StageRepeat}
 		st.Finished = s.State.Status == run.Done || i < at.Stage
 		st.Current = !st.Finished && i == at.Stage
 		if st.Current {

@@ -23,10 +23,22 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	switch k.String() {
 	case "ctrl+c":
 		return m.interrupt()
-	case "q", "esc":
+	case "q":
 		return tea.Quit
 	case "ctrl+z":
 		return tea.Suspend
+	case "tab":
+		m.panels = !m.panels
+		return nil
+	}
+	if m.listed() {
+		if cmd, handled := m.toolKey(k); handled {
+			return cmd
+		}
+	}
+	switch k.String() {
+	case "esc":
+		return tea.Quit
 	case "up", "k":
 		m.offset = max(0, m.offset-1)
 	case "down", "j":
@@ -192,9 +204,13 @@ func (m *model) prompted(prompt, value string, typed bool, send func(string) tea
 		m.notify(errNoActions.Error(), true)
 		return nil
 	}
-	e := &entry{prompt: prompt, typed: typed, send: send}
+	return m.open(&entry{prompt: prompt, typed: typed, send: send}, value)
+}
+
+// open opens the input line.
+func (m *model) open(e *entry, value string) tea.Cmd {
 	m.entry, m.notice = e, ""
-	if !typed {
+	if !e.typed {
 		return nil
 	}
 	e.input = textinput.New()
@@ -269,8 +285,14 @@ func (m *model) keys() string {
 	for _, a := range m.offered() {
 		all = append(all, [2]string{a.key, a.name})
 	}
-	if m.last > 0 {
+	switch {
+	case !m.listed() && m.last > 0:
 		all = append(all, [2]string{"↑↓", "scroll"})
+	case !m.listed():
+	case m.tool.opened:
+		all = append(all, [2]string{"Esc", "list"}, [2]string{"/", "search"}, [2]string{"?", "keys"})
+	default:
+		all = append(all, [2]string{"Enter", "open"}, [2]string{"/", "search"}, [2]string{"?", "keys"})
 	}
 	if m.o.Attached && m.scene.Status == run.Running {
 		all = append(all, [2]string{"Ctrl+C", "pause and leave"})

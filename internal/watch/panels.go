@@ -21,6 +21,7 @@ type Scene struct {
 	Status     run.Status
 	Task       string
 	Output     Output
+	Outputs    []Output  // of all running calls
 	Question   *Question // open question
 	Why        string    // why it does not continue, and what to do
 	Now        time.Time
@@ -29,6 +30,7 @@ type Scene struct {
 
 // Output is the end of the output of a running agent.
 type Output struct {
+	Call  string // id
 	Who   string
 	Doing string // the tool that runs, the model requests and the tokens until now
 	Lines []string

@@ -51,6 +51,8 @@ type Options struct {
 	Hide func(text string) string
 	// About describes what an open question is about, in lines.
 	About func(s run.State, q run.Question) []string
+	// Records are those of the list; nil: the panels are shown only.
+	Records Records
 	// EffectiveStatus returns the status as recorded and as Temporal reports it. It may take some seconds.
 	EffectiveStatus func(ctx context.Context, recorded run.Status) (run.Status, string)
 	// Why describes why a paused or finished run does not continue, and what to do; empty for a live run.
@@ -133,6 +135,9 @@ type model struct {
 	asks          bool
 	drawn         time.Time // last update of the clock
 
+	tool   *tool
+	panels bool // the panels are shown; else the tool
+
 	entry      *entry
 	notice     string
 	bad        bool // the notice is an error
@@ -144,7 +149,7 @@ type model struct {
 }
 
 func newModel(ctx context.Context, o Options) *model {
-	return &model{ctx: ctx, o: o, profile: colorprofile.ANSI256, reader: reader{o: o}, reading: true}
+	return &model{ctx: ctx, o: o, profile: colorprofile.ANSI256, reader: reader{o: o, ctx: ctx}, reading: true, tool: newTool()}
 }
 
 // Messages of the screen.
@@ -190,6 +195,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.asks = false
 		m.reader.stands = &msg
 		m.stand()
+	case textMsg:
+		m.tool.took(msg)
 	case lookedMsg:
 		m.asks = false
 		if msg.err != nil {
@@ -269,15 +276,25 @@ func (m *model) took(s shot) tea.Cmd {
 	if s.err != nil {
 		return nil
 	}
+	if !m.ready { // a run with a corpus has more to show than a list
+		m.panels = s.scene.State.Wording != run.WordingStages
+	}
 	m.scene, m.ready = s.scene, true
 	m.scene.Zone = m.o.Zone
 	m.stand()
+	if s.passes != nil {
+		m.tool.passes = s.passes
+	}
+	m.tool.refresh(m.scene)
 	st := m.scene.State
 	pausedHere := m.interrupts > 0 && st.Status == run.Paused
 	if m.o.Attached && (st.Status.Closed() && st.Status != "" || pausedHere) && s.committed {
 		return tea.Quit
 	}
-	return nil
+	if !m.listed() {
+		return nil
+	}
+	return m.readText()
 }
 
 // stand combines the answer of the server with the recorded status that it was given for.
@@ -336,6 +353,9 @@ func (m *model) content() string {
 	case !m.ready:
 		return ""
 	}
+	if m.listed() {
+		return m.drawTool()
+	}
 	text, last := m.theme().screen(m.scene, m.foot(), m.offset, m.width, m.height)
 	m.last = last
 	m.offset = min(m.offset, last)
@@ -353,7 +373,8 @@ type entry struct {
 // shot is what was read of the directory.
 type shot struct {
 	scene     Scene
-	committed bool // everything derived from the last event is on disk
+	committed bool   // everything derived from the last event is on disk
+	passes    []Pass // nil: as before
 	err       error
 	reader    reader
 }
@@ -361,7 +382,9 @@ type shot struct {
 // reader reads changes of the directory.
 type reader struct {
 	o       Options
+	ctx     context.Context
 	mark    [2]mark
+	listed  [2]mark // when the passes were read
 	source  figures.Source
 	figures figures.Figures
 	lag     bool
@@ -389,7 +412,7 @@ func (r *reader) marks() [2]mark {
 
 func (r *reader) changed() bool { return r.mark != r.marks() }
 
-func (r reader) read(now time.Time) shot {
+func (r reader) read(now time.Time) (out shot) {
 	if mark := r.marks(); mark != r.mark {
 		source, err := figures.Read(r.o.Dir)
 		if err != nil {
@@ -402,8 +425,13 @@ func (r reader) read(now time.Time) shot {
 		r.source.Lanes = r.o.Dir.Lanes(r.source.State)
 	}
 	s := r.source
+	if r.o.Records != nil && r.listed != r.mark {
+		if passes, err := r.o.Records.Passes(r.ctx); err == nil {
+			r.listed, out.passes = r.mark, passes
+		}
+	}
 	scene := Scene{State: s.State, Figures: r.figures.Tick(s, now), Task: s.State.Task, Now: now}
-	scene.Output = r.output(scene.Figures.InFlight, now)
+	scene.Output, scene.Outputs = r.output(scene.Figures.InFlight, now)
 	if q, open := s.State.Asks(); open && !s.State.Status.Settled() {
 		if r.asked != q.ID && r.o.About != nil {
 			r.asked = q.ID
@@ -411,34 +439,38 @@ func (r reader) read(now time.Time) shot {
 		}
 		scene.Question = &Question{Question: q, About: r.about}
 	}
-	return shot{scene: scene, committed: !r.lag, reader: r}
+	out.scene, out.committed, out.reader = scene, !r.lag, r
+	return out
 }
 
-// output returns the output of a running call; of several calls, the latest output.
-func (r *reader) output(flights []figures.InFlightCall, now time.Time) Output {
-	out := Output{Why: "No call is running."}
+// output returns the outputs of running calls, and the latest of them.
+func (r *reader) output(flights []figures.InFlightCall, now time.Time) (out Output, all []Output) {
+	out = Output{Why: "No call is running."}
 	if r.o.Output == nil {
-		return out
+		return out, nil
 	}
 	if r.calls == nil {
 		r.calls = &live.Calls{File: r.o.Output, Hide: r.o.Hide}
 	}
 	var newest time.Time
 	for _, o := range r.calls.Read(flights) {
+		one := Output{Call: o.Call, Who: nameOf(o.InFlightCall), Lines: o.Lines, Doing: o.Text(now),
+			Why: "Nothing yet. Many agents answer only at their end."}
+		if o.Partial != "" {
+			one.Lines = append(one.Lines, o.Partial)
+		}
 		switch {
 		case errors.Is(o.Err, fs.ErrNotExist):
-			out.Why = "Nothing yet."
+			one.Why = "Nothing yet."
 		case o.Err != nil:
-			out.Why = figures.Title(o.Err.Error()) + "."
-		case len(out.Lines) > 0 && o.Changed.Before(newest):
-		case len(o.Lines) > 0 || o.Partial != "" || o.Requests > 0:
-			out, newest = Output{Who: nameOf(o.InFlightCall), Lines: o.Lines, Doing: o.Text(now)}, o.Changed
-			if o.Partial != "" {
-				out.Lines = append(out.Lines, o.Partial)
-			}
-		case len(out.Lines) == 0:
-			out.Who, out.Why = nameOf(o.InFlightCall), "Nothing yet. Many agents answer only at their end."
+			one.Why = figures.Title(o.Err.Error()) + "."
+		}
+		all = append(all, one)
+		if printed := len(one.Lines) > 0 || o.Requests > 0; printed && !o.Changed.Before(newest) {
+			out, newest = one, o.Changed
+		} else if newest.IsZero() {
+			out = one
 		}
 	}
-	return out
+	return out, all
 }
