@@ -22,6 +22,7 @@ type Attachment struct {
 	Name  string   `json:"name"`
 	Text  string   `json:"text" jsonschema:"a path, or what shows the rest"`
 	Lines []string `json:"lines"`
+	Plain bool     `json:"-"` // a command printed it; else it is Markdown
 }
 
 // maxFindings is the number of findings that a question shows.
@@ -38,7 +39,7 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		}
 		shown[digest] = true
 		if f, err := rundir.FileOf(d, digest); err == nil && f != "" {
-			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), linesOf(d, f)})
+			all = append(all, Attachment{strings.ToUpper(name[:1]) + name[1:], d.Path(f), linesOf(d, f), false})
 		}
 	}
 	const most = 40
@@ -48,13 +49,13 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 	}
 	if j := q.Judged; j != nil {
 		if lines, f := findings(d, j); f != "" {
-			all = append(all, Attachment{"Findings", d.Path(f), lines})
+			all = append(all, Attachment{"Findings", d.Path(f), lines, true})
 		}
 		file("review", j.Reply)
 	}
 	if q.Found != nil {
 		if f, err := rundir.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
-			all = append(all, Attachment{"Found", d.Path(f), findingLines(d, f)})
+			all = append(all, Attachment{"Found", d.Path(f), findingLines(d, f), true})
 		}
 	}
 	if q.Work != nil {
@@ -64,10 +65,10 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		file(at.Name, at.Digest)
 	}
 	if lines := changedLines(ctx, d, q); len(lines) > 0 {
-		all = append(all, Attachment{"Change", shell.Sprintf("starter diff %s", d.Root), lines})
+		all = append(all, Attachment{"Change", shell.Sprintf("starter diff %s", d.Root), lines, true})
 	}
 	if folder := picturesOf(d, q.Pictures); folder != "" {
-		all = append(all, Attachment{"Pictures", d.Path(folder), pictureNames(d, folder)})
+		all = append(all, Attachment{"Pictures", d.Path(folder), pictureNames(d, folder), true})
 	}
 	return all
 }
@@ -96,7 +97,7 @@ func failedCommands(d rundir.Dir, q run.Question) []run.PassEnd {
 func outputOf(d rundir.Dir, p run.PassEnd, most int) Attachment {
 	file := rundir.ReplyFile(p.Pass)
 	name := fmt.Sprintf("Output of %s (%s)", cmp.Or(p.ID, p.Step), p.CommandFailure())
-	return Attachment{name, d.Path(file), endOf(d, file, most)}
+	return Attachment{name, d.Path(file), endOf(d, file, most), true}
 }
 
 // findings lists the points of a structured verdict, blockers first.

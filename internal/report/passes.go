@@ -25,6 +25,7 @@ type group struct {
 // texts are the prompt and the reply of a pass, and the files that it changed.
 type texts struct {
 	Title, Prompt, Reply string
+	Plain                bool // the reply is what a command printed
 	Changed              changedFiles
 	Left                 string // why a text is missing or cut
 }
@@ -34,7 +35,7 @@ const maxText = 32 << 10
 
 // textsOf reads the texts of a pass within the remaining space.
 func (s source) textsOf(p evidence.Pass, space *int) texts {
-	out := texts{Title: strings.TrimSpace(figures.Title(cmp.Or(p.Member, p.Role, p.Title)) + " " + p.Item)}
+	out := texts{Plain: p.Value != "", Title: strings.TrimSpace(figures.Title(cmp.Or(p.Member, p.Role, p.Title)) + " " + p.Item)}
 	if result := result(p); result != "" {
 		out.Title += ": " + result
 	}

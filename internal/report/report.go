@@ -15,6 +15,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -96,6 +97,7 @@ var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
 		"title": figures.Title, "lanes": evidence.LaneTotals, "tenths": tenths,
-		"style": func() template.CSS { return template.CSS(styleSource) },
+		"markdown": markdown.HTML,
+		"style":    func() template.CSS { return template.CSS(styleSource) },
 	}).Parse(partsSource + pageSource))
 })

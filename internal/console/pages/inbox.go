@@ -55,40 +55,8 @@ type answerForm struct{ Action, Feedback, Note, By, Problem string }
 // text is a text of an agent.
 type text struct {
 	Name, Body string
-	More       int // bytes that are left out
-}
-
-// block is a paragraph of a text, or a fenced piece of code.
-type block struct {
-	Code bool
-	Text string
-}
-
-// blocksOf splits a text at empty lines and at fences. Everything else of it is shown as it is.
-func blocksOf(t text) []block {
-	var all []block
-	var now []string
-	code := false
-	end := func() {
-		if text := strings.Join(now, "\n"); strings.TrimSpace(text) != "" {
-			all = append(all, block{code, text})
-		}
-		now = nil
-	}
-	for line := range strings.SplitSeq(t.Body, "\n") {
-		line = strings.TrimSuffix(line, "\r")
-		switch {
-		case strings.HasPrefix(strings.TrimSpace(line), "```"):
-			end()
-			code = !code
-		case line == "" && !code:
-			end()
-		default:
-			now = append(now, line)
-		}
-	}
-	end()
-	return all
+	More       int  // bytes that are left out
+	Plain      bool // it is what a command printed
 }
 
 // finding is one point of a verdict.
@@ -191,6 +159,9 @@ func (s *site) attach(q *question, at api.Attachment) {
 		t, err := s.read(q.subject, at.Name, filepath.ToSlash(rel))
 		if err != nil {
 			return // the file was removed; the evidence of the run names it
+		}
+		if t.Plain = at.Plain; !t.Plain {
+			t.Body = api.WithoutBlock(strings.TrimSpace(t.Body))
 		}
 		if at.Name == "Review" && q.Judged != nil {
 			q.Reply = &t

@@ -148,6 +148,7 @@ func (s *site) textOf(p *passPage, file string) *text {
 		p.Left = append(p.Left, "Not available here: "+file)
 		return nil
 	}
+	t.Plain = p.Pass.Value != "" // of a command
 	return &t
 }
 

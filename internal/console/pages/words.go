@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
@@ -22,8 +23,8 @@ func (s *site) functions() template.FuncMap {
 		"money": run.ShortCost, "score": func(v float64) string { return fmt.Sprintf("%.1f", v) },
 		"number": number, "hides": func(action string) bool { return action == run.ActionHalt }, "line": run.OneLine,
 		"plural": run.Plural, "passes": passes, "verdict": verdictClass,
-		"nowtime": func() string { return s.now().UTC().Format("15:04:05 MST") },
-		"blocks":  blocksOf, "dict": dict, "tabs": func() []tab { return tabs },
+		"nowtime":  func() string { return s.now().UTC().Format("15:04:05 MST") },
+		"markdown": markdown.HTML, "dict": dict, "tabs": func() []tab { return tabs },
 		"policies": func() []policyChoice { return policies }, "plus": func(a, b int) int { return a + b },
 		"limit": limit,
 	}
