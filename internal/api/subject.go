@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -213,26 +214,11 @@ func linesOf(d rundir.Dir, file string) []string {
 	if err != nil {
 		return nil
 	}
-	lines := strings.Split(WithoutBlock(strings.TrimSpace(string(raw))), "\n")
+	lines := strings.Split(markdown.WithoutBlock(strings.TrimSpace(string(raw))), "\n")
 	if n := len(lines) - maxLines; n > 0 {
 		lines = append(lines[:maxLines:maxLines], fmt.Sprintf("… and %d lines more", n))
 	}
 	return lines
-}
-
-// WithoutBlock returns a text without the fenced block of JSON at its end, which is for programs, unless there is
-// nothing else.
-func WithoutBlock(text string) string {
-	at := strings.LastIndex(text, "```json\n")
-	if at < 0 {
-		return text
-	}
-	words := strings.TrimSpace(text[:at])
-	block, closed := strings.CutSuffix(text[at+len("```json\n"):], "```")
-	if words == "" || !closed || !json.Valid([]byte(block)) {
-		return text
-	}
-	return words
 }
 
 // endOf returns the last lines of an output, where commands report failures; none if the file cannot be read.

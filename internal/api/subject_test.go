@@ -56,14 +56,3 @@ func TestQuestionShowsWhatIsToBeApproved(t *testing.T) {
 	require.Equal(t, "Plan", about[1].Name)
 	require.Equal(t, strings.Split("# Goal\n\nGreet."+strings.Repeat("\nmore", 30), "\n"), about[1].Lines)
 }
-
-func TestTextIsNotHidden(t *testing.T) {
-	for name, text := range map[string]string{
-		"nothing else":    "```json\n{}\n```",
-		"another block":   "See:\n\n```go\nx := 1\n```",
-		"no JSON":         "See:\n\n```json\n{...}\n```",
-		"text follows it": "```json\n{}\n```\nDone.",
-	} {
-		t.Run(name, func(t *testing.T) { require.Equal(t, text, WithoutBlock(text)) })
-	}
-}

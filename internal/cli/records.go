@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/api"
+	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/watch"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -53,7 +54,7 @@ func (r records) Pass(ctx context.Context, seq int64) ([]watch.Section, error) {
 	}
 	facts = append(facts, costOf(p.PassLine))
 	out := []watch.Section{{Title: p.Title, Text: strings.Join(facts, ", ")}}
-	for _, one := range []watch.Section{{Title: "Reply", Text: api.WithoutBlock(p.ReplyText)}, {Title: "Changes", Text: p.Patch, Patch: true},
+	for _, one := range []watch.Section{{Title: "Reply", Text: markdown.WithoutBlock(p.ReplyText)}, {Title: "Changes", Text: p.Patch, Patch: true},
 		{Title: "Prompt", Text: p.PromptText}} {
 		if one.Text != "" {
 			out = append(out, one)

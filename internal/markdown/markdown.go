@@ -4,7 +4,9 @@ package markdown
 
 import (
 	"bytes"
+	"encoding/json"
 	"html/template"
+	"strings"
 	"sync"
 
 	"github.com/microcosm-cc/bluemonday"
@@ -88,4 +90,19 @@ func replace(n ast.Node, source []byte) {
 		with = block
 	}
 	n.Parent().ReplaceChild(n.Parent(), n, with)
+}
+
+// WithoutBlock returns a text without the fenced block of JSON at its end, which is for programs, unless there is
+// nothing else.
+func WithoutBlock(text string) string {
+	at := strings.LastIndex(text, "```json\n")
+	if at < 0 {
+		return text
+	}
+	words := strings.TrimSpace(text[:at])
+	block, closed := strings.CutSuffix(text[at+len("```json\n"):], "```")
+	if words == "" || !closed || !json.Valid([]byte(block)) {
+		return text
+	}
+	return words
 }

@@ -45,3 +45,14 @@ func FuzzHTML(f *testing.F) {
 		}
 	})
 }
+
+func TestTextIsNotHidden(t *testing.T) {
+	for name, text := range map[string]string{
+		"nothing else":    "```json\n{}\n```",
+		"another block":   "See:\n\n```go\nx := 1\n```",
+		"no JSON":         "See:\n\n```json\n{...}\n```",
+		"text follows it": "```json\n{}\n```\nDone.",
+	} {
+		t.Run(name, func(t *testing.T) { require.Equal(t, text, markdown.WithoutBlock(text)) })
+	}
+}

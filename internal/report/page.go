@@ -11,6 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -19,6 +20,8 @@ import (
 // page is the content of the page.
 type page struct {
 	evidence.Evidence
+	Heading     string // the task, or else the pipeline
+	Review      *texts // what was judged last; nil: nothing was
 	StatusClass string // a CSS class
 	StatusText  string
 	Means       string
@@ -117,6 +120,30 @@ func load(d rundir.Dir, o Options) (s source, left []string, err error) {
 	return s, left, nil
 }
 
+// maxHeading is the length of a task that is the title of a page.
+const maxHeading = 120
+
+// Heading is the title of a page about a run: the first line of its task, or else its pipeline.
+func Heading(task, pipeline, runID string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(task), "\n")
+	return run.Cut(cmp.Or(strings.TrimSpace(line), pipeline, runID, "A run"), maxHeading)
+}
+
+// review returns the last words of a role that judged the work; nil: none did.
+func (s source) review() *texts {
+	for _, p := range slices.Backward(s.found.Passes) {
+		if p.Verdict == "" || p.Reply == "" || p.Value != "" {
+			continue
+		}
+		p.Prompt = ""
+		space := maxText
+		t := s.textsOf(p, &space)
+		t.Reply = markdown.WithoutBlock(strings.TrimSpace(t.Reply))
+		return &t
+	}
+	return nil
+}
+
 // origin is the run that this one was made from.
 type origin struct{ RunID, Mode, At string }
 
@@ -171,6 +198,7 @@ func (v *page) fill(s source) error {
 	v.Actions = newest(v, s.found.Actions, most, "message from outside")
 	v.LaneRows = newest(v, s.found.Lanes, most, "lane")
 	v.Groups = v.groups(s)
+	v.Heading, v.Review = Heading(v.Task, v.Pipeline, v.RunID), s.review()
 	v.Starts = newest(v, starts(s.found), most, "start")
 	v.draw(s)
 	v.gallery(s)

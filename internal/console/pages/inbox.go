@@ -10,6 +10,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/run"
@@ -161,7 +162,7 @@ func (s *site) attach(q *question, at api.Attachment) {
 			return // the file was removed; the evidence of the run names it
 		}
 		if t.Plain = at.Plain; !t.Plain {
-			t.Body = api.WithoutBlock(strings.TrimSpace(t.Body))
+			t.Body = markdown.WithoutBlock(strings.TrimSpace(t.Body))
 		}
 		if at.Name == "Review" && q.Judged != nil {
 			q.Reply = &t

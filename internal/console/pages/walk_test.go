@@ -142,7 +142,7 @@ func TestOldPageIsMarkedInBrowser(t *testing.T) {
 	b.server.CloseClientConnections()
 	b.server.Close()
 	b.until(`document.getElementById("connection").innerText.includes("does not answer")`)
-	require.Contains(t, eval[string](b, `document.querySelector("h1").innerText`), "weave", "the last state stays")
+	require.Contains(t, eval[string](b, `document.querySelector("h1").innerText`), "A page about", "the last state stays")
 }
 
 // TestTypedAnswerStaysInBrowser: the inbox reports that another client answered the question, and keeps the text.

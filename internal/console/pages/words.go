@@ -24,7 +24,7 @@ func (s *site) functions() template.FuncMap {
 		"number": number, "hides": func(action string) bool { return action == run.ActionHalt }, "line": run.OneLine,
 		"plural": run.Plural, "passes": passes, "verdict": verdictClass,
 		"nowtime":  func() string { return s.now().UTC().Format("15:04:05 MST") },
-		"markdown": markdown.HTML, "dict": dict, "tabs": func() []tab { return tabs },
+		"markdown": markdown.HTML, "heading": report.Heading, "dict": dict, "tabs": func() []tab { return tabs },
 		"policies": func() []policyChoice { return policies }, "plus": func(a, b int) int { return a + b },
 		"limit": limit,
 	}
