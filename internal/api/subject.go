@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/markdown"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/pass"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"

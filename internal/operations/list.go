@@ -62,6 +62,9 @@ type Row struct {
 	why   error  // of the damage
 }
 
+// WorksOn is the folder or repository that the run works on; empty: none, or not known.
+func (r Row) WorksOn() string { return r.on }
+
 // Filter selects runs. A zero field selects all.
 type Filter struct {
 	Status   []run.Status

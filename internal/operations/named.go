@@ -38,34 +38,48 @@ func PipelineFile(name string) (string, error) {
 	if info, err := os.Stat(name); name != "" && err == nil && !info.IsDir() {
 		return name, nil
 	}
-	var known []string
 	here, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
-	for dir := here; ; dir = filepath.Dir(dir) {
-		if file := filepath.Join(dir, PipelinesDir, name, definitionFile); name != "" && filepath.IsLocal(name) && isRegular(file) {
-			if rel, err := filepath.Rel(here, file); err == nil {
-				file = rel
+	var known []string
+	for _, p := range PipelinesOf(here) {
+		if p.Name == name {
+			if rel, err := filepath.Rel(here, p.File); err == nil {
+				return rel, nil
 			}
-			return file, nil
+			return p.File, nil
 		}
-		files, err := filepath.Glob(filepath.Join(dir, PipelinesDir, "*", definitionFile))
-		if err != nil {
-			return "", err
-		}
-		for _, file := range files {
-			known = append(known, filepath.Base(filepath.Dir(file)))
-		}
-		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
-			break // the root of the repository
-		}
+		known = append(known, p.Name)
 	}
 	if strings.ContainsAny(name, `/\.`) { // it was meant as a file
 		return name, nil
 	}
 	slices.Sort(known)
-	return "", unknownPipeline(name, known)
+	return "", unknownPipeline(name, slices.Compact(known))
+}
+
+// NamedPipeline is a pipeline of a repository.
+type NamedPipeline struct {
+	Name string // of its folder
+	File string
+	Root string // the folder that has its pipelines
+}
+
+// PipelinesOf returns the pipelines of a folder and of those above it, up to the root of its repository, the nearest
+// first.
+func PipelinesOf(folder string) (all []NamedPipeline) {
+	for dir := folder; ; dir = filepath.Dir(dir) {
+		entries, _ := os.ReadDir(filepath.Join(dir, PipelinesDir)) // without pipelines, it has none
+		for _, e := range entries {
+			if file := filepath.Join(dir, PipelinesDir, e.Name(), definitionFile); isRegular(file) {
+				all = append(all, NamedPipeline{e.Name(), file, dir})
+			}
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil || dir == filepath.Dir(dir) {
+			return all
+		}
+	}
 }
 
 func isRegular(file string) bool {

@@ -45,7 +45,7 @@ type site struct {
 	now     func() time.Time
 }
 
-// New returns the handler of the pages. It serves "/", "/inbox", "/runs" and "/static".
+// New returns the handler of the pages. It serves "/", "/inbox", "/runs", "/start" and "/static".
 func New(h api.Host) http.Handler { return newSite(h).routes() }
 
 func newSite(h api.Host) *site {
@@ -70,6 +70,7 @@ func (s *site) routes() http.Handler {
 	mux.HandleFunc("GET /static/{name}", s.static)
 	for pattern, page := range map[string]func(*http.Request) (view, error){
 		"GET /inbox":                    s.inbox,
+		"GET /start":                    s.start,
 		"GET /runs":                     s.runs,
 		"GET /runs/{id}":                s.overview,
 		"GET /runs/{id}/question":       s.asked,
@@ -91,6 +92,7 @@ func (s *site) routes() http.Handler {
 			s.show(w, r, v)
 		})
 	}
+	mux.HandleFunc("POST /start", s.begin)
 	mux.HandleFunc("POST /runs/{id}/do/{operation}", s.execute)
 	mux.HandleFunc("GET /runs/{id}/live", s.live)
 	mux.HandleFunc("GET /runs/{id}/pictures/{name...}", s.picture)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -125,4 +126,50 @@ func TestOverviewOfManyLanes(t *testing.T) {
 	_, page = d.get("/runs/" + first + "/checkpoints")
 	require.Regexp(t, `Show \d+ more`, shownText(page))
 	require.Equal(t, 120, strings.Count(page, "Fork…"))
+}
+
+// TestStartPage offers the pipelines of this folder; nothing else can be started, and what was entered is shown again.
+func TestStartPage(t *testing.T) {
+	repository := t.TempDir()
+	t.Chdir(repository)
+	for name, text := range map[string]string{
+		".git/HEAD": "ref: refs/heads/main\n",
+		"passbook/fix/pipeline.yaml": "pipeline: fix\nagent: {run: [cat], reply: text}\n" +
+			"inputs:\n  area: {type: string, description: folder to work in}\n" +
+			"roles: {writer: {prompt: p.md, gives: report}}\nstages:\n  - {name: work, steps: [{role: writer}]}\n",
+		"passbook/fix/p.md":             "{{task}} in {{area}}\n",
+		"passbook/broken/pipeline.yaml": "pipeline: [\n",
+		"passbook/no-pipeline/notes.md": "x",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o700))
+		require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+	}
+	file := filepath.Join(repository, "passbook/fix/pipeline.yaml")
+	d := newDesk(t)
+	_, page := d.get("/start")
+	require.Equal(t, 2, strings.Count(page, `href="/start?pipeline=`))
+	code, page := d.get("/start?pipeline=" + url.QueryEscape(file))
+	require.Equal(t, http.StatusOK, code, shownText(page))
+	require.Contains(t, shownText(page), "area folder to work in")
+	code, page = d.get("/start?pipeline=" + url.QueryEscape(filepath.Join(repository, "passbook/broken/pipeline.yaml")))
+	require.Equal(t, http.StatusUnprocessableEntity, code)
+	require.Contains(t, shownText(page), "pipeline.yaml:2: not valid YAML")
+	code, page, _ = d.post("/start", url.Values{"config": {file}, "task": {"Fix the sum"}, "request": {"r"}})
+	require.Equal(t, http.StatusUnprocessableEntity, code)
+	require.Contains(t, shownText(page), "area")
+	require.Contains(t, page, "Fix the sum</textarea>")
+	for _, other := range []string{"/etc/passwd", "passbook/fix/pipeline.yaml", "fix", repository + "/passbook/../passbook/fix/pipeline.yaml"} {
+		code, _ = d.get("/start?pipeline=" + url.QueryEscape(other))
+		require.Equal(t, http.StatusNotFound, code, other)
+		code, _, _ = d.post("/start", url.Values{"config": {other}})
+		require.Equal(t, http.StatusNotFound, code, other)
+	}
+	for _, can := range []api.Access{api.CanRead, api.CanDecide} {
+		d.can = can
+		code, _ = d.get("/start")
+		require.Equal(t, http.StatusForbidden, code)
+		code, _, _ = d.post("/start", url.Values{"config": {file}})
+		require.Equal(t, http.StatusForbidden, code)
+	}
+	require.Zero(t, d.connected)
 }
