@@ -156,7 +156,7 @@ func stored(t *testing.T, d *desk) map[string]string {
 	d.session = "of this browser"
 	id := "/runs/" + first
 	paths := map[string]string{
-		"inbox": "/inbox", "runs": "/runs",
+		"inbox": "/inbox", "runs": "/runs", "start": "/start",
 		"run": id, "changes": id + "/changes", "cost": id + "/cost", "pictures": id + "/pictures",
 		"history": id + "/history", "log": id + "/log", "pass": id + "/passes/4", "question": id + "/question",
 		"checkpoints": "/runs/" + second + "/checkpoints", "revert": "/runs/" + second + "/do/revert?at=cp-S1",
