@@ -28,7 +28,7 @@ func (m *model) key(k tea.KeyPressMsg) tea.Cmd {
 	case "ctrl+z":
 		return tea.Suspend
 	case "tab":
-		m.panels = !m.panels
+		m.panels, m.chosen = !m.panels, true
 		return nil
 	}
 	if m.listed() {

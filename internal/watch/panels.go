@@ -103,8 +103,12 @@ func (t theme) panels(s Scene) []panel {
 	case run.ColorBad:
 		tint = t.bad
 	}
+	short := "Waits"
+	if s.Status.Closed() {
+		short = "Result"
+	}
 	add(wait, panel{
-		title: waitTitle(s), short: "Waits", lines: func(w int) []string { return t.wait(s, w) }, tint: &tint,
+		title: waitTitle(s), short: short, lines: func(w int) []string { return t.wait(s, w) }, tint: &tint,
 		wide: true,
 	})
 	lanes := s.State.Lanes

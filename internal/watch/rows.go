@@ -9,6 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/terminal"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -144,7 +145,7 @@ func passRows(passes []Pass, repeats bool) (out []row) {
 		if repeats && p.Round != round {
 			round, depth = p.Round, 2
 			out = append(out, row{kind: roundRow, key: fmt.Sprintf("round %s %d %d", p.Stage, round, p.Seq), sign: signNone,
-				title: fmt.Sprintf("Round %d", round), depth: 1})
+				title: fmt.Sprintf("Round %d", round), depth: 1, seq: p.Seq})
 		}
 		r := row{kind: passRow, key: fmt.Sprint("pass ", p.Seq), sign: signDone, title: p.Name, note: cmp.Or(p.Verdict, p.Cost),
 			depth: depth, seq: p.Seq}
@@ -218,7 +219,7 @@ func (t theme) detail(s Scene, l *tool, r row, w int) []string {
 		}
 		return out
 	case roundRow:
-		return []string{r.title}
+		return t.round(l.passes, r, w)
 	case laneRow:
 		return t.lanes(s, w)
 	case callRow:
@@ -227,6 +228,21 @@ func (t theme) detail(s Scene, l *tool, r row, w int) []string {
 		return t.sections(l, r, w)
 	}
 	return nil
+}
+
+// round lists what the passes of a round came to.
+func (t theme) round(passes []Pass, r row, w int) []string {
+	out := []string{t.strong.Render(r.title), ""}
+	first := slices.IndexFunc(passes, func(p Pass) bool { return p.Seq == r.seq })
+	for _, p := range passes[max(0, first):] {
+		if p.Stage != passes[first].Stage || p.Round != passes[first].Round {
+			break
+		}
+		one := passRows([]Pass{p}, false)[0]
+		out = append(out, ends(t.mark(one.sign)+" "+terminal.Safe(one.title+"  ")+t.dim.Render(terminal.Safe(cmp.Or(p.Verdict, p.Outcome))),
+			t.dim.Render(p.Cost), w))
+	}
+	return out
 }
 
 // call shows the output of a running call.

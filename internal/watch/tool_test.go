@@ -185,7 +185,10 @@ func TestPanelsAreOneKeyAway(t *testing.T) {
 	m.types(tab)
 	require.NotContains(t, m.content(), "Timing")
 	require.True(t, func() bool { _, quit := m.key(letter('q'))().(tea.QuitMsg); return quit }())
-	require.Contains(t, listing(at35(), &fakeRecords{}, 80, 40).content(), "Subset Progress")
+	m = listing(Scene{}, &fakeRecords{}, 80, 40) // it has not begun
+	require.NotContains(t, m.content(), "Progress")
+	m.settle(m.took(shot{scene: at35(), reader: m.reader}))
+	require.Contains(t, m.content(), "Subset Progress")
 }
 
 // TestDecideInList: a number answers the question while a text is open.

@@ -137,6 +137,7 @@ type model struct {
 
 	tool   *tool
 	panels bool // the panels are shown; else the tool
+	chosen bool // by the user
 
 	entry      *entry
 	notice     string
@@ -276,8 +277,8 @@ func (m *model) took(s shot) tea.Cmd {
 	if s.err != nil {
 		return nil
 	}
-	if !m.ready { // a run with a corpus has more to show than a list
-		m.panels = s.scene.State.Wording != run.WordingStages
+	if !m.chosen { // a run with a corpus has more to show than a list; one that has not begun is of neither kind
+		m.panels = s.scene.State.RunID != "" && s.scene.State.Wording != run.WordingStages
 	}
 	m.scene, m.ready = s.scene, true
 	m.scene.Zone = m.o.Zone
