@@ -43,6 +43,8 @@ type runPage struct {
 	Changed []report.Difference
 	Cut     bool
 	Causes  []string
+	Over    bool   // it has ended: its result is shown first
+	Result  string // what it leaves; empty: nothing
 }
 
 // stage is a stage of the timeline.
@@ -142,6 +144,12 @@ func (s *site) overview(r *http.Request) (view, error) {
 		p.Causes = []string{s.h.HeldText(*held, p.dir)}
 	case p.Asks == nil && p.Run.Effective.Status.Class() != run.Live: // else the page shows what the run waits for
 		p.Causes = p.Run.Causes()
+	}
+	if state := p.State(); state.Status.Settled() || state.Status == run.Done {
+		p.Over, p.Result = true, model.Result(p.dir, state)
+		if p.compare(r.Context(), s); p.Problem != "" { // the source may be on another host, or the run works on nothing
+			p.Problem = ""
+		}
 	}
 	p.Rows = slices.DeleteFunc(p.Run.Identity(), func(row model.Row) bool {
 		return !slices.Contains(shownRows, row.Name)
