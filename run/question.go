@@ -143,6 +143,20 @@ type Choice struct {
 	NeedsFeedback bool   `json:"needs_feedback"`
 }
 
+// actionWords are the answers in plain words, as faces for people show them.
+var actionWords = map[string]string{
+	ActionContinue: "Continue", ActionRetryFeedback: "Change it: say how", ActionContinueWithWaiver: "Continue anyway: say why",
+	ActionHalt: "Stop the run",
+}
+
+// ActionWords returns an action in plain words; an action without any is its own.
+func ActionWords(action string) string {
+	if words := actionWords[action]; words != "" {
+		return words
+	}
+	return strings.ReplaceAll(action, "_", " ")
+}
+
 // Choices lists the actions that the question offers, in display order.
 func (q Question) Choices() []Choice {
 	all := []Choice{}

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,6 +71,17 @@ func (s Status) Class() Class { return s.row().class }
 
 // RFC returns the status in the words of RFC-0002 (requirement 003 §2).
 func (s Status) RFC() string { return s.row().rfc }
+
+// Words returns the status in plain words, as faces for people show it.
+func (s Status) Words() string { return cmp.Or(s.row().words, string(s)) }
+
+// Named returns the words, and the status as JSON and the disk have it unless it is the same.
+func (s Status) Named() string {
+	if words := s.Words(); words != string(s) {
+		return words + " (" + string(s) + ")"
+	}
+	return string(s)
+}
 
 // ShownStatus is a status as every JSON of a run shows it: in both vocabularies.
 type ShownStatus struct {

@@ -248,7 +248,7 @@ func (a *app) goodbye(d rundir.Dir, s run.State, interrupts int) error {
 	case s.Status.Class() == run.OperatorPause:
 		fmt.Fprintf(a.out, "\nPaused (%s).\n%s", s.Reason, nextLine(next))
 	default:
-		fmt.Fprintf(a.out, "\nThe run is %s.\n%s", s.Status, nextLine(next))
+		fmt.Fprintf(a.out, "\nThe run is %s.\n%s", s.Status.Words(), nextLine(next))
 	}
 	for _, line := range a.host().DamageLines(d, s) {
 		fmt.Fprintln(a.out, line)

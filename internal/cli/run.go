@@ -183,7 +183,7 @@ func (a *app) finished(st operations.Started) error {
 		a.warn(w)
 	}
 	a.started = &Started{RunID: st.RunID, Directory: st.Dir.Root}
-	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, the run was not changed.\n", st.RunID, st.Dir.Root, st.Status)
+	fmt.Fprintf(a.out, "Run %s in %s is %s: nothing to do, the run was not changed.\n", st.RunID, st.Dir.Root, st.Status.Words())
 	meta, err := st.Dir.Meta()
 	if err != nil {
 		return err

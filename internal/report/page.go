@@ -179,7 +179,7 @@ func (v *page) fill(s source) error {
 	st := s.state
 	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
 	shown := view.Recorded(st)
-	v.StatusText, v.Means, v.Advice = shown.StatusText(), shown.Means(), st.Advice()
+	v.StatusText, v.Means, v.Advice = shown.Words(), shown.Means(), st.Advice()
 	v.StatusClass = StatusClass(st.Status)
 	if text := shown.Limit(); text != "" {
 		v.Means += " It " + text + "."

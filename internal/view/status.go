@@ -9,39 +9,39 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// Describe describes a status: as recorded, and as Temporal reports it where these differ.
+// Describe describes a status in plain words: as recorded, and as Temporal reports it where these differ.
 func Describe(s run.EffectiveStatus) string {
 	switch {
 	case s.Status != s.Recorded:
-		return fmt.Sprintf("%s (recorded: %s; %s)", s.Status, s.Recorded, s.Detail)
+		return fmt.Sprintf("%s (recorded: %s; %s)", s.Status.Words(), s.Recorded.Words(), s.Detail)
 	case differs(s):
 		return fmt.Sprintf("%s (as recorded; its workflow is %s, and the directory follows when it can be written)",
-			s.Status, s.Live)
+			s.Status.Words(), s.Live.Words())
 	case s.NoWorker != nil:
-		return fmt.Sprintf("%s (waits for a worker)", s.Status)
+		return fmt.Sprintf("%s (waits for a worker)", s.Status.Words())
 	case s.Pausing != "":
-		return fmt.Sprintf("%s (%s)", s.Status, s.Pausing)
+		return fmt.Sprintf("%s (%s)", s.Status.Words(), s.Pausing)
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
-		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status, s.Detail)
+		return fmt.Sprintf("%s (as recorded; whether it is alive is unknown: %s)", s.Status.Words(), s.Detail)
 	}
-	return string(s.Status)
+	return s.Status.Words()
 }
 
 // Brief is Describe for a column. until is the end of a wait for a limit.
 func Brief(s run.EffectiveStatus, notApproved bool, until string) string {
 	switch {
 	case s.NoWorker != nil:
-		return string(s.Status) + ", no worker" + until
+		return s.Status.Words() + ", no worker" + until
 	case s.Pausing != "":
-		return string(s.Status) + ", pausing" + until
+		return s.Status.Words() + ", pausing" + until
 	case s.Liveness == run.LiveUnknown && !s.Status.Closed():
-		return string(s.Status) + "?" + until
+		return s.Status.Words() + "?" + until
 	case differs(s):
-		return string(s.Status) + " → " + string(s.Live)
+		return s.Status.Words() + " → " + s.Live.Words()
 	case notApproved && s.Status == run.Done:
-		return string(s.Status) + ", not approved"
+		return s.Status.Words() + ", not approved"
 	}
-	return string(s.Status) + until
+	return s.Status.Words() + until
 }
 
 // differs reports whether the workflow of an open run is ahead of its directory.

@@ -100,9 +100,11 @@ func phase(s run.State, sum rundir.Summary) string {
 	return strings.ToUpper(word) + bracketed(reason)
 }
 
-// Described is the status as [Describe] describes it, and that the work of a finished run is not approved.
+// Described is the status as [Describe] describes it, with the status as the disk has it, and that the work of a finished
+// run is not approved.
 func (r Run) Described() string {
-	return Describe(r.Effective) + strings.TrimPrefix(r.StatusText(), string(r.Effective.Status))
+	s := r.Effective.Status
+	return s.Named() + strings.TrimPrefix(Describe(r.Effective), s.Words()) + strings.TrimPrefix(r.StatusText(), string(s))
 }
 
 // Waiting is the open question, and the instructions that wait for a prompt.

@@ -4,6 +4,8 @@
 package view
 
 import (
+	"strings"
+
 	"fmt"
 	"slices"
 
@@ -39,7 +41,13 @@ func Recorded(s run.State) Run {
 // Row is one named value. A row without a name continues the one before it.
 type Row struct{ Name, Value string }
 
-// StatusText is the status in a word, and that the work of a finished run is not approved.
+// Words is the status in plain words, and that the work of a finished run is not approved.
+func (r Run) Words() string {
+	s := r.Effective.Status
+	return s.Words() + strings.TrimPrefix(r.StatusText(), string(s))
+}
+
+// StatusText is the status as the disk has it, and that the work of a finished run is not approved.
 func (r Run) StatusText() string { return r.Now.State.StatusText(r.Effective.Status) }
 
 // Means is what the status means, in a sentence.

@@ -177,7 +177,7 @@ func (m *model) budget() tea.Cmd {
 func (m *model) decide(q *Question, c run.Choice) tea.Cmd {
 	send := func(text string) tea.Cmd {
 		if c.NeedsFeedback && strings.TrimSpace(text) == "" {
-			m.notify(c.Action+" needs a comment", true)
+			m.notify(run.ActionWords(c.Action)+": it needs a comment", true)
 			return nil
 		}
 		id := q.ID
@@ -186,9 +186,9 @@ func (m *model) decide(q *Question, c run.Choice) tea.Cmd {
 		})
 	}
 	if c.NeedsFeedback {
-		return m.prompted(c.Action+", your comment:", "", true, send)
+		return m.prompted(run.ActionWords(c.Action)+":", "", true, send)
 	}
-	return m.prompted(fmt.Sprintf("%s: %s?", c.Action, c.Meaning), "", false, send)
+	return m.prompted(fmt.Sprintf("%s: %s?", run.ActionWords(c.Action), c.Meaning), "", false, send)
 }
 
 // confirm asks before an action.

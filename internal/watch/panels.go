@@ -66,16 +66,16 @@ func (t theme) header(s Scene, width int) []string {
 func (t theme) status(s Scene) string {
 	switch s.Status.Color() {
 	case run.ColorLive:
-		return t.good.Render("▶ " + string(s.Status))
+		return t.good.Render("▶ " + s.Status.Words())
 	case run.ColorPaused, run.ColorAsks:
-		return t.warn.Render("‖ " + string(s.Status))
+		return t.warn.Render("‖ " + s.Status.Words())
 	case run.ColorDone:
 		if s.State.NotApproved() {
-			return t.warn.Render("! " + s.State.StatusText(s.Status))
+			return t.warn.Render("! " + s.Status.Words() + ", not approved")
 		}
-		return t.good.Render("✓ " + string(s.Status))
+		return t.good.Render("✓ " + s.Status.Words())
 	}
-	return t.bad.Render("✗ " + string(s.Status))
+	return t.bad.Render("✗ " + s.Status.Words())
 }
 
 func minute(ts string) string {
@@ -231,7 +231,7 @@ func reasonOf(s Scene) string {
 	if s.State.Reason != "" {
 		return s.State.Reason
 	}
-	return strings.ReplaceAll(string(s.Status), "_", " ")
+	return s.Status.Words()
 }
 
 // Columns of requirement 002 §7.1: of the place in the plan and what is beside it, and of second values.

@@ -215,7 +215,7 @@ func waitTitle(s Scene) string {
 	case s.Status == run.Done:
 		return "Done"
 	case s.Status.Closed():
-		return "Finished: " + string(s.Status)
+		return "Finished: " + s.Status.Words()
 	case s.Status.Class() == run.Live:
 		return "Held up"
 	case s.Status == run.WaitingLimit:
@@ -244,12 +244,16 @@ func (t theme) wait(s Scene, w int) []string {
 		if q.ExpiresAt != "" {
 			out = append(out, t.warn.Render(fmt.Sprintf("Answer by %s; then: %s", minute(q.ExpiresAt), q.OnExpiry)))
 		}
+		names := make([]string, 0, len(q.Actions))
+		for _, action := range q.Actions {
+			names = append(names, run.ActionWords(action))
+		}
+		wide := 5 + longest(names)
 		for i, c := range q.Choices() {
-			for k, l := range wrapped(c.Meaning, w-5-longest(q.Actions)) {
-				left := strings.Repeat(" ", 5+longest(q.Actions))
+			for k, l := range wrapped(c.Meaning, w-wide) {
+				left := strings.Repeat(" ", wide)
 				if k == 0 {
-					left = t.accent.Render(fmt.Sprintf("%d", i+1)) +
-						fmt.Sprintf("  %-*s  ", longest(q.Actions), c.Action)
+					left = t.accent.Render(fmt.Sprintf("%d", i+1)) + fmt.Sprintf("  %-*s  ", wide-5, names[i])
 				}
 				out = append(out, left+t.dim.Render(l))
 			}

@@ -20,7 +20,7 @@ func TestWaitingScreenShowsQuestionAndEveryChoice(t *testing.T) {
 			require.Contains(t, words, "What should happen to the changes?", "%dx%d", width, height)
 			for i, c := range delivering().Question.Choices() {
 				first, _, _ := strings.Cut(c.Meaning, " ")
-				require.Regexp(t, fmt.Sprintf(`(?m)^\W*%d  %s +%s`, i+1, c.Action, first), shown, "%dx%d", width, height)
+				require.Regexp(t, fmt.Sprintf(`(?m)^\W*%d  %s +%s`, i+1, run.ActionWords(c.Action), first), shown, "%dx%d", width, height)
 			}
 		}
 	}

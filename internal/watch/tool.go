@@ -349,7 +349,7 @@ func (m *model) help(width, height int) string {
 	var acts []key.Binding
 	if q := m.scene.Question; q != nil {
 		for i, c := range q.Choices() {
-			acts = append(acts, key.NewBinding(key.WithKeys("1"), key.WithHelp(fmt.Sprint(i+1), c.Action)))
+			acts = append(acts, key.NewBinding(key.WithKeys("1"), key.WithHelp(fmt.Sprint(i+1), run.ActionWords(c.Action))))
 		}
 	}
 	for _, a := range m.offered() {

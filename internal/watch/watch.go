@@ -341,7 +341,7 @@ func (m *model) title() string {
 	if !m.ready {
 		return "passbook"
 	}
-	return run.OneLine(fmt.Sprintf("%s: %s", m.scene.State.Pipeline, m.scene.Status))
+	return run.OneLine(fmt.Sprintf("%s: %s", m.scene.State.Pipeline, m.scene.Status.Words()))
 }
 
 func (m *model) content() string {

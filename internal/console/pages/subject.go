@@ -163,7 +163,7 @@ func others(all []api.Operation) []api.Operation {
 }
 
 func statusText(r operations.Row) string {
-	return strings.ReplaceAll(model.Brief(r.EffectiveStatus, r.NotApproved, ""), "_", " ")
+	return model.Brief(r.EffectiveStatus, r.NotApproved, "")
 }
 
 // describe adds what every page about the run shows.

@@ -20,7 +20,7 @@ func TestTextsOfPages(t *testing.T) {
 			require.Equal(t, want, verdictClass(&j), "%+v", j)
 		}
 	}
-	require.Equal(t, []string{"Retry with feedback", "Continue with waiver", "Halt"}, []string{
+	require.Equal(t, []string{"Change it: say how", "Continue anyway: say why", "Stop the run"}, []string{
 		label(run.ActionRetryFeedback), label(run.ActionContinueWithWaiver), label(run.ActionHalt)})
 	require.Equal(t, "usage limit", words("usage_limit"))
 	require.Equal(t, map[string]any{"a": 1, "b": 2}, dict("a", 1, "b", 2, "c"))

@@ -65,13 +65,7 @@ func words(name any) string { return strings.ReplaceAll(fmt.Sprint(name), "_", "
 
 // label is the name of an action on a button: retry_feedback is "Retry with feedback".
 func label(action string) string {
-	switch action {
-	case run.ActionRetryFeedback:
-		return "Retry with feedback"
-	case run.ActionContinueWithWaiver:
-		return "Continue with waiver"
-	}
-	return figures.Title(words(action))
+	return figures.Title(run.ActionWords(action))
 }
 
 // verdictClass is the CSS class of a verdict.
