@@ -4,7 +4,7 @@ export GOFLAGS := $(shell . scripts/goflags && echo "$$GOFLAGS")
 export CGO_ENABLED := $(or $(CGO_ENABLED),0)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench bench-peers lint check release-dry release-try clean
+.PHONY: help demo demo-review demo-projects demo-migrate demo-turns build server chromium bubblewrap agents test test-all soak soak-turns mutants bench compare lint check release-dry release-try clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -67,8 +67,9 @@ mutants: server ## plant faults and count those that the tests detect; N=600 SEE
 bench: server ## measure what the engine adds to a pass (test/bench/README.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster
 	@go run ./test/bench $(if $(SIZES),-sizes $(SIZES)) $(if $(REPS),-reps $(REPS))
 
-bench-peers: server ## compare with a shell loop and the plain Temporal SDK; REPS=3, QUICK=1 to try it
-	@go run ./test/bench -peers $(if $(QUICK),-quick) $(if $(REPS),-reps $(REPS))
+compare: build server agents ## compare with a shell loop and ralphy-cli where runs go wrong, and measure costs (docs/costs-and-comparison.md); 15 minutes
+	@go run ./test/compare
+	@test/compare/costs.sh
 
 release-dry: ## build the archives and packages of a release into dist/, and try them (docs/releases.md); takes about half an hour
 	@scripts/release dry

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -59,43 +56,5 @@ func TestPipelineHasOnePassForEachStep(t *testing.T) {
 		require.NoError(t, err, w)
 		require.Equal(t, w.Steps, def.Plan.Total, w)
 		require.Empty(t, def.Warnings, w)
-	}
-}
-
-// The shell loop is the one engine without a server: it shows that the measurements work.
-func TestLoopIsMeasured(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
-	agent := filepath.Join(t.TempDir(), "agent")
-	out, err := exec.CommandContext(t.Context(), "go", "build", "-o", agent, "./agent").CombinedOutput()
-	require.NoError(t, err, string(out))
-	m := trial{amounts: amounts{Latency: 1, Many: 2, Passes: 3, Steps: 8, Call: time.Second / 5, Patience: time.Minute},
-		contender: contender{name: "shell loop", open: func(dir string) engine { return newShellLoop(dir) }}, agent: agent,
-		dir: t.TempDir(), values: map[string]float64{}}
-	require.NoError(t, m.run(t.Context()))
-	for _, f := range []string{figStart, figOne, figMany, figLoop, figKill} {
-		require.Positive(t, m.values[f], f)
-	}
-	require.InDelta(t, 4, m.values[figCalls], 0, "the killed call is repeated")
-	require.InDelta(t, 300, m.values[figBytes], 100)
-}
-
-func TestTableShowsMediansAndRatios(t *testing.T) {
-	tab := table{reps: 3, contenders: []contender{{name: passbookName}, {name: "A"}},
-		values: map[string]map[string][]float64{}}
-	for _, n := range []float64{0.03, 0.01, 0.02} {
-		tab.add(passbookName, map[string]float64{figOne: n, figCalls: 3})
-		tab.add("A", map[string]float64{figOne: n / 2, figCalls: 4, figBytes + " journal": 200})
-	}
-	var out strings.Builder
-	tab.write(&out)
-	for _, line := range []string{
-		"| | Passbook | A |",
-		"| five empty steps, one workflow | 20.0 ms | 10.0 ms (0.50) |",
-		"| calls started for three passes | 3 | 4 |",
-		"Stored bytes per step: A: journal 200.\n",
-	} {
-		require.Contains(t, out.String(), line)
 	}
 }

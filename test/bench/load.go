@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/run"
@@ -196,4 +197,25 @@ func quantile[N cmp.Ordered](of []N, share float64) (q N) {
 	sorted := slices.Sorted(slices.Values(of))
 	rank := int(share*float64(len(sorted)) + 0.999999)
 	return sorted[min(max(rank, 1), len(sorted))-1]
+}
+
+// seconds writes a time.
+func seconds(s float64) string {
+	if s >= 1 {
+		return plain(s) + " s"
+	}
+	return plain(s*1000) + " ms"
+}
+
+// plain writes a number with two or three significant digits.
+func plain(n float64) string {
+	switch {
+	case n >= 99.95:
+		return fmt.Sprintf("%.0f", n)
+	case n >= 9.995:
+		return fmt.Sprintf("%.1f", n)
+	case n >= 0.0995 || n == 0:
+		return strings.TrimSuffix(fmt.Sprintf("%.2f", n), ".00")
+	}
+	return fmt.Sprintf("%.2g", n)
 }

@@ -1,8 +1,7 @@
 // Command bench measures what the engine adds to a pass, with an agent that answers at once: runs on the embedded
-// server, or on the cluster in TEMPORAL_ADDRESS. With -peers it compares Passbook with a shell loop and with the plain
-// Temporal SDK.
+// server, or on the cluster in TEMPORAL_ADDRESS.
 //
-// It prints the tables of README.md. It writes only to a temporary folder, and ends every process that it starts.
+// It prints the table of README.md. It writes only to a temporary folder, and ends every process that it starts.
 package main
 
 import (
@@ -30,8 +29,6 @@ type settings struct {
 	Temp  string // parent of the temporary folder
 	Reps  int
 	Sizes []size
-	Peers bool
-	Quick bool
 }
 
 func main() {
@@ -57,9 +54,6 @@ func bench(ctx context.Context, args []string, out io.Writer) (err error) {
 	if err := build(ctx, s.Root, programs); err != nil {
 		return err
 	}
-	if s.Peers {
-		return compare(ctx, s, dir, programs, out)
-	}
 	return load(ctx, s, dir, programs, out)
 }
 
@@ -70,8 +64,6 @@ func parse(args []string) (settings, error) {
 	flags.StringVar(&s.Temp, "temp", "", "parent of the temporary folder; it should be on a disk, not in memory")
 	flags.IntVar(&s.Reps, "reps", 3, "number of measurements; the tables have medians")
 	sizes := flags.String("sizes", "1x56,16x16,64x8,1x1000", "the rows: runs at once x passes of each")
-	flags.BoolVar(&s.Peers, "peers", false, "compare with a shell loop and the plain Temporal SDK instead")
-	flags.BoolVar(&s.Quick, "quick", false, "compare with few steps and workflows, to try the command")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -100,12 +92,12 @@ func parseSizes(text string) ([]size, error) {
 	return out, nil
 }
 
-// build builds Passbook's programs, the agent, and the worker of the plain SDK.
+// build builds Passbook's programs and the agent.
 func build(ctx context.Context, root, programs string) error {
 	for _, args := range [][]string{
 		{"scripts/programs", programs},
 		{"go", "build", "-buildvcs=false", "-trimpath", "-o", programs + string(filepath.Separator),
-			"./test/bench/agent", "./test/bench/peer"},
+			"./test/bench/agent"},
 	} {
 		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 		cmd.Dir = root

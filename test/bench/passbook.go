@@ -54,12 +54,12 @@ func (p *passbook) agent() string { return filepath.Join(p.programs, "agent") }
 
 func (p *passbook) log() string { return filepath.Join(p.temp, "worker.log") }
 
-// start finds or starts the server, and starts the worker. Agents may write to the folder of their log from a sandbox.
+// start finds or starts the server, and starts the worker.
 func (p *passbook) start(ctx context.Context) error {
-	if err := errors.Join(os.MkdirAll(p.temp, 0o755), os.MkdirAll(p.logs(), 0o755)); err != nil {
+	if err := os.MkdirAll(p.temp, 0o755); err != nil {
 		return err
 	}
-	if err := os.WriteFile(p.settings(), fmt.Appendf(nil, "sandbox: {write: [%q]}\n", p.logs()), 0o600); err != nil {
+	if err := os.WriteFile(p.settings(), nil, 0o600); err != nil {
 		return err
 	}
 	if err := p.connect(ctx); err != nil {
@@ -67,8 +67,6 @@ func (p *passbook) start(ctx context.Context) error {
 	}
 	return p.rework(ctx)
 }
-
-func (p *passbook) logs() string { return p.temp + "-logs" }
 
 // connect creates the operator. A server in TEMPORAL_ADDRESS or in a profile is used as it is.
 func (p *passbook) connect(ctx context.Context) error {
@@ -153,8 +151,6 @@ func waited(cmd *exec.Cmd) error {
 
 func (p *passbook) endWorker() error { return endWorker(p.worker, p.log()) }
 
-func (p *passbook) kill() error { return errors.Join(p.worker.Process.Kill(), waited(p.worker)) }
-
 // stop ends the worker, then the server, if it is the embedded one.
 func (p *passbook) stop(ctx context.Context) error {
 	err := p.endWorker()
@@ -226,13 +222,6 @@ func (p *passbook) await(ctx context.Context, name string) (answers int, err err
 		}
 	}
 	return answers, nil
-}
-
-func (p *passbook) stored() (map[string]int64, error) {
-	database, err := bytesIn(filepath.Join(p.state(), "server"))
-	runs, err2 := bytesIn(filepath.Join(p.temp, "runs"))
-	store, err3 := bytesIn(filepath.Join(p.state(), "store"))
-	return map[string]int64{"database": database, "run directory": runs, "store": store}, errors.Join(err, err2, err3)
 }
 
 // executionBefore returns the execution that an execution of a run continues; empty: it is the first.

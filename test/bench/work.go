@@ -1,12 +1,10 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/passbook-run/passbook/internal/operations"
 )
@@ -78,60 +76,4 @@ func passes(b *strings.Builder, n int, more string) {
 		}
 		fmt.Fprintf(b, "      - {role: %s%s}\n", role, more)
 	}
-}
-
-// starts are the times at which the agents of a log have started.
-type starts string
-
-// logLine is the size of one line of the agent's log.
-const logLine = 20
-
-func (s starts) read() ([]time.Time, error) {
-	data, err := os.ReadFile(string(s))
-	if os.IsNotExist(err) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var out []time.Time
-	for ; len(data) >= logLine; data = data[logLine:] {
-		var n int64
-		if _, err := fmt.Sscanf(string(data[:logLine]), "%d\n", &n); err != nil {
-			return nil, fmt.Errorf("read %s: %w", string(s), err)
-		}
-		out = append(out, time.Unix(0, n))
-	}
-	return out, nil
-}
-
-// await waits until this number of agents has started, and returns the time at which the last of them did.
-func (s starts) await(ctx context.Context, n int) (time.Time, error) {
-	for {
-		info, err := os.Stat(string(s))
-		if err != nil && !os.IsNotExist(err) {
-			return time.Time{}, err
-		}
-		if err == nil && info.Size() >= int64(n*logLine) {
-			all, err := s.read()
-			if err != nil {
-				return time.Time{}, err
-			}
-			return all[n-1], nil
-		}
-		select {
-		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("wait for %d calls: %w", n, context.Cause(ctx))
-		case <-time.After(2 * time.Millisecond):
-		}
-	}
-}
-
-// exactly checks that this number of agents has started, and no more.
-func (s starts) exactly(n int) error {
-	all, err := s.read()
-	if err == nil && len(all) != n {
-		err = fmt.Errorf("%d calls were started; %d were expected", len(all), n)
-	}
-	return err
 }
