@@ -48,7 +48,7 @@ agents: ## install claude, codex, gemini and the MCP inspector at the tested ver
 recordings: agents ## record what the agents' programs print for each known refusal of their providers (10 minutes)
 	go test -count 1 -timeout 30m -run '^TestRecordedRefusals$$' ./test/realcli -record
 
-test: bubblewrap server ## run the tests of all packages and of the programs: eight minutes; SUITES="unit conformance" runs only these (docs/testing.md)
+test: bubblewrap server ## run the tests of all packages and of the programs: eight minutes; SUITES="unit conformance" runs only these (test/README.md)
 	@scripts/test $(SUITES)
 
 test-all: chromium bubblewrap agents server ## run all tests in their exhaustive form, every kill point, race detector, mutants; takes over an hour
@@ -61,7 +61,7 @@ soak: server ## kill, stop and upgrade workers at random moments of many runs; R
 soak-turns: server ## kill workers at random moments of runs that work on a tree; RUNS=200 KILLS=5 SEED=11
 	@go test -v -timeout 0 -run '^TestSoakTurns$$' ./test/e2e -soak.turns=$(or $(RUNS),200) -soak.kills=$(or $(KILLS),5) -soak.seed=$(or $(SEED),11)
 
-mutants: server ## plant faults and count those that the tests detect; N=600 SEED=1 PACKAGES=run,workflows (docs/testing.md)
+mutants: server ## plant faults and count those that the tests detect; N=600 SEED=1 PACKAGES=run,workflows (test/README.md)
 	@go -C tools run ./mutate -n $(or $(N),600) -seed $(or $(SEED),1) -packages "$(PACKAGES)"
 
 bench: server ## measure what the engine adds to a pass (test/bench/README.md); SIZES=1x56,16x56 REPS=3, and TEMPORAL_ADDRESS for a cluster

@@ -50,7 +50,7 @@ func (m goMod) direct() (paths []string) {
 }
 
 func TestEveryDependencyHasItsReason(t *testing.T) {
-	page := read(t, "docs/dependencies.md")
+	page := read(t, "tools/dependencies.md")
 	for heading, dir := range map[string]string{"Passbook": ".", "devserver": "devserver", "tools": "tools",
 		"tools/vale": "tools/vale", "tools/golangci": "tools/golangci", "tools/release": "tools/release"} {
 		t.Run(heading, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestEveryDependencyHasItsReason(t *testing.T) {
 			require.True(t, ok)
 			section, _, _ = strings.Cut(section, "\n## ")
 			require.ElementsMatch(t, mod.direct(), firsts(section),
-				"docs/dependencies.md has one line for each direct dependency")
+				"tools/dependencies.md has one line for each direct dependency")
 		})
 	}
 }
@@ -79,7 +79,7 @@ func firsts(list string) []string {
 }
 
 func TestMapShowsEveryFolder(t *testing.T) {
-	_, section, ok := strings.Cut(read(t, "README.md"), "\n## Map\n")
+	_, section, ok := strings.Cut(read(t, "CONTRIBUTING.md"), "\n## Map\n")
 	require.True(t, ok)
 	section, _, _ = strings.Cut(section, "\n## ")
 	out, err := exec.CommandContext(t.Context(), "git", "-c", "safe.directory=*", "ls-files").Output()
@@ -96,14 +96,15 @@ func TestMapShowsEveryFolder(t *testing.T) {
 		require.DirExists(t, m[1], "the map shows what is not there")
 		delete(there, m[1])
 	}
-	require.Empty(t, there, "folders that the map of README.md does not show")
+	require.Empty(t, there, "folders that the map of CONTRIBUTING.md does not show")
 }
 
 func TestLinksHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	for _, page := range append(pages, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-		"examples/README.md", "test/bench/README.md", "test/conformance/README.md") {
+		"examples/README.md", "test/README.md", "test/bench/README.md", "test/conformance/README.md", "workflows/README.md",
+		"rundir/README.md", "tools/dependencies.md") {
 		for _, m := range regexp.MustCompile(`\]\(([^)#\s]*)#?([^)\s]*)\)`).FindAllStringSubmatch(read(t, page), -1) {
 			target := page
 			if strings.Contains(m[1], "://") {

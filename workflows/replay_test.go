@@ -28,7 +28,7 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// historiesDir is the folder of the recorded histories. docs/workflow-changes.md describes how they are recorded.
+// historiesDir is the folder of the recorded histories. README.md describes how they are recorded.
 const historiesDir = "testdata/histories"
 
 // historiesIn reads the histories in a folder.
@@ -135,7 +135,7 @@ func TestHistoriesCoverTheWorkflows(t *testing.T) {
 	for _, h := range recorded(t) {
 		missing = without(missing, partsOf(t, h))
 	}
-	require.Empty(t, missing, "record them: docs/workflow-changes.md")
+	require.Empty(t, missing, "record them: README.md")
 }
 
 // required lists what the workflows can do.

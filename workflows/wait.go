@@ -46,7 +46,7 @@ const (
 	waitEnds
 )
 
-// waitRow is a row of the table. The texts are for docs/run-state.md.
+// waitRow is a row of the table. The texts are for README.md.
 type waitRow struct {
 	name    string
 	meaning string

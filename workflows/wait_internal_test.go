@@ -131,9 +131,9 @@ func TestWaitsAreShown(t *testing.T) {
 	}
 }
 
-// TestWaitsAreDocumented: docs/run-state.md has the table.
+// TestWaitsAreDocumented: README.md has the table.
 func TestWaitsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile("../docs/run-state.md")
+	raw, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, row := range waits {
 		carried := map[bool]string{true: "yes", false: "no"}[row.carried]

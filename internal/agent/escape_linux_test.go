@@ -305,7 +305,7 @@ func TestDocsShowWhatIsNotHeld(t *testing.T) {
 		"<!-- escapes: written by go test ./internal/agent -run TestDocsShowWhatIsNotHeld -update -->\n",
 		"<!-- end of escapes -->\n"
 	var want bytes.Buffer
-	want.WriteString("| attempt | ways tested | not held by `workspace` |\n|---|--:|--:|\n")
+	want.WriteString("| attempt | ways tested | not blocked by `workspace` |\n|---|--:|--:|\n")
 	var open bytes.Buffer
 	for _, c := range escapes {
 		n := 0
@@ -317,7 +317,7 @@ func TestDocsShowWhatIsNotHeld(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "| %s | %d | %d |\n", c.name, len(c.escapes), n)
 	}
-	fmt.Fprintf(&want, "\n| not held | why |\n|---|---|\n%s", open.String())
+	fmt.Fprintf(&want, "\n| not blocked | why |\n|---|---|\n%s", open.String())
 	raw, err := os.ReadFile(page)
 	require.NoError(t, err)
 	head, rest, begins := strings.Cut(string(raw), from)

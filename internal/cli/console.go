@@ -53,7 +53,7 @@ needs no Temporal server; other requests start one if none runs.`,
 	cmd.AddCommand(&cobra.Command{
 		Use: "link", Short: "Print another link with which a browser logs in", Args: cobra.NoArgs,
 		Long: `Print another link with which a browser logs in to the console of this state directory. It works once, for
-15 minutes. Who opens it can do what you can do with starter.`,
+15 minutes. Anyone who opens it can do what you can do with starter.`,
 		RunE: func(*cobra.Command, []string) error {
 			link, err := console.Link(a.settings.StateDir, time.Now())
 			if err != nil {

@@ -33,7 +33,7 @@ func jsonKeys(t *testing.T) map[string][]string {
 	page, err := os.ReadFile("../../docs/json.md")
 	require.NoError(t, err)
 	out := map[string][]string{}
-	_, section, _ := strings.Cut(string(page), "\n## Keys of each verb\n")
+	_, section, _ := strings.Cut(string(page), "\n## Keys of each command\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	rows := regexp.MustCompile("(?m)^- `([^`]+)`: (`.+)$").
 		FindAllStringSubmatch(strings.ReplaceAll(section, "\n  ", " "), -1)

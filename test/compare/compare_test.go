@@ -20,10 +20,10 @@ func TestSituationsOfTheLoop(t *testing.T) {
 	h := harness{dir: t.TempDir()}
 	require.NoError(t, h.writeAgent(filepath.Join(h.dir, "bin")))
 	for i, want := range map[int]string{
-		0: "2 calls, 39 min lost, 0 wrong",
-		1: "2 calls, 39 min lost, 0 wrong",
-		3: "1 calls, 0 min lost, 1 wrong; the tests fail in a clone",
-		5: "2 calls, 0 min lost, 0 wrong",
+		0: "2 paid, 39 min lost, 0 wrong",
+		1: "2 paid, 39 min lost, 0 wrong",
+		3: "1 paid, 0 min lost, 1 wrong; the tests fail in a clone",
+		5: "2 paid, 0 min lost, 0 wrong",
 	} {
 		s := situations[i]
 		got, err := h.try(t.Context(), s, &loop{worktrees: s.loopOnly})

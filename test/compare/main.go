@@ -48,7 +48,7 @@ type cell struct {
 }
 
 func (r cell) String() string {
-	return strings.Join(append([]string{fmt.Sprintf("%d calls, %s lost, %d wrong", r.Calls, r.Lost, r.Wrong)}, r.Remarks...), "; ")
+	return strings.Join(append([]string{fmt.Sprintf("%d paid, %s, %d wrong", r.Calls, r.Lost, r.Wrong)}, r.Remarks...), "; ")
 }
 
 func compare(ctx context.Context, args []string) (err error) {
@@ -340,7 +340,7 @@ func killed(kill func(*env, tool) error, again func(tool, *env) error) func(*env
 		}
 		err := e.work(t)
 		_, now, _ := e.model.counted()
-		r.Lost = fmt.Sprintf("%d min", now-fortyMins)
+		r.Lost = fmt.Sprintf("%d min lost", now-fortyMins)
 		return err
 	}
 }
@@ -356,10 +356,10 @@ func limit(e *env, t tool, r *cell) error {
 	defer e.model.mu.Unlock()
 	r.Remarks = append(r.Remarks, fmt.Sprintf("%d refused", e.model.refused))
 	if len(e.model.begun) == 0 {
-		r.Lost = "180 min"
+		r.Lost = "180 min lost"
 		r.Remarks = append(r.Remarks, "it stops at the limit")
 	} else {
-		r.Lost = fmt.Sprintf("%.1f min", e.model.begun[0].Sub(e.model.resets).Minutes())
+		r.Lost = fmt.Sprintf("%.1f min lost", e.model.begun[0].Sub(e.model.resets).Minutes())
 	}
 	return err
 }
@@ -372,7 +372,7 @@ func untilDone(minutes int) func(*env, tool, *cell) error {
 		}
 		err = errors.Join(err, e.work(t))
 		_, now, _ := e.model.counted()
-		r.Lost = fmt.Sprintf("%d min", now-minutes)
+		r.Lost = fmt.Sprintf("%d min lost", now-minutes)
 		return err
 	}
 }

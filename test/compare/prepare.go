@@ -96,7 +96,7 @@ func realKilled(e *env, t tool, r *cell) error {
 		return err
 	}
 	r.Calls = requests()
-	r.Lost = fmt.Sprintf("%d requests", r.Calls-2)
+	r.Lost = fmt.Sprintf("%d requests lost", r.Calls-2)
 	return nil
 }
 

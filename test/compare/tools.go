@@ -177,7 +177,7 @@ func (p *passbook) start(e *env) error {
 	}
 	for _, task := range e.tasks {
 		args := []string{"run", "turns", task, "--output-dir", p.runDir(e, task), "--detach"}
-		if e.atOnce { // the operator has edits of their own
+		if e.atOnce { // beside an edit of the operator
 			args = append(args, "--dirty", "exclude")
 		}
 		if err := p.starter(e, args...); err != nil {

@@ -46,24 +46,20 @@ var shellBlocks = []shellBlock{
 		want: []string{"Wrote 4 files", "planner", "Started run", "It waits for a decision: Is this the right plan?",
 			"Status:"}},
 
-	{page: "docs/getting-started.md", begins: "git clone",
+	{page: "docs/tutorial.md", begins: "git clone",
 		replace: []string{"make build server", "ln -s ../bin . && make -n build server"},
 		want:    []string{"server build", "problems: 0"}},
-	{page: "docs/getting-started.md", begins: "make demo", replace: []string{"make ", "make -n "},
-		want: []string{"bin/starter demo"}}, // TestDemo runs it
-	{page: "docs/getting-started.md", begins: "bin/starter run", before: `chmod +x fake/claude; PATH=$PWD/fake:$PATH`,
-		replace: []string{"runs/notice", "runs/paid"}, want: []string{"verdict good, 2 calls, $0.02"}},
 
-	{page: "docs/operating.md", begins: "  ! Paused, a disk is full", notRun: "output: TestFullDisk compares it"},
+	{page: "docs/recovery.md", begins: "  ! Paused, a disk is full", notRun: "output: TestFullDisk compares it"},
 	{page: "docs/operating.md", begins: "starter list", before: asks + `starter run asks/pipeline.yaml || test $? = 4`,
 		want: []string{"asks"}},
-	{page: "docs/operating.md", begins: `eval "$(starter server env)"`,
+	{page: "docs/questions.md", begins: `eval "$(starter server env)"`,
 		before:  asks + `RUN=$(starter run asks/pipeline.yaml --output-dir runs/decide --json 2>/dev/null | id)`,
 		replace: []string{"RUN", `"$RUN"`},
 		between: `until ID=$(starter decide --show "$RUN" | sed -n 's/^Id: *//p') && test "$ID" && test "$ID" != "$LAST"
 			do sleep 0.05; done; LAST=$ID`,
 		want: []string{"decided: retry_feedback", "Third?"}},
-	{page: "docs/operating.md", begins: "starter pause RUN --now",
+	{page: "docs/amend.md", begins: "starter pause RUN --now",
 		before: `echo "Write." > p.md; cat > pipeline.yaml <<'END'
 pipeline: amended
 agent: {run: [sh, -c, 'echo > PWD/begun; sleep 600'], reply: text}
@@ -77,11 +73,11 @@ END
 	{page: "docs/schedules.md", begins: "starter run pipeline.yaml", before: asks + "cp asks/* .",
 		replace: []string{"starter run", "starter run --detach"}, want: []string{"Started run", "runs/nightly-"}},
 
-	{page: "docs/security.md", begins: "mkdir -p ~/.config/passbook",
+	{page: "docs/encryption.md", begins: "mkdir -p ~/.config/passbook",
 		after: `sed -i.bak "s|/home/me|$HOME|" codec.yaml; starter config --settings codec.yaml
 			starter config --settings redact.yaml; ls -l ~/.config/passbook/key-2026`,
 		want: []string{"codec.keys", "DATABASE_URL", "badge", "-rw-------"}},
-	{page: "docs/security.md", begins: "starter codec serve",
+	{page: "docs/encryption.md", begins: "starter codec serve",
 		before: asks + `RUN=$(starter run asks/pipeline.yaml --output-dir runs/codec --json 2>/dev/null | id)`,
 		replace: []string{"starter codec serve ", `starter codec serve --settings codec.yaml --listen 127.0.0.1:0 > served &
 			SERVE=$!; trap "kill $SERVE" EXIT
@@ -109,8 +105,6 @@ END
 	{page: "docs/console.md", begins: "starter console", notRun: "serves until interrupted: the next block uses it"},
 	{page: "docs/api.md", begins: "go get", notRun: "needs the network"},
 	{page: "docs/releases.md", begins: "sudo editor", notRun: "needs root: scripts/try-package runs what the units start"},
-	{page: "docs/releases.md", begins: "make release-dry", replace: []string{"make ", "make -n "},
-		want: []string{"scripts/release dry", "scripts/release fast"}},
 }
 
 // shownOutput is a pattern of the output in a block: pairs replace what differs from run to run.

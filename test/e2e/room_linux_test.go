@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	release()
 	full := "no space left on device (file system " + mounted + ": 0 B of 3.0 MiB free)"
 	until(t, "the attached terminal shows it", func() bool { return strings.Contains(at.output(), full) })
-	require.Regexp(t, shownOutput(t, "docs/operating.md", "  ! Paused, a disk is full", "/data/run",
+	require.Regexp(t, shownOutput(t, "docs/recovery.md", "  ! Paused, a disk is full", "/data/run",
 		regexp.QuoteMeta(dir), "/data:", regexp.QuoteMeta(mounted)+":", `20\.0 GiB`, `3\.0 MiB`, "starter resume",
 		".*starter resume"), at.output())
 	calls := h.count("start", "")
