@@ -41,9 +41,9 @@ func (h Host) HeldText(held run.Held, d rundir.Dir) string {
 			held.Cause, h.Program, shell.Quote(d.Root))
 	}
 	if held.Waits {
-		return fmt.Sprintf("Held up: %s.", held.Cause)
+		return fmt.Sprintf("Blocked: %s.", held.Cause)
 	}
-	return fmt.Sprintf("Held up: %s. Fix the cause: the run retries every few seconds and continues automatically.",
+	return fmt.Sprintf("Blocked: %s. Fix the cause: the run retries every few seconds and continues automatically.",
 		held.Cause)
 }
 
@@ -52,9 +52,9 @@ func stateFull(dir string) string {
 	on, err := volume.Of(dir)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("Held up: the state directory cannot be read: %v", err)
+		return fmt.Sprintf("Blocked: the state directory cannot be read: %v", err)
 	case on.Full():
-		return fmt.Sprintf("Held up: the embedded server cannot write to the state directory %s (%s). "+
+		return fmt.Sprintf("Blocked: the embedded server cannot write to the state directory %s (%s). "+
 			"Free space there: the run then continues automatically.", dir, on)
 	}
 	return ""

@@ -16,7 +16,7 @@ func TestHeldUpNamesCauseAndFix(t *testing.T) {
 	require.Equal(t, "Paused, a disk is full: write /runs/1/x: no space left on device. Nothing is lost. Free space "+
 		"there, then run: starter resume /runs/1", full)
 	away := h.HeldText(run.Held{Cause: "Project failed, last with: open /runs/1/x: permission denied"}, d)
-	require.Equal(t, "Held up: Project failed, last with: open /runs/1/x: permission denied. Fix the cause: the run "+
+	require.Equal(t, "Blocked: Project failed, last with: open /runs/1/x: permission denied. Fix the cause: the run "+
 		"retries every few seconds and continues automatically.", away)
 }
 

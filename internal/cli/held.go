@@ -15,7 +15,7 @@ import (
 func (a *app) heldLine(s run.EffectiveStatus, d rundir.Dir) string {
 	switch {
 	case s.NoWorker != nil:
-		return fmt.Sprintf("Held up: %s. %s", view.NoWorker(*s.NoWorker), s.NoWorker.Fix(idOf(d), a.host().WorkerCommand()))
+		return fmt.Sprintf("Blocked: %s. %s", view.NoWorker(*s.NoWorker), s.NoWorker.Fix(idOf(d), a.host().WorkerCommand()))
 	case s.Held != nil:
 		return a.host().HeldText(*s.Held, d)
 	}

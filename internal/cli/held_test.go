@@ -29,8 +29,8 @@ func TestNoticesAreNotRepeated(t *testing.T) {
 func TestScreenShowsWhatHoldsUpARun(t *testing.T) {
 	var n notice
 	require.Empty(t, n.why(run.State{Status: run.Running}, run.Running))
-	n.set("Held up: x")
-	require.Equal(t, "Held up: x", n.why(run.State{Status: run.Running}, run.Running))
+	n.set("Blocked: x")
+	require.Equal(t, "Blocked: x", n.why(run.State{Status: run.Running}, run.Running))
 	paused := run.State{Status: run.Paused, Reason: run.DiskFull,
 		Problem: &run.Problem{Message: "no space left on device"}}
 	require.Equal(t,

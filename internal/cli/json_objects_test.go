@@ -13,6 +13,7 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/doctor"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -35,12 +36,17 @@ func TestJSONObjectsAreDocumented(t *testing.T) {
 		for _, m := range regexp.MustCompile("`([a-z_]+)`").FindAllStringSubmatch(cell, -1) {
 			listed = append(listed, m[1])
 		}
-		var keys []string
-		for _, f := range reflect.VisibleFields(reflect.TypeOf(object)) {
-			if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
-				keys = append(keys, key)
-			}
-		}
-		require.ElementsMatch(t, keys, listed, row)
+		require.ElementsMatch(t, jsonFields(object), listed, row)
 	}
+	require.ElementsMatch(t, jsonFields(pipeline.Plan{}), jsonKeys(t)["plan"], "no definition has all keys")
+}
+
+// jsonFields are the JSON keys of a struct.
+func jsonFields(object any) (keys []string) {
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(object)) {
+		if key, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }

@@ -31,7 +31,7 @@ searches it, ? lists the keys. Tab shows panels with times, costs, quality and s
 with. All is read from the run directory: no server is needed, and none is started. Leaving (q or Ctrl+C) changes
 nothing.
 
-On a terminal with a reachable server, keys work like the verbs: p pause, P pause --now, r resume, b budget, and a
+On a terminal with a reachable server, keys work like the commands: p pause, P pause --now, r resume, b budget, and a
 number answers the open question. Elsewhere (a pipe, a file, TERM=dumb) it prints a line per event until the run
 pauses or finishes.`,
 	}

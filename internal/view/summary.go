@@ -54,7 +54,7 @@ func (r Run) Identity() []Row {
 	}
 	t.optional("Limit", r.Limit())
 	if h := r.Effective.Held; h != nil {
-		t.row("Held up", "%s", h.Cause)
+		t.row("Blocked", "%s", h.Cause)
 	}
 	if n := r.Effective.NoWorker; n != nil {
 		t.row("Worker", "none: %s", NoWorker(*n))

@@ -217,7 +217,7 @@ func waitTitle(s Scene) string {
 	case s.Status.Closed():
 		return "Finished: " + s.Status.Words()
 	case s.Status.Class() == run.Live:
-		return "Held up"
+		return "Blocked"
 	case s.Status == run.WaitingLimit:
 		return "Waits for the provider"
 	}

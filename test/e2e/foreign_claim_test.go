@@ -56,7 +56,7 @@ func TestClaimOfAnotherHost(t *testing.T) {
 		}
 		return false
 	})
-	message := regexp.MustCompile("Held up: +host " + host + " may still be making the call, and no worker answers there")
+	message := regexp.MustCompile("Blocked: +host " + host + " may still be making the call, and no worker answers there")
 	until(t, "status names the host", func() bool { return message.MatchString(h.starter("status", dir)) })
 	require.Equal(t, 1, h.count("start", "005"))
 	h.signal(frozen, syscall.SIGCONT)

@@ -160,7 +160,7 @@ func TestRunWithoutAWorker(t *testing.T) {
 	w := h.attach("watch", dir)
 	until(t, "watch reports it", func() bool {
 		return strings.Contains(w.output(),
-			"Held up: no worker polls passbook-dir-")
+			"Blocked: no worker polls passbook-dir-")
 	})
 	w.interrupt()
 	w.wait()
