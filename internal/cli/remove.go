@@ -41,12 +41,6 @@ interruption.`,
 		Example: "  starter remove RUN              # list what would be removed\n" +
 			"  starter remove RUN --yes        # remove it\n" +
 			"  starter store gc --delete       # delete what it had in the store",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 || slices.Contains(args, "") {
-				return asUsage(errors.New("name at least one run by id or directory"))
-			}
-			return nil
-		},
 	}
 	cmd.Flags().BoolVar(&yes, "yes", false, "remove it")
 	asJSON := jsonFlag(cmd)
@@ -54,6 +48,9 @@ interruption.`,
 	cmd.Flags().BoolVar(&r.KeepBranch, "keep-branch", false, "leave the run's branch in the repository")
 	cmd.Flags().BoolVar(&r.Discard, "discard", false, "also lose commits and changes that exist nowhere else")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 || slices.Contains(args, "") {
+			return a.named(cmd, "")
+		}
 		r.Runs = args
 		o, done, err := a.remover(cmd.Context(), r.Offline)
 		if err != nil {

@@ -112,7 +112,7 @@ func nameIn(args []string, dir string) string {
 }
 
 // exact are the commands that need the name of their run: they end it, or replace what it has.
-var exact = []string{"cancel", "revert", "repair-state"}
+var exact = []string{"cancel", "remove", "revert", "repair-state"}
 
 // maxCandidates is the number of runs that are listed for a command without the name of one.
 const maxCandidates = 10
