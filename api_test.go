@@ -180,9 +180,9 @@ func (m *mentions) named(obj *types.TypeName) {
 
 // TestAPIPageShowsTheExamples compares the Go code of the page with the examples that run as tests.
 func TestAPIPageShowsTheExamples(t *testing.T) {
-	blocks := regexp.MustCompile("(?s)```go file=(\\S+)\n(.*?)```").FindAllStringSubmatch(read(t, "docs/api.md"), -1)
+	blocks := regexp.MustCompile("(?s)```go file=(\\S+)\n(.*?)```").FindAllStringSubmatch(read(t, "client/README.md"), -1)
 	require.NotEmpty(t, blocks)
 	for _, b := range blocks {
-		require.Contains(t, read(t, b[1]), b[2], "docs/api.md differs from %s", b[1])
+		require.Contains(t, read(t, b[1]), b[2], "client/README.md differs from %s", b[1])
 	}
 }

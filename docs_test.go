@@ -103,7 +103,7 @@ func TestLinksHaveTargets(t *testing.T) {
 	pages, err := filepath.Glob("docs/*.md")
 	require.NoError(t, err)
 	for _, page := range append(pages, "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md",
-		"examples/README.md", "test/README.md", "test/bench/README.md", "test/conformance/README.md", "workflows/README.md",
+		"examples/README.md", "client/README.md", "test/README.md", "test/bench/README.md", "test/conformance/README.md", "workflows/README.md",
 		"rundir/README.md", "tools/dependencies.md") {
 		for _, m := range regexp.MustCompile(`\]\(([^)#\s]*)#?([^)\s]*)\)`).FindAllStringSubmatch(read(t, page), -1) {
 			target := page

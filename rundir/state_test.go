@@ -16,7 +16,7 @@ import (
 )
 
 // TestKeysOfState holds state.json to requirement 002 §1, key by key, and to our extra keys, which
-// docs/run-directory.md lists.
+// README.md lists.
 func TestKeysOfState(t *testing.T) {
 	var state map[string]any
 	require.NoError(t, json.Unmarshal([]byte(read(t, written(t, whole(t)), rundir.StateFile)), &state))
@@ -76,7 +76,7 @@ func TestKeysOfState(t *testing.T) {
 		require.ElementsMatch(t, strings.Fields(r.keys), slices.Collect(maps.Keys(at(state, r.where...))), "%v",
 			r.where)
 	}
-	page, err := os.ReadFile("../docs/run-directory.md")
+	page, err := os.ReadFile("README.md")
 	require.NoError(t, err)
 	for _, key := range strings.Fields(ours) {
 		require.Contains(t, string(page), "`"+key+"`", "every key of ours is documented")

@@ -103,7 +103,6 @@ END
 	{page: "docs/console.md", begins: "starter console --listen", notRun: "internal/console tests it"},
 	{page: "docs/console.md", begins: "starter console --behind-proxy", notRun: "internal/console tests it"},
 	{page: "docs/console.md", begins: "starter console", notRun: "serves until interrupted: the next block uses it"},
-	{page: "docs/api.md", begins: "go get", notRun: "needs the network"},
 	{page: "docs/releases.md", begins: "sudo editor", notRun: "needs root: scripts/try-package runs what the units start"},
 }
 
