@@ -43,7 +43,6 @@ type cell struct {
 	Calls   int    // paid
 	Lost    string // time
 	Wrong   int    // deliveries, and edits of the operator that were taken
-	Tasks   int
 	Remarks []string
 }
 
@@ -54,13 +53,12 @@ func (r cell) String() string {
 func compare(ctx context.Context, args []string) (err error) {
 	h := harness{}
 	flags := flag.NewFlagSet("compare", flag.ContinueOnError)
-	flags.StringVar(&h.root, "root", ".", "the checkout")
 	flags.StringVar(&h.only, "only", "", "a part of the names of situations and tools")
 	flags.StringVar(&h.ralphy, "ralphy", "", "the program of ralphy-cli; by default it is installed with npm")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if h.root, err = filepath.Abs(h.root); err != nil {
+	if h.root, err = os.Getwd(); err != nil {
 		return err
 	}
 	if h.dir, err = os.MkdirTemp("", "compare-"); err != nil {
@@ -187,15 +185,10 @@ func (h *harness) try(ctx context.Context, s situation, t tool) (r cell, err err
 		return r, err
 	}
 	defer func() {
-		if err != nil {
-			log, _ := os.ReadFile(filepath.Join(e.dir, "log"))
-			fmt.Fprintf(os.Stderr, "%s\n", log)
-		}
 		e.ctx = context.WithoutCancel(ctx)
 		err = errors.Join(err, e.killAll(), t.stop(e), os.RemoveAll(e.dir))
 		e.model.Close()
 	}()
-	r.Tasks = len(s.tasks)
 	if err := s.happens(e, t, &r); err != nil {
 		return r, err
 	}
@@ -212,7 +205,7 @@ func (h *harness) try(ctx context.Context, s situation, t tool) (r cell, err err
 			r.Remarks = append(r.Remarks, wrong)
 		}
 	}
-	if notes, err := e.output(e.repo, "git", "status", "--porcelain", "notes.txt"); err != nil || s.atOnce && notes != " M notes.txt\n" {
+	if notes, err := e.output(e.repo, "git", "status", "--porcelain", "notes.txt"); err != nil || s.atOnce && notes != "M notes.txt" {
 		r.Wrong++
 		r.Remarks = append(r.Remarks, "the operator's edit is committed")
 		return r, err
@@ -241,16 +234,11 @@ func (h *harness) open(ctx context.Context, s situation, t tool) (*env, error) {
 			return nil, err
 		}
 	}
-	for _, argv := range [][]string{{"init", "-q"}, {"add", "-A"}, {"commit", "-qm", "base"}} {
-		if err := e.run(e.repo, append([]string{"git"}, argv...)...); err != nil {
-			return nil, err
-		}
-	}
-	if err := t.setup(e); err != nil {
+	commit := func(commands string) error { return e.run(e.repo, "sh", "-c", commands) }
+	if err := commit("git init -q && git add -A && git commit -qm base"); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(e.run(e.repo, "git", "add", "-A"), e.run(e.repo, "git", "commit", "-q", "--allow-empty", "-m",
-		"configuration")); err != nil {
+	if err := errors.Join(t.setup(e), commit("git add -A && git commit -q --allow-empty -m configuration")); err != nil {
 		return nil, err
 	}
 	if s.atOnce {
@@ -258,8 +246,7 @@ func (h *harness) open(ctx context.Context, s situation, t tool) (*env, error) {
 			return nil, err
 		}
 	}
-	base, err := e.output(e.repo, "git", "rev-parse", "HEAD")
-	e.base = strings.TrimSpace(base)
+	e.base, err = e.output(e.repo, "git", "rev-parse", "HEAD")
 	return e, err
 }
 
@@ -279,7 +266,7 @@ func (e *env) wrong(t tool, task string) (string, error) {
 	if e.command(clone, "sh", "test.sh").Run() != nil {
 		return "the tests fail in a clone", nil
 	}
-	own := append(t.own(), fileOf(task), "notes-of-agent")
+	own := []string{"tasks.yaml", ".ralphy/", "passbook/", fileOf(task), "notes-of-agent"}
 	for path := range strings.FieldsSeq(changed) {
 		shared := strings.HasSuffix(path, ".step") || strings.HasSuffix(path, ".done") && strings.HasSuffix(commits, "..HEAD")
 		if !shared && !slices.ContainsFunc(own, func(p string) bool { return strings.HasPrefix(path, p) }) {

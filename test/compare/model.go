@@ -21,11 +21,9 @@ type model struct {
 	mu       sync.Mutex
 	moved    *sync.Cond
 	now      int              // minutes
-	calls    int              // that were accepted
 	begun    []time.Time      // of the calls that were accepted
 	refused  int              // at a limit
 	resets   time.Time        // of the limit; zero: there is none
-	resumed  time.Time        // when the first call was accepted after the limit
 	sessions map[string]*work // with the minutes that are left
 	active   map[string]bool  // conversations that work, and those of them that wait for the end of a minute
 	waiting  map[string]bool
@@ -62,18 +60,21 @@ func (m *model) begin(w http.ResponseWriter, r *http.Request) {
 	}
 	session := r.FormValue("session")
 	m.sessions[session] = &reply
-	asJSON := r.FormValue("json") != ""
+	asJSON, script := r.FormValue("json") != "", ""
 	if time.Now().Before(m.resets) {
 		m.refused++
-		_, _ = io.WriteString(w, limited(asJSON, session, m.resets))
-		return
+		script = limited(asJSON, session, m.resets)
+	} else {
+		m.begun = append(m.begun, time.Now())
+		if reply.Minutes > 0 {
+			m.active[session] = true
+		}
+		script = fmt.Sprintf("for i in $(seq %d); do api minute </dev/null || exit 1; done\n%s\n%s\n", reply.Minutes, reply.Script,
+			result(asJSON, session, "STATUS: done", `"is_error":false,"total_cost_usd":0.5,"usage":{"input_tokens":1000,"output_tokens":1000}`))
 	}
-	m.begun = append(m.begun, time.Now())
-	if reply.Minutes > 0 {
-		m.active[session] = true
+	if _, err := io.WriteString(w, script); err != nil {
+		delete(m.active, session) // the agent is gone
 	}
-	_, _ = fmt.Fprintf(w, "for i in $(seq %d); do api minute </dev/null || exit 1; done\n%s\n%s\n", reply.Minutes, reply.Script,
-		result(asJSON, session, "STATUS: done", `"is_error":false,"total_cost_usd":0.5,"usage":{"input_tokens":1000,"output_tokens":1000}`))
 }
 
 // minute returns when the clock has moved by one.

@@ -30,8 +30,6 @@ type tool interface {
 	ended(e *env) bool
 	// done returns what the tool delivers for a task that it shows as done: commits, as git names a range; empty: it is not.
 	done(e *env, task string) (string, error)
-	// own are paths that it commits for itself.
-	own() []string
 	stop(e *env) error
 }
 
@@ -56,12 +54,7 @@ func (p *processes) ended(*env) bool {
 // driver is the newest process.
 func (p *processes) driver(*env) int { return p.all[len(p.all)-1].Process.Pid }
 
-func (p *processes) stop(*env) error {
-	for _, cmd := range p.all {
-		_ = cmd.Wait() // its end is known
-	}
-	return nil
-}
+func (*processes) stop(*env) error { return nil }
 
 //go:embed loop.sh
 var loopScript string
@@ -74,7 +67,6 @@ type loop struct {
 
 func (*loop) name() string     { return "shell loop" }
 func (*loop) setup(*env) error { return nil }
-func (*loop) own() []string    { return nil }
 func (l *loop) start(e *env) error {
 	script := filepath.Join(e.dir, "loop.sh")
 	if err := os.WriteFile(script, []byte(loopScript), 0o600); err != nil {
@@ -106,7 +98,7 @@ func branchOf(task string) string { return "loop/" + strings.TrimSuffix(fileOf(t
 // done: the loop has committed under the text of its prompt.
 func (l *loop) done(e *env, task string) (string, error) {
 	out, err := e.output(e.repo, "git", "log", "--all", "--format=%H^..%H", "--grep="+task, "--not", e.base)
-	return strings.TrimSpace(out), err
+	return out, err
 }
 
 // ralphy is the loop runner ralphy-cli from npm, with a list of tasks.
@@ -130,8 +122,6 @@ func (r *ralphy) setup(e *env) error {
 	}
 	return e.run(e.repo, "sed", "-i", `s/test: ""/test: "sh test.sh"/`, ".ralphy/config.yaml")
 }
-
-func (*ralphy) own() []string { return []string{"tasks.yaml", ".ralphy/"} }
 
 func (r *ralphy) start(e *env) error {
 	argv := []string{r.program, "--yaml", "tasks.yaml"}
@@ -164,8 +154,6 @@ func (p *passbook) starter(e *env, args ...string) error {
 func (p *passbook) setup(e *env) error {
 	return p.starter(e, "init", "turns", "--yes", "--agent", "claude", "--test", "sh test.sh")
 }
-
-func (*passbook) own() []string { return []string{"passbook/"} }
 
 func (*passbook) runDir(e *env, task string) string {
 	return filepath.Join(e.dir, "runs", fileOf(task))
@@ -263,7 +251,7 @@ func (e *env) output(dir string, argv ...string) (string, error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", strings.Join(argv, " "), err)
 	}
-	return string(out), err
+	return strings.TrimSpace(string(out)), err
 }
 
 func (e *env) run(dir string, argv ...string) error {
@@ -284,16 +272,21 @@ func (e *env) await(what string, met func() bool) error {
 	return nil
 }
 
-// processes are those of the tool and of its agents, with their command lines.
-func (e *env) processes() map[int]string {
-	found := map[int]string{}
-	all, _ := filepath.Glob("/proc/[0-9]*")
+// processes are those of the tool and of its agents.
+func (e *env) processes() (found []int) {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
 	for _, p := range all {
-		environ, _ := os.ReadFile(filepath.Join(p, "environ"))
-		args, _ := os.ReadFile(filepath.Join(p, "cmdline"))
-		pid, err := strconv.Atoi(filepath.Base(p))
-		if err == nil && pid != os.Getpid() && strings.Contains(string(environ)+string(args), e.dir+"/") {
-			found[pid] = strings.ReplaceAll(string(args), "\x00", " ")
+		pid, err := strconv.Atoi(p.Name())
+		if err != nil || pid == os.Getpid() || gone(pid) {
+			continue
+		}
+		environ, err := os.ReadFile("/proc/" + p.Name() + "/environ")
+		args, err2 := os.ReadFile("/proc/" + p.Name() + "/cmdline")
+		if err == nil && err2 == nil && strings.Contains(string(environ)+string(args), e.dir+"/") {
+			found = append(found, pid)
 		}
 	}
 	return found
@@ -303,8 +296,10 @@ func (e *env) processes() map[int]string {
 func (e *env) killAll() error {
 	return e.await("the end of all processes", func() bool {
 		found := e.processes()
-		for pid := range found {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
+		for _, pid := range found {
+			if err := syscall.Kill(pid, syscall.SIGKILL); errors.Is(err, syscall.EPERM) {
+				return false
+			}
 		}
 		return len(found) == 0
 	})
