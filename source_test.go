@@ -163,7 +163,6 @@ func literal(n ast.Node) (string, bool) {
 // the few that it names. Whatever applies to every kind is a column of the table in package run.
 var kindSwitches = map[string]string{
 	"derive":       "files of a run directory",
-	"epoch":        "number of the last epoch",
 	"log":          "rows that refer to files",
 	"lane":         "costs of lanes in the evidence",
 	"laneEvent":    "lanes of the evidence",

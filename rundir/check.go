@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -477,8 +475,7 @@ func (c *check) judgeState() {
 		c.differs(StateFile, "%s is not what was written", StateFile)
 	}
 	if book, err := c.dir.Parse(c.state); err == nil && book.LastSeq < c.lines {
-		w := exporter{fold: c.fold}
-		if w.every() <= 1 || !w.works() {
+		if c.fold.every() <= 1 || !c.fold.works() {
 			c.differs(StateFile, "%s is at event %d, and %s at %d", StateFile, book.LastSeq, MetaFile,
 				c.lines)
 		}
@@ -487,72 +484,16 @@ func (c *check) judgeState() {
 
 // judgeFile compares one file. It may have its content of before where events that meta.json has not seen change it.
 func (c *check) judgeFile(name string, file File) error {
-	was, later := c.fold.changed[name]
-	wrong, err := c.wrongFile(name, file)
-	if err != nil || wrong == "" {
-		return err
-	}
-	if later {
-		if before, err := c.wrongFile(name, was); err != nil || before == "" {
-			return err
-		}
-	}
-	if file.Role == Edited && wrong != "is missing" {
-		c.lag = append(c.lag, c.issue(ArtifactEdited, name, name+" "+wrong))
-		return nil
-	}
-	c.differs(name, "%s %s", name, wrong)
-	return nil
-}
-
-// wrongFile describes what is wrong with a file; empty: nothing.
-func (c *check) wrongFile(name string, want File) (string, error) {
-	info, err := c.dir.Lstat(name)
-	absent := want.same(File{}) && want.seq == 0
+	wrong, before, err := c.fold.differs(c.dir, name, c.opts.ReadTree)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && absent:
-		return "", nil
-	case errors.Is(err, fs.ErrNotExist):
-		return "is missing", nil
-	case err != nil:
-		return "", err
-	case want.Link != "":
-		if to, err := os.Readlink(c.dir.Path(name)); err != nil || to != filepath.FromSlash(want.Link) {
-			return "is not a link to " + want.Link, nil //nolint:nilerr // it is another kind of file
-		}
-		return "", nil
-	case want.Folder:
-		if !info.IsDir() {
-			return "is not a folder", nil
-		}
-		return "", nil
-	case !info.Mode().IsRegular():
-		return "is not a file", nil
-	case want.Tree != "":
-		return c.wrongManifest(name, want.Tree)
+	case err != nil || wrong == "" || before:
+		return err
+	case file.Role == Edited && wrong != missing:
+		c.lag = append(c.lag, c.issue(ArtifactEdited, name, name+" "+wrong))
+	default:
+		c.differs(name, "%s %s", name, wrong)
 	}
-	have, err := c.dir.DigestOf(name)
-	if err != nil || have == want.Sum() {
-		return "", err
-	}
-	return fmt.Sprintf("is not what the run recorded: its sha-256 is %.12s, not %.12s", have, want.Sum()), nil
-}
-
-// wrongManifest reads the manifest of a tree, which contains the name of the tree that its lines describe.
-func (c *check) wrongManifest(name, tree string) (string, error) {
-	raw, err := c.dir.ReadFile(name)
-	if err != nil {
-		return "", err
-	}
-	if !json.Valid(raw) || !bytes.HasPrefix(raw, []byte(`{"version":1,`+"\n"+`"tree":"`+tree+`",`)) {
-		return fmt.Sprintf("is not of tree %.12s", tree), nil
-	}
-	if c.opts.ReadTree != nil {
-		if err := c.opts.ReadTree(raw); err != nil {
-			return "was changed: " + err.Error(), nil
-		}
-	}
-	return "", nil
+	return nil
 }
 
 // judgeLog compares a log with its rows. While lines of the journal are being written, rows may be too.

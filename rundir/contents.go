@@ -161,7 +161,7 @@ func namesOf(d Dir) ownNames {
 	o := ownNames{
 		files: append([]string{TracesFile, ProvenanceFile, ResultFile, PromotionsFile, ReportFile,
 			DeliveryPatch, DefinitionFile, PlanFile, InputsFile, PolicyFile,
-			StateFile, OwnerFile, ExportFile}, last...),
+			StateFile, OwnerFile}, last...),
 		folders: []string{SnapshotsDir, DecisionsDir, run.LanesDir,
 			InputsDir, PassesDir, Orchestrator + "/steps", CheckpointsDir, TornDir,
 			LogsDir, EditsDir},

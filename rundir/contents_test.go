@@ -29,7 +29,7 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}})
 	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Redo: 3}})
 	const in = Orchestrator + "/"
-	own := []string{"page.html", ReportFile, in + "log.md", ResultFile, StateFile, ExportFile,
+	own := []string{"page.html", ReportFile, in + "log.md", ResultFile, StateFile,
 		OwnerFile, DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore",
 		PassesDir + "/x/y", in + "passes~12/x", in + "shots/a", in + "shots~1/a",
 		in + "plain-redo-1/a", in + "plain-redo-1~1/a", in + "amended-2/plan.json", in + "steps/x", TornDir + "/x",

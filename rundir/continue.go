@@ -229,7 +229,7 @@ func Refill(ctx context.Context, d Dir, blobs Blobs, c Continuation) error {
 	if err != nil || slices.Equal(disk.Lines, c.lines) {
 		return err
 	}
-	w, err := d.open(ctx, blobs)
+	w, err := d.openCold(ctx, blobs, false)
 	if err != nil {
 		return err
 	}

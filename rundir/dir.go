@@ -20,9 +20,8 @@ type Dir struct {
 	// Trust reads also a directory, or files in it, of another user. Without it they are refused.
 	Trust bool
 
-	Disk  disk.Disk     // for writing; the zero value is the real disk
-	Boot  func() string // the id of this boot; nil: disk.Boot
-	Folds *Folds        // of the exports of this process; nil: every one folds the whole journal
+	Disk  disk.Disk // for writing; the zero value is the real disk
+	Folds *Folds    // of the exports of this process; nil: every one folds the whole journal
 }
 
 // At is the run directory at a path.

@@ -38,7 +38,7 @@ func (d Dir) CatchUp(ctx context.Context, blobs Blobs) error {
 	}
 	defer held.Unlock()
 	w, err := d.open(ctx, blobs)
-	if err != nil || len(w.unseen) == 0 || w.fold.Tail.Seq == 0 {
+	if err != nil || w.beyond() == 0 || w.seen == 0 {
 		return err
 	}
 	return w.export()

@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash"
+	"io/fs"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -232,14 +237,78 @@ func (f *Fold) at(last int64) (*Fold, error) {
 	return past, nil
 }
 
+const missing = "is missing"
+
+// differs describes what is wrong with a file; empty: nothing. before: it is as it was before the events that have changed
+// it last. readTree reads the manifest of a tree.
+func (f *Fold) differs(d Dir, name string, readTree func(manifest []byte) error) (wrong string, before bool, err error) {
+	if wrong, err = f.Files[name].wrong(d, name, readTree); err != nil || wrong == "" {
+		return "", false, err
+	}
+	if was, changed := f.changed[name]; changed {
+		then, err := was.wrong(d, name, readTree)
+		return wrong, then == "", err
+	}
+	return wrong, false, nil
+}
+
+// wrong describes what is wrong with the file of a directory; empty: nothing.
+func (a File) wrong(d Dir, name string, readTree func(manifest []byte) error) (string, error) {
+	info, err := d.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && a.same(File{}) && a.seq == 0:
+		return "", nil
+	case errors.Is(err, fs.ErrNotExist):
+		return missing, nil
+	case err != nil:
+		return "", err
+	case a.Link != "":
+		if to, err := os.Readlink(d.Path(name)); err != nil || to != filepath.FromSlash(a.Link) {
+			return "is not a link to " + a.Link, nil //nolint:nilerr // it is another kind of file
+		}
+		return "", nil
+	case a.Folder:
+		if !info.IsDir() {
+			return "is not a folder", nil
+		}
+		return "", nil
+	case !info.Mode().IsRegular():
+		return "is not a file", nil
+	case a.Tree != "":
+		return wrongManifest(d, name, a.Tree, readTree)
+	}
+	have, err := d.DigestOf(name)
+	if err != nil || have == a.sum() {
+		return "", err
+	}
+	return fmt.Sprintf("is not what the run recorded: its sha-256 is %.12s, not %.12s", have, a.sum()), nil
+}
+
+// wrongManifest reads the manifest of a tree, which contains the name of the tree that its lines describe.
+func wrongManifest(d Dir, name, tree string, readTree func(manifest []byte) error) (string, error) {
+	raw, err := d.ReadFile(name)
+	if err != nil {
+		return "", err
+	}
+	if !json.Valid(raw) || !bytes.HasPrefix(raw, []byte(`{"version":1,`+"\n"+`"tree":"`+tree+`",`)) {
+		return fmt.Sprintf("is not of tree %.12s", tree), nil
+	}
+	if readTree != nil {
+		if err := readTree(raw); err != nil {
+			return "was changed: " + err.Error(), nil
+		}
+	}
+	return "", nil
+}
+
 // same reports whether two files have the same content.
 func (a File) same(b File) bool {
 	return a.Digest == b.Digest && a.Tree == b.Tree && a.Link == b.Link && bytes.Equal(a.Text, b.Text)
 }
 
-// Sum is the SHA-256 of a file's bytes; empty: it is that of a tree or a link, which have none.
-func (a File) Sum() string {
-	if a.Digest == "" && a.Tree == "" && a.Link == "" {
+// sum is the SHA-256 of a file's bytes.
+func (a File) sum() string {
+	if a.Digest == "" {
 		return disk.Digest(a.Text)
 	}
 	return a.Digest

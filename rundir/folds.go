@@ -1,22 +1,19 @@
 package rundir
 
-import (
-	"bytes"
-	"sync"
-)
+import "sync"
 
 // maxFolds is how many directories have a fold in memory.
 const maxFolds = 32
 
-// Folds has the folds of the directories that this process has written last. One counts only for a meta.json with the
-// bytes that this process wrote.
+// Folds has the folds of directories that this process has written. One counts only while the files are as this process
+// left them.
 type Folds struct {
 	mu  sync.Mutex
 	all map[string]*exporter // by directory
 }
 
 // take returns the fold of a directory, once.
-func (f *Folds) take(root string, meta []byte) *exporter {
+func (f *Folds) take(root string) *exporter {
 	if f == nil {
 		return nil
 	}
@@ -24,9 +21,6 @@ func (f *Folds) take(root string, meta []byte) *exporter {
 	defer f.mu.Unlock()
 	w := f.all[root]
 	delete(f.all, root)
-	if w == nil || !bytes.Equal(w.meta, meta) {
-		return nil
-	}
 	return w
 }
 
@@ -36,8 +30,14 @@ func (f *Folds) keep(root string, w *exporter) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.all == nil || len(f.all) == maxFolds {
+	if f.all == nil {
 		f.all = map[string]*exporter{}
+	}
+	for other := range f.all {
+		if len(f.all) < maxFolds {
+			break
+		}
+		delete(f.all, other)
 	}
 	f.all[root] = w
 }

@@ -205,9 +205,6 @@ const StateSnapshot = "state-snapshot.json"
 // OwnerFile records the execution that writes the directory since the run continued in a new epoch.
 const OwnerFile = Orchestrator + "/owner.json"
 
-// ExportFile names the boot of the machine during which files were written that may not be on disk yet.
-const ExportFile = Orchestrator + "/export.json"
-
 // HiddenFromGit is the .gitignore of a run directory that lies in a checkout.
 const HiddenFromGit = "*\n"
 

@@ -32,7 +32,8 @@ func TestDamagedFilesAreMadeAgain(t *testing.T) {
 	require.Equal(t, 1, strings.Count(then[ErrorsLog], "\n"), "the attempt that the pass recovered")
 	w.project(undisturbed, w.last())
 	want := contents(t, undisturbed)
-	const torn = TornDir
+	const torn, prompt = TornDir, PassesDir + "/pass-001/prompt.md"
+	const writer, another, other = ", in the same process", ", in another process", `{"version":1,"run_id":"other"}`
 	log, cost := then[TextLog], then[CostLog]
 	edited := strings.Replace(then[StateFile], `"turns": 1`, `"turns": 7`, 1)
 	require.NotEqual(t, then[StateFile], edited)
@@ -45,37 +46,51 @@ func TestDamagedFilesAreMadeAgain(t *testing.T) {
 		file, text string // removed if empty
 		healed     string
 		kept       map[string]string
-		lost       bool // the newest segment and the digests
+		lost       bool   // the newest segment
+		only       string // in a process that has written the directory, or in another one
 	}{
-		"nothing":              {"unknown", "", "", nil, false},
-		"meta.json is missing": {MetaFile, "", "", nil, true},
-		"meta.json is garbage": {MetaFile, "{", "^.*/meta.json is damaged: ", nil, true},
-		"meta.json is of another run": {MetaFile, `{"version":1,"run_id":"other"}`,
-			"^.*/meta.json is damaged: it is of run other: made again from events.jsonl$", nil, true},
+		"nothing":              {"unknown", "", "", nil, false, ""},
+		"meta.json is missing": {MetaFile, "", "", nil, true, ""},
+		"meta.json is garbage": {MetaFile, "{", "^.*/meta.json is damaged: ",
+			map[string]string{torn + "/meta-damaged-" + short("{") + ".json": "{"}, true, ""},
+		"meta.json is of another run": {MetaFile, other,
+			"^.*/meta.json is damaged: it is of run other: made again from events.jsonl$",
+			map[string]string{torn + "/meta-damaged-" + short(other) + ".json": other}, true, ""},
 		"state.json is missing": {StateFile, "", "^_orchestrator/state.json is missing: made again from events.jsonl$",
-			nil, false},
+			nil, false, ""},
 		"state.json is garbage": {StateFile, "{", "^.*/state.json is damaged: ",
-			map[string]string{torn + "/_orchestrator-state-damaged-" + short("{") + ".json": "{"}, false},
-		"state.json is edited": {StateFile, edited, "^.*/state.json is damaged: it is not what was written: made " +
-			"again from events.jsonl$",
-			map[string]string{torn + "/_orchestrator-state-damaged-" + short(edited) + ".json": edited}, false},
-		"state.json is older": {StateFile, older, "it is not what was written",
-			map[string]string{torn + "/_orchestrator-state-damaged-" + short(older) + ".json": older}, false},
-		"a log is shorter": {TextLog, log[:9], "orchestrator.log .*: made again from ", nil, false},
-		"a log is missing": {TextLog, "", "orchestrator.log .*: made again from ", nil, false},
+			map[string]string{torn + "/_orchestrator-state-damaged-" + short("{") + ".json": "{"}, false, ""},
+		"state.json is edited": {StateFile, edited, "^_orchestrator/state.json is not what was written: made again " +
+			"from events.jsonl$",
+			map[string]string{torn + "/_orchestrator-state-damaged-" + short(edited) + ".json": edited}, false, ""},
+		"state.json is older": {StateFile, older, "is not what was written",
+			map[string]string{torn + "/_orchestrator-state-damaged-" + short(older) + ".json": older}, false, ""},
+		"a log is shorter": {TextLog, log[:9], "orchestrator.log .*: made again from ", nil, false, ""},
+		"a log is missing": {TextLog, "", "orchestrator.log .*: made again from ", nil, false, ""},
 		"a log is another": {CostLog, "{}\n", "cost.jsonl is shorter than what was written: made again from ",
-			map[string]string{torn + "/_orchestrator-logs-cost-damaged-" + short("{}\n") + ".jsonl": "{}\n"}, false},
-		"a log has more": {TextLog, log + "more\n", "^a log has other rows than were written: made again from ", map[string]string{
-			torn + "/_orchestrator-logs-orchestrator-damaged-" + short(log+"more\n") + ".log": log + "more\n"}, false},
-		"a log has the next line": {TextLog, want[TextLog], "", nil, false},
+			map[string]string{torn + "/_orchestrator-logs-cost-damaged-" + short("{}\n") + ".jsonl": "{}\n"}, false, ""},
+		"a log has more": {TextLog, log + "more\n", "log has other rows than were written: made again from ", map[string]string{
+			torn + "/_orchestrator-logs-orchestrator-damaged-" + short(log+"more\n") + ".log": log + "more\n"}, false, ""},
+		"a log has the next line": {TextLog, want[TextLog], "", nil, false, ""},
 		"a log has the next line, and a piece": {TextLog, want[TextLog] + "{", "", map[string]string{
-			TextLog: want[TextLog] + "{"}, false},
-		"a log has half of the next": {TextLog, want[TextLog][:len(log)+9], "", nil, false},
+			TextLog: want[TextLog] + "{"}, false, writer},
+		"a log has the next line, a piece": {TextLog, want[TextLog] + "{", "has other rows", map[string]string{
+			torn + "/_orchestrator-logs-orchestrator-damaged-" + short(want[TextLog]+"{") + ".log": want[TextLog] + "{"},
+			false, another},
+		"a log has half of the next": {TextLog, want[TextLog][:len(log)+9], "", nil, false, ""},
 		"a log without news has more": {CostLog, cost + "more\n", "", map[string]string{
-			CostLog: cost + "more\n", SpendFile: cost + "more\n"}, false},
+			CostLog: cost + "more\n", SpendFile: cost + "more\n"}, false, writer},
+		"a log without news has other rows": {CostLog, cost + "more\n", "has other rows", map[string]string{
+			torn + "/_orchestrator-logs-cost-damaged-" + short(cost+"more\n") + ".jsonl": cost + "more\n"}, false, another},
+		"a prompt was changed": {prompt, "mine", "pass-001/prompt.md is not what the run recorded: ", map[string]string{
+			torn + "/" + strings.ReplaceAll(strings.TrimSuffix(prompt, ".md"), "/", "-") + "-damaged-" + short("mine") +
+				".md": "mine"}, false, another},
 	} {
-		for remembers, memory := range map[string]*Folds{"": nil, ", in memory": new(Folds)} {
-			t.Run(name+remembers, func(t *testing.T) {
+		for process, memory := range map[string]*Folds{another: nil, writer: new(Folds)} {
+			if row.only != "" && row.only != process {
+				continue
+			}
+			t.Run(name+process, func(t *testing.T) {
 				d := fresh(memory)
 				if row.text == "" {
 					require.NoError(t, os.RemoveAll(d.Path(row.file)))
@@ -167,7 +182,8 @@ func TestOccasionsOfState(t *testing.T) {
 		"a revert":                {running(1001), run.KindRunReverted, true},
 		"an event beside a pause": {running(2002), run.KindNoteAppended, false},
 	} {
-		w := &exporter{fold: newFold(listed{}), unseen: []string{`{"kind":"other"}`, `{"kind":"` + string(row.kind) + `"}`}}
+		w := &exporter{fold: newFold(listed{}), wrote: map[string]bool{}}
+		require.NoError(t, w.take([]string{`{"kind":"other"}`, `{"kind":"` + string(row.kind) + `"}`}))
 		w.fold.Header.State = row.s
 		require.Equal(t, row.want, w.due(), name)
 	}

@@ -70,27 +70,27 @@ func (w *exporter) project(b Batch) (Projected, error) {
 	if err != nil {
 		return Projected{}, err
 	}
-	if b.Epoch < max(w.epoch(), owner.Epoch) {
-		return Projected{Outcome: run.ProjectionNewer, Tail: w.tail}, nil
+	if b.Epoch < max(w.fold.Header.State.Epoch, owner.Epoch) {
+		return Projected{Outcome: run.ProjectionNewer, Tail: w.fold.Tail}, nil
 	}
 	fresh, outcome, err := w.missing(b)
 	if err != nil || outcome != run.ProjectionWritten {
-		return Projected{Outcome: outcome, Tail: w.tail}, err
+		return Projected{Outcome: outcome, Tail: w.fold.Tail}, err
 	}
 	if slices.ContainsFunc(fresh, acts) {
 		if ended, err := w.dir.Ended(); err != nil || ended {
-			return Projected{Outcome: run.ProjectionNewer, Tail: w.tail}, err
+			return Projected{Outcome: run.ProjectionNewer, Tail: w.fold.Tail}, err
 		}
 	}
-	if !b.Verified && b.First == w.tail.Seq+1 && (w.broken || verifies(b.Lines)) {
+	if !b.Verified && b.First == w.fold.Tail.Seq+1 && (w.broken || verifies(b.Lines)) {
 		found, err := w.verify(b.Head, b.Truth)
 		if err != nil || len(found) > 0 {
-			return Projected{Outcome: run.ProjectionDamaged, Tail: w.tail, Damage: found}, err
+			return Projected{Outcome: run.ProjectionDamaged, Tail: w.fold.Tail, Damage: found}, err
 		}
 	}
-	if len(b.Lines) == 0 && len(w.torn) == 0 && len(w.unseen) == 0 && !w.whole { // only a comparison
+	if len(b.Lines) == 0 && len(w.torn) == 0 && w.beyond() == 0 && !w.cold { // only a comparison
 		w.dir.Folds.keep(w.dir.Root, w)
-		return Projected{Outcome: run.ProjectionWritten, Tail: w.tail}, nil
+		return Projected{Outcome: run.ProjectionWritten, Tail: w.fold.Tail}, nil
 	}
 	if err := w.append(fresh); err != nil {
 		return Projected{}, err
@@ -100,22 +100,8 @@ func (w *exporter) project(b Batch) (Projected, error) {
 		return Projected{}, err
 	}
 	w.dir.Folds.keep(w.dir.Root, w)
-	return Projected{Outcome: run.ProjectionWritten, Tail: w.tail, Healed: w.healed, Edits: w.edits,
+	return Projected{Outcome: run.ProjectionWritten, Tail: w.fold.Tail, Healed: w.healed, Edits: w.edits,
 		Added: len(fresh), Pipeline: w.fold.Header.State.Pipeline}, nil
-}
-
-// epoch is that of the last event.
-func (w *exporter) epoch() int {
-	epoch := w.fold.Header.State.Epoch
-	for _, line := range w.unseen {
-		switch e := ParseAny(line); e.Kind {
-		case run.KindRunStart:
-			epoch = run.PayloadOf[run.RunStart](e).Epoch
-		case run.KindRunResumed:
-			epoch = run.PayloadOf[run.RunResumed](e).Epoch
-		}
-	}
-	return epoch
 }
 
 // verifies reports whether the whole journal is compared with its chain before these lines are appended: at the end of
@@ -137,10 +123,10 @@ func acts(line string) bool { return ParseAny(line).Kind != run.KindDecisionRefu
 // missing returns the lines of the batch that are not on disk yet, or the reason why none may be written.
 func (w *exporter) missing(b Batch) ([]string, run.Projection, error) {
 	switch {
-	case b.First > w.tail.Seq+1:
+	case b.First > w.fold.Tail.Seq+1:
 		return nil, run.ProjectionBehind, nil
-	case b.First == w.tail.Seq+1:
-		if b.Prev != w.tail.Chain {
+	case b.First == w.fold.Tail.Seq+1:
+		if b.Prev != w.fold.Tail.Chain {
 			return nil, run.ProjectionNewer, nil
 		}
 		return b.Lines, run.ProjectionWritten, nil
@@ -154,7 +140,7 @@ func (w *exporter) missing(b Batch) ([]string, run.Projection, error) {
 	}
 	before, onDisk := all.Lines[:b.First-1], all.Lines[b.First-1:]
 	// the same journal with a damaged earlier line ends in the same chain
-	same := run.Chain("").Over(before) == b.Prev || b.Prev.Over(onDisk) == w.tail.Chain
+	same := run.Chain("").Over(before) == b.Prev || b.Prev.Over(onDisk) == w.fold.Tail.Chain
 	switch {
 	case same && begins(b.Lines, onDisk):
 		return b.Lines[len(onDisk):], run.ProjectionWritten, nil

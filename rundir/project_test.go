@@ -88,7 +88,6 @@ func (w *writer) tail(last int64) run.Tail {
 func claimed(t *testing.T) Dir {
 	t.Helper()
 	d := At(t.TempDir() + "/run")
-	d.Boot = func() string { return "" }
 	require.NoError(t, d.Take(run.Claim{Version: run.ClaimVersion, RunID: "r", Pipeline: "p"}))
 	return d
 }

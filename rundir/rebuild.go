@@ -95,7 +95,7 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
 		return Restored{}, err
 	}
 	defer held.Unlock()
-	w, err := d.open(ctx, blobs)
+	w, err := d.openCold(ctx, blobs, false)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -106,8 +106,7 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
 	if src.Head != "" {
 		w.head = src.Head
 	}
-	w.whole, w.moves = true, true
-	return Restored{Tail: w.tail, Damage: damage}, w.export()
+	return Restored{Tail: w.fold.Tail, Damage: damage}, w.export()
 }
 
 // complete adds the missing lines at the end.

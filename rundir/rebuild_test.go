@@ -95,7 +95,6 @@ func TestRebuiltDirectory(t *testing.T) {
 		}
 		for _, restore := range []bool{false, true} {
 			d := row.dir()
-			d.Boot = func() string { return "" }
 			before, _ := d.ReadRaw(EventsFile)
 			if !restore {
 				tail, err := d.Rebuild(t.Context(), w.store, src)

@@ -77,7 +77,7 @@ func Repair(ctx context.Context, d Dir, o RepairOptions) (RepairResult, error) {
 	if err != nil || len(res.Changes) == 0 {
 		return res, err
 	}
-	w, err := d.open(ctx, o.Blobs)
+	w, err := d.openCold(ctx, o.Blobs, true)
 	if err != nil {
 		return res, err
 	}
@@ -89,7 +89,6 @@ func Repair(ctx context.Context, d Dir, o RepairOptions) (RepairResult, error) {
 	if err := w.append(nil); err != nil {
 		return res, err
 	}
-	w.whole, w.moves, w.spares = true, true, true
 	if err := w.export(); err != nil {
 		return res, fmt.Errorf("repair: %w", err)
 	}

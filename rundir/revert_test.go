@@ -162,7 +162,9 @@ func TestFailedOutputsOfRevert(t *testing.T) {
 	d.revert(9)
 	d.begin(pass2, "page 1")
 	d.revert(far)
-	in := d.projected(d.last() - 1)
+	in := claimed(t)
+	in.Folds = new(Folds)
+	d.project(in, d.last()-1)
 	edited := map[string]string{PassesDir + "/pass-001/prompt.md": "an edit",
 		CheckpointDir("cp-PAUSE-1") + "/log.md": "an edit"}
 	for name, text := range edited {

@@ -317,7 +317,7 @@ func TestEpochOfUnseenLines(t *testing.T) {
 	w := working(t)
 	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
 	n := w.last()
-	w.add(run.KindRunResumed, run.RunResumed{Epoch: 2})
+	w.add(run.KindRunResumed, run.RunResumed{Epoch: 2, Waits: true})
 	w.add(run.KindRunPaused, run.RunPaused{Reason: run.UserRequested})
 	d := w.projected(n)
 	write(t, d, EventsFile, strings.Join(w.lines[:n+1], "\n")+"\n")

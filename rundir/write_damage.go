@@ -26,7 +26,7 @@ func (w *exporter) verify(head string, truth Truth) ([]run.JournalDamage, error)
 	} else if err != nil {
 		return nil, err
 	}
-	if tail := w.tail; int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
+	if tail := w.fold.Tail; int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
 		whole, err := Intact(w.ctx, tail, all.Lines, stored, truth)
 		if err != nil {
 			return nil, err
@@ -57,8 +57,8 @@ func Intact(ctx context.Context, tail run.Tail, disk, stored []string, truth Tru
 	return lines[:tail.Seq], nil
 }
 
-// replaceLines rewrites events.jsonl after a copy of the existing file, and reads the lines back as unseen: everything
-// derived from them is rebuilt. On return both are on disk; a crash leaves either the old or the new file complete.
+// replaceLines rewrites events.jsonl after a copy of the existing file, and reads the lines back: what follows from them is
+// exported again. On return both are on disk; a crash leaves either the old or the new file complete.
 // kept is the path of the copy in the directory.
 func (w *exporter) replaceLines(lines []string) (kept string, err error) {
 	old, err := w.dir.ReadRaw(EventsFile)
@@ -76,6 +76,7 @@ func (w *exporter) replaceLines(lines []string) (kept string, err error) {
 		FilePerm); err != nil {
 		return "", fmt.Errorf("write %s as it was: %w", EventsFile, err)
 	}
-	w.whole, w.moves, w.spares = true, true, true
-	return kept, w.read(Meta{})
+	seen := min(w.seen, int64(len(lines)))
+	w.healed = nil
+	return kept, w.read(EventsMark{Seq: seen, Chain: run.Chain("").Over(lines[:seen])})
 }

@@ -32,6 +32,14 @@ func lock(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
 	return l, nil
 }
 
+// cutTail moves what follows the first bytes of a file of lines to a file in torn/.
+func (d Dir) cutTail(name string, size int64, to string) error {
+	if err := d.inside().Mkdir(d.Path(TornDir), DirPerm); err != nil {
+		return err
+	}
+	return d.inside().CutTail(d.Path(name), size, d.Path(to))
+}
+
 // Blobs is the part of a store that an export uses.
 type Blobs interface {
 	Trees
@@ -62,12 +70,4 @@ func Strange(d Dir, m Meta) error {
 		return nil //nolint:nilerr // then run.json may be the one of another run
 	}
 	return fmt.Errorf("%s is %w: it is of run %s", d.Path(MetaFile), disk.ErrDamaged, m.RunID)
-}
-
-// boot returns the id of this boot; empty: everything is synced at once.
-func (d Dir) boot() string {
-	if d.Boot != nil {
-		return d.Boot()
-	}
-	return disk.Boot()
 }

@@ -35,12 +35,9 @@ func (d Dir) recordPromotion(made run.DeliveryCompleted, now time.Time) error {
 		return err
 	}
 	if len(before.Torn) > 0 {
-		if err := d.inside().Mkdir(d.Path(TornDir), DirPerm); err != nil {
-			return err
-		}
 		moved := fmt.Sprintf("%s/promotions-after-%d-%s.txt", TornDir, len(before.Lines),
 			disk.Digest(before.Torn)[:8])
-		if err := d.inside().CutTail(d.Path(PromotionsFile), before.Size, d.Path(moved)); err != nil {
+		if err := d.cutTail(PromotionsFile, before.Size, moved); err != nil {
 			return err
 		}
 	}

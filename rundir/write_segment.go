@@ -59,15 +59,11 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 		return done, fmt.Errorf("store events %d to %d: %w", seg.First, seg.Last, err)
 	}
 	done.Head, done.Last = digest, seg.Last
-	if w.head == digest && len(w.unseen) == 0 {
+	if w.head == digest && w.beyond() == 0 {
 		return done, nil // already recorded
 	}
-	if w.head = digest; len(w.unseen) == 0 {
-		err = w.writeMeta()
-	} else {
-		err = w.export()
-	}
-	if err == nil {
+	w.head = digest
+	if err = w.export(); err == nil {
 		d.Folds.keep(d.Root, w)
 	}
 	return done, err

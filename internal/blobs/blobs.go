@@ -43,15 +43,6 @@ func (b Store) Name(ctx context.Context, name string, data []byte) error {
 	return err
 }
 
-// NameUnsynced is Name for data that the journal contains too: it may not survive a power failure before Sync.
-func (b Store) NameUnsynced(ctx context.Context, name string, data []byte) error {
-	_, err := b.s.CreateUnsynced(ctx, name, data)
-	return err
-}
-
-// Sync makes everything durable that NameUnsynced stored.
-func (b Store) Sync() error { return b.s.Sync() }
-
 // Replace stores data under a name, whether it exists or not.
 func (b Store) Replace(ctx context.Context, name string, data []byte) error {
 	return b.s.Replace(ctx, name, data)

@@ -102,8 +102,6 @@ func (b *bucket) begin() batch { return b }
 
 func (b *bucket) end() error { return nil }
 
-func (b *bucket) sync() error { return nil }
-
 // put always writes: it costs one round trip, like a check, and repairs a damaged blob. It stores nothing if the
 // source fails or changed: a small object is sent when it was read, and a large one exists when all its parts do.
 func (b *bucket) put(ctx context.Context, d Digest, from Source) error {
@@ -145,7 +143,7 @@ func (v *verifiedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (b *bucket) create(ctx context.Context, name string, data []byte, _ bool) (bool, error) {
+func (b *bucket) create(ctx context.Context, name string, data []byte) (bool, error) {
 	var o minio.PutObjectOptions
 	o.SetMatchETagExcept("*")
 	err := b.write(ctx, name, data, o)

@@ -141,12 +141,11 @@ func hasDigest(path string, d Digest) bool {
 	return err == nil && found == d
 }
 
-func (f *folder) create(ctx context.Context, name string, data []byte, unsynced bool) (bool, error) {
+func (f *folder) create(ctx context.Context, name string, data []byte) (bool, error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return f.disk.CreateNew(disk.File{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm,
-		Unsynced: unsynced})
+	return f.disk.CreateNew(disk.File{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm})
 }
 
 func (f *folder) replace(ctx context.Context, name string, data []byte) error {
@@ -190,8 +189,6 @@ func (f *folder) beforeRead(path string) error {
 	}
 	return nil
 }
-
-func (f *folder) sync() error { return f.disk.SyncFileSystem(f.root) }
 
 func (f *folder) reach(context.Context) error {
 	_, err := os.ReadDir(f.root)

@@ -49,7 +49,7 @@ func (e *DamagedError) Unwrap() error { return ErrDamaged }
 // medium stores the bytes: a folder or a bucket. Names are validated before.
 type medium interface {
 	begin() batch
-	create(ctx context.Context, name string, data []byte, unsynced bool) (won bool, err error)
+	create(ctx context.Context, name string, data []byte) (won bool, err error)
 	replace(ctx context.Context, name string, data []byte) error
 	open(ctx context.Context, name string) (io.ReadCloser, error) // ErrMissing
 	has(ctx context.Context, name string) (bool, error)
@@ -57,7 +57,6 @@ type medium interface {
 	remove(ctx context.Context, name string, written time.Time) (bool, error) // false: missing, or written since
 	where(name string) string
 	reach(ctx context.Context) error
-	sync() error // makes what was created unsynced durable
 }
 
 // visitor is called for each object.
@@ -115,31 +114,13 @@ func (s *Store) URL() string { return s.url }
 // all hosts one wins. The name is durable for the losers too. On a bucket, a winner whose confirmation was lost
 // may get false: its own data is then under the name.
 func (s *Store) Create(ctx context.Context, name string, data []byte) (won bool, err error) {
-	return s.create(ctx, name, data, false)
-}
-
-// CreateUnsynced is [Store.Create] for data that its reader finds elsewhere if it is lost: on a file:// store it may
-// not survive a power failure before [Store.Sync].
-func (s *Store) CreateUnsynced(ctx context.Context, name string, data []byte) (won bool, err error) {
-	return s.create(ctx, name, data, true)
-}
-
-func (s *Store) create(ctx context.Context, name string, data []byte, unsynced bool) (won bool, err error) {
 	if err := checkName(name); err != nil {
 		return false, err
 	}
-	if won, err = s.medium.create(ctx, name, data, unsynced); err != nil {
+	if won, err = s.medium.create(ctx, name, data); err != nil {
 		return false, fmt.Errorf("create %s: %w", s.medium.where(name), err)
 	}
 	return won, nil
-}
-
-// Sync makes everything durable that [Store.CreateUnsynced] wrote.
-func (s *Store) Sync() error {
-	if err := s.medium.sync(); err != nil {
-		return fmt.Errorf("sync the store %s: %w", s.url, err)
-	}
-	return nil
 }
 
 // Replace writes data under a name in any case: for damaged data that was restored. It is atomic and durable on

@@ -58,8 +58,10 @@ func killRows() rows {
 		"RS-06 RS-07": func(t *testing.T) {
 			r := killedRun.get(t)
 			requireInFlight(t, 9, "builder")
-			require.Equal(t, digest([]byte(garbage)), killedAt["012"].files[passDir(9)+"artifact-backup.html"],
-				"the newest backup was overwritten, too")
+			require.Equal(t, digest([]byte(killedAt["009"].artifact)), killedAt["012"].files[passDir(9)+"artifact-backup.html"],
+				"the newest backup, which was overwritten too, was made again")
+			require.Equal(t, digest([]byte(garbage)), killedAt["012"].files["_orchestrator/torn/"+
+				strings.ReplaceAll(passDir(9), "/", "-")+"artifact-backup-damaged-"+digest([]byte(garbage))[:8]+".html"])
 			require.Equal(t, killedAt["009"].artifact, repeatedPage, "restored before the pass is repeated")
 			require.Contains(t, r.prompt(t, 9), strings.TrimSpace(killedAt["009"].artifact))
 			require.Empty(t, r.decisions(t, "accept-edit"), "a page with a call in flight is not edited")

@@ -193,7 +193,7 @@ func headOf(path string) (string, error) {
 
 func (s *observer) readFiles() {
 	_ = filepath.WalkDir(s.dir, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() && !temporary(path) && e.Name() != "export.json" { // it lists what is not on disk yet
+		if err == nil && !e.IsDir() && !temporary(path) {
 			s.files[path] = true
 		}
 		return nil // a temporary file may be gone at this moment

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -98,8 +97,7 @@ func digests(dir string) (map[string]string, error) {
 		if file == dir && errors.Is(err, fs.ErrNotExist) {
 			return fs.SkipDir
 		}
-		if err != nil || e.IsDir() || e.Name() == rundir.LockFile ||
-			e.Name() == path.Base(rundir.ExportFile) || disk.IsTemp(e.Name()) {
+		if err != nil || e.IsDir() || e.Name() == rundir.LockFile || disk.IsTemp(e.Name()) {
 			return err
 		}
 		if e.Type() == fs.ModeSymlink && e.Name() == rundir.WorkspaceDir {
