@@ -197,7 +197,7 @@ func (a *Activities) stateDir() string { return cmp.Or(a.cfg.StateDir, filepath.
 
 // diskOf returns the disk of run directories and stores.
 func diskOf(cfg Config) disk.Disk {
-	d := disk.Disk{Reads: cfg.OnRead, Folders: &disk.Folders{}}
+	d := disk.Disk{Reads: cfg.OnRead}
 	if cfg.OnStep != nil {
 		d.Hook = func(s disk.Step) error {
 			return cfg.OnStep(Step{Op: string(s.Op), Path: s.Path, Data: s.Data})

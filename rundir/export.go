@@ -176,12 +176,9 @@ func (w *exporter) compare(name string) (stays, aside bool, err error) {
 }
 
 func (w *exporter) file(name string, data []byte, role Role) disk.File {
-	file := disk.File{Path: w.dir.Path(name), Data: data, Perm: FilePerm, DirPerm: DirPerm,
+	return disk.File{Path: w.dir.Path(name), Data: data, Perm: FilePerm, DirPerm: DirPerm,
+		State:    slices.Contains([]string{StateFile, MetaFile, CrossFile}, name),
 		Unsynced: w.unsynced && (role == Evidence || role == Aside)}
-	if slices.Contains([]string{StateFile, MetaFile, CrossFile}, name) {
-		file.Verify = disk.VerifyState()
-	}
-	return file
 }
 
 // moveAside keeps what is at the place of a file, whatever it is, in torn/.

@@ -51,7 +51,7 @@ func (d Disk) AppendAll(all []Addition) (sizes []int64, err error) {
 			}
 			sizes = append(sizes, size)
 			if !a.Unsynced && a.Offset == 0 {
-				n.add(a.Path, false, true)
+				n.add(a.Path, true)
 			}
 		}
 		return nil

@@ -32,9 +32,6 @@ type Disk struct {
 	Hook func(Step) error
 	// Reads, if set, is called before a store on this disk reads a file. Its error is that of the read.
 	Reads func(path string) error
-	// Folders, if set, remembers folders whose names are on disk, for as long as this process lives: they are not synced
-	// again before something is created in them.
-	Folders *Folders
 
 	within Folder // of [Disk.In]; without a root: the host
 	names  *Names // that the disk belongs to; nil: it syncs names at once

@@ -114,13 +114,12 @@ func TestCutTailNeverOverwrites(t *testing.T) {
 	require.Error(t, disk.Disk{}.CutTail(log, 7, aside))
 }
 
-// TestNamesOfFoldersAreSyncedOnce: a disk that remembers folders syncs the name of each once, and again if another
-// folder is at its path.
-func TestNamesOfFoldersAreSyncedOnce(t *testing.T) {
+// TestNamesOfFoldersAreSynced: each folder is synced once, and so is the name of the folder that existed, because its
+// creator may have died before.
+func TestNamesOfFoldersAreSynced(t *testing.T) {
 	root := t.TempDir()
-	in := func(name string) string { return filepath.Join(root, name) }
 	var synced []string
-	d := disk.Disk{Folders: &disk.Folders{}, Hook: func(s disk.Step) error {
+	d := disk.Disk{Hook: func(s disk.Step) error {
 		if s.Op == disk.OpSyncFolder {
 			rel, err := filepath.Rel(root, s.Path)
 			require.NoError(t, err)
@@ -128,29 +127,20 @@ func TestNamesOfFoldersAreSyncedOnce(t *testing.T) {
 		}
 		return nil
 	}}
-	write := func(name string) []string {
+	for _, row := range []struct {
+		name string
+		want []string
+	}{
+		{"a/b/file", []string{"..", ".", "a", "a/b"}}, {"a/b/other", []string{"a", "a/b"}},
+		{"a/c/file", []string{".", "a", "a/c"}},
+	} {
 		synced = nil
-		require.NoError(t, d.WriteAll([]disk.File{{Path: in(name), Perm: 0o600, DirPerm: 0o700}}))
-		return synced
+		require.NoError(t, d.WriteAll([]disk.File{{Path: filepath.Join(root, row.name), Perm: 0o600, DirPerm: 0o700}}))
+		require.Equal(t, row.want, synced, row.name)
 	}
-	make := func(name string) []string {
-		synced = nil
-		require.NoError(t, d.Mkdir(in(name), 0o700))
-		return synced
-	}
-	require.Equal(t, []string{"..", ".", "a", "a/b"}, write("a/b/file"))
-	require.Equal(t, []string{"a/b"}, write("a/b/other"))
-	require.Equal(t, []string{"a", "a/c"}, write("a/c/file"))
-	require.Empty(t, make("a/c"))
-	require.Equal(t, []string{"a/c"}, make("a/c/d"))
-	require.NoError(t, os.Rename(in("a/c"), in("a/kept")))
-	require.NoError(t, os.Mkdir(in("a/c"), 0o700))
-	require.Equal(t, []string{"a"}, make("a/c"))
 	synced = nil
-	won, err := d.CreateNew(disk.File{Path: in("a/b/e/claim"), Perm: 0o600, DirPerm: 0o700})
-	require.NoError(t, err)
-	require.True(t, won)
-	require.Equal(t, []string{"a/b", "a/b/e"}, synced)
+	require.NoError(t, d.Mkdir(filepath.Join(root, "a/c"), 0o700))
+	require.Equal(t, []string{"a"}, synced)
 }
 
 // TestSettleAll syncs every file, and every folder for its names; links lead nowhere.

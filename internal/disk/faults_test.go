@@ -58,7 +58,7 @@ func operations() []operation {
 			prepare: map[string]string{"a": `{"v":1}`},
 			do: func(d disk.Disk, dir string) error {
 				return d.WriteAll([]disk.File{{Path: filepath.Join(dir, "a"), Data: []byte(`{"v":2}`), Perm: 0o600,
-					Verify: disk.VerifyState()}})
+					State: true}})
 			},
 			ok:   func(f map[string]string) bool { return f["a"] == `{"v":1}` || f["a"] == `{"v":2}` },
 			done: map[string]string{"a": `{"v":2}`},
@@ -189,12 +189,6 @@ func operations() []operation {
 			},
 			ok:   func(f map[string]string) bool { c, there := f["claim"]; return !there || c == "mine" },
 			done: map[string]string{"claim": "mine"},
-		},
-		{
-			name: "create in a new folder",
-			do:   func(d disk.Disk, dir string) error { _, err := d.CreateNew(files(dir, "x/claim")[0]); return err },
-			ok:   func(f map[string]string) bool { c, there := f["x/claim"]; return !there || c == "new" },
-			done: map[string]string{"x/": "", "x/claim": "new"},
 		},
 		{
 			name:    "cut a tail",

@@ -14,8 +14,8 @@ func (d Disk) Rename(from, to string) error {
 // both makes two names durable that are changed.
 func (d Disk) both(a, b string, change func() error) error {
 	return d.named(func(n *Names) error {
-		n.add(a, false, true)
-		n.add(b, false, true)
+		n.add(a, true)
+		n.add(b, true)
 		return change()
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -18,12 +17,11 @@ type Names struct {
 	Disk
 	mu      sync.Mutex
 	folders map[string]bool // to be synced; false: only if this user can read it
-	made    map[string]bool // folders whose names are in these
 }
 
 // Names returns an empty collection.
 func (d Disk) Names() *Names {
-	n := &Names{folders: map[string]bool{}, made: map[string]bool{}}
+	n := &Names{folders: map[string]bool{}}
 	n.Disk, n.Disk.names = d, n
 	return n
 }
@@ -41,20 +39,17 @@ func (d Disk) named(do func(*Names) error) error {
 }
 
 // add collects a name.
-func (n *Names) add(path string, folder, must bool) {
+func (n *Names) add(path string, must bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	dir := filepath.Dir(path)
 	n.folders[dir] = n.folders[dir] || must
-	if folder {
-		n.made[path] = true
-	}
 }
 
 // Settle makes an existing file and its name durable, because its writer may have died before the sync.
 func (d Disk) Settle(path string) error {
 	return d.named(func(n *Names) error {
-		n.add(path, false, true)
+		n.add(path, true)
 		return explain(d.sync(OpSync, []string{path}, nil), "make durable", path)
 	})
 }
@@ -73,15 +68,13 @@ func (n *Names) mkdir(path string, perm fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	if !n.onDisk(found) { // its creator may have died before the sync
-		n.add(found, true, false)
-	}
+	n.add(found, false) // its creator may have died before the sync
 	for _, folder := range missing {
 		err := n.change(OpMkdir, folder, func(in files, name string) error { return in.Mkdir(name, perm) })
 		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
-		n.add(folder, true, true)
+		n.add(folder, true)
 	}
 	return nil
 }
@@ -109,46 +102,6 @@ func (n *Names) Sync() error {
 	if err := n.sync(OpSyncFolder, slices.Sorted(maps.Keys(n.folders)), n.folders); err != nil {
 		return fmt.Errorf("files are written, but their names may not survive a power failure: %w", err)
 	}
-	for folder := range n.made {
-		n.remember(folder)
-	}
 	clear(n.folders)
-	clear(n.made)
 	return nil
-}
-
-// Folders remembers folders whose names are on disk, so that they are not synced again. It is safe for concurrent use.
-type Folders struct {
-	mu  sync.Mutex
-	all map[string]fs.FileInfo
-}
-
-const maxFolders = 8192
-
-// onDisk reports whether the name of an existing folder is known to be on disk.
-func (d Disk) onDisk(folder string) bool {
-	if d.Folders == nil {
-		return false
-	}
-	now, err := d.stat(folder)
-	d.Folders.mu.Lock()
-	defer d.Folders.mu.Unlock()
-	return err == nil && os.SameFile(d.Folders.all[folder], now)
-}
-
-// remember records that the name of a folder is on disk.
-func (d Disk) remember(folder string) {
-	if d.Folders == nil {
-		return
-	}
-	now, err := d.stat(folder)
-	if err != nil {
-		return
-	}
-	d.Folders.mu.Lock()
-	defer d.Folders.mu.Unlock()
-	if d.Folders.all == nil || len(d.Folders.all) >= maxFolders {
-		d.Folders.all = map[string]fs.FileInfo{}
-	}
-	d.Folders.all[folder] = now
 }

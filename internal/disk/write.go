@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // File is a complete file to write.
@@ -18,18 +19,12 @@ type File struct {
 	Fill    func(io.Writer) error // in place of Data: writes the content
 	Perm    fs.FileMode
 	DirPerm fs.FileMode // mode of missing folders; 0: they must exist
-	Verify  *Verify     // nil: not read back
+	State   bool        // it is the file from which a run continues: JSON, which is read back before it is renamed
 
 	// Unsynced: after a power failure the file may be missing, empty or the old one. It is for data that its reader finds
 	// elsewhere then. [Disk.SyncFileSystem] makes it durable.
 	Unsynced bool
 }
-
-// Verify has a file read back and compared before it is renamed. An error then leaves the old file in place.
-type Verify struct{ state bool }
-
-// VerifyState verifies the file from which a run continues: it must be JSON, and a refusal contains [StateRefusal].
-func VerifyState() *Verify { return &Verify{state: true} }
 
 // StateRefusal is the required message of a failed write of the state file (requirement 002 §3.3).
 const StateRefusal = "State file verification failed after write. State NOT updated."
@@ -56,7 +51,7 @@ func (d Disk) WriteAll(files []File) error {
 				return refuse(files[i:], explain(err, "write", f.Path))
 			}
 			if !f.Unsynced {
-				n.add(f.Path, false, true)
+				n.add(f.Path, true)
 			}
 		}
 		return nil
@@ -66,24 +61,17 @@ func (d Disk) WriteAll(files []File) error {
 // CreateExclusive creates the file at path if nothing exists there. Of any number of callers in any number of
 // processes, one gets true. On return the name is on disk with the complete content of that caller.
 func (d Disk) CreateExclusive(path string, data []byte, perm fs.FileMode) (created bool, err error) {
-	return d.CreateNew(File{Path: path, Data: data, Perm: perm})
-}
-
-// CreateNew does what [Disk.CreateExclusive] does, and creates missing folders as [Disk.WriteAll] does.
-func (d Disk) CreateNew(f File) (created bool, err error) {
 	err = d.named(func(n *Names) error {
-		temps, err := n.stage([]File{f})
+		temps, err := n.stage([]File{{Path: path, Data: data, Perm: perm}})
 		if err != nil {
 			return err
 		}
-		err = d.link(temps[0], f.Path)
+		err = d.link(temps[0], path)
 		d.drop(temps)
 		if created = err == nil; err != nil && !errors.Is(err, fs.ErrExist) {
-			return explain(err, "create", f.Path)
+			return explain(err, "create", path)
 		}
-		if !f.Unsynced { // the other callers may act on the name too, so it must be durable for them
-			n.add(f.Path, false, true)
-		}
+		n.add(path, true) // the other callers may act on the name too, so it must be durable for them
 		return nil
 	})
 	return created, err
@@ -91,14 +79,8 @@ func (d Disk) CreateNew(f File) (created bool, err error) {
 
 // refuse explains an error that left files in place.
 func refuse(files []File, err error) error {
-	for _, f := range files {
-		switch {
-		case f.Verify == nil:
-		case f.Verify.state:
-			return fmt.Errorf("%s (%s: %w)", StateRefusal, f.Path, err)
-		default:
-			return fmt.Errorf("verify %s before it is replaced: %w", f.Path, err)
-		}
+	if i := slices.IndexFunc(files, func(f File) bool { return f.State }); i >= 0 {
+		return fmt.Errorf("%s (%s: %w)", StateRefusal, files[i].Path, err)
 	}
 	return err
 }
@@ -144,7 +126,7 @@ func (d Disk) fill(to *os.File, f File) error {
 	if f.Fill != nil {
 		return f.Fill(writer{d, to})
 	}
-	if err := d.write(to, f.Data); err != nil || f.Verify == nil {
+	if err := d.write(to, f.Data); err != nil || !f.State {
 		return err
 	}
 	if err := d.step(Step{Op: OpReadBack, Path: to.Name()}); err != nil {
@@ -157,7 +139,7 @@ func (d Disk) fill(to *os.File, f File) error {
 		return fmt.Errorf("read it back: %w", err)
 	case !bytes.Equal(back[:n], f.Data):
 		return fmt.Errorf("the content differs from the %d bytes that were written: check the disk", len(f.Data))
-	case f.Verify.state && !json.Valid(back[:n]):
+	case !json.Valid(back[:n]):
 		return errors.New("it is not JSON")
 	}
 	return nil

@@ -51,9 +51,6 @@ func openFolder(u *url.URL, on disk.Disk) (*folder, error) {
 	if u.Host != "" || u.RawQuery != "" || !filepath.IsAbs(u.Path) {
 		return nil, errors.New("want an absolute path after file://, such as file:///var/lib/passbook/store")
 	}
-	if on.Folders == nil {
-		on.Folders = &disk.Folders{}
-	}
 	f := &folder{root: filepath.Clean(u.Path), disk: on}
 	return f, f.disk.Mkdir(f.root, dirPerm)
 }
@@ -97,16 +94,16 @@ func (f *folderBatch) put(ctx context.Context, d Digest, from Source) error {
 		return err
 	}
 	path := f.where(d.name())
+	there := hasDigest(path, d)
+	if there {
+		if err := touch(path); err != nil || f.knownBlobs.has(d) {
+			return err
+		}
+	}
 	if err := f.names.Mkdir(filepath.Dir(path), dirPerm); err != nil {
 		return err
 	}
-	if hasDigest(path, d) {
-		if err := touch(path); err != nil {
-			return err
-		}
-		if f.knownBlobs.has(d) {
-			return nil
-		}
+	if there {
 		err := f.names.Settle(path)
 		if err == nil {
 			f.markWritten(d)
@@ -145,7 +142,10 @@ func (f *folder) create(ctx context.Context, name string, data []byte) (bool, er
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	return f.disk.CreateNew(disk.File{Path: f.where(name), Data: data, Perm: 0o600, DirPerm: dirPerm})
+	if err := f.disk.Mkdir(filepath.Dir(f.where(name)), dirPerm); err != nil {
+		return false, err
+	}
+	return f.disk.CreateExclusive(f.where(name), data, 0o600)
 }
 
 func (f *folder) replace(ctx context.Context, name string, data []byte) error {
