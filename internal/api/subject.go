@@ -55,7 +55,7 @@ func Attachments(ctx context.Context, d rundir.Dir, q run.Question) []Attachment
 		file("review", j.Reply)
 	}
 	if q.Found != nil {
-		if f, err := rundir.FileOfFound(d, q.Found.Digest); err == nil && f != "" {
+		if f, err := rundir.FileOf(d, q.Found.Digest); err == nil && f != "" {
 			all = append(all, Attachment{"Found", d.Path(f), findingLines(d, f), true})
 		}
 	}
@@ -106,7 +106,7 @@ func findings(d rundir.Dir, j *run.Judged) (lines []string, file string) {
 	if j.Findings == nil {
 		return nil, ""
 	}
-	file, err := rundir.FileOfVerdict(d, j.Findings.Digest)
+	file, err := rundir.FileOf(d, j.Findings.Digest)
 	if err != nil || file == "" {
 		return nil, ""
 	}

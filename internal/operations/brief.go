@@ -87,7 +87,7 @@ func planners(dir rundir.Dir) ([]string, error) {
 
 // replyText returns a reply from the directory; "" if it lacks the file.
 func replyText(dir rundir.Dir, digest string) (string, error) {
-	file, err := rundir.FileOfReply(dir, digest)
+	file, err := rundir.FileOf(dir, digest)
 	if err != nil || file == "" {
 		return "", err
 	}
