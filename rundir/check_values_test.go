@@ -134,7 +134,7 @@ func TestRecordedValues(t *testing.T) {
 
 	require.Equal(t, plain(b.role), state.Cost.ByRole)
 	require.Equal(t, plain(b.set), state.Cost.BySubset)
-	require.Equal(t, plain(b.cycle), map[string]rundir.RoleCost(state.Cost.ByPACycle))
+	require.Equal(t, plain(b.cycle), state.Cost.ByPACycle)
 	require.InDelta(t, b.total, state.Cost.TotalEstimatedCostUSD, 1e-9)
 	for n, p := range state.PassRecords {
 		i, err := strconv.Atoi(n)

@@ -62,12 +62,12 @@ func TestStateOfACycle(t *testing.T) {
 			Tokens: tokens(7, 1.75), DurationMS: 7007, ValidationPassed: true},
 		PAScore: pointer(3.7), MetThreshold: true, TotalCycleCostUSD: 5.75,
 	}
-	require.Equal(t, rundir.ByNumber[rundir.PACycleRecord]{"2": want}, j.state.PACycleRecords)
+	require.Equal(t, map[string]rundir.PACycleRecord{"2": want}, j.state.PACycleRecords)
 	require.Nil(t, j.state.OpenCycle)
 	require.Nil(t, j.state.InFlightPACycle)
 	require.Equal(t, 2, j.state.CompletedPACycles)
 	cost := rundir.RoleCost{InputTokens: 23000, OutputTokens: 4600, CostUSD: 5.75, PassCount: 5}
-	require.Equal(t, rundir.ByNumber[rundir.RoleCost]{"2": cost}, j.state.Cost.ByPACycle)
+	require.Equal(t, map[string]rundir.RoleCost{"2": cost}, j.state.Cost.ByPACycle)
 	require.Equal(t, map[string]rundir.RoleCost{"pa": cost}, j.state.Cost.ByRole)
 	require.Empty(t, j.state.Cost.BySubset)
 	require.Empty(t, j.state.PassRecords, "its calls have no number")

@@ -172,19 +172,8 @@ func (d Dir) Parse(raw []byte) (PipelineState, error) {
 	case b.SchemaVersion != StateSchema:
 		err = fmt.Errorf("%s is %w: it has schema version %d, and this program writes version %d",
 			d.Path(StateFile), disk.ErrDamaged, b.SchemaVersion, StateSchema)
-	case !b.Valid():
-		err = fmt.Errorf("%s is %w: parts of it are missing", d.Path(StateFile), disk.ErrDamaged)
 	}
 	return b, err
-}
-
-// Valid reports whether events can be folded over the records.
-func (b *PipelineState) Valid() bool {
-	maps := b.PassRecords != nil && b.PACycleRecords != nil && b.FailedOutputs != nil && b.Superseded != nil &&
-		b.Cost.ByRole != nil && b.Cost.BySubset != nil &&
-		b.Cost.ByPACycle != nil
-	cycle := b.OpenCycle == nil || b.InFlightPACycle != nil && b.InFlightPACycle.Done != nil
-	return b.SchemaVersion == StateSchema && maps && cycle
 }
 
 // Summary contains the figures of a run that are needed most often. It is part of meta.json, so reading them takes the

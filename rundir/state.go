@@ -12,34 +12,34 @@ const StateSchema = 3
 // PipelineState is state.json with exactly the names of requirement 002. The fields at the end are those of Passbook:
 // lastSeq is the last event that the file contains, which repairs a crash between two files.
 type PipelineState struct {
-	SchemaVersion           int                     `json:"schemaVersion"`
-	RunID                   string                  `json:"runId"`
-	ConfigHash              string                  `json:"configHash"`
-	StartedAt               string                  `json:"startedAt"`
-	LastSavedAt             string                  `json:"lastSavedAt"`
-	CompletedAt             *string                 `json:"completedAt"`
-	CurrentPhase            string                  `json:"currentPhase"`
-	PhaseReason             *string                 `json:"phaseReason"`
-	TotalCorpusPasses       int                     `json:"totalCorpusPasses"`
-	LastCompletedCorpusPass int                     `json:"lastCompletedCorpusPass"`
-	CurrentSubsetID         *string                 `json:"currentSubsetId"`
-	CompletedPACycles       int                     `json:"completedPACycles"`
-	MaxPACycles             int                     `json:"maxPACycles"`
-	LastPAScore             *float64                `json:"lastPAScore"`
-	PAScoreThreshold        *float64                `json:"paScoreThreshold"`
-	PassRecords             ByNumber[PassRecord]    `json:"passRecords"`
-	PACycleRecords          ByNumber[PACycleRecord] `json:"paCycleRecords"`
-	CurrentArtifactPath     string                  `json:"currentArtifactPath"`
-	CurrentArtifactHash     string                  `json:"currentArtifactHash"`
-	ArtifactBackups         []string                `json:"artifactBackups"`
-	ConvictionLayerPath     string                  `json:"convictionLayerPath"`
-	DiscoveryLogPath        string                  `json:"discoveryLogPath"`
-	ConvictionEntryCount    int                     `json:"convictionEntryCount"`
-	DiscoveryEntryCount     int                     `json:"discoveryEntryCount"`
-	Checkpoints             []CheckpointRecord      `json:"checkpoints"`
-	Cost                    CostTracker             `json:"cost"`
-	ErrorHistory            []ErrorRecord           `json:"errorHistory"`
-	InFlightPass            *InFlightPass           `json:"inFlightPass"`
+	SchemaVersion           int                      `json:"schemaVersion"`
+	RunID                   string                   `json:"runId"`
+	ConfigHash              string                   `json:"configHash"`
+	StartedAt               string                   `json:"startedAt"`
+	LastSavedAt             string                   `json:"lastSavedAt"`
+	CompletedAt             *string                  `json:"completedAt"`
+	CurrentPhase            string                   `json:"currentPhase"`
+	PhaseReason             *string                  `json:"phaseReason"`
+	TotalCorpusPasses       int                      `json:"totalCorpusPasses"`
+	LastCompletedCorpusPass int                      `json:"lastCompletedCorpusPass"`
+	CurrentSubsetID         *string                  `json:"currentSubsetId"`
+	CompletedPACycles       int                      `json:"completedPACycles"`
+	MaxPACycles             int                      `json:"maxPACycles"`
+	LastPAScore             *float64                 `json:"lastPAScore"`
+	PAScoreThreshold        *float64                 `json:"paScoreThreshold"`
+	PassRecords             map[string]PassRecord    `json:"passRecords"`
+	PACycleRecords          map[string]PACycleRecord `json:"paCycleRecords"`
+	CurrentArtifactPath     string                   `json:"currentArtifactPath"`
+	CurrentArtifactHash     string                   `json:"currentArtifactHash"`
+	ArtifactBackups         []string                 `json:"artifactBackups"`
+	ConvictionLayerPath     string                   `json:"convictionLayerPath"`
+	DiscoveryLogPath        string                   `json:"discoveryLogPath"`
+	ConvictionEntryCount    int                      `json:"convictionEntryCount"`
+	DiscoveryEntryCount     int                      `json:"discoveryEntryCount"`
+	Checkpoints             []CheckpointRecord       `json:"checkpoints"`
+	Cost                    CostTracker              `json:"cost"`
+	ErrorHistory            []ErrorRecord            `json:"errorHistory"`
+	InFlightPass            *InFlightPass            `json:"inFlightPass"`
 
 	InFlightPACycle *InFlightCycle `json:"inFlightPACycle"` // I-19: a cycle under way and what of it is done
 	OpenCycle       *PACycleRecord `json:"openCycle"`       // its record so far
@@ -177,7 +177,7 @@ type CostTracker struct {
 	TotalEstimatedCostUSD     float64             `json:"totalEstimatedCostUsd"`
 	ByRole                    map[string]RoleCost `json:"byRole"`
 	BySubset                  map[string]RoleCost `json:"bySubset"`
-	ByPACycle                 ByNumber[RoleCost]  `json:"byPACycle"`
+	ByPACycle                 map[string]RoleCost `json:"byPACycle"`
 	BudgetWarningThresholdUSD float64             `json:"budgetWarningThresholdUsd"`
 	BudgetHardCapUSD          float64             `json:"budgetHardCapUsd"`
 	WarningThresholdHit       bool                `json:"warningThresholdHit"`
@@ -212,8 +212,8 @@ type InFlightCycle struct {
 func NewState() PipelineState {
 	return PipelineState{
 		SchemaVersion:   StateSchema,
-		PassRecords:     ByNumber[PassRecord]{},
-		PACycleRecords:  ByNumber[PACycleRecord]{},
+		PassRecords:     map[string]PassRecord{},
+		PACycleRecords:  map[string]PACycleRecord{},
 		ArtifactBackups: []string{},
 		Checkpoints:     []CheckpointRecord{},
 		ErrorHistory:    []ErrorRecord{},
@@ -222,7 +222,7 @@ func NewState() PipelineState {
 		FailedOutputs:   map[string]int{},
 		Superseded:      map[string]int{},
 		Cost: CostTracker{ByRole: map[string]RoleCost{}, BySubset: map[string]RoleCost{},
-			ByPACycle: ByNumber[RoleCost]{}},
+			ByPACycle: map[string]RoleCost{}},
 	}
 }
 

@@ -37,7 +37,7 @@ func settled(t *testing.T, n int) figures.Source {
 	s := figures.Source{Plan: corpus(t)}
 	s.Records = rundir.PipelineState{
 		RunID: "a1b2c3d4", StartedAt: run.Time(noon.Add(-5 * time.Hour)), TotalCorpusPasses: 56,
-		LastCompletedCorpusPass: n, MaxPACycles: 6, PassRecords: rundir.ByNumber[rundir.PassRecord]{},
+		LastCompletedCorpusPass: n, MaxPACycles: 6, PassRecords: map[string]rundir.PassRecord{},
 		ConvictionEntryCount: n, DiscoveryEntryCount: n - 1, Cost: rundir.CostTracker{
 			BudgetHardCapUSD: 350, BudgetWarningThresholdUSD: 280, ByRole: map[string]rundir.RoleCost{},
 		},
@@ -167,7 +167,7 @@ func inCycle2(t *testing.T) figures.Source {
 	s := settled(t, 56)
 	score := func(v float64) *float64 { return &v }
 	s.Records.PAScoreThreshold, s.Records.CompletedPACycles = score(3.5), 1
-	s.Records.PACycleRecords = rundir.ByNumber[rundir.PACycleRecord]{
+	s.Records.PACycleRecords = map[string]rundir.PACycleRecord{
 		"1": {CycleNumber: 1, PAScore: score(2.5), ScreenshotCount: 9},
 	}
 	s.Records.OpenCycle = &rundir.PACycleRecord{

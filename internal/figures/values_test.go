@@ -160,7 +160,7 @@ func TestStepsOfCycles(t *testing.T) {
 		Score: score(1)}, {ID: "judge-y"}}, Weaver: &rundir.ReportRecord{}, PAScore: score(2)}
 	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 1, Round: 2, Step: 2}}}
 	s.Records = rundir.PipelineState{MaxPACycles: 3, OpenCycle: &record, PAScoreThreshold: score(3),
-		PACycleRecords: rundir.ByNumber[rundir.PACycleRecord]{"1": {CycleNumber: 1},
+		PACycleRecords: map[string]rundir.PACycleRecord{"1": {CycleNumber: 1},
 			"2": {CycleNumber: 2, PAScore: score(9)}}}
 	states := func() (all []figures.StepState) {
 		for _, step := range figures.Of(s, noon).Cycle.Steps {
@@ -252,7 +252,7 @@ func TestQualityOfRuns(t *testing.T) {
 		Notes: []run.Notes{{Name: "a", Entries: 9},
 			{Name: "b", Entries: 9}, {Name: "c", Entries: 5}}}}
 	s.Records = rundir.PipelineState{ConvictionEntryCount: 3, DiscoveryEntryCount: 4,
-		PassRecords: rundir.ByNumber[rundir.PassRecord]{
+		PassRecords: map[string]rundir.PassRecord{
 			"1": {ValidationPassed: true, ValidationDetails: run.Validation{Warnings: []string{"x"}}},
 			"2": {ValidationDetails: run.Validation{Warnings: []string{"y", "z"}}}},
 		ErrorHistory: []rundir.ErrorRecord{{Recovered: true}, {}, {}}}
@@ -263,7 +263,7 @@ func TestQualityOfRuns(t *testing.T) {
 
 func TestLastPasses(t *testing.T) {
 	s := figures.Source{}
-	s.Records.PassRecords = rundir.ByNumber[rundir.PassRecord]{"2": {GlobalPassNumber: 2}, "9": {GlobalPassNumber: 9},
+	s.Records.PassRecords = map[string]rundir.PassRecord{"2": {GlobalPassNumber: 2}, "9": {GlobalPassNumber: 9},
 		"10": {GlobalPassNumber: 10, SubsetID: "S1", SubsetPassNumber: 3, Rotation: "B", AgentRole: "r", DurationMS: 1500,
 			ValidationPassed: true, Outcome: "ok", RetryCount: 4, Tokens: rundir.PassTokens{EstimatedCostUSD: 0.5,
 				UnknownCalls: 1}},

@@ -23,7 +23,7 @@ func TestReportedCosts(t *testing.T) {
 		TotalEstimatedCostUSD: 8,
 		ByRole:                map[string]rundir.RoleCost{"builder": row(1), "verifier": row(2)},
 		BySubset:              map[string]rundir.RoleCost{"S2": row(3), "S10": row(4)},
-		ByPACycle:             rundir.ByNumber[rundir.RoleCost]{"1": row(5)},
+		ByPACycle:             map[string]rundir.RoleCost{"1": row(5)},
 	}
 	s.found.Spend.USD, s.found.Spend.Unknown, s.found.Spend.Sunk, s.found.Spend.CapUSD = 8, 7, 6, 5
 	require.Equal(t, money{Total: 8, Unknown: 7, Sunk: 6, Cap: 5, Parts: []part{
