@@ -117,7 +117,7 @@ func (x *check) continued(ctx context.Context, blobs Blobs, disk, known []string
 		return slices.Concat(known, NumberedBehind(disk, int64(len(known)))), LineDamage(disk, known, tail),
 			nil
 	default:
-		return nil, nil, OtherEvents(x.dir, firstOther(disk, known))
+		return nil, nil, OtherEvents(x.dir, int64(common(disk, known))+1)
 	}
 	if !x.has(JournalDamaged) {
 		return disk, nil, nil
@@ -157,18 +157,7 @@ func (x *check) intact(ctx context.Context, blobs Blobs) ([]string, []run.Journa
 }
 
 // begins reports whether lines begin with the lines of with.
-func begins(lines, with []string) bool {
-	return len(lines) >= len(with) && slices.Equal(lines[:len(with)], with)
-}
-
-// firstOther is the first event in which two journals differ.
-func firstOther(a, b []string) int64 {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return int64(n) + 1
-}
+func begins(lines, with []string) bool { return common(lines, with) == len(with) }
 
 func (x *check) damaged(c Code, why string) error {
 	dir := shell.Quote(x.dir.Root)

@@ -83,7 +83,7 @@ func (w *exporter) project(b Batch) (Projected, error) {
 		}
 	}
 	if !b.Verified && b.First == w.fold.Tail.Seq+1 && (w.broken || verifies(b.Lines)) {
-		found, err := w.verify(b.Head, b.Truth)
+		found, err := w.verify(b)
 		if err != nil || len(found) > 0 {
 			return Projected{Outcome: run.ProjectionDamaged, Tail: w.fold.Tail, Damage: found}, err
 		}
@@ -102,6 +102,16 @@ func (w *exporter) project(b Batch) (Projected, error) {
 	w.dir.Folds.keep(w.dir.Root, w)
 	return Projected{Outcome: run.ProjectionWritten, Tail: w.fold.Tail, Healed: w.healed, Edits: w.edits,
 		Added: len(fresh), Pipeline: w.fold.Header.State.Pipeline}, nil
+}
+
+// verify returns the damage of the lines on disk and of the segments.
+func (w *exporter) verify(b Batch) ([]run.JournalDamage, error) {
+	all, err := ReadStream(w.dir, EventsFile, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, _, found, err := w.written(b.Head, w.fold.Tail, all.Lines, b.Truth)
+	return found, err
 }
 
 // verifies reports whether the whole journal is compared with its chain before these lines are appended: at the end of

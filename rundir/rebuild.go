@@ -2,7 +2,6 @@ package rundir
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/passbook-run/passbook/internal/shell"
@@ -62,7 +61,7 @@ func (s Source) Lines(ctx context.Context, blobs Blobs) ([]string, error) {
 // not change a directory that is longer than the history or has other lines. It returns the end of the directory's
 // journal.
 func (d Dir) Rebuild(ctx context.Context, blobs Blobs, src Source) (run.Tail, error) {
-	r, err := d.rebuild(ctx, blobs, src, (*exporter).complete)
+	r, err := d.rebuild(ctx, blobs, src, false)
 	return r.Tail, err
 }
 
@@ -75,11 +74,10 @@ type Restored struct {
 // Restore is [Dir.Rebuild] for the run's current execution, which knows every line: a directory that is not longer and
 // has other lines is damaged. It keeps a copy of events.jsonl and rewrites the file.
 func (d Dir) Restore(ctx context.Context, blobs Blobs, src Source) (Restored, error) {
-	return d.rebuild(ctx, blobs, src, (*exporter).fill)
+	return d.rebuild(ctx, blobs, src, true)
 }
 
-func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
-	fill func(*exporter, []string) ([]run.JournalDamage, error)) (Restored, error) {
+func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source, replace bool) (Restored, error) {
 	lines, err := src.Lines(ctx, blobs)
 	if err != nil {
 		return Restored{}, err
@@ -99,7 +97,7 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
 	if err != nil {
 		return Restored{}, err
 	}
-	damage, err := fill(w, lines)
+	damage, err := w.fill(lines, replace)
 	if err != nil {
 		return Restored{}, err
 	}
@@ -109,57 +107,38 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source,
 	return Restored{Tail: w.fold.Tail, Damage: damage}, w.export()
 }
 
-// complete adds the missing lines at the end.
-func (w *exporter) complete(lines []string) ([]run.JournalDamage, error) {
-	missing, err := w.lacks(lines)
-	if err != nil {
-		return nil, err
-	}
-	return nil, w.append(missing)
-}
-
-// fill is complete, and also replaces different lines. A directory without any line was lost as a whole, which is no
-// damage to a line.
-func (w *exporter) fill(lines []string) ([]run.JournalDamage, error) {
+// fill adds the missing lines at the end. With replace it also replaces other lines, and reports the damage. A directory
+// without any line was lost as a whole, which is no damage to a line.
+func (w *exporter) fill(lines []string, replace bool) (damage []run.JournalDamage, err error) {
 	all, err := ReadStream(w.dir, EventsFile, 0)
 	if err != nil {
 		return nil, err
 	}
-	var other *OtherEventsError
-	damage := func(kept string) []run.JournalDamage {
-		found := LineDamage(all.Lines, lines, run.Tail{})
-		for i := range found {
-			found[i].Repaired, found[i].Kept = true, kept
-		}
-		return found
+	kept, n := "", common(all.Lines, lines)
+	switch {
+	case n == len(lines):
+		return nil, w.append(nil)
+	case n == len(all.Lines):
+		err = w.append(lines[n:])
+	case replace && len(all.Lines) <= len(lines):
+		kept, err = w.replaceLines(lines)
+	default:
+		err = OtherEvents(w.dir, int64(n)+1)
 	}
-	switch _, err := w.lacks(lines); {
-	case errors.As(err, &other) && len(all.Lines) <= len(lines):
-		kept, err := w.replaceLines(lines)
-		return damage(kept), err
-	case err != nil:
+	if err != nil || !replace || len(all.Lines) == 0 {
 		return nil, err
-	case len(all.Lines) == 0 || len(all.Lines) >= len(lines):
-		return w.complete(lines)
 	}
-	found := damage("")
-	_, err = w.complete(lines)
-	return found, err
+	damage = LineDamage(all.Lines, lines, run.Tail{})
+	for i := range damage {
+		damage[i].Repaired, damage[i].Kept = true, kept
+	}
+	return damage, nil
 }
 
-// lacks returns the lines that are not on disk; the lines on disk must be a prefix.
-func (w *exporter) lacks(lines []string) ([]string, error) {
-	all, err := ReadStream(w.dir, EventsFile, 0)
-	if err != nil {
-		return nil, err
+// common is the number of lines with which both journals begin.
+func common(a, b []string) (n int) {
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
 	}
-	for i, line := range all.Lines {
-		if i == len(lines) {
-			return nil, nil
-		}
-		if lines[i] != line {
-			return nil, OtherEvents(w.dir, int64(i+1))
-		}
-	}
-	return lines[len(all.Lines):], nil
+	return n
 }

@@ -12,28 +12,23 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// verify compares the lines on disk with their chain, and reads the segments up to head. It reports the differences and
-// changes nothing.
-func (w *exporter) verify(head string, truth Truth) ([]run.JournalDamage, error) {
-	all, err := ReadStream(w.dir, EventsFile, 0)
-	if err != nil {
-		return nil, err
-	}
-	var found []run.JournalDamage
-	stored, err := Segments(w.ctx, w.blobs, head)
+// written returns the lines up to a tail as they were written, and those of the segments up to head. Damage of the lines
+// on disk and of the segments is reported, and nothing is changed.
+func (w *exporter) written(head string, tail run.Tail, on []string, truth Truth) (lines, stored []string,
+	found []run.JournalDamage, err error) {
+	stored, err = Segments(w.ctx, w.blobs, head)
 	if Unreadable(err) {
 		found = append(found, SegmentDamage(head, err))
 	} else if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	if tail := w.fold.Tail; int64(len(all.Lines)) != tail.Seq || run.Chain("").Over(all.Lines) != tail.Chain {
-		whole, err := Intact(w.ctx, tail, all.Lines, stored, truth)
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, LineDamage(all.Lines, whole, tail)...)
+	if int64(len(on)) == tail.Seq && Ends(on, tail) {
+		return on, stored, found, nil
 	}
-	return found, nil
+	if lines, err = Intact(w.ctx, tail, on, stored, truth); err == nil {
+		found = append(found, LineDamage(on, lines, tail)...)
+	}
+	return lines, stored, found, err
 }
 
 // Intact returns the lines up to a tail as they were written: those on disk; or those of the segments, followed by the

@@ -82,25 +82,12 @@ func (w *exporter) segment(s Sealing, done *Sealed) (*Segment, error) {
 		return nil, fmt.Errorf("%s ends at event %d, before %d: %w", w.dir.Path(EventsFile), len(all.Lines),
 			s.Tail.Seq, ErrShorter)
 	}
-	stored, err := Segments(w.ctx, w.blobs, s.Head)
-	if Unreadable(err) {
-		done.Damage = append(done.Damage, SegmentDamage(s.Head, err))
-	} else if err != nil {
+	lines, stored, found, err := w.written(s.Head, s.Tail, all.Lines[:s.Tail.Seq], s.Truth)
+	if done.Damage = found; err != nil || lines == nil {
 		return nil, err
-	}
-	disk := all.Lines[:s.Tail.Seq]
-	lines, err := Intact(w.ctx, s.Tail, disk, stored, s.Truth)
-	if err != nil {
-		return nil, err
-	}
-	if lines == nil || run.Chain("").Over(disk) != s.Tail.Chain {
-		done.Damage = append(done.Damage, LineDamage(disk, lines, s.Tail)...)
-	}
-	if lines == nil {
-		return nil, nil
 	}
 	first, head := s.First, s.Head
-	if int64(len(stored)) != first-1 || !slices.Equal(stored, lines[:first-1]) {
+	if !slices.Equal(stored, lines[:first-1]) {
 		first, head = 1, "" // there is no valid segment before this one
 	}
 	return &Segment{
