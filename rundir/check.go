@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -44,8 +46,7 @@ type check struct {
 
 	raw    []byte // meta.json; nil: missing
 	meta   Meta
-	object object // meta.json without its types
-	unread error  // meta.json is not one
+	unread error // meta.json is not one
 
 	fold     *Fold // of all events
 	lines    int64 // events that meta.json has seen, or all
@@ -59,7 +60,7 @@ type check struct {
 	torn     int
 
 	answers   []Answer
-	cross     *crossFile
+	cross     *CrossCheckpoint // nil: the run is not one across projects
 	parent    *run.CrossParent
 	effective run.EffectiveStatus
 	found     []Issue
@@ -129,9 +130,7 @@ func (c *check) readMeta() error {
 	if c.raw, err = c.dir.ReadRaw(MetaFile); err != nil || c.raw == nil {
 		return err
 	}
-	if c.object, c.unread = objectOf(c.raw); c.unread == nil {
-		c.unread = json.Unmarshal(c.raw, &c.meta)
-	}
+	c.unread = json.Unmarshal(c.raw, &c.meta)
 	if c.unread == nil {
 		c.unread = Strange(c.dir, c.meta)
 	}
@@ -296,7 +295,7 @@ func (c *check) has(code Code) bool {
 
 func (c *check) report() Report {
 	r := Report{
-		Snapshot: run.Snapped(c.seen.state, c.seen.history), MetaStatus: c.object.text("status"), OK: true,
+		Snapshot: run.Snapped(c.seen.state, c.seen.history), MetaStatus: c.meta.Status, OK: true,
 		Issues: append([]Issue{}, sorted(c.found)...), EffectiveStatus: c.effective, CrossParent: c.parent,
 	}
 	for _, i := range r.Issues {
@@ -441,28 +440,21 @@ func (c *check) judgeMeta() {
 
 // strange describes how meta.json differs.
 func (c *check) strange() string {
-	if m := run.Status(c.object.text("status")); m != c.seen.state.Status {
-		return fmt.Sprintf("the status is %s in the events, and %q in %s", c.seen.state.Status, m, MetaFile)
+	if c.status() != c.seen.state.Status {
+		return fmt.Sprintf("the status is %s in the events, and %q in %s", c.seen.state.Status, c.status(), MetaFile)
 	}
-	want, err := objectOf(c.seen.meta)
-	if err != nil {
+	var have, want map[string]any
+	if err := errors.Join(json.Unmarshal(c.raw, &have), json.Unmarshal(c.seen.meta, &want)); err != nil {
 		return err.Error()
 	}
-	var keys []string
-	for _, key := range sortedNames(want) {
-		if !bytes.Equal(compacted(c.object[key]), compacted(want[key])) {
-			keys = append(keys, key)
-		}
-	}
-	for _, key := range sortedNames(c.object) {
-		if _, known := want[key]; !known {
-			keys = append(keys, key)
-		}
-	}
+	keys := slices.DeleteFunc(slices.AppendSeq(sortedNames(want), maps.Keys(have)), func(key string) bool {
+		return reflect.DeepEqual(have[key], want[key])
+	})
+	slices.Sort(keys)
 	if len(keys) == 0 {
 		return MetaFile + " is not what was written"
 	}
-	return fmt.Sprintf("%s is not what the events give: %s", MetaFile, strings.Join(keys, ", "))
+	return fmt.Sprintf("%s is not what the events give: %s", MetaFile, strings.Join(slices.Compact(keys), ", "))
 }
 
 func (c *check) judgeState() {
@@ -548,39 +540,4 @@ func (c *check) promotion(format string, args ...any) {
 	i := c.issue(FileDiffers, PromotionsFile, fmt.Sprintf(format, args...))
 	i.Hint = "correct the line, or remove it: nothing else records promotions"
 	c.lag = append(c.lag, i)
-}
-
-// object is a JSON object; nil has no keys.
-type object map[string]json.RawMessage
-
-func objectOf(raw []byte) (o object, err error) {
-	if err = json.Unmarshal(raw, &o); err == nil && o == nil {
-		err = errors.New("not a JSON object: null")
-	}
-	return o, err
-}
-
-// text returns a string value; "" for any other value.
-func (o object) text(key string) (s string) {
-	if json.Unmarshal(o[key], &s) != nil {
-		return ""
-	}
-	return s
-}
-
-// in returns a value that is an object; nil if it is not.
-func (o object) in(key string) object {
-	inner, err := objectOf(o[key])
-	if err != nil {
-		return nil
-	}
-	return inner
-}
-
-func compacted(raw json.RawMessage) []byte {
-	var out bytes.Buffer
-	if json.Compact(&out, raw) != nil {
-		return nil
-	}
-	return out.Bytes()
 }

@@ -61,19 +61,18 @@ func TestCrossParent(t *testing.T) {
 	require.Nil(t, check(t, d).CrossParent)
 
 	d, _ = directoryOf(t, "projects, at work")
-	setKey(t, d, "projects", `{"rejected": "", "no verdict": "", "not judged": "", "../out": "", "": "", `+
+	setKey(t, d, "projects", `{"rejected": "", "no verdict": "", "../out": "", "": "", `+
 		`"a folder": "", "deep/er": ""}`)
 	reason := `{"status": "halted", "halt_reason": "` + run.ReasonRejected + `", "phases": {"final_acceptance": `
 	for name, text := range map[string]string{"../out": projectDone, "deep/er": projectDone,
 		"rejected":   reason + `{"verdict": "REJECTED", "ship_ready": false}}}`,
-		"no verdict": reason + `{"ship_ready": false}}}`, "not judged": reason + `{"verdict": "REJECTED"}}}`} {
+		"no verdict": reason + `{"ship_ready": false}}}`} {
 		write(t, d, name+"/meta.json", text)
 	}
 	write(t, d, "a folder/meta.json/x", "")
 	require.Equal(t, []run.CrossChild{
 		{Alias: "rejected", Status: "halted", Blocker: "release_rejected"},
 		{Alias: "no verdict", Status: "halted", Blocker: "status:halted"},
-		{Alias: "not judged", Status: "halted", Blocker: "status:halted"},
 		{Alias: "../out", Blocker: "child_missing"}, {Alias: "", Blocker: "child_missing"},
 		{Alias: "a folder", Blocker: "child_missing"}, {Alias: "deep/er", Blocker: "child_missing"},
 	}, check(t, d).CrossParent.Children)

@@ -23,14 +23,13 @@ func (c *check) judgeShapes() {
 
 // handoff returns the open question in meta.json. There is one if phase_handoff is an object.
 func (c *check) handoff() (id string, there bool) {
-	h := c.object.in("phase_handoff")
-	if id = h.text("id"); id == "" {
-		id = h.text("handoff_id")
+	if h := c.meta.PhaseHandoff; h != nil {
+		return h.ID, true
 	}
-	return id, h != nil
+	return "", false
 }
 
-func (c *check) status() run.Status { return run.Status(c.object.text("status")) }
+func (c *check) status() run.Status { return run.Status(c.meta.Status) }
 
 // answer returns the answer to a question, or nil.
 func (c *check) answer(id string) *Answer {

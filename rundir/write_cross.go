@@ -6,42 +6,16 @@ import (
 	"strings"
 )
 
-// crossFile is cross_checkpoint.json of a run across projects: what the run waits for. The kind determines the subject of a
-// hand-off; the ID repeats it.
-type crossFile struct {
-	pending bool
-	kind    string // plan, project or cfa
-	id      string // of the hand-off: cross_plan:…, project:ALIAS:…, cfa:…
-	alias   string // of the project, if the hand-off is about one
-	child   string // the hand-off in that project's run
-	paused  bool   // has the state in which a final acceptance was paused
-	gate    bool   // a gate is pending
-	cursor  object
-}
-
-// readCross reads cross_checkpoint.json; nil: the run is not one across projects. A run without the file waits for
-// nothing.
+// readCross reads cross_checkpoint.json; nil: the run is not one across projects. A run without the file, or with another
+// one than follows from the events, waits for nothing.
 func (c *check) readCross() error {
 	raw, err := c.dir.ReadRaw(CrossFile)
-	if err != nil {
+	if err != nil || raw == nil && (!c.good() || len(c.meta.Projects) == 0) {
 		return err
 	}
-	if raw == nil && len(c.declared()) == 0 {
-		return nil
-	}
-	o, err := objectOf(raw)
-	if err != nil { // it differs from what follows from the events
-		c.cross = &crossFile{}
-		return nil //nolint:nilerr
-	}
-	var pending bool
-	if json.Unmarshal(o["phase_handoff_pending"], &pending) != nil {
-		pending = false
-	}
-	c.cross = &crossFile{
-		pending: pending, kind: o.text("phase_handoff_kind"), id: o.text("phase_handoff_id"),
-		alias: o.text("phase_handoff_project_alias"), child: o.text("phase_handoff_child_id"),
-		paused: o.in("cfa_paused_state") != nil, gate: o.in("pending_gate") != nil, cursor: o.in("sub_status"),
+	c.cross = &CrossCheckpoint{}
+	if json.Unmarshal(raw, c.cross) != nil {
+		c.cross = &CrossCheckpoint{}
 	}
 	return nil
 }
@@ -51,14 +25,14 @@ func (c *check) judgeCross() {
 	f := c.cross
 	id, there := c.handoff()
 	switch {
-	case f.pending && !there:
+	case f.Pending && !there:
 		c.findCross(CheckpointPendingWithoutActiveHandoff,
-			fmt.Sprintf("%s waits for hand-off %s, and %s holds none", CrossFile, f.id, MetaFile))
-	case !f.pending && there:
+			fmt.Sprintf("%s waits for hand-off %s, and %s holds none", CrossFile, f.ID, MetaFile))
+	case !f.Pending && there:
 		c.findCross(ActiveHandoffWithoutCheckpointPending,
 			fmt.Sprintf("%s holds hand-off %s, and %s waits for none", MetaFile, id, CrossFile))
 	}
-	if f.pending && f.gate {
+	if f.Pending && f.PendingGate != nil {
 		c.findCross(PendingGateAndHandoffActive, CrossFile+" waits for a gate and for a hand-off at the same time")
 	}
 	c.judgeCrossKind()
@@ -67,30 +41,30 @@ func (c *check) judgeCross() {
 
 func (c *check) judgeCrossKind() {
 	f := c.cross
-	if want := f.prefix(); f.id != "" && !strings.HasPrefix(f.id, want) {
+	if want := f.prefix(); f.ID != "" && !strings.HasPrefix(f.ID, want) {
 		c.findCross(CheckpointKindIDMismatch, fmt.Sprintf("%s is of kind %s, and its hand-off %q does not begin with %q",
-			CrossFile, f.kind, f.id, want))
+			CrossFile, f.Kind, f.ID, want))
 	}
-	if _, known := f.cursor[f.alias]; f.kind == "project" && (f.alias == "" || !known || f.child == "") {
+	if _, known := f.SubStatus[f.Alias]; f.Kind == "project" && (f.Alias == "" || !known || f.Child == "") {
 		c.findCross(ProjectHandoffMarkerIncomplete,
 			fmt.Sprintf("%s does not say which project (%q, in sub_status: %t) or which hand-off of it (%q) it "+
-				"waits for", CrossFile, f.alias, known, f.child))
+				"waits for", CrossFile, f.Alias, known, f.Child))
 	}
-	if f.kind == "cfa" && f.pending && !f.paused {
+	if f.Kind == "cfa" && f.Pending && f.CFAPaused == nil {
 		c.findCross(CFAPendingWithoutPausedState, CrossFile+
 			" waits for a hand-off of kind cfa without the state that it was paused in")
 	}
 }
 
 // prefix is the start of a hand-off's ID; empty: the kind is unknown.
-func (f *crossFile) prefix() string {
+func (f *CrossCheckpoint) prefix() string {
 	switch {
-	case f.kind == "plan":
+	case f.Kind == "plan":
 		return "cross_plan:"
-	case f.kind == "project" && f.alias != "":
-		return "project:" + f.alias + ":"
-	case f.kind == "project" || f.kind == "cfa":
-		return f.kind + ":"
+	case f.Kind == "project" && f.Alias != "":
+		return "project:" + f.Alias + ":"
+	case f.Kind == "project" || f.Kind == "cfa":
+		return f.Kind + ":"
 	}
 	return ""
 }

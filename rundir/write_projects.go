@@ -2,14 +2,15 @@ package rundir
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -18,43 +19,24 @@ import (
 // alias. Folders that the parent does not declare are ignored,
 // unless their meta.json claims to be a project of a run.
 
-// keyed is one member of a JSON object; keys may repeat.
-type keyed struct {
-	key   string
-	value json.RawMessage
-}
-
-// keyedIn reads the members of an object in order; ok is false for other values.
-func keyedIn(raw []byte) (all []keyed, ok bool) {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, false
-	}
-	for dec.More() {
-		key, err := dec.Token()
-		e := keyed{key: fmt.Sprint(key)}
-		if err != nil || dec.Decode(&e.value) != nil {
-			return nil, false
-		}
-		all = append(all, e)
-	}
-	return all, true
-}
-
 // declared lists the aliases of the projects in meta.json in order, with repeats; none: the run has a single project.
-func (c *check) declared() []string {
-	if !c.good() {
+func (c *check) declared() (aliases []string) {
+	var meta struct {
+		Projects json.RawMessage `json:"projects"`
+	}
+	if !c.good() || json.Unmarshal(c.raw, &meta) != nil {
 		return nil
 	}
-	all, ok := keyedIn(c.object["projects"])
-	if !ok {
-		return nil
+	dec := json.NewDecoder(bytes.NewReader(meta.Projects))
+	for n := 0; ; n++ { // the names and values of one object of texts
+		t, err := dec.Token()
+		if err != nil {
+			return aliases
+		}
+		if name, is := t.(string); is && n%2 == 1 {
+			aliases = append(aliases, name)
+		}
 	}
-	aliases := make([]string, len(all))
-	for i, e := range all {
-		aliases[i] = e.key
-	}
-	return aliases
 }
 
 // judgeProjects compares the records of the parent, of its children and of the checkpoint.
@@ -78,22 +60,16 @@ func (c *check) readProjects() error {
 		return nil
 	}
 	f := run.CrossFacts{
-		Declared: declared, Status: c.status(),
-		Pending: decisionIn(c.object),
-		Checkpoint: run.CrossCheckpoint{Pending: c.cross.pending, ID: c.cross.id, Kind: c.cross.kind,
-			Alias: c.cross.alias, Child: c.cross.child},
+		Declared: declared, Status: c.status(), Pending: decisionIn(c.meta),
+		Checkpoint: run.CrossCheckpoint{Pending: c.cross.Pending, ID: c.cross.ID, Kind: c.cross.Kind,
+			Alias: c.cross.Alias, Child: c.cross.Child},
 	}
-	inside, _ := keyedIn(c.object.in("phases")["projects"]) // nothing, if it is not an object
-	copied, named := map[string]json.RawMessage{}, map[string]bool{}
-	for _, e := range inside {
-		copied[e.key] = e.value
+	copies := map[string]EmbeddedProject{}
+	if p := c.meta.Phases; p != nil {
+		copies = p.Projects
 	}
-	for _, alias := range declared {
-		if named[alias] {
-			continue
-		}
-		named[alias] = true
-		child, err := c.readChild(alias, copied[alias])
+	for _, alias := range slices.Compact(slices.Sorted(slices.Values(declared))) {
+		child, err := c.readChild(alias, copies)
 		if err != nil {
 			return err
 		}
@@ -102,69 +78,51 @@ func (c *check) readProjects() error {
 		}
 		f.Children = append(f.Children, child)
 	}
+	for _, alias := range sortedNames(copies) {
+		if !slices.Contains(declared, alias) {
+			f.Children = append(f.Children, run.ChildFacts{Alias: alias})
+		}
+	}
 	stray, err := c.strayChildren(declared)
-	f.Children = append(append(f.Children, c.otherChildren(inside, named)...), stray...)
+	f.Children = append(f.Children, stray...)
 	p := run.Across(f)
 	c.parent = &p
 	return err
 }
 
-// otherChildren lists undeclared projects in meta.json, and repeated copies of one project.
-func (c *check) otherChildren(inside []keyed, named map[string]bool) []run.ChildFacts {
-	var others []run.ChildFacts
-	seen := map[string]bool{}
-	for _, e := range inside {
-		if seen[e.key] || !named[e.key] {
-			others = append(others, run.ChildFacts{Alias: e.key})
-		}
-		seen[e.key], named[e.key] = true, true
-	}
-	return others
-}
-
 // readChild reads the two records of one project: its own, and the copy in the parent's.
-func (c *check) readChild(alias string, embedded json.RawMessage) (run.ChildFacts, error) {
-	f := run.ChildFacts{Alias: alias, Cursor: c.cross.cursor.text(alias)}
-	switch copied, err := objectOf(embedded); {
-	case len(embedded) == 0 || string(embedded) == "null":
-	case err != nil:
-		f.Embedded = run.Malformed
-	default:
-		f.Embedded, f.Inside = run.Present, copied.text("status")
+func (c *check) readChild(alias string, copies map[string]EmbeddedProject) (run.ChildFacts, error) {
+	f := run.ChildFacts{Alias: alias, Cursor: c.cross.SubStatus[alias]}
+	if copied, there := copies[alias]; there {
+		f.Embedded, f.Inside = run.Present, copied.Status
 	}
-	o, found, err := childMeta(c.dir, alias)
-	if f.Own = found; o == nil {
+	meta, found, err := childMeta(c.dir, alias)
+	if f.Own = found; found != run.Present {
 		return f, err
 	}
-	last := o.in("phases").in("final_acceptance")
-	f.Status, f.Halted, f.Verdict, f.Pending = o.text("status"), o.text("halt_reason"), last.text("verdict"),
-		decisionIn(o)
-	var ready *bool
-	if json.Unmarshal(last["ship_ready"], &ready) == nil {
-		f.ShipReady = ready
+	f.Status, f.Halted, f.Pending = meta.Status, meta.HaltReason, decisionIn(meta)
+	if p := meta.Phases; p != nil && p.FinalAcceptance != nil {
+		f.Verdict, f.ShipReady = p.FinalAcceptance.Verdict, &p.FinalAcceptance.ShipReady
 	}
 	return f, nil
 }
 
-// childMeta reads meta.json in the folder of a project; nil: it does not exist, or is not a JSON object. An alias that
-// is not a folder name has none.
-func childMeta(d Dir, alias string) (object, run.Observation, error) {
+// childMeta reads meta.json in the folder of a project. An alias that is not a folder name has none.
+func childMeta(d Dir, alias string) (meta Meta, found run.Observation, err error) {
 	if alias == "" || !filepath.IsLocal(alias) || strings.ContainsAny(alias, `/\`) {
-		return nil, run.NotFound, nil
+		return meta, run.NotFound, nil
 	}
 	name := path.Join(alias, MetaFile)
 	if fi, err := d.Stat(name); err != nil || !fi.Mode().IsRegular() {
-		return nil, run.NotFound, nil //nolint:nilerr // what is not a file there is not a record
+		return meta, run.NotFound, nil //nolint:nilerr // what is not a file there is not a record
 	}
-	raw, err := d.ReadFile(name)
-	if err != nil {
-		return nil, run.NotFound, err
+	switch err = d.ReadJSON(name, &meta); {
+	case errors.Is(err, disk.ErrDamaged):
+		return meta, run.Malformed, nil
+	case err != nil:
+		return meta, run.NotFound, err
 	}
-	o, err := objectOf(raw)
-	if err != nil {
-		return nil, run.Malformed, nil //nolint:nilerr // it is named as malformed
-	}
-	return o, run.Present, nil
+	return meta, run.Present, nil
 }
 
 // strayChildren lists folders whose meta.json claims to be a project of a run with another name than that of the
@@ -179,11 +137,11 @@ func (c *check) strayChildren(declared []string) ([]run.ChildFacts, error) {
 		if !e.IsDir() {
 			continue
 		}
-		o, _, err := childMeta(c.dir, e.Name())
+		meta, _, err := childMeta(c.dir, e.Name())
 		if err != nil {
 			return nil, err
 		}
-		alias := o.text("project_alias")
+		alias := meta.ProjectAlias
 		if alias == "" || alias == e.Name() && slices.Contains(declared, alias) {
 			continue
 		}
@@ -193,18 +151,12 @@ func (c *check) strayChildren(declared []string) ([]run.ChildFacts, error) {
 }
 
 // decisionIn is the open question in a meta.json; nil: none with an ID.
-func decisionIn(o object) *run.CrossDecision {
-	h := o.in("phase_handoff")
-	id := h.text("id")
-	if id == "" {
+func decisionIn(m Meta) *run.CrossDecision {
+	h := m.PhaseHandoff
+	if h == nil || h.ID == "" {
 		return nil
 	}
-	files := h.in("artifacts")
-	d := &run.CrossDecision{
-		ID: id, ParentID: cmp.Or(h.text("parent_handoff_id"), id), Kind: h.text("kind"),
-		Alias: cmp.Or(h.text("project_alias"), files.text("project_alias")),
-		Child: cmp.Or(h.text("child_handoff_id"), files.text("child_handoff_id")),
-	}
+	d := &run.CrossDecision{ID: h.ID, ParentID: h.ID, Kind: h.Kind, Alias: h.Alias, Child: h.Child}
 	if d.Kind == "" && d.Alias != "" && d.Child != "" {
 		d.Kind = "project"
 	}
