@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -403,16 +404,24 @@ func (w *exporter) syncAll() error {
 	return w.dir.inside().SyncFileSystem(w.dir.Root)
 }
 
-// keepCheckpoints stores checkpoints: one small object each, whatever the length of the run.
+// keepCheckpoints stores the checkpoints of the lines that are not exported.
 func (w *exporter) keepCheckpoints() error {
 	for _, c := range w.marks {
-		raw, err := json.Marshal(c)
-		if err == nil {
-			err = w.blobs.Name(w.ctx, checkpointName(c, raw), raw)
+		if err := KeepCheckpoint(w.ctx, w.blobs, c); err != nil {
+			return err
 		}
-		if err != nil {
-			return fmt.Errorf("store checkpoint %s: %w", c.ID, err)
-		}
+	}
+	return nil
+}
+
+// KeepCheckpoint stores a checkpoint: one small object, whatever the length of the run.
+func KeepCheckpoint(ctx context.Context, blobs Blobs, c run.Checkpoint) error {
+	raw, err := json.Marshal(c)
+	if err == nil {
+		err = blobs.Name(ctx, checkpointName(c, raw), raw)
+	}
+	if err != nil {
+		return fmt.Errorf("store checkpoint %s: %w", c.ID, err)
 	}
 	return nil
 }

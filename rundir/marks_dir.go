@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,45 +82,32 @@ type Replacer interface {
 	Replace(ctx context.Context, name string, data []byte) error
 }
 
-// KeepCheckpoint stores a checkpoint that the store has lost or has with other bytes.
-func KeepCheckpoint(ctx context.Context, names Replacer, c run.Checkpoint) error {
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	if err := names.Replace(ctx, checkpointName(c, raw), raw); err != nil {
-		return fmt.Errorf("store checkpoint %s again: %w", c.ID, err)
-	}
-	return nil
-}
-
-// RestoreCheckpoint finds a checkpoint in a store as [FindCheckpoint] does. A missing or damaged checkpoint is rebuilt
-// from journal, the checkpoints folded from the run's events (nil: none), and described in warning.
+// RestoreCheckpoint finds a checkpoint as [FindCheckpoint] does: in journal, the checkpoints folded from the run's events,
+// or in the store if it is nil. The store then has the checkpoint of the journal; that it lacked it, or had other bytes, is
+// described in warning.
 func RestoreCheckpoint(ctx context.Context, names Replacer, journal Names, runID,
 	id string) (c run.Checkpoint, warning string, err error) {
-	c, err = FindCheckpoint(ctx, names, runID, id)
-	var none *NoCheckpointError
-	var wrong *run.CheckpointError
-	damaged := errors.As(err, &wrong) || errors.Is(err, disk.ErrDamaged)
-	if journal == nil || !damaged && !errors.As(err, &none) {
+	if journal == nil {
+		c, err = FindCheckpoint(ctx, names, runID, id)
 		return c, "", err
 	}
-	again, ferr := FindCheckpoint(ctx, journal, runID, id)
+	if c, err = FindCheckpoint(ctx, journal, runID, id); err != nil {
+		return c, "", err
+	}
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return c, "", err
+	}
+	name, was := checkpointName(c, raw), "damaged in"
+	have, err := names.ReadName(ctx, name)
 	switch {
-	case damaged && ferr != nil:
-		return c, "", errors.Join(err, ferr)
-	case ferr != nil:
-		return c, "", ferr
-	}
-	if werr := KeepCheckpoint(ctx, names, again); werr != nil {
-		return c, "", werr
-	}
-	was := "missing from"
-	if damaged {
-		was = "damaged in"
-	}
-	if c, err = FindCheckpoint(ctx, names, runID, id); err != nil {
+	case errors.Is(err, fs.ErrNotExist):
+		was = "missing from"
+	case err != nil || bytes.Equal(have, raw):
 		return c, "", err
+	}
+	if err := names.Replace(ctx, name, raw); err != nil {
+		return c, "", fmt.Errorf("store checkpoint %s again: %w", c.ID, err)
 	}
 	return c, fmt.Sprintf("checkpoint %s was %s the store and was rebuilt from the journal", c.ID, was), nil
 }

@@ -120,7 +120,6 @@ func TestRestoredCheckpoints(t *testing.T) {
 	require.Equal(t, []string{"cp-S1"}, none.Known, "the error of the journal, which has more names")
 	s.names[name] = []byte("torn")
 	_, _, err = RestoreCheckpoint(t.Context(), s, newNamedStore(w), "r", "cp-S1")
-	require.ErrorIs(t, err, disk.ErrDamaged)
 	require.ErrorAs(t, err, &none)
 	_, _, err = RestoreCheckpoint(t.Context(), brokenNames{s}, journal, "r", "cp-S1")
 	require.EqualError(t, err, "store checkpoint cp-S1 again: file already exists")
