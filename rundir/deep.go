@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,39 +107,25 @@ func (c *check) judgeSegments(ctx context.Context) error {
 	return nil
 }
 
-// judgeMarks checks that the store has every checkpoint of the events, and compares their bytes with their names.
+// judgeMarks checks that the store has every checkpoint of the events as it was written.
 func (c *check) judgeMarks(ctx context.Context) error {
 	names, ok := c.opts.Deep.(Names)
 	if !ok || !c.good() {
 		return nil
-	}
-	type mark struct {
-		seq int64
-		id  string
-	}
-	there := map[mark]bool{}
-	marks, err := Marks(ctx, names, c.meta.RunID)
-	if err != nil {
-		return err
-	}
-	for _, m := range marks {
-		there[mark{m.Seq, m.ID}] = true
-		raw, err := names.ReadName(ctx, m.Name)
-		if err == nil && disk.Digest(raw)[:16] != m.Sum {
-			err = disk.ErrDamaged
-		}
-		if err := c.lostInStore(err, "checkpoint "+m.Name); err != nil {
-			return err
-		}
 	}
 	stream, err := ReadStream(c.dir, EventsFile, 0)
 	if err != nil {
 		return err
 	}
 	return EachCheckpoint(stream.Lines, func(cp run.Checkpoint) error {
-		if cp.Seq <= c.meta.Events.Seq && !there[mark{cp.Seq, MarkID(cp.ID)}] {
-			c.find(StoreDamaged, "", fmt.Sprintf("checkpoint %s of event %d is not in the store", cp.ID, cp.Seq))
+		raw, err := json.Marshal(cp)
+		if err != nil || cp.Seq > c.meta.Events.Seq {
+			return err
 		}
-		return nil
+		have, err := names.ReadName(ctx, checkpointName(cp, raw))
+		if err == nil && !bytes.Equal(have, raw) {
+			err = disk.ErrDamaged
+		}
+		return c.lostInStore(err, fmt.Sprintf("checkpoint %s of event %d", cp.ID, cp.Seq))
 	})
 }

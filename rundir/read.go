@@ -23,13 +23,19 @@ func Records(d Dir) (PipelineState, error) {
 	if err != nil {
 		return b, err
 	}
+	f, err := d.folded(all.Lines[:min(m.Events.Seq, int64(len(all.Lines)))])
+	return f.State, err
+}
+
+// folded folds lines of the directory, without its store.
+func (d Dir) folded(lines []string) (*Fold, error) {
 	f := newFold(&dirSource{dir: d})
-	for _, line := range all.Lines[:min(m.Events.Seq, int64(len(all.Lines)))] {
+	for _, line := range lines {
 		if err := f.take(line); err != nil {
-			return b, err
+			return f, err
 		}
 	}
-	return f.State, nil
+	return f, nil
 }
 
 // dirSource is a directory without its store: it has the lists that are files of the directory.

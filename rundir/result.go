@@ -2,6 +2,7 @@ package rundir
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -96,38 +97,27 @@ func (d Dir) refuse(claim run.Claim, format string, args ...any) error {
 }
 
 // journaledResult returns the result that the events record, if the store has the same events.
-func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Claim) (Result, error) {
+func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Claim) (r Result, err error) {
 	all, err := ReadStream(d, EventsFile, 0)
 	if err != nil {
-		return Result{}, err
-	}
-	var s run.State
-	var r Result
-	var chain run.Chain
-	artifact, ended := "", false
-	for i, line := range all.Lines {
-		chain = chain.Then(line)
-		e := ParseAny(line)
-		e.Seq = int64(i + 1)
-		s = run.Apply(s, e)
-		if e.Kind == run.KindRunStart {
-			var p run.RunStart
-			if e.Decode(&p); p.Artifact != nil {
-				artifact = p.Artifact.File
-			}
-		}
-		if e.Kind == run.KindRunEnd {
-			r, ended = ResultOf(s, artifact, chain)
-		}
-	}
-	if err := run.May(s.Status, run.Promote, run.Terms{}); err != nil {
 		return r, err
 	}
+	f, err := d.folded(all.Lines)
+	if err != nil {
+		return r, err
+	}
+	if err := run.May(f.Header.State.Status, run.Promote, run.Terms{}); err != nil {
+		return r, err
+	}
+	file, ended := f.Files[ResultFile]
 	switch {
-	case s.RunID != claim.RunID:
-		return r, d.refuse(claim, "its events are those of run %s", s.RunID)
+	case f.Header.State.RunID != claim.RunID:
+		return r, d.refuse(claim, "its events are those of run %s", f.Header.State.RunID)
 	case !ended:
 		return r, d.refuse(claim, "its events name none")
+	}
+	if err := json.Unmarshal(file.Text, &r); err != nil {
+		return r, err
 	}
 	return r, d.confirmed(ctx, blobs, claim, all.Lines, r.Seq)
 }

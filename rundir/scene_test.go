@@ -361,7 +361,7 @@ func TestCheckDeep(t *testing.T) {
 		blobs[name] = changedByte(healthy[name], 2)
 		r = checkWith(t, sc.dir, rundir.CheckOptions{ReadTree: readTree, Deep: blobs})
 		require.Equal(t, []rundir.Code{rundir.StoreDamaged}, codesOf(r), name)
-		require.Contains(t, r.Issues[0].Message, "checkpoint "+name+" is damaged in the store: ")
+		require.Regexp(t, `^checkpoint \S+ of event \d+ is damaged in the store: `, r.Issues[0].Message)
 	}
 }
 
