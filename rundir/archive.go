@@ -18,7 +18,7 @@ func (d Dir) Archive(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lock, err := lockKnown(ctx, d, "archive")
+	lock, err := lock(ctx, d, "archive")
 	if err != nil {
 		return "", err
 	}

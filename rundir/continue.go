@@ -209,7 +209,7 @@ func Refill(ctx context.Context, d Dir, blobs Blobs, c Continuation) error {
 	if !c.refill {
 		return nil
 	}
-	held, err := lockKnown(ctx, d, "refill")
+	held, err := lock(ctx, d, "refill")
 	if err != nil {
 		return err
 	}

@@ -108,33 +108,19 @@ func (d Dir) Meta() (Meta, error) {
 }
 
 // Known returns an error if another release wrote a file of the directory that every write depends on. Files that are
-// missing or damaged are not error here.
+// missing or damaged are not an error here.
 func (d Dir) Known() error {
-	if err := d.KnownClaim(); err != nil {
-		return err
-	}
-	m, err := d.Meta()
-	if err != nil {
-		return newerOnly(err)
-	}
-	return d.KnownMeta(m)
-}
-
-// KnownClaim is Known for run.json alone.
-func (d Dir) KnownClaim() error {
 	c, err := d.Claim()
-	if err != nil {
-		return newerOnly(err)
-	}
-	if c.Version > run.ClaimVersion {
+	switch {
+	case err != nil && newerOnly(err) != nil:
+		return err
+	case err == nil && c.Version > run.ClaimVersion:
 		return d.newer(ClaimFile, c.Version, run.ClaimVersion)
 	}
-	return nil
-}
-
-// KnownMeta is Known for a meta.json that was read.
-func (d Dir) KnownMeta(m Meta) error {
+	m, err := d.Meta()
 	switch {
+	case err != nil:
+		return newerOnly(err)
 	case m.Version > MetaVersion:
 		return d.newer(MetaFile, m.Version, MetaVersion)
 	case m.State.Version != run.StateVersion && m.State.Version != 0: // 0: no event was folded

@@ -90,9 +90,6 @@ func (d Dir) openCold(ctx context.Context, blobs Blobs, force bool) (*exporter, 
 	w := &exporter{ctx: ctx, dir: d, blobs: blobs, unsynced: true, force: force}
 	meta, err := d.Meta()
 	if err == nil {
-		if err := d.KnownMeta(meta); err != nil {
-			return nil, err
-		}
 		err = Strange(d, meta)
 	}
 	switch {

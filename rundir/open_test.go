@@ -154,7 +154,7 @@ func TestShorterJournal(t *testing.T) {
 	}
 	d := w.projected(9)
 	write(t, d, MetaFile, `{"version":99}`)
-	_, err := d.open(t.Context(), w.store)
+	_, err := d.Project(t.Context(), w.store, w.batch(10, 10))
 	require.ErrorAs(t, err, new(*NewerError))
 }
 

@@ -6,9 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/passbook-run/passbook/internal/disk"
 )
 
 // Remove removes the files of the run, and the directory if it is then empty. Links are removed and never followed.
@@ -24,10 +21,7 @@ func (d Dir) Remove() error {
 
 // LockForRemoval takes the directory's lock, or fails at once with disk.ErrHeld.
 func LockForRemoval(d Dir) (unlock func() error, err error) {
-	if err := d.Known(); err != nil {
-		return nil, fmt.Errorf("remove: %w", err)
-	}
-	lock, err := disk.Disk{}.In(d.Root).TryLock(d.Path(LockFile), disk.Self("remove", time.Now()))
+	lock, err := tryLock(d, "remove")
 	if err != nil {
 		return nil, fmt.Errorf("remove run directory %s: %w", d.Root, err)
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -170,10 +169,7 @@ func (c *check) live() error {
 
 // lockRepair takes the directory's lock, or fails at once.
 func lockRepair(d Dir) (*disk.Lock, error) {
-	if err := d.Known(); err != nil {
-		return nil, err
-	}
-	lock, err := d.inside().TryLock(d.Path(LockFile), disk.Self("repair-state", time.Now()))
+	lock, err := tryLock(d, "repair-state")
 	var held *disk.ErrHeld
 	if errors.As(err, &held) {
 		return nil, &LiveError{Dir: d.Root, Why: held.Owner.String() + " is writing"}

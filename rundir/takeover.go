@@ -22,7 +22,7 @@ func (e *StaleError) Error() string {
 // tail, and not be that of a finished run; and no other start may own the directory. The current owner may call it
 // again. On return the owner is on disk, and projections of earlier epochs are refused.
 func TakeOver(ctx context.Context, d Dir, o Owner, tail run.Tail) error {
-	lock, err := lockKnown(ctx, d, "open")
+	lock, err := lock(ctx, d, "open")
 	if err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func TestTargetsOfRuns(t *testing.T) {
 	write(t, newer, MetaFile, `{"version":99}`)
 	require.ErrorAs(t, MayWrite(newer), new(*NewerError))
 	require.ErrorIs(t, MayWrite(At(lost.Path(EventsFile))), syscall.ENOTDIR)
-	_, err = lockKnown(t.Context(), newer, "test")
+	_, err = lock(t.Context(), newer, "test")
 	require.ErrorAs(t, err, new(*NewerError))
 }
 

@@ -11,18 +11,10 @@ import (
 // inside returns the disk for writing in the directory. It writes nothing outside, whatever the directory contains.
 func (d Dir) inside() disk.Disk { return d.Disk.In(d.Root) }
 
-// lockKnown takes the directory's lock, and waits for its current holder. A directory that a newer release has written is a
+// lock takes the directory's lock, and waits for its current holder. A directory that a newer release has written is a
 // [NewerError].
-func lockKnown(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
-	if err := d.Known(); err != nil {
-		return nil, err
-	}
-	return lock(ctx, d, what)
-}
-
-// lock is lockKnown for a caller that opens the directory, which checks the rest.
 func lock(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
-	if err := d.KnownClaim(); err != nil {
+	if err := d.Known(); err != nil {
 		return nil, err
 	}
 	l, err := disk.Disk{}.In(d.Root).WaitLock(ctx, d.Path(LockFile), disk.Self(what, time.Now()))
@@ -30,6 +22,14 @@ func lock(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", d.Root, err)
 	}
 	return l, nil
+}
+
+// tryLock takes the directory's lock, or fails at once with [disk.ErrHeld].
+func tryLock(d Dir, what string) (*disk.Lock, error) {
+	if err := d.Known(); err != nil {
+		return nil, err
+	}
+	return disk.Disk{}.In(d.Root).TryLock(d.Path(LockFile), disk.Self(what, time.Now()))
 }
 
 // cutTail moves what follows the first bytes of a file of lines to a file in torn/.

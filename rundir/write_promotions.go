@@ -13,7 +13,7 @@ import (
 // Promoting holds the directory's lock while copy delivers the result, and records the destination once for each ID,
 // even if it is repeated. On return the line is on disk.
 func (d Dir) Promoting(ctx context.Context, now time.Time, copy func() (run.DeliveryCompleted, error)) error {
-	lock, err := lockKnown(ctx, d, "promote")
+	lock, err := lock(ctx, d, "promote")
 	if err != nil {
 		return err
 	}
