@@ -64,9 +64,6 @@ func (a *Activities) NextEpoch(ctx context.Context, in contract.NextEpochInput) 
 		res.Elsewhere = cmp.Or(at.Address, at.Cluster)
 		return res, err
 	}
-	if err := d.CatchUp(ctx, b); err != nil {
-		return res, err
-	}
 	c, err := rundir.Continue(ctx, d, b, nil)
 	if err == nil {
 		err = rundir.Refill(ctx, d, b, c)

@@ -203,10 +203,11 @@ func (x *check) final(c Continuation) error {
 	return nil
 }
 
-// Refill writes the journal of a continuation if the directory lacks lines of it, and everything that follows from it.
-// What is replaced is kept in _orchestrator/torn. A complete directory is left unchanged.
+// Refill writes the journal of a continuation if the directory lacks lines of it, and everything that follows from it,
+// also if a projection was ended before it did. What is replaced is kept in _orchestrator/torn. A complete directory is
+// left unchanged, and one without meta.json is left to repair-state.
 func Refill(ctx context.Context, d Dir, blobs Blobs, c Continuation) error {
-	if !c.refill {
+	if !c.refill && (c.Lag == 0 || c.Meta.Events.Seq == 0) {
 		return nil
 	}
 	held, err := lock(ctx, d, "refill")
@@ -214,16 +215,16 @@ func Refill(ctx context.Context, d Dir, blobs Blobs, c Continuation) error {
 		return err
 	}
 	defer held.Unlock()
-	disk, err := ReadStream(d, EventsFile, 0)
-	if err != nil || slices.Equal(disk.Lines, c.lines) {
-		return err
-	}
 	w, err := d.openCold(ctx, blobs, false)
 	if err != nil {
 		return err
 	}
-	if _, err := w.replaceLines(c.lines); err != nil {
-		return err
+	if w.fold.Tail != c.Tail || w.broken {
+		if _, err := w.replaceLines(c.lines); err != nil {
+			return err
+		}
+	} else if w.beyond() == 0 {
+		return nil
 	}
 	return w.export()
 }

@@ -1,8 +1,6 @@
 package rundir
 
 import (
-	"context"
-
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
 )
@@ -27,19 +25,4 @@ func (d Dir) Ended() (bool, error) {
 	}
 	all, err := ReadStream(d, EventsFile, 0) // a run becomes done before it ends only for this reason
 	return err == nil && HasEnded(all.Lines), err
-}
-
-// CatchUp writes what follows from the last events, if their projection was ended before it did. A directory that has
-// lost its meta.json, or lines that meta.json counts, is left to repair-state.
-func (d Dir) CatchUp(ctx context.Context, blobs Blobs) error {
-	held, err := lock(ctx, d, "project")
-	if err != nil {
-		return err
-	}
-	defer held.Unlock()
-	w, err := d.open(ctx, blobs)
-	if err != nil || w.beyond() == 0 || w.seen == 0 {
-		return err
-	}
-	return w.export()
 }

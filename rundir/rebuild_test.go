@@ -226,30 +226,29 @@ func TestEndedJournals(t *testing.T) {
 	require.False(t, ended)
 }
 
-// TestCatchUp: a projection wrote the end and nothing that follows from it, and the workflow was reset. Its next execution
-// writes no event.
-func TestCatchUp(t *testing.T) {
+// TestRefillExports: a projection wrote the end and nothing that follows from it, and the workflow was reset. Its next
+// execution writes no event.
+func TestRefillExports(t *testing.T) {
 	w := working(t)
 	w.settle(numbered(2, "report"), "")
 	w.add(run.KindRunEnd, run.RunEnd{Status: run.Done})
 	n := w.last()
 	want := contents(t, w.projected(n))
-	check := func(d Dir) error { return d.CatchUp(t.Context(), w.store) }
+	refill := func(d Dir) error {
+		c, err := Continue(t.Context(), d, w.store, nil)
+		require.NoError(t, err)
+		return Refill(t.Context(), d, w.store, c)
+	}
 	d := w.projected(n - 1)
 	write(t, d, EventsFile, strings.Join(w.lines, "\n")+"\n")
-	require.NoError(t, check(d))
+	require.NoError(t, refill(d))
 	w.consistent(d, n)
 	require.Equal(t, want, contents(t, d))
 	d.Disk = disk.Disk{Hook: func(disk.Step) error { return fs.ErrPermission }}
-	require.NoError(t, check(d), "nothing is left to write")
-	for _, change := range []func(Dir){
-		func(d Dir) { write(t, d, EventsFile, strings.Join(w.lines[:n-1], "\n")+"\n") },
-		func(d Dir) { require.NoError(t, os.Remove(d.Path(MetaFile))) },
-	} {
-		d := w.projected(n)
-		change(d)
-		before := contents(t, d)
-		require.NoError(t, check(d))
-		require.Equal(t, before, contents(t, d), "repair-state repairs it")
-	}
+	require.NoError(t, refill(d), "nothing is left to write")
+	d = w.projected(n)
+	require.NoError(t, os.Remove(d.Path(MetaFile)))
+	before := contents(t, d)
+	require.NoError(t, refill(d))
+	require.Equal(t, before, contents(t, d), "repair-state repairs it")
 }
