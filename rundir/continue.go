@@ -215,7 +215,7 @@ func Refill(ctx context.Context, d Dir, blobs Blobs, c Continuation) error {
 		return err
 	}
 	defer held.Unlock()
-	w, err := d.openCold(ctx, blobs, false)
+	w, err := d.openCold(ctx, blobs, nil, false)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func (w *exporter) append(lines []string) error {
 	tail := w.fold.Tail
 	if len(w.torn) > 0 && !(len(lines) > 0 && bytes.HasPrefix(data, w.torn)) {
 		name := fmt.Sprintf("%s/events-after-%d-%s.txt", TornDir, tail.Seq, disk.Digest(w.torn)[:8])
-		if err := w.dir.cutTail(EventsFile, w.fold.Size, name); err != nil {
+		if err := w.dir.cutTail(EventsFile, w.size, name); err != nil {
 			return err
 		}
 	}
@@ -33,9 +33,11 @@ func (w *exporter) append(lines []string) error {
 	if len(lines) == 0 {
 		return nil
 	}
-	if _, err := w.dir.inside().Append(w.dir.Path(EventsFile), w.fold.Size, data, FilePerm); err != nil {
+	size, err := w.dir.inside().Append(w.dir.Path(EventsFile), w.size, data, FilePerm)
+	if err != nil {
 		return fmt.Errorf("append events %d to %d: %w", tail.Seq+1, tail.Seq+int64(len(lines)), err)
 	}
+	w.size = size
 	return w.take(lines)
 }
 
@@ -49,11 +51,11 @@ func (w *exporter) append(lines []string) error {
 func (w *exporter) export() error {
 	err := w.write()
 	if !w.cold && errors.Is(err, disk.ErrDiffers) {
-		next, oerr := w.dir.openCold(w.ctx, w.blobs, true)
+		next, oerr := w.dir.openCold(w.ctx, w.blobs, w.truth, true)
 		if oerr != nil {
 			return oerr
 		}
-		next.head, next.edits, next.broken, next.fold.Tail = w.head, w.edits, w.broken, w.fold.Tail
+		next.head, next.edits = w.head, w.edits
 		*w = *next
 		err = w.write()
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/run"
@@ -16,15 +17,18 @@ type exporter struct {
 	ctx   context.Context
 	dir   Dir
 	blobs Blobs
-	fold  *Fold // of every line of events.jsonl
+	truth Truth // nil: only the segments contain the written lines
+	fold  *Fold // of every line as it was written, as far as that is known
 	head  string
-	torn  []byte // what follows the last line
+	size  int64  // of events.jsonl up to the last line feed
+	torn  []byte // what follows it
 	seen  int64  // events that meta.json has seen: the others are not exported
 	first string // digest of the artifact after the events that meta.json has seen
 
-	cold   bool // every file is compared: in the first export of a process
-	force  bool // see openCold
-	broken bool // the lines that meta.json has seen are others
+	cold   bool     // every file is compared: in the first export of a process
+	force  bool     // see openCold
+	broken bool     // events.jsonl has other lines than meta.json has seen
+	intact []string // those lines as they were written; nil: not broken, or not known
 
 	// of the lines after those that meta.json has seen
 	wrote    map[string]bool   // digests that the artifact had
@@ -46,17 +50,17 @@ type exporter struct {
 
 // open reads the directory for writing. A fold in memory counts if meta.json, state.json and the logs are as this process
 // left them.
-func (d Dir) open(ctx context.Context, blobs Blobs) (*exporter, error) {
+func (d Dir) open(ctx context.Context, blobs Blobs, truth Truth) (*exporter, error) {
 	w := d.Folds.take(d.Root)
 	if w == nil {
-		return d.openCold(ctx, blobs, false)
+		return d.openCold(ctx, blobs, truth, false)
 	}
-	w.ctx, w.dir, w.blobs, w.healed, w.edits, w.kept = ctx, d, blobs, nil, nil, nil
+	w.ctx, w.dir, w.blobs, w.truth, w.healed, w.edits, w.kept = ctx, d, blobs, truth, nil, nil, nil
 	again, err := w.unchanged()
 	if err != nil || again {
 		return w, err
 	}
-	return d.openCold(ctx, blobs, false)
+	return d.openCold(ctx, blobs, truth, false)
 }
 
 // unchanged reports whether the files are as this process left them, and folds the lines after those that it knows.
@@ -72,22 +76,23 @@ func (w *exporter) unchanged() (bool, error) {
 			return false, nil //nolint:nilerr // the whole export meets the error again
 		}
 	}
-	ends, err := LineEnds(w.dir, EventsFile, w.fold.Size)
+	ends, err := LineEnds(w.dir, EventsFile, w.size)
 	if err != nil || !ends {
 		return false, err
 	}
-	rest, err := ReadStream(w.dir, EventsFile, w.fold.Size)
+	rest, err := ReadStream(w.dir, EventsFile, w.size)
 	if err != nil {
 		return false, err
 	}
-	w.torn = rest.Torn
+	w.size, w.torn = rest.Size, rest.Torn
 	return true, w.take(rest.Lines)
 }
 
-// openCold folds the whole journal, and lets the next export compare every file. With force it does so also if lines were
-// changed, and files whose bytes the store has lost stay as they are.
-func (d Dir) openCold(ctx context.Context, blobs Blobs, force bool) (*exporter, error) {
-	w := &exporter{ctx: ctx, dir: d, blobs: blobs, unsynced: true, force: force}
+// openCold folds the whole journal, and lets the next export compare every file. Lines that were changed are taken from the
+// segments or from truth. If neither has them, no file is compared: nothing is made again from a journal that was
+// changed. With force, files whose bytes the store has lost stay as they are.
+func (d Dir) openCold(ctx context.Context, blobs Blobs, truth Truth, force bool) (*exporter, error) {
+	w := &exporter{ctx: ctx, dir: d, blobs: blobs, truth: truth, unsynced: true, force: force}
 	meta, err := d.Meta()
 	if err == nil {
 		err = Strange(d, meta)
@@ -110,16 +115,17 @@ func (d Dir) openCold(ctx context.Context, blobs Blobs, force bool) (*exporter, 
 	if state, err := d.Parse(w.state); err == nil {
 		w.stands = state.LastSeq
 	}
-	return w, w.read(meta.Events)
+	return w, w.read(meta)
 }
 
 // heal notes that a file is damaged and made again.
 func (w *exporter) heal(format string, args ...any) {
-	w.healed = append(w.healed, fmt.Sprintf(format, args...)+": made again from "+EventsFile)
+	w.healed = append(w.healed, fmt.Sprintf(format, args...)+": made again from the events")
 }
 
 // read folds every line. Those after the ones that meta.json has seen are not exported.
-func (w *exporter) read(of EventsMark) error {
+func (w *exporter) read(meta Meta) error {
+	of := meta.Events
 	all, err := ReadStream(w.dir, EventsFile, 0)
 	if err != nil {
 		return err
@@ -129,10 +135,20 @@ func (w *exporter) read(of EventsMark) error {
 		w.heal("%s is shorter than its mark in %s", EventsFile, MetaFile)
 		of = EventsMark{}
 	}
-	w.torn, w.seen = all.Torn, of.Seq
+	w.size, w.torn, w.seen = all.Size, all.Torn, of.Seq
+	tail := run.Tail{Seq: of.Seq, Chain: of.Chain}
 	before, after := all.Lines[:min(of.Seq, n)], all.Lines[min(of.Seq, n):]
-	w.broken = of.Seq > 0 && !Ends(before, run.Tail{Seq: of.Seq, Chain: of.Chain})
-	w.cold = w.force || !w.broken
+	w.intact = nil
+	if w.broken = of.Seq > 0 && !Ends(before, tail); w.broken {
+		after = NumberedBehind(all.Lines, of.Seq)
+		if w.intact, _, _, err = w.written(w.head, tail, before, w.truth); err != nil {
+			return err
+		}
+		if w.intact != nil {
+			before = w.intact
+		}
+	}
+	w.cold = w.known()
 	w.fold, w.rows = newFold(exporterSource{w}), map[string][]byte{}
 	w.fold.rows = func(file string, rows []byte) { w.rows[file] = append(w.rows[file], rows...) }
 	for _, line := range before {
@@ -140,11 +156,10 @@ func (w *exporter) read(of EventsMark) error {
 			return err
 		}
 	}
-	if w.broken {
-		w.fold.Tail = run.Tail{Seq: of.Seq, Chain: of.Chain} // as they were written
-	}
-	if !w.cold {
-		w.rows = map[string][]byte{}
+	if !w.known() {
+		if err := w.accept(meta); err != nil {
+			return err
+		}
 	}
 	w.fold.keep = func(data []byte) error {
 		_, err := w.blobs.Put(w.ctx, data)
@@ -157,9 +172,30 @@ func (w *exporter) read(of EventsMark) error {
 	return w.take(after)
 }
 
+// known reports whether the lines that meta.json has seen are known as they were written.
+func (w *exporter) known() bool { return !w.broken || w.intact != nil }
+
+// accept goes on from meta.json, state.json and the logs as they are, because the lines before are not known.
+func (w *exporter) accept(meta Meta) error {
+	w.rows = map[string][]byte{}
+	w.fold.Header, w.fold.Tail, w.fold.Size = Header{Meta: meta}, run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain},
+		meta.Events.Size
+	if state, err := w.dir.Parse(w.state); err == nil && state.LastSeq == meta.Events.Seq {
+		w.fold.State = state
+	}
+	for file, l := range w.fold.Logs {
+		have, err := w.regular(file)
+		if err != nil {
+			return err
+		}
+		l.Size = int64(len(have))
+	}
+	return nil
+}
+
 // compareMeta looks for another meta.json than was written.
 func (w *exporter) compareMeta() error {
-	if w.broken || w.seen == 0 || w.meta == nil {
+	if !w.known() || w.seen == 0 || w.meta == nil {
 		return nil
 	}
 	want, err := w.fold.Meta(w.fold.Tail.Chain, w.head)
@@ -217,7 +253,11 @@ type exporterSource struct{ w *exporter }
 
 func (s exporterSource) Lines(last int64) ([]string, error) {
 	all, err := ReadStream(s.w.dir, EventsFile, 0)
-	return all.Lines[:min(last, int64(len(all.Lines)))], err
+	lines := all.Lines
+	if s.w.intact != nil {
+		lines = slices.Concat(s.w.intact, NumberedBehind(lines, int64(len(s.w.intact))))
+	}
+	return lines[:min(last, int64(len(lines)))], err
 }
 
 func (s exporterSource) List(digest string) ([]byte, error) {

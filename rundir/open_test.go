@@ -54,14 +54,14 @@ func TestDamagedFilesAreMadeAgain(t *testing.T) {
 		"meta.json is garbage": {MetaFile, "{", "^.*/meta.json is damaged: ",
 			map[string]string{torn + "/meta-damaged-" + short("{") + ".json": "{"}, true, ""},
 		"meta.json is of another run": {MetaFile, other,
-			"^.*/meta.json is damaged: it is of run other: made again from events.jsonl$",
+			"^.*/meta.json is damaged: it is of run other: made again from the events$",
 			map[string]string{torn + "/meta-damaged-" + short(other) + ".json": other}, true, ""},
-		"state.json is missing": {StateFile, "", "^_orchestrator/state.json is missing: made again from events.jsonl$",
+		"state.json is missing": {StateFile, "", "^_orchestrator/state.json is missing: made again from the events$",
 			nil, false, ""},
 		"state.json is garbage": {StateFile, "{", "^.*/state.json is damaged: ",
 			map[string]string{torn + "/_orchestrator-state-damaged-" + short("{") + ".json": "{"}, false, ""},
 		"state.json is edited": {StateFile, edited, "^_orchestrator/state.json is not what was written: made again " +
-			"from events.jsonl$",
+			"from the events$",
 			map[string]string{torn + "/_orchestrator-state-damaged-" + short(edited) + ".json": edited}, false, ""},
 		"state.json is older": {StateFile, older, "is not what was written",
 			map[string]string{torn + "/_orchestrator-state-damaged-" + short(older) + ".json": older}, false, ""},
@@ -145,7 +145,7 @@ func TestShorterJournal(t *testing.T) {
 		p, err := d.Project(t.Context(), w.store, w.batch(10, 10))
 		require.NoError(t, err)
 		require.Equal(t, Projected{Outcome: run.ProjectionBehind, Tail: w.tail(n)}, p, name)
-		require.Equal(t, []string{"events.jsonl is shorter than its mark in meta.json: made again from events.jsonl"},
+		require.Equal(t, []string{"events.jsonl is shorter than its mark in meta.json: made again from the events"},
 			w.project(d, 10).Healed)
 		got, want := contents(t, d), contents(t, w.projected(10))
 		for file := range want {

@@ -46,7 +46,7 @@ func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, erro
 		return Projected{}, err
 	}
 	defer held.Unlock()
-	w, err := d.open(ctx, blobs)
+	w, err := d.open(ctx, blobs, b.Truth)
 	if err != nil {
 		return Projected{}, err
 	}

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -284,6 +285,55 @@ func TestBatchesOfDamagedJournals(t *testing.T) {
 		p, err = d.Project(t.Context(), w.store, w.batch(first, 8))
 		require.NoError(t, err)
 		require.Equal(t, run.ProjectionBehind, p.Outcome, "the file has one line of that size")
+	}
+}
+
+// TestChangedJournalMakesNoFiles: nothing is made again from lines that were changed. The lines as they were written count
+// if history has them; otherwise meta.json, state.json and the logs are continued as they are, and no file is compared.
+func TestChangedJournalMakesNoFiles(t *testing.T) {
+	w := working(t)
+	want := contents(t, w.projected(10))
+	const prompt = PassesDir + "/pass-001/prompt.md"
+	for name, change := range map[string]func(lines []string){
+		"another kind":   func(l []string) { l[1] = strings.Replace(l[1], `"kind":"p`, `"kind":"q`, 1) },
+		"a longer line":  func(l []string) { l[1] = strings.Replace(l[1], `"title":"`, `"title":"Other `, 1) },
+		"two lines more": func(l []string) { l[3] += "\n" + l[3] + "\nx" },
+	} {
+		for _, known := range []bool{true, false} {
+			d := w.projected(6)
+			lines := slices.Clone(w.lines[:6])
+			change(lines)
+			require.NotEqual(t, w.lines[:6], lines, name)
+			write(t, d, EventsFile, strings.Join(lines, "\n")+"\n")
+			write(t, d, prompt, "mine")
+			for _, b := range []Batch{w.batch(7, 9), w.batch(10, 10)} { // each in another process
+				if b.Verified = true; known {
+					b.Truth = func(context.Context) ([]string, error) { return w.lines, nil }
+				}
+				p, err := d.Project(t.Context(), w.store, b)
+				require.NoError(t, err, name)
+				require.Equal(t, run.ProjectionWritten, p.Outcome, name)
+				require.Equal(t, known && b.First == 7, len(p.Healed) == 1, "%s: %v", name, p.Healed)
+			}
+			got := contents(t, d)
+			require.Equal(t, strings.Join(lines, "\n")+"\n"+strings.Join(w.lines[6:10], "\n")+"\n", got[EventsFile], name)
+			delete(got, EventsFile)
+			if known {
+				for file := range got {
+					if file != TornDir+"/_orchestrator-passes-pass-001-prompt-damaged-"+short("mine")+".md" {
+						require.Equal(t, want[file], got[file], "%s: %s", name, file)
+					}
+				}
+				continue
+			}
+			require.Equal(t, "mine", got[prompt], name)
+			for file := range got {
+				require.NotContains(t, file, TornDir, name)
+			}
+			for _, file := range append(Growing(), MetaFile, StateFile) {
+				require.Equal(t, want[file], got[file], "%s: %s", name, file)
+			}
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source, replace bool)
 		return Restored{}, err
 	}
 	defer held.Unlock()
-	w, err := d.openCold(ctx, blobs, false)
+	w, err := d.openCold(ctx, blobs, nil, false)
 	if err != nil {
 		return Restored{}, err
 	}

@@ -76,7 +76,7 @@ func Repair(ctx context.Context, d Dir, o RepairOptions) (RepairResult, error) {
 	if err != nil || len(res.Changes) == 0 {
 		return res, err
 	}
-	w, err := d.openCold(ctx, o.Blobs, true)
+	w, err := d.openCold(ctx, o.Blobs, nil, true)
 	if err != nil {
 		return res, err
 	}

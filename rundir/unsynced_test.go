@@ -102,9 +102,9 @@ func TestUnsyncedFiles(t *testing.T) {
 	w.settle(numbered(2, "report"), "")
 	d.Folds = new(Folds)
 	p := project(d, next, next)
-	require.Equal(t, []string{pass1 + "/prompt.md is missing: made again from events.jsonl",
-		pass1 + "/raw-output.txt is missing: made again from events.jsonl",
-		CostLog + " is shorter than what was written: made again from events.jsonl"}, p.Healed)
+	require.Equal(t, []string{pass1 + "/prompt.md is missing: made again from the events",
+		pass1 + "/raw-output.txt is missing: made again from the events",
+		CostLog + " is shorter than what was written: made again from the events"}, p.Healed)
 	for _, name := range evidence[:1] {
 		require.NotContains(t, ops[disk.OpSync], name)
 	}

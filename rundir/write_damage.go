@@ -73,5 +73,5 @@ func (w *exporter) replaceLines(lines []string) (kept string, err error) {
 	}
 	seen := min(w.seen, int64(len(lines)))
 	w.healed = nil
-	return kept, w.read(EventsMark{Seq: seen, Chain: run.Chain("").Over(lines[:seen])})
+	return kept, w.read(Meta{Events: EventsMark{Seq: seen, Chain: run.Chain("").Over(lines[:seen])}})
 }

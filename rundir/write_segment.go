@@ -42,7 +42,7 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 		return done, err
 	}
 	defer held.Unlock()
-	w, err := d.open(ctx, blobs)
+	w, err := d.open(ctx, blobs, s.Truth)
 	if err != nil {
 		return done, err
 	}
