@@ -59,7 +59,7 @@ type check struct {
 	ended    map[string]bool // directories of lanes that have ended
 	torn     int
 
-	answers   []Answer
+	answers   []Decision
 	cross     *CrossCheckpoint // nil: the run is not one across projects
 	parent    *run.CrossParent
 	effective run.EffectiveStatus
@@ -94,7 +94,7 @@ func examine(ctx context.Context, d Dir, o CheckOptions, alone bool) (*check, er
 		return nil, err
 	}
 	var err error
-	if c.answers, err = d.ReadAnswers(); err != nil {
+	if c.answers, err = d.Decisions(); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(c.readCross(), c.readProjects()); err != nil {

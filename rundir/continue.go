@@ -135,16 +135,12 @@ func (x *check) intact(ctx context.Context, blobs Blobs) ([]string, []run.Journa
 	if blobs == nil || !x.good() {
 		return nil, nil, nil
 	}
-	stored, err := Segments(ctx, blobs, x.meta.SegmentHead)
-	if err != nil && !Unreadable(err) {
-		return nil, nil, err
-	}
 	disk, err := ReadStream(x.dir, EventsFile, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	tail := run.Tail{Seq: x.meta.Events.Seq, Chain: x.meta.Events.Chain}
-	whole, err := Intact(ctx, tail, disk.Lines, stored, nil)
+	whole, _, _, err := written(ctx, blobs, x.meta.SegmentHead, tail, disk.Lines, nil)
 	if err != nil || whole == nil {
 		return nil, nil, err
 	}
@@ -210,23 +206,16 @@ func Refill(ctx context.Context, d Dir, blobs Blobs, c Continuation) error {
 	if !c.refill && (c.Lag == 0 || c.Meta.Events.Seq == 0) {
 		return nil
 	}
-	held, err := lock(ctx, d, "refill")
-	if err != nil {
-		return err
-	}
-	defer held.Unlock()
-	w, err := d.openCold(ctx, blobs, nil, false)
-	if err != nil {
-		return err
-	}
-	if w.fold.Tail != c.Tail || w.broken {
-		if _, err := w.replaceLines(c.lines); err != nil {
-			return err
+	return d.export(ctx, blobs, nil, "refill", true, func(w *exporter) error {
+		if w.fold.Tail != c.Tail || w.broken {
+			if _, err := w.replaceLines(c.lines); err != nil {
+				return err
+			}
+		} else if w.beyond() == 0 {
+			return nil
 		}
-	} else if w.beyond() == 0 {
-		return nil
-	}
-	return w.export()
+		return w.export()
+	})
 }
 
 // Checkpoints returns the run's checkpoints in the form of the store, folded from the whole journal.

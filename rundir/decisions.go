@@ -22,17 +22,11 @@ type Decision struct {
 	DecidedBy string `json:"decided_by"`
 }
 
-// Answer is a decision of an operator as its file records it.
-type Answer struct {
-	HandoffID string `json:"handoff_id"`
-	Action    string `json:"action"`
-	DecidedAt string `json:"decided_at"`
-}
-
-func (d Answer) Halts() bool { return strings.EqualFold(strings.TrimSpace(d.Action), "halt") }
+// Halts reports whether the decision halts the run.
+func (d Decision) Halts() bool { return strings.EqualFold(strings.TrimSpace(d.Action), "halt") }
 
 // At returns the time of the decision; the zero time if it cannot be parsed.
-func (d Answer) At() time.Time {
+func (d Decision) At() time.Time {
 	t, err := time.Parse(time.RFC3339Nano, d.DecidedAt)
 	if err != nil {
 		return time.Time{}
@@ -40,8 +34,8 @@ func (d Answer) At() time.Time {
 	return t
 }
 
-// ReadAnswers reads the decision files of hand-offs in the order of their names. It skips files that cannot be parsed.
-func (d Dir) ReadAnswers() ([]Answer, error) {
+// Decisions reads the decision files of hand-offs in the order of their names. It skips files that cannot be parsed.
+func (d Dir) Decisions() ([]Decision, error) {
 	entries, err := d.ReadDir(DecisionsDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -49,12 +43,12 @@ func (d Dir) ReadAnswers() ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []Answer
+	var all []Decision
 	for _, e := range entries {
 		if e.IsDir() || path.Ext(e.Name()) != ".json" {
 			continue
 		}
-		var one Answer
+		var one Decision
 		err := d.ReadJSON(path.Join(DecisionsDir, e.Name()), &one)
 		if err != nil && !disk.Missing(err) {
 			return nil, err

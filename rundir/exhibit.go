@@ -6,10 +6,6 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// Backup returns the path of the copy of the artifact before a pass, relative to the directory. artifact is the name of
-// the artifact.
-func Backup(p run.Pass, artifact string) string { return BackupFile(p, artifact) }
-
 // Pictures lists the screenshots of a round with names relative to the directory; none if none were taken.
 func (d Dir) Pictures(s run.Screenshots) ([]run.Shot, error) {
 	if s.Count == 0 {

@@ -248,7 +248,7 @@ func (sc scene) runAll(t *testing.T, h hostileDir) string {
 	note(h.State())
 	note(h.Plan())
 	note(h.Owner())
-	note(h.ReadAnswers())
+	note(h.Decisions())
 	note(h.Promotions())
 	a, err := h.Artifact()
 	note(string(a.Now)+string(a.Seed), err)

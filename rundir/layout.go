@@ -170,6 +170,7 @@ func AttemptCall(a run.PassAttempt) string {
 	return a.Call
 }
 
+// BackupFile is the copy of the artifact before a pass. artifact is the name of the artifact.
 func BackupFile(p run.Pass, artifact string) string {
 	name := "artifact-backup"
 	if p.Number == 0 {

@@ -141,7 +141,7 @@ func (w *exporter) read(meta Meta) error {
 	w.intact = nil
 	if w.broken = of.Seq > 0 && !Ends(before, tail); w.broken {
 		after = NumberedBehind(all.Lines, of.Seq)
-		if w.intact, _, _, err = w.written(w.head, tail, before, w.truth); err != nil {
+		if w.intact, _, _, err = written(w.ctx, w.blobs, w.head, tail, before, w.truth); err != nil {
 			return err
 		}
 		if w.intact != nil {
@@ -152,7 +152,7 @@ func (w *exporter) read(meta Meta) error {
 	w.fold, w.rows = newFold(exporterSource{w}), map[string][]byte{}
 	w.fold.rows = func(file string, rows []byte) { w.rows[file] = append(w.rows[file], rows...) }
 	for _, line := range before {
-		if err := w.step(line); err != nil {
+		if err := w.step(ParseAny(line), line); err != nil {
 			return err
 		}
 	}
@@ -175,7 +175,7 @@ func (w *exporter) read(meta Meta) error {
 // known reports whether the lines that meta.json has seen are known as they were written.
 func (w *exporter) known() bool { return !w.broken || w.intact != nil }
 
-// accept goes on from meta.json, state.json and the logs as they are, because the lines before are not known.
+// accept continues meta.json, state.json and the logs as they are, because the lines before are not known.
 func (w *exporter) accept(meta Meta) error {
 	w.rows = map[string][]byte{}
 	w.fold.Header, w.fold.Tail, w.fold.Size = Header{Meta: meta}, run.Tail{Seq: meta.Events.Seq, Chain: meta.Events.Chain},
@@ -207,8 +207,9 @@ func (w *exporter) compareMeta() error {
 }
 
 // step folds one line.
-func (w *exporter) step(line string) (err error) {
-	if err = w.fold.take(line); err == nil && w.fold.Tail.Seq == w.stands {
+func (w *exporter) step(e run.Event, line string) (err error) {
+	err = w.fold.takeEvent(e.At(w.fold.Tail.Seq+1).Decoded(), line)
+	if err == nil && w.fold.Tail.Seq == w.stands {
 		w.wanted, err = disk.Marshal(w.fold.State)
 	}
 	return err
@@ -222,7 +223,7 @@ func (w *exporter) take(lines []string) error {
 			w.marks[n-1].ID == run.UnnamedID(w.fold.Tail.Seq) {
 			w.marks = w.marks[:n-1] // it comes after this event
 		}
-		if err := w.step(line); err != nil {
+		if err := w.step(e, line); err != nil {
 			return err
 		}
 		w.wrote[run.DigestOf(w.fold.Header.State.Artifact)] = true

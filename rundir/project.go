@@ -37,20 +37,15 @@ type Projected struct {
 // Project appends a batch to the directory and updates everything derived, under the directory's lock. On return with
 // Written, the lines are synced, and the files derived from them are written. Lines that exist already are skipped if
 // they are byte-equal.
-func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (Projected, error) {
+func (d Dir) Project(ctx context.Context, blobs Blobs, b Batch) (p Projected, err error) {
 	if err := d.makeRoot(); err != nil {
-		return Projected{}, err
+		return p, err
 	}
-	held, err := lock(ctx, d, "project")
-	if err != nil {
-		return Projected{}, err
-	}
-	defer held.Unlock()
-	w, err := d.open(ctx, blobs, b.Truth)
-	if err != nil {
-		return Projected{}, err
-	}
-	return w.project(b)
+	err = d.export(ctx, blobs, b.Truth, "project", false, func(w *exporter) error {
+		p, err = w.project(b)
+		return err
+	})
+	return p, err
 }
 
 // makeRoot creates the directory. If there is a meta.json, the directory is on disk already, because its commit created
@@ -110,7 +105,7 @@ func (w *exporter) verify(b Batch) ([]run.JournalDamage, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, found, err := w.written(b.Head, w.fold.Tail, all.Lines, b.Truth)
+	_, _, found, err := written(w.ctx, w.blobs, b.Head, w.fold.Tail, all.Lines, b.Truth)
 	return found, err
 }
 

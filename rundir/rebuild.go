@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -77,34 +78,26 @@ func (d Dir) Restore(ctx context.Context, blobs Blobs, src Source) (Restored, er
 	return d.rebuild(ctx, blobs, src, true)
 }
 
-func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source, replace bool) (Restored, error) {
+func (d Dir) rebuild(ctx context.Context, blobs Blobs, src Source, replace bool) (r Restored, err error) {
 	lines, err := src.Lines(ctx, blobs)
 	if err != nil {
-		return Restored{}, err
+		return r, err
 	}
 	if err := MayContinue(d, src.Claim.RunID); err != nil {
-		return Restored{}, err
+		return r, err
 	}
 	if err := d.take(src.Claim); err != nil {
-		return Restored{}, err
+		return r, err
 	}
-	held, err := lock(ctx, d, "rebuild")
-	if err != nil {
-		return Restored{}, err
-	}
-	defer held.Unlock()
-	w, err := d.openCold(ctx, blobs, nil, false)
-	if err != nil {
-		return Restored{}, err
-	}
-	damage, err := w.fill(lines, replace)
-	if err != nil {
-		return Restored{}, err
-	}
-	if src.Head != "" {
-		w.head = src.Head
-	}
-	return Restored{Tail: w.fold.Tail, Damage: damage}, w.export()
+	err = d.export(ctx, blobs, nil, "rebuild", true, func(w *exporter) error {
+		if r.Damage, err = w.fill(lines, replace); err != nil {
+			return err
+		}
+		w.head = cmp.Or(src.Head, w.head)
+		r.Tail = w.fold.Tail
+		return w.export()
+	})
+	return r, err
 }
 
 // fill adds the missing lines at the end. With replace it also replaces other lines, and reports the damage. A directory

@@ -32,11 +32,6 @@ type Result struct {
 	Size    int64     `json:"size"`   // bytes of the artifact
 }
 
-// BlobReader reads blobs of a store by their digests.
-type BlobReader interface {
-	Get(ctx context.Context, digest string) ([]byte, error)
-}
-
 // ResultError describes why the result of a completed run cannot be returned. Nothing was copied.
 type ResultError struct {
 	Dir, RunID, Why string
@@ -66,7 +61,7 @@ func ResultOf(s run.State, artifact string, chain run.Chain) (Result, bool) {
 // Result returns the result of a completed run. The manifest, the journal and the segments in the store must agree. If
 // they do not, or the manifest is missing, the error is a [*ResultError]; if the run is not completed, it is a
 // *run.ConflictError.
-func (d Dir) Result(ctx context.Context, blobs BlobReader) (Result, error) {
+func (d Dir) Result(ctx context.Context, blobs Getter) (Result, error) {
 	claim, err := d.Claim()
 	if err != nil {
 		return Result{}, err
@@ -97,7 +92,7 @@ func (d Dir) refuse(claim run.Claim, format string, args ...any) error {
 }
 
 // journaledResult returns the result that the events record, if the store has the same events.
-func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Claim) (r Result, err error) {
+func (d Dir) journaledResult(ctx context.Context, blobs Getter, claim run.Claim) (r Result, err error) {
 	all, err := ReadStream(d, EventsFile, 0)
 	if err != nil {
 		return r, err
@@ -123,7 +118,7 @@ func (d Dir) journaledResult(ctx context.Context, blobs BlobReader, claim run.Cl
 }
 
 // confirmed checks that the store has the same lines up to the one that ended the run.
-func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, lines []string, end int64) error {
+func (d Dir) confirmed(ctx context.Context, blobs Getter, claim run.Claim, lines []string, end int64) error {
 	meta, err := d.Meta()
 	if err != nil {
 		return d.refuse(claim, "%v", err)
@@ -149,7 +144,7 @@ func (d Dir) confirmed(ctx context.Context, blobs BlobReader, claim run.Claim, l
 
 // ResultBytes returns the bytes of the artifact of a completed run: from the directory if they match the digest,
 // otherwise from the store.
-func (d Dir) ResultBytes(ctx context.Context, blobs BlobReader, r Result) ([]byte, error) {
+func (d Dir) ResultBytes(ctx context.Context, blobs Getter, r Result) ([]byte, error) {
 	if raw, err := d.ReadFile(r.Name); err == nil && disk.Digest(raw) == r.Digest {
 		return raw, nil
 	}

@@ -32,7 +32,7 @@ func (c *check) handoff() (id string, there bool) {
 func (c *check) status() run.Status { return run.Status(c.meta.Status) }
 
 // answer returns the answer to a question, or nil.
-func (c *check) answer(id string) *Answer {
+func (c *check) answer(id string) *Decision {
 	for i := range c.answers {
 		if c.answers[i].HandoffID == id {
 			return &c.answers[i]
@@ -84,7 +84,7 @@ func (c *check) judgeHandoff() {
 
 // judgeHalt looks for a decision to halt that is in force: the run may have been resumed after it.
 func (c *check) judgeHalt() {
-	var last *Answer
+	var last *Decision
 	for i, a := range c.answers {
 		if a.Halts() && (last == nil || a.At().After(last.At())) {
 			last = &c.answers[i]

@@ -223,7 +223,7 @@ func TestDecisionsInFiles(t *testing.T) {
 	d := put(t, map[string]string{"phase_handoff_decisions/b.json": `{"handoff_id":"2","action":" HALT "}`,
 		"phase_handoff_decisions/a.json": `{"handoff_id":"1","action":"continue","decided_at":"2026-01-02T03:04:05.5Z"}`,
 		"phase_handoff_decisions/c.json": `{`, "phase_handoff_decisions/d.txt": `{}`, "phase_handoff_decisions/e.json/x": ``})
-	answers, err := d.ReadAnswers()
+	answers, err := d.Decisions()
 	require.NoError(t, err)
 	require.Len(t, answers, 2)
 	require.Equal(t, "1", answers[0].HandoffID)
@@ -231,9 +231,9 @@ func TestDecisionsInFiles(t *testing.T) {
 	require.False(t, answers[0].Halts())
 	require.True(t, answers[1].Halts())
 	require.Equal(t, time.Date(2026, 1, 2, 3, 4, 5, 5e8, time.UTC), answers[0].At())
-	require.Equal(t, 3, rundir.Answer{DecidedAt: "2026-01-02T03:04:05+01:00"}.At().In(time.FixedZone("", 3600)).Hour())
-	require.True(t, rundir.Answer{DecidedAt: "soon"}.At().IsZero())
-	answers, err = put(t, nil).ReadAnswers()
+	require.Equal(t, 3, rundir.Decision{DecidedAt: "2026-01-02T03:04:05+01:00"}.At().In(time.FixedZone("", 3600)).Hour())
+	require.True(t, rundir.Decision{DecidedAt: "soon"}.At().IsZero())
+	answers, err = put(t, nil).Decisions()
 	require.NoError(t, err)
 	require.Empty(t, answers)
 }

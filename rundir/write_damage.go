@@ -12,11 +12,11 @@ import (
 	"github.com/passbook-run/passbook/run"
 )
 
-// written returns the lines up to a tail as they were written, and those of the segments up to head. Damage of the lines
-// on disk and of the segments is reported, and nothing is changed.
-func (w *exporter) written(head string, tail run.Tail, on []string, truth Truth) (lines, stored []string,
+// written returns the lines up to a tail as they were written, and those of the segments up to head; nil: not known. Damage
+// of the lines on disk and of the segments is reported, and nothing is changed.
+func written(ctx context.Context, blobs Blobs, head string, tail run.Tail, on []string, truth Truth) (lines, stored []string,
 	found []run.JournalDamage, err error) {
-	stored, err = Segments(w.ctx, w.blobs, head)
+	stored, err = Segments(ctx, blobs, head)
 	if Unreadable(err) {
 		found = append(found, SegmentDamage(head, err))
 	} else if err != nil {
@@ -25,7 +25,7 @@ func (w *exporter) written(head string, tail run.Tail, on []string, truth Truth)
 	if int64(len(on)) == tail.Seq && Ends(on, tail) {
 		return on, stored, found, nil
 	}
-	if lines, err = Intact(w.ctx, tail, on, stored, truth); err == nil {
+	if lines, err = Intact(ctx, tail, on, stored, truth); err == nil {
 		found = append(found, LineDamage(on, lines, tail)...)
 	}
 	return lines, stored, found, err

@@ -24,6 +24,26 @@ func lock(ctx context.Context, d Dir, what string) (*disk.Lock, error) {
 	return l, nil
 }
 
+// export calls change with the directory's exporter under its lock. With cold, nothing of an earlier export counts.
+func (d Dir) export(ctx context.Context, blobs Blobs, truth Truth, what string, cold bool, change func(*exporter) error) error {
+	held, err := lock(ctx, d, what)
+	if err != nil {
+		return err
+	}
+	defer held.Unlock()
+	open := d.open
+	if cold {
+		open = func(ctx context.Context, blobs Blobs, truth Truth) (*exporter, error) {
+			return d.openCold(ctx, blobs, truth, false)
+		}
+	}
+	w, err := open(ctx, blobs, truth)
+	if err != nil {
+		return err
+	}
+	return change(w)
+}
+
 // tryLock takes the directory's lock, or fails at once with [disk.ErrHeld].
 func tryLock(d Dir, what string) (*disk.Lock, error) {
 	if err := d.Known(); err != nil {
@@ -40,17 +60,12 @@ func (d Dir) cutTail(name string, size int64, to string) error {
 	return d.inside().CutTail(d.Path(name), size, d.Path(to))
 }
 
-// Blobs is the part of a store that an export uses.
+// Blobs is the part of a store that an export uses. It knows trees only by their digests.
 type Blobs interface {
-	Trees
-	Get(ctx context.Context, digest string) ([]byte, error)
+	Getter
 	Put(ctx context.Context, data []byte) (string, error)
 	// Name stores data under a name. Existing data stays.
 	Name(ctx context.Context, name string, data []byte) error
-}
-
-// Trees is the part of a store for trees. An export knows trees only by their digests.
-type Trees interface {
 	// Manifest lists a whole tree in the format of run directories.
 	Manifest(ctx context.Context, tree string) ([]byte, error)
 	// LayDown makes the folder at dir contain exactly a tree; it creates the folder if necessary. Nothing is synced.

@@ -37,36 +37,32 @@ func (d Dir) Seal(ctx context.Context, blobs Blobs, s Sealing) (Sealed, error) {
 	if err := d.inside().Mkdir(d.Root, DirPerm); err != nil {
 		return done, err
 	}
-	held, err := lock(ctx, d, "seal")
-	if err != nil {
-		return done, err
-	}
-	defer held.Unlock()
-	w, err := d.open(ctx, blobs, s.Truth)
-	if err != nil {
-		return done, err
-	}
-	seg, err := w.segment(s, &done)
+	err := d.export(ctx, blobs, s.Truth, "seal", false, func(w *exporter) error { return w.seal(s, &done) })
+	return done, err
+}
+
+func (w *exporter) seal(s Sealing, done *Sealed) error {
+	seg, err := w.segment(s, done)
 	if err != nil || seg == nil {
-		return done, err
+		return err
 	}
 	raw, err := json.Marshal(seg)
 	if err != nil {
-		return done, err
+		return err
 	}
-	digest, err := blobs.Put(ctx, raw)
+	digest, err := w.blobs.Put(w.ctx, raw)
 	if err != nil {
-		return done, fmt.Errorf("store events %d to %d: %w", seg.First, seg.Last, err)
+		return fmt.Errorf("store events %d to %d: %w", seg.First, seg.Last, err)
 	}
 	done.Head, done.Last = digest, seg.Last
 	if w.head == digest && w.beyond() == 0 {
-		return done, nil // already recorded
+		return nil // already recorded
 	}
 	w.head = digest
 	if err = w.export(); err == nil {
-		d.Folds.keep(d.Root, w)
+		w.dir.Folds.keep(w.dir.Root, w)
 	}
-	return done, err
+	return err
 }
 
 // segment builds the segment; nil if its lines are lost. Damage is recorded in done.
@@ -82,7 +78,7 @@ func (w *exporter) segment(s Sealing, done *Sealed) (*Segment, error) {
 		return nil, fmt.Errorf("%s ends at event %d, before %d: %w", w.dir.Path(EventsFile), len(all.Lines),
 			s.Tail.Seq, ErrShorter)
 	}
-	lines, stored, found, err := w.written(s.Head, s.Tail, all.Lines[:s.Tail.Seq], s.Truth)
+	lines, stored, found, err := written(w.ctx, w.blobs, s.Head, s.Tail, all.Lines[:s.Tail.Seq], s.Truth)
 	if done.Damage = found; err != nil || lines == nil {
 		return nil, err
 	}

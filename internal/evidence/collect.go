@@ -81,7 +81,7 @@ func (c *collector) history(e run.Event) {
 	case run.KindPassStart:
 		var p run.PassStart
 		if e.Decode(&p); p.Gives == "artifact" && p.Before != "" && h.Start.Artifact != nil {
-			h.Backups[p.Before] = rundir.Backup(p.Pass, h.Start.Artifact.File)
+			h.Backups[p.Before] = rundir.BackupFile(p.Pass, h.Start.Artifact.File)
 		}
 	case run.KindScreenshots:
 		s := Shots{seq: e.Seq}

@@ -148,7 +148,7 @@ func TestRecordsHaveEachValue(t *testing.T) {
 		ByRole: []evidence.RoleCost{{Role: "role", Calls: 3,
 			USD: 1.75, Unknown: 1}}}, e.Spend)
 	h := e.History
-	require.Equal(t, map[string]string{"before": rundir.Backup(artifact, "page.html")}, h.Backups)
+	require.Equal(t, map[string]string{"before": rundir.BackupFile(artifact, "page.html")}, h.Backups)
 	require.Equal(t, map[string]evidence.Stage{"work": {Title: "Work", Repeats: true}}, h.Stages)
 	require.Equal(t, []evidence.Cost{{At: at(1), USD: 9}}, h.Budgets)
 	require.Equal(t, []evidence.Cost{{At: at(7), USD: 0.5}, {At: at(ended), USD: 1.75}, {At: at(failed), USD: 1.75}},

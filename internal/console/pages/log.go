@@ -95,7 +95,7 @@ func (t *terms) follow(e run.Event) {
 func (t *terms) entry(e run.Event, before, after *run.State) run.Entry {
 	of := run.Entry{Event: e, Before: before, After: after, MaxRounds: t.rounds, Threshold: t.threshold}
 	if e.Kind == run.KindPassStart {
-		of.Backup = rundir.Backup(run.PayloadOf[run.PassStart](e).Pass, t.artifact)
+		of.Backup = rundir.BackupFile(run.PayloadOf[run.PassStart](e).Pass, t.artifact)
 	}
 	return of
 }
