@@ -177,7 +177,9 @@ func New(cfg Config) (*Activities, error) {
 		browser: browser.Options{Exec: cfg.Browser},
 		history: history.Reader{Client: cfg.Client, Converter: cfg.Converter},
 		open: func(root string) rundir.Dir {
-			return rundir.Dir{Root: root, Disk: disk, Folds: folds}
+			d := rundir.At(root)
+			d.Disk, d.Folds = disk, folds
+			return d
 		},
 		openStore: func(ctx context.Context, url string) (*store.Store, error) { return store.OpenOn(ctx, disk, url) },
 		handover:  make(chan struct{}), slots: newSlotPools(cfg.Concurrency),

@@ -115,10 +115,9 @@ func (c *Contents) archives(d Dir) error {
 
 // sort adds one entry to the list to which it belongs.
 func (c *Contents) sort(d Dir, o ownNames, name string, e fs.DirEntry) {
-	switch {
-	case o.has(d, name, e):
+	if o.has(d, name, e) {
 		c.Own = append(c.Own, name)
-	default:
+	} else {
 		c.Foreign = append(c.Foreign, name)
 	}
 }
@@ -155,8 +154,8 @@ type ownNames struct {
 	files, folders []string
 }
 
-// namesOf reads the names of the run's files from the records. Entries that cannot be read are unknown, so their files
-// stay.
+// namesOf returns the names of the files that follow from the events, and of those that every run may have. Without
+// readable events the others are unknown, so they stay.
 func namesOf(d Dir) ownNames {
 	o := ownNames{
 		files: append([]string{TracesFile, ProvenanceFile, ResultFile, PromotionsFile, ReportFile,
@@ -166,43 +165,26 @@ func namesOf(d Dir) ownNames {
 			InputsDir, PassesDir, Orchestrator + "/steps", CheckpointsDir, TornDir,
 			LogsDir, EditsDir},
 	}
-	events, _, err := d.Events()
+	all, err := ReadStream(d, EventsFile, 0)
 	if err != nil {
 		return o
 	}
-	for _, e := range events {
-		if e.Kind == run.KindRunStart {
-			o.start(e)
-		}
-		if e.Kind == run.KindRunAmended {
-			o.folders = append(o.folders, AmendedDir(e.Seq))
-		}
-		var made struct {
-			Dir  string `json:"dir"`
-			Redo int    `json:"redo"`
-		}
-		e.Decode(&made)
-		if made.Dir == "" {
-			continue
-		}
-		first, _, _ := strings.Cut(made.Dir+Redone(made.Redo), "/")
-		if !slices.Contains(o.folders, Orchestrator+"/"+first) {
-			o.folders = append(o.folders, Orchestrator+"/"+first)
+	f, err := d.folded(all.Lines)
+	if err != nil {
+		return o
+	}
+	for name, file := range f.Files {
+		below, inner := strings.CutPrefix(name, Orchestrator+"/")
+		first, _, nested := strings.Cut(below, "/")
+		if !nested {
+			o.files = append(o.files, name)
+		} else if inner && file.Role != Edited { // a folder of a user may contain an artifact
+			o.folders = append(o.folders, Orchestrator+"/"+supersededSuffix.ReplaceAllString(first, ""))
 		}
 	}
+	slices.Sort(o.folders)
+	o.folders = slices.Compact(o.folders)
 	return o
-}
-
-// start adds the names in the start event.
-func (o *ownNames) start(e run.Event) {
-	var p run.RunStart
-	e.Decode(&p)
-	if p.Artifact != nil {
-		o.files = append(o.files, p.Artifact.File)
-	}
-	for _, n := range p.Notes {
-		o.files = append(o.files, NoteFile(n.File))
-	}
 }
 
 // has reports whether the run created an entry. The type counts too: a link is the run's only where the run creates a

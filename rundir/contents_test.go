@@ -22,12 +22,13 @@ import (
 // TestOwnAndForeignFiles: which entries of a directory the run created.
 func TestOwnAndForeignFiles(t *testing.T) {
 	w := &writer{t: t}
-	w.add(run.KindRunStart, run.RunStart{RunID: "r", Artifact: &run.ArtifactRef{File: "page.html"},
+	text := run.Blob{Digest: disk.Digest([]byte("text"))}
+	w.add(run.KindRunStart, run.RunStart{RunID: "r", Artifact: &run.ArtifactRef{File: "page.html", Seed: text},
 		Notes: []run.NoteRef{{Name: "log", File: "log.md"}}})
-	w.add(run.KindRunAmended, run.RunAmended{})
-	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "shots/cycle-1", Redo: 2}})
-	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}})
-	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Redo: 3}})
+	w.add(run.KindRunAmended, run.RunAmended{New: run.PlanRef{Plan: text.Digest}})
+	w.add(run.KindNoteAppended, run.NoteAppended{File: "log.md", Whole: text})
+	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "shots/cycle-1", Redo: 2}, Prompt: text})
+	w.add(run.KindPassStart, run.PassStart{Pass: run.Pass{Dir: "plain", Redo: 1}, Prompt: text})
 	const in = Orchestrator + "/"
 	own := []string{"page.html", ReportFile, in + "log.md", ResultFile, StateFile,
 		OwnerFile, DefinitionFile, "meta.json.tmp.x", in + "plan.json.tmp.x", ".gitignore",
@@ -85,6 +86,16 @@ func TestOwnAndForeignFiles(t *testing.T) {
 	for _, name := range foreign {
 		require.Contains(t, left, name)
 	}
+}
+
+// TestFolderOfTheArtifact is a user's, whatever it is in.
+func TestFolderOfTheArtifact(t *testing.T) {
+	w := &writer{t: t}
+	w.add(run.KindRunStart, run.RunStart{RunID: "r", Artifact: &run.ArtifactRef{File: "site/page.html",
+		Seed: run.Blob{Digest: disk.Digest([]byte("text"))}}})
+	c, err := ReadContents(w.dir(map[string]string{"site/page.html": "text", "site/mine.html": "mine"}))
+	require.NoError(t, err)
+	require.Equal(t, []string{"site"}, c.Foreign)
 }
 
 // TestFilesOfUnreadableRuns: names in events that cannot be read are unknown, and their files stay.

@@ -98,11 +98,8 @@ func (c *check) judgeSegments(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := range min(len(stored), len(disk.Lines)) {
-		if stored[i] != disk.Lines[i] {
-			c.find(JournalDamaged, EventsFile, fmt.Sprintf("event %d of %s is not the one in the store", i+1, EventsFile))
-			return nil
-		}
+	if n := common(stored, disk.Lines); n < min(len(stored), len(disk.Lines)) {
+		c.find(JournalDamaged, EventsFile, fmt.Sprintf("event %d of %s is not the one in the store", n+1, EventsFile))
 	}
 	return nil
 }

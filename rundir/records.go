@@ -51,7 +51,9 @@ func (d Dir) Archived() ([]Dir, error) {
 	var out []Dir
 	for _, e := range entries {
 		if e.IsDir() && strings.HasPrefix(e.Name(), "run-") {
-			out = append(out, Dir{Root: d.Path(ArchivesDir + "/" + e.Name()), Trust: d.Trust})
+			one := At(d.Path(ArchivesDir + "/" + e.Name()))
+			one.Trust = d.Trust
+			out = append(out, one)
 		}
 	}
 	return out, err

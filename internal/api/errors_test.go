@@ -13,7 +13,7 @@ import (
 
 // TestLastErrors reads the newest lines of errors.jsonl, whose time has the key of all logs.
 func TestLastErrors(t *testing.T) {
-	d := rundir.Dir{Root: t.TempDir()}
+	d := rundir.At(t.TempDir())
 	none, err := LastErrors(d)
 	require.NoError(t, err)
 	require.Empty(t, none)

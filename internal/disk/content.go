@@ -26,25 +26,25 @@ func present(err error) error {
 }
 
 // ReadRaw returns the bytes of a file; nil if it is missing.
-func ReadRaw(f Folder, name string) ([]byte, error) {
+func (f Folder) ReadRaw(name string) ([]byte, error) {
 	raw, err := f.ReadFile(name)
 	return raw, present(err)
 }
 
 // DigestOf returns the sha-256 of a file; empty if it is missing.
-func DigestOf(in Folder, name string) (string, error) {
-	f, err := in.OpenFile(name)
+func (f Folder) DigestOf(name string) (string, error) {
+	file, err := f.OpenFile(name)
 	if err != nil {
 		return "", present(err)
 	}
-	defer Close(f)
+	defer Close(file)
 	h := sha256.New()
-	_, err = io.Copy(h, f)
-	return hex.EncodeToString(h.Sum(nil)), explain(err, "read", f.Name())
+	_, err = io.Copy(h, file)
+	return hex.EncodeToString(h.Sum(nil)), explain(err, "read", file.Name())
 }
 
 // Entries returns the names in a folder; none if it is missing.
-func Entries(f Folder, name string) (names []string, err error) {
+func (f Folder) Entries(name string) (names []string, err error) {
 	all, err := f.ReadDir(name)
 	for _, e := range all {
 		names = append(names, e.Name())
@@ -52,7 +52,8 @@ func Entries(f Folder, name string) (names []string, err error) {
 	return names, present(err)
 }
 
-func ReadJSON(f Folder, name string, v any) error {
+// ReadJSON decodes a file. The error is [ErrDamaged] if it cannot be parsed.
+func (f Folder) ReadJSON(name string, v any) error {
 	raw, err := f.ReadFile(name)
 	if err != nil {
 		return err

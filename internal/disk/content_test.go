@@ -18,36 +18,36 @@ func TestFilesOfFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(f.Root, "a.json"), []byte(`{"n":3}`), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(f.Root, "bad.json"), []byte(`{`), 0o600))
 	var v struct{ N int }
-	require.NoError(t, disk.ReadJSON(f, "a.json", &v))
+	require.NoError(t, f.ReadJSON("a.json", &v))
 	require.Equal(t, 3, v.N)
-	err := disk.ReadJSON(f, "bad.json", &v)
+	err := f.ReadJSON("bad.json", &v)
 	require.ErrorIs(t, err, disk.ErrDamaged)
 	require.ErrorContains(t, err, f.Path("bad.json")+" is damaged: ")
 	require.True(t, disk.Missing(err))
 	require.False(t, disk.Lost(err))
-	err = disk.ReadJSON(f, "none", &v)
+	err = f.ReadJSON("none", &v)
 	require.True(t, disk.Missing(err) && disk.Lost(err))
 	require.True(t, disk.Lost(fmt.Errorf("x: %w", fs.ErrInvalid)))
 	require.False(t, disk.Missing(errors.New("x")))
-	raw, err := disk.ReadRaw(f, "none")
+	raw, err := f.ReadRaw("none")
 	require.NoError(t, err)
 	require.Nil(t, raw)
-	digest, err := disk.DigestOf(f, "a.json")
+	digest, err := f.DigestOf("a.json")
 	require.NoError(t, err)
 	require.Equal(t, disk.Digest([]byte(`{"n":3}`)), digest)
-	digest, err = disk.DigestOf(f, "none")
+	digest, err = f.DigestOf("none")
 	require.NoError(t, err)
 	require.Empty(t, digest)
-	names, err := disk.Entries(f, ".")
+	names, err := f.Entries(".")
 	require.NoError(t, err)
 	require.Equal(t, []string{"a.json", "bad.json"}, names)
-	names, err = disk.Entries(f, "none")
+	names, err = f.Entries("none")
 	require.NoError(t, err)
 	require.Empty(t, names)
 	for _, read := range []func() error{
-		func() error { _, err := disk.ReadRaw(f, "."); return err },
-		func() error { _, err := disk.DigestOf(f, "."); return err },
-		func() error { _, err := disk.Entries(f, "a.json"); return err },
+		func() error { _, err := f.ReadRaw("."); return err },
+		func() error { _, err := f.DigestOf("."); return err },
+		func() error { _, err := f.Entries("a.json"); return err },
 	} {
 		require.Error(t, read())
 	}

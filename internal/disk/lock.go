@@ -134,18 +134,18 @@ func (l *Lock) Remove() error {
 
 // Held reports whether a lock is held. It creates and writes nothing: a missing file is not locked. It
 // shares the lock for an instant, in which [Disk.TryLock] finds it held; [Disk.WaitLock] waits.
-func Held(in Folder, name string) (bool, error) {
-	f, err := in.OpenFile(name)
+func (f Folder) Held(name string) (bool, error) {
+	file, err := f.OpenFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, explain(err, "inspect the lock", in.Path(name))
+		return false, explain(err, "inspect the lock", f.Path(name))
 	}
-	defer Close(f)
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
+	defer Close(file)
+	err = unix.Flock(int(file.Fd()), unix.LOCK_SH|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
 	}
-	return false, explain(err, "inspect the lock", in.Path(name))
+	return false, explain(err, "inspect the lock", f.Path(name))
 }

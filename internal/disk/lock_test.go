@@ -40,7 +40,7 @@ func hold(path string) {
 func requireHeld(t *testing.T, path string, want bool) {
 	t.Helper()
 	before := look(t, filepath.Dir(path))
-	held, err := disk.Held(disk.Folder{Root: filepath.Dir(path)}, filepath.Base(path))
+	held, err := disk.Folder{Root: filepath.Dir(path)}.Held(filepath.Base(path))
 	require.NoError(t, err)
 	require.Equal(t, want, held)
 	require.Equal(t, before, look(t, filepath.Dir(path)))

@@ -140,7 +140,9 @@ func (v victim) start(ctx context.Context, o operations.Operator, file, dir stri
 	if err != nil {
 		return err
 	}
-	st, err := o.Start(ctx, def, rundir.Dir{Root: dir, Disk: v.counter.Disk()})
+	place := rundir.At(dir)
+	place.Disk = v.counter.Disk()
+	st, err := o.Start(ctx, def, place)
 	if err != nil {
 		return err
 	}
