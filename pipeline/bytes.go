@@ -5,8 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/passbook-run/passbook/internal/lazyregexp"
 )
 
@@ -51,7 +49,7 @@ func checkSize(text string) error {
 	return err
 }
 
-func (b *Bytes) UnmarshalYAML(n *yaml.Node) (err error) {
-	*b, err = parseSize(n.Value)
+func (b *Bytes) read(text string) (err error) {
+	*b, err = parseSize(text)
 	return err
 }

@@ -32,27 +32,6 @@ func (d *decoder) wrong(at location, format string, args ...any) {
 	d.problem(value, "%s "+format, append([]any{d.name(at)}, args...)...)
 }
 
-// mappingOfNames is a mapping whose keys are names, and what these names stand for in messages.
-type mappingOfNames struct {
-	location
-	what string
-}
-
-func (d *decoder) mappingsOfNames() []mappingOfNames {
-	all := []mappingOfNames{
-		{location{"agents"}, "agent"}, {location{"notes"}, "note"}, {location{"roles"}, "role"},
-		{location{"corpus"}, "set"}, {location{"projects"}, "project"}, {location{"inputs"}, "input"},
-	}
-	for _, role := range d.keys(location{"roles"}) {
-		at := location{"roles", role}
-		all = append(all, mappingOfNames{at.key("tally"), "tally"}, mappingOfNames{at.key("with"), "key"})
-	}
-	for i := range d.items(location{"stages"}) {
-		all = append(all, mappingOfNames{location{"stages"}.item(i).key("orders"), "order"})
-	}
-	return all
-}
-
 // check reports what the schema cannot express.
 func (d *decoder) check() {
 	def := d.def

@@ -13,14 +13,19 @@ func (e *expander) step(at place, set Set) PlanStep {
 	p := s.Steps[at.step]
 	step := PlanStep{
 		Key: e.keys[at.stage][at.round][at.step], InRound: at.step + 1, Kind: p.kind(),
-		Role: p.Role, Members: p.Together, Run: p.Run, Ask: p.Ask, Shots: p.Screenshots, ID: p.ID, When: p.When, Limits: p.Limits,
+		Role: p.Role, Members: p.Together, Run: p.Run, Shots: p.Screenshots, ID: p.ID, When: p.When, Limits: p.Limits,
 	}
-	step.AskType, step.Questions = p.AskType, p.Questions
+	if p.Ask != nil {
+		step.Ask, step.AskType = p.Ask.Question, p.Ask.Type
+		if p.Ask.Questions != (Questions{}) {
+			step.Questions = &p.Ask.Questions
+		}
+	}
 	step.Env, step.Confinement, step.Effect = p.Env, p.Confinement, p.Effect
 	if p.IfFailing == "ask" || p.IfFailing == "" && e.listed(p) { // its output is not a list if it fails
 		step.IfFailing = "ask"
 	}
-	if q := e.def.Questions; step.Questions == nil && q != (Questions{}) && (p.Ask != "" || step.IfFailing != "") {
+	if q := e.def.Questions; step.Questions == nil && q != (Questions{}) && (p.Ask != nil || step.IfFailing != "") {
 		step.Questions = &q
 	}
 	if p.Run != "" && p.Limits == nil {

@@ -69,9 +69,13 @@ func significantStage(s Stage) object {
 }
 
 func significantStep(p Step) object {
-	out := object{{"Role", p.Role}, {"Run", p.Run}, {"Ask", p.Ask}, {"ID", p.ID}, {"See", p.See}, {"Order", p.Order}}
-	if p.AskType != AskAlways {
-		out = append(out, optional("AskType", p.AskType)...)
+	ask := Ask{}
+	if p.Ask != nil {
+		ask = *p.Ask
+	}
+	out := object{{"Role", p.Role}, {"Run", p.Run}, {"Ask", ask.Question}, {"ID", p.ID}, {"See", p.See}, {"Order", p.Order}}
+	if ask.Type != AskAlways {
+		out = append(out, optional("AskType", ask.Type)...)
 	}
 	if p.IfFailing == "ask" {
 		out = append(out, member{"IfFailing", p.IfFailing})

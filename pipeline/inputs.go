@@ -16,11 +16,12 @@ import (
 
 // Input is a value of the start of a run. Prompts have it as {{NAME}}.
 type Input struct {
-	Name        string  `json:"name"`
-	Type        string  `json:"type"` // string, number, boolean or list
-	Default     *string `json:"default,omitempty"`
-	Description string  `json:"description,omitempty"`
-	Value       *string `json:"value,omitempty" yaml:"-"` // of a run; a list has an item on each line
+	Name string `json:"name" yaml:"-"`
+	Type string `json:"type" is:"string|number|boolean|list" default:"string"` // Type of the value; string.
+	// The value of a run whose start gives none; without it, such a start is refused.
+	Default     *string `json:"default,omitempty" is:"value" eg:"src/"`
+	Description string  `json:"description,omitempty" is:"text" eg:"folder to work in"` // What it is, for messages.
+	Value       *string `json:"value,omitempty" yaml:"-"`                               // of a run; a list has an item on each line
 
 	listed bool // the default is written as a list
 }
@@ -33,34 +34,14 @@ const (
 	InputList    = "list" // of words
 )
 
-// UnmarshalYAML reads an input. The default of a list is a list.
-func (i *Input) UnmarshalYAML(n *yaml.Node) error {
-	read := struct {
-		Type, Description string
-		Default           *KeyText
-	}{Type: InputString}
-	if err := n.Decode(&read); err != nil {
-		return err
+// finish reads the default of a list, which can be a list or words in a text.
+func (i *Input) finish(d *decoder, at location) {
+	n := d.get(at.key("default"))
+	if i.listed = n != nil && n.Kind == yaml.SequenceNode; i.listed {
+		*i.Default = strings.Join(d.texts(at.key("default")), "\n")
+	} else if i.Default != nil && i.Type == InputList {
+		*i.Default = listOf(*i.Default)
 	}
-	i.Type, i.Description = read.Type, read.Description
-	if read.Default == nil {
-		return nil
-	}
-	text := read.Default.Text
-	for k := 0; k+1 < len(n.Content); k += 2 {
-		if value := n.Content[k+1]; n.Content[k].Value == "default" && value.Kind == yaml.SequenceNode {
-			items := make([]string, len(value.Content))
-			for j, item := range value.Content {
-				items[j] = item.Value
-			}
-			text, i.listed = strings.Join(items, "\n"), true
-		}
-	}
-	if i.Type == InputList && !i.listed {
-		text = listOf(text)
-	}
-	i.Default = &text
-	return nil
 }
 
 // refuses returns why a text is no value of the input, or "".

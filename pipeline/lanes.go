@@ -151,7 +151,7 @@ func (d *decoder) checkLaneStep(at location, p Step) {
 	switch {
 	case p.Screenshots != nil:
 		d.problem(step, "%s takes screenshots of the artifact, and lanes do not change it; move it out of each", d.name(at))
-	case p.Ask != "":
+	case p.Ask != nil:
 		d.problem(step, "%s asks, and a lane asks only about a failure or a conflict; ask in a later stage", d.name(at))
 	}
 	for _, name := range append(slices.Clone(p.Together), p.Role) {

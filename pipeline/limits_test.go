@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -27,6 +28,12 @@ func TestDelay(t *testing.T) {
 			require.Equal(t, c.want, defaultLimits().Delay(c.attempt, c.rnd))
 		})
 	}
+}
+
+// defaultLimits are those of a definition that sets none.
+func defaultLimits() (l Limits) {
+	setDefaults(reflect.ValueOf(&l).Elem())
+	return l
 }
 
 func TestLimitWait(t *testing.T) {

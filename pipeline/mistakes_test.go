@@ -176,7 +176,7 @@ var mistakes = []mistake{
 	{"see in a command", "{run: make test, id: tests}", "{run: make test, id: tests, see: last}",
 		`x.yaml:27: stage "polish" step 2: see does not go with run; leave it out`},
 	{"a name that until cannot tell apart", "id: tests", "id: last",
-		`x.yaml:27: stage "polish" step 2.id cannot name the output of a step; begin with a letter, then letters, ` +
+		`x.yaml:27: stage "polish" step 2.id: "last" cannot name the output of a step; begin with a letter, then letters, ` +
 			`digits or underscores, and not last`},
 	{"a step called like a stage", "id: tests", "id: write",
 		`x.yaml:27: stage "polish" step 2.id is "write", the name of a stage too; choose another`},

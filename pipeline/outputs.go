@@ -250,8 +250,11 @@ func (d *Definition) known() expression.Types {
 		expression.Score: expression.Number, expression.Scores: expression.List(expression.Number),
 		expression.Round: expression.Whole, expression.Task: expression.String}
 	for _, in := range d.Inputs {
-		known[in.Name] = map[string]expression.Type{InputString: expression.String, InputNumber: expression.Number,
+		typ, ok := map[string]expression.Type{InputString: expression.String, InputNumber: expression.Number,
 			InputBoolean: expression.Bool, InputList: expression.List(expression.String)}[in.Type]
+		if known[in.Name] = typ; !ok {
+			known[in.Name] = expression.Any // another type is reported
+		}
 	}
 	for _, o := range d.outputs() {
 		known[o.id] = o.typ

@@ -47,8 +47,8 @@ func TestParseReadsRolesAndStages(t *testing.T) {
 	require.Equal(t, "last", d.Roles[5].Score.Take)
 	require.Equal(t, []float64{0, 4}, d.Roles[5].Score.Range)
 
-	require.Equal(t, []Order{{"A", 0, 1, "Base ordering"}, {"B", 2, 5, "Mid files promoted"},
-		{"C", 4, 5, "Last files promoted"}}, d.Stages[0].Orders)
+	require.Equal(t, []Order{{"A", "0", 0, 1, "Base ordering"}, {"B", "2/5", 2, 5, "Mid files promoted"},
+		{"C", "4/5", 4, 5, "Last files promoted"}}, d.Stages[0].Orders)
 	require.Equal(t, &Repeat{Max: 6, Until: "score >= 3.5", Stalled: 2}, d.Stages[1].Repeat)
 	require.Equal(t, &Screenshots{
 		Sizes: []Size{{1440, 900}, {768, 1024}}, Kinds: []string{"full", "viewport", "scroll"}, Attempts: 3,
@@ -60,12 +60,12 @@ func TestParseReadsRolesAndStages(t *testing.T) {
 func TestParseReadsTheOtherPipelines(t *testing.T) {
 	d := parsed(t, read(t, "plan-implement-review.yaml"))
 	require.Equal(t, &Workspace{Git: "worktree", Dirty: "halt", Secrets: "skip"}, d.Workspace)
-	require.Equal(t, "Is this the right plan?", d.Stages[0].Steps[1].Ask)
+	require.Equal(t, "Is this the right plan?", d.Stages[0].Steps[1].Ask.Question)
 	require.Equal(t, "ask", d.Stages[2].Repeat.Otherwise)
 
 	d = parsed(t, read(t, "turn-loop.yaml"))
 	require.Equal(t, &Workspace{Dir: ".", Secrets: "skip"}, d.Workspace)
-	require.Equal(t, Step{Line: 16, Run: "go test ./...", ID: "tests"}, d.Stages[0].Steps[1])
+	require.Equal(t, Step{Run: "go test ./...", ID: "tests"}, d.Stages[0].Steps[1])
 }
 
 // every part of the grammar that the three pipelines do not use
@@ -118,7 +118,7 @@ func TestParseReadsTheRestOfTheGrammar(t *testing.T) {
 	require.Equal(t, []KeyText{{"n", "3"}, {"list", "a, 1"}}, d.Roles[0].With)
 	require.Equal(t, &Score{Name: "score", Find: `(\d)/4`, Take: "first", Range: []float64{-1, 4.5}}, d.Roles[1].Score)
 	require.Equal(t, Set{ID: "S2", Theme: "Two", Files: []File{{"a", "a.md"}, {"b", "b.md"}}}, d.Corpus[1])
-	require.Equal(t, []Order{{"A", 0, 1, "Base ordering"}, {"X", 1, 2, "Back first"}}, d.Stages[0].Orders)
+	require.Equal(t, []Order{{"A", "0", 0, 1, "Base ordering"}, {"X", "1/2", 1, 2, "Back first"}}, d.Stages[0].Orders)
 	require.True(t, d.Stages[0].PauseAfter)
 	require.Equal(t, 7, d.Stages[0].Steps[0].Limits.Attempts)
 	require.Equal(t, 2*time.Hour, d.Stages[0].Steps[0].Limits.Timeout, "a step's limits are laid over its role's")

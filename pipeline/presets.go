@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/passbook-run/passbook/internal/adapter"
 )
 
@@ -108,10 +106,11 @@ func presetNames() (names []string) {
 
 // Choice is what a definition chooses of a preset.
 type Choice struct {
-	Model  string
-	Effort string
-	Allow  []string // tools that the agent may use without asking
-	Args   []string // more arguments of the program
+	Model  string `is:"text" eg:"opus"` // The model, as the program calls it; for an agent that is used by name.
+	Effort string `is:"text" eg:"high"` // How much the model reasons, as the program calls it.
+	// Tools that the agent may use without asking, as the program calls them; by default Bash.
+	Allow []string `is:"text" eg:"['Bash(npm test)']"`
+	Args  []string `is:"in=agent,agents text" eg:"[--add-dir, /data]"` // More arguments of the program.
 }
 
 // over returns a choice whose values replace those of another one.
@@ -189,23 +188,6 @@ func (a *Agent) use(p Preset, c Choice) {
 		if !slices.Contains(a.Env, name) {
 			a.Env = append(a.Env, name)
 		}
-	}
-}
-
-// desugar writes an agent that is a name as a mapping with the key use, before the schema is checked.
-func (d *decoder) desugar() {
-	agents := []location{{"agent"}}
-	for _, name := range d.keys(location{"agents"}) {
-		agents = append(agents, location{"agents", name})
-	}
-	for _, at := range agents {
-		n := d.get(at)
-		if n == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-			continue
-		}
-		value := *n
-		n.Kind, n.Tag, n.Value = yaml.MappingNode, "!!map", ""
-		n.Content = []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: "use", Line: n.Line, Column: n.Column}, &value}
 	}
 }
 

@@ -46,11 +46,11 @@ func TestParseReadsWhatConcernsPeople(t *testing.T) {
 	require.Equal(t, &Delivery{To: "checkout", Paths: []string{"src"}, Message: "Do it"}, d.Delivery)
 	s := d.Stages[0].Steps
 	require.Equal(t, []string{"ask", "ask"}, []string{s[0].IfFailing, s[1].IfFailing})
-	require.Equal(t, Step{
-		Line: 15, Ask: "Good enough", AskType: AskOnReject,
-		Questions: &Questions{Remind: 8 * time.Hour, Expires: time.Hour, OnExpiry: "continue"},
-	}, s[3])
-	require.Equal(t, Step{Line: 16, Ask: "Really?", AskType: AskAlways}, s[4])
+	require.Equal(t, Step{Ask: &Ask{
+		Question: "Good enough", Type: AskOnReject,
+		Questions: Questions{Remind: 8 * time.Hour, Expires: time.Hour, OnExpiry: "continue"},
+	}}, s[3])
+	require.Equal(t, Step{Ask: &Ask{Question: "Really?", Type: AskAlways, Questions: d.Questions}}, s[4])
 
 	steps := Expand(d).Stages[0].Rounds[0].Steps
 	require.Equal(t, &Questions{Remind: 8 * time.Hour, Expires: 72 * time.Hour, OnExpiry: "halt"}, steps[1].Questions,

@@ -20,7 +20,7 @@ func TestExpandTakesOverEverySettingOfAStep(t *testing.T) {
 			{Name: "once", Steps: []Step{
 				{Run: "make", ID: "tests", Effect: "external_action", Env: []string{"TOKEN"}, IfFailing: "ask",
 					Confinement: Confinement{Sandbox: "strict", Network: Network{NetworkNone}}},
-				{Ask: "Right?", AskType: AskBypass, Questions: &own}, {Ask: "Sure?", AskType: AskAlways},
+				{Ask: &Ask{"Right?", AskBypass, own}}, {Ask: &Ask{Question: "Sure?", Type: AskAlways}},
 				{Run: "make\n  all", IfFailing: "continue", Limits: &Limits{Attempts: 1}},
 			}},
 		},

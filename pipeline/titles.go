@@ -72,7 +72,7 @@ func (p Step) title() string {
 	case KindScreenshots:
 		return "Screenshots"
 	default:
-		return oneLine(p.Ask)
+		return oneLine(p.Ask.Question)
 	}
 }
 

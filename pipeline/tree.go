@@ -3,7 +3,6 @@ package pipeline
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,8 +40,8 @@ func (d *decoder) find(at location) (key, value *yaml.Node, ok bool) {
 			}
 			key, value = value.Content[i], value.Content[i+1]
 		case yaml.SequenceNode:
-			i, _ := strconv.Atoi(step) // written by item
-			if i >= len(value.Content) {
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(value.Content) {
 				return key, value, false
 			}
 			key, value = value.Content[i], value.Content[i]
@@ -176,51 +175,6 @@ func (f *flattener) mapping(n *yaml.Node) []*yaml.Node {
 		}
 	}
 	return pairs
-}
-
-// plain converts a tree to the values that the schema checks. Scalars without a JSON form become false, which almost no
-// rule accepts.
-func plain(n *yaml.Node, ready map[*yaml.Node]any) any {
-	if v, seen := ready[n]; seen {
-		return v
-	}
-	var v any
-	switch n.Kind {
-	case yaml.MappingNode:
-		object := map[string]any{}
-		for i := 0; i < len(n.Content); i += 2 {
-			object[n.Content[i].Value] = plain(n.Content[i+1], ready)
-		}
-		v = object
-	case yaml.SequenceNode:
-		list := make([]any, len(n.Content))
-		for i, item := range n.Content {
-			list[i] = plain(item, ready)
-		}
-		v = list
-	case yaml.ScalarNode:
-		v = scalar(n)
-	}
-	ready[n] = v
-	return v
-}
-
-func scalar(n *yaml.Node) any {
-	switch n.Tag {
-	case "!!null":
-		return nil
-	case "!!str":
-		return n.Value
-	case "!!int", "!!float":
-		v, err := strconv.ParseFloat(n.Value, 64)
-		// A number that begins with 0 is octal for YAML.
-		digits := strings.TrimLeft(n.Value, "+-")
-		octal := n.Tag == "!!int" && len(digits) > 1 && digits[0] == '0'
-		if err == nil && !octal && !math.IsNaN(v) && !math.IsInf(v, 0) {
-			return v
-		}
-	}
-	return n.Value == "true"
 }
 
 // kindOf describes a node for messages.

@@ -16,18 +16,18 @@ func TestDefinitionsUseTheTable(t *testing.T) {
 	var schema struct {
 		Defs struct {
 			Agent struct {
-				Else struct {
+				Then struct {
 					Properties struct {
 						Reply struct {
 							Enum []string `json:"enum"`
 						} `json:"reply"`
 					} `json:"properties"`
-				} `json:"else"`
-			} `json:"agent"`
+				} `json:"then"`
+			} `json:"Agent"`
 		} `json:"$defs"`
 	}
 	require.NoError(t, json.Unmarshal(raw, &schema))
-	require.Equal(t, Names(), schema.Defs.Agent.Else.Properties.Reply.Enum)
+	require.Equal(t, Names(), schema.Defs.Agent.Then.Properties.Reply.Enum)
 
 	guide, err := os.ReadFile("../../docs/pipelines.md")
 	require.NoError(t, err)
