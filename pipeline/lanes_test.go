@@ -107,15 +107,18 @@ func TestExpandLanes(t *testing.T) {
 
 // JSON that its schema refuses is described by the places that are wrong.
 func TestCheckValue(t *testing.T) {
-	const schema = `{"type": "array", "maxItems": 3,
-		"items": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}}`
+	const schema = `{"type": "array", "maxItems": 3, "items": {"$ref": "#/$defs/file"}, "$defs": {"file": {"type": "object",
+		"required": ["path"], "properties": {"path": {"type": "string"}, "parts": {"items": {"$ref": "#/$defs/file"}}}}}}`
 	for list, want := range map[string]string{
 		`[{"path": "a.go"}]`: "",
-		`[{"path": 1}, {}, "a.go"]`: "at '/0/path': got number, want string, at '/1': missing property 'path', " +
-			"at '/2': got string, want object",
-		`{"path": "a.go"}`: "at '': got object, want array",
-		`[1, 2, 3, 4, 5, 6]`: "at '': maxItems: got 6, want 3, at '/0': got number, want object, at '/1': got number, " +
-			"want object, at '/2': got number, want object, at '/3': got number, want object, and 2 more",
+		`[{"path": 1}, {}, "a.go"]`: `at '/0/path': type: 1 has type "integer", want "string", at '/1': required: missing ` +
+			`properties: ["path"], at '/2': type: a.go has type "string", want "object"`,
+		`{"path": "a.go"}`: `at '': type: map[path:a.go] has type "object", want "array"`,
+		`[{"path": "a", "parts": [{}, {"path": "b", "parts": [{"path": 2}]}]}]`: "at '/0/parts/0': required: missing properties: " +
+			`["path"], at '/0/parts/1/parts/0/path': type: 2 has type "integer", want "string"`,
+		`[1, 2, 3, 4, 5, 6]`: `at '': maxItems: array length 6 is greater than 3, at '/0': type: 1 has type "integer", want ` +
+			`"object", at '/1': type: 2 has type "integer", want "object", at '/2': type: 3 has type "integer", want "object", at ` +
+			`'/3': type: 4 has type "integer", want "object", and 2 more`,
 	} {
 		err := CheckValue(schema, list)
 		if want == "" {
@@ -125,4 +128,25 @@ func TestCheckValue(t *testing.T) {
 		require.EqualError(t, err, want)
 	}
 	require.ErrorIs(t, CheckValue(schema, `[`), io.ErrUnexpectedEOF)
+}
+
+// A schema that no reply fits, or whose check does not end, is refused before a call is paid.
+func TestCompileSchemaRefuses(t *testing.T) {
+	for schema, want := range map[string]string{
+		`{"properties": {"type": {"type": "strng"}}}`: `it has the type "strng"`,
+		`{"$ref": "#"}`: "its part # is within itself",
+		`{"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`: "is within itself",
+		`{"$ref": "#/$defs/none"}`:                               "none",
+		`{"$schema": "http://json-schema.org/draft-04/schema#"}`: "cannot validate version",
+		`{"pattern": "("}`:                                       "missing closing )",
+		`{"enum": [{"type": "strng"}], "properties": {"type": {"type": "string"}, "more": {"$ref": "#"}}}`: "",
+		`true`: "",
+	} {
+		_, err := compileSchema(schema)
+		if want == "" {
+			require.NoError(t, err, schema)
+			continue
+		}
+		require.ErrorContains(t, err, want, schema)
+	}
 }
