@@ -105,7 +105,7 @@ func (h Host) Adopt(ctx context.Context, in AdoptInput) (def operations.Definiti
 	if err := def.Ask(task, r.Root(), "include"); err != nil {
 		return def, "", &InputError{err}
 	}
-	if err := def.Give(nil); err != nil {
+	if err := def.Give(nil, ""); err != nil {
 		return def, "", &InputError{err}
 	}
 	def.Warnings = append(def.Warnings, adoptWarnings(c, in.WhenLimited, time.Now())...)

@@ -113,14 +113,13 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 	if in.Unattended && def.Plan.Unattended == "" {
 		def.Plan.Unattended = pipeline.ByStart
 	}
-	if err := def.Give(in.Inputs); err != nil {
+	if in.Directory == "" && dir != "" {
+		dir = def.RunDir(ctx, h.Settings.RunRoot, dir)
+	}
+	if err := def.Give(in.Inputs, dir); err != nil {
 		return def, "", &InputError{err}
 	}
-	switch {
-	case in.Directory != "":
-	case dir != "":
-		dir = def.RunDir(ctx, h.Settings.RunRoot, dir)
-	default:
+	if dir == "" {
 		dir = def.NewRunDir(ctx, h.Settings.RunRoot)
 	}
 	return def, dir, nil

@@ -76,7 +76,7 @@ one ends the running call.`,
 	cmd.Flags().BoolVar(&amend, "amend", false, "let the run in the directory adopt a changed definition")
 	cmd.Flags().BoolVar(&fresh, "fresh", false, "archive the run in the directory and start again")
 	cmd.Flags().StringVar(&in.Task, "task", "", "what this run is to do (text, @FILE or -), instead of TASK")
-	cmd.Flags().StringArrayVar(&inputs, "input", nil, "NAME=VALUE: an input of the pipeline; may be repeated")
+	cmd.Flags().StringArrayVar(&inputs, "input", nil, "NAME=VALUE: an input of the pipeline; may be repeated; a run in --output-dir keeps its own")
 	cmd.Flags().BoolVar(&in.Unattended, "unattended", false,
 		"answer the questions of the definition at once; failed gates and rejected work still stop the run")
 	cmd.Flags().StringVar(&in.Source, "source", "",

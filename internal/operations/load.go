@@ -236,12 +236,15 @@ func LoadRun(dir rundir.Dir, prices ...price.Row) (Definition, error) {
 	return Definition{Folder: root.FS(), Source: src, Parsed: parsed, Plan: pipeline.Expand(parsed)}, nil
 }
 
-// Give sets the inputs of the run by name; those of an earlier run are kept where none is given. The error
-// lists all that are missing, unknown or of another type.
-func (d *Definition) Give(values map[string]string) error {
-	all := map[string]string{}
+// Give sets the inputs of the run by name; those of the run in its directory, or of an earlier one, are kept where none is
+// given. The error lists all that are missing, unknown or of another type.
+func (d *Definition) Give(values map[string]string, dir string) error {
+	all, from := map[string]string{}, rundir.At(dir)
 	if d.Follow != nil {
-		if plan, err := d.Follow.Dir.Plan(); err == nil {
+		from = d.Follow.Dir
+	}
+	if from.Root != "" {
+		if plan, err := from.Plan(); err == nil {
 			for _, in := range plan.Inputs {
 				if known := slices.ContainsFunc(d.Plan.Inputs, func(i pipeline.Input) bool { return i.Name == in.Name }); known &&
 					in.Value != nil {

@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -71,4 +72,22 @@ func TestNewRunDir(t *testing.T) {
 	require.Equal(t, first, dirOf("Add a --json flag, please!", ""), "it is open")
 	become(run.Done)
 	require.Equal(t, first+"-2", dirOf("Add a --json flag, please!", ""))
+}
+
+// A run that is there keeps the inputs that a start or an amendment does not name.
+func TestGiveKeepsTheInputsOfTheRunInItsDirectory(t *testing.T) {
+	value, level := "3", pipeline.Input{Name: "level", Type: pipeline.InputNumber}
+	given := level
+	given.Value = &value
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, filepath.Dir(rundir.PlanFile)), 0o755))
+	plan, err := json.Marshal(pipeline.Plan{Version: pipeline.PlanVersion, Inputs: []pipeline.Input{given}})
+	require.NoError(t, err)
+	require.NoError(t, disk.WriteFile(filepath.Join(dir, rundir.PlanFile), plan))
+	def := Definition{Plan: &pipeline.Plan{Inputs: []pipeline.Input{level}}}
+	require.ErrorContains(t, def.Give(nil, ""), "input level has no value")
+	require.NoError(t, def.Give(nil, dir))
+	require.Equal(t, "3", *def.Plan.Inputs[0].Value)
+	require.NoError(t, def.Give(map[string]string{"level": "4"}, dir))
+	require.Equal(t, "4", *def.Plan.Inputs[0].Value)
 }
