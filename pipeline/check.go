@@ -32,36 +32,49 @@ func (d *decoder) wrong(at location, format string, args ...any) {
 	d.problem(value, "%s "+format, append([]any{d.name(at)}, args...)...)
 }
 
-// check reports what the schema cannot express.
-func (d *decoder) check() {
-	def := d.def
-	d.ascending(nil, def.Limits)
-	if def.Artifact != nil {
-		d.existing(location{"artifact", "seed"})
-	}
+// checks report what neither tags nor rules can express, in this order.
+var checks = []struct {
+	name  string // of what they are about
+	check func(*decoder)
+}{
+	{"limits", func(d *decoder) { d.ascending(nil, d.def.Limits) }},
+	{"artifact", func(d *decoder) { d.existing(location{"artifact", "seed"}) }},
+	{"notes", (*decoder).checkNotes},
+	{"files", (*decoder).checkFiles},
+	{"schemas", (*decoder).checkSchemas}, // prompts have members of outputs, whose types are those of the schemas
+	{"roles", (*decoder).checkRoles},
+	{"inputs", (*decoder).checkInputs},
+	{"projects", (*decoder).checkProjects},
+	{"stages", (*decoder).checkStages},
+	{"references", (*decoder).checkReferences},
+	{"outputs", (*decoder).checkOutputs},
+	{"lanes", (*decoder).checkLanes},
+	{"commands", (*decoder).checkCommands},
+	{"networks", (*decoder).checkNetworks},
+	{"usage", (*decoder).checkUsage},
+	{"budget", (*decoder).checkBudget},
+}
+
+func (d *decoder) checkNotes() {
 	files, markers := map[string]string{}, map[string]string{}
-	for _, n := range def.Notes {
+	for _, n := range d.def.Notes {
 		at := location{"notes", n.Name}
 		d.unique(at.key("file"), n.File, n.Name, files)
 		d.unique(at.key("marker"), n.Marker, n.Name, markers)
 	}
+}
+
+func (d *decoder) checkFiles() {
 	d.files(location{"always_read"})
-	for i := range def.Roles { // prompts have members of outputs, whose types are those of the schemas
-		d.checkSchema(location{"roles", def.Roles[i].Name, "schema"}, &def.Roles[i])
-	}
-	for i := range def.Roles {
-		d.checkRole(&def.Roles[i])
-	}
-	for _, s := range def.Corpus {
+	for _, s := range d.def.Corpus {
 		d.files(location{"corpus", s.ID, "files"})
 	}
-	d.checkInputs()
-	d.checkProjects()
-	d.checkStages()
-	d.checkCommands()
-	d.checkNetworks()
-	d.checkUsage()
-	d.checkBudget()
+}
+
+func (d *decoder) checkRoles() {
+	for i := range d.def.Roles {
+		d.checkRole(&d.def.Roles[i])
+	}
 }
 
 // existing checks that the path at a location names a file.
@@ -247,9 +260,6 @@ func (d *decoder) checkStages() {
 			d.checkStep(d.steps(at, s).item(j), step, s)
 		}
 	}
-	d.checkReferences()
-	d.checkOutputs()
-	d.checkLanes()
 }
 
 func (d *decoder) checkStep(at location, step Step, s Stage) {

@@ -17,7 +17,7 @@ func (d *decoder) checkReferences() {
 		at := location{"stages"}.item(si)
 		for pi, p := range s.Steps {
 			step := d.get(d.steps(at, s).item(pi))
-			d.checkRoles(step, p)
+			d.checkRolesOf(step, p)
 			if p.See != "" {
 				if _, err := d.def.seen(si, pi); err != nil {
 					d.problem(step, "%v", err)
@@ -67,7 +67,7 @@ func (d *decoder) checkValues(r Role) {
 	}
 }
 
-func (d *decoder) checkRoles(at *yaml.Node, p Step) {
+func (d *decoder) checkRolesOf(at *yaml.Node, p Step) {
 	names := p.Together
 	if p.Role != "" {
 		names = []string{p.Role}

@@ -46,7 +46,9 @@ func Parse(file string, src []byte, folder fs.FS, priced ...func(model string) b
 		d.def.File = file
 		d.mapping(nil, d.root, reflect.ValueOf(d.def).Elem(), key{})
 		d.presets()
-		d.check()
+		for _, c := range checks {
+			c.check(d)
+		}
 	}
 	if len(d.found) > 0 {
 		return nil, d.found.sorted(file)

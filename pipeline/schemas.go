@@ -48,6 +48,12 @@ func schemaType(r Role) expression.Type {
 	return expression.OfSchema(schema)
 }
 
+func (d *decoder) checkSchemas() {
+	for i := range d.def.Roles {
+		d.checkSchema(location{"roles", d.def.Roles[i].Name, "schema"}, &d.def.Roles[i])
+	}
+}
+
 // checkSchema reads the JSON Schema of a role's reply.
 func (d *decoder) checkSchema(at location, r *Role) {
 	switch n := d.get(at); {
