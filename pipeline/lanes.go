@@ -7,11 +7,8 @@ import (
 	"github.com/passbook-run/passbook/pipeline/expression"
 )
 
-// Bounds of lanes.
-const (
-	MaxLanes     = 10000 // items of a list
-	defaultLanes = 4
-)
+// MaxLanes bounds the items of the list of a stage with lanes.
+const MaxLanes = 10000
 
 // Sources of the list of a stage with lanes.
 const (

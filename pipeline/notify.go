@@ -1,9 +1,6 @@
 package pipeline
 
-import (
-	"net/url"
-	"time"
-)
+import "net/url"
 
 // Occasions on which a message about a run is sent.
 const (
@@ -13,14 +10,6 @@ const (
 	OnLimit    = "limit"  // it waits for a usage limit, or for long
 	OnFailure  = "failure"
 	OnEnd      = "end" // in any other state: done, halted, cancelled
-)
-
-// Occasions lists all of them.
-func Occasions() []string { return []string{OnQuestion, OnPause, OnBudget, OnLimit, OnFailure, OnEnd} }
-
-const (
-	notifyTimeout = 30 * time.Second
-	notifyGiveUp  = 24 * time.Hour
 )
 
 // Who names a receiver without the parts of its address that may be secret.
