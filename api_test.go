@@ -29,7 +29,7 @@ var publicPackages = []string{
 const stoppedWrites = "Dir mentions internal/disk.Disk"
 
 func TestPublicPackagesMentionNoInternalTypes(t *testing.T) {
-	const internal = "internal/hosting"
+	const internal = "internal/host"
 	imp := compiled(t, append([]string{internal}, publicPackages...)...)
 	for _, name := range append([]string{internal}, publicPackages...) {
 		pkg, err := imp.Import(module + "/" + name)

@@ -17,7 +17,7 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -63,7 +63,7 @@ type Client struct {
 //
 // Errors: [*ConnectError]; errors of the settings.
 func Dial(ctx context.Context, o Options) (*Client, error) {
-	op, release, err := connect.Open(ctx, connect.Target{
+	op, release, err := host.Open(ctx, host.Target{
 		Settings: o.Settings, Address: o.Address, Namespace: o.Namespace,
 		Converter: o.DataConverter, Failures: o.FailureConverter, Logger: o.Logger,
 	})

@@ -3,7 +3,7 @@ package client
 import (
 	"errors"
 
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -13,12 +13,12 @@ type Stage string
 
 // The stages of a connection, in order.
 const (
-	StageAddress    = Stage(connect.StageAddress)    // the address is malformed or does not resolve
-	StageListen     = Stage(connect.StageListen)     // the port is closed, or no server runs
-	StageTLS        = Stage(connect.StageTLS)        // only one side uses TLS, or a certificate is rejected
-	StageServer     = Stage(connect.StageServer)     // the listener is not a Temporal server, or is unhealthy
-	StageNamespace  = Stage(connect.StageNamespace)  // the namespace does not exist
-	StagePermission = Stage(connect.StagePermission) // the server rejects the credentials
+	StageAddress    = Stage(host.StageAddress)    // the address is malformed or does not resolve
+	StageListen     = Stage(host.StageListen)     // the port is closed, or no server runs
+	StageTLS        = Stage(host.StageTLS)        // only one side uses TLS, or a certificate is rejected
+	StageServer     = Stage(host.StageServer)     // the listener is not a Temporal server, or is unhealthy
+	StageNamespace  = Stage(host.StageNamespace)  // the namespace does not exist
+	StagePermission = Stage(host.StagePermission) // the server rejects the credentials
 )
 
 // ConnectError reports that no connection to Temporal was established. Its message contains cause and fix.
@@ -79,7 +79,7 @@ func (c cause) Unwrap() error { return c.err }
 // public converts the errors of internal packages to those of this one. It keeps their messages.
 func public(err error) error {
 	var (
-		connection *connect.Error
+		connection *host.ConnectError
 		name       *operations.NameError
 		refused    *operations.RefusedError
 		policy     *operations.PolicyError

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -20,7 +20,7 @@ func TestInternalErrorsBecomePublic(t *testing.T) {
 		want func(cause) error
 	}{
 		"connection": {
-			&connect.Error{Stage: connect.StageTLS, Address: "a:1", Namespace: "n", What: "no TLS", Fix: "Set it"},
+			&host.ConnectError{Stage: host.StageTLS, Address: "a:1", Namespace: "n", What: "no TLS", Fix: "Set it"},
 			func(c cause) error {
 				return &ConnectError{Stage: StageTLS, Address: "a:1", Namespace: "n", Fix: "Set it", cause: c}
 			},

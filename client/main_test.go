@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/workerhost"
 )
@@ -42,11 +42,11 @@ func withServer(tests func() int) (code int, err error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	if _, err := local.Ensure(ctx, local.Options{StateDir: state, SourceDir: ".."}, nil); err != nil {
+	if _, err := host.EnsureServer(ctx, host.ServerOptions{StateDir: state, SourceDir: ".."}, nil); err != nil {
 		return 1, err
 	}
 	defer func() {
-		_, serr := local.StopServer(context.Background(), state, 20*time.Second)
+		_, serr := host.StopServer(context.Background(), state, 20*time.Second)
 		err = errors.Join(err, serr)
 	}()
 	if err := observe(); err != nil {

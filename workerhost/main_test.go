@@ -19,7 +19,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/workerhost"
@@ -48,11 +48,11 @@ func withServer(tests func() int) (code int, err error) {
 	if err != nil {
 		return 1, err
 	}
-	if _, err := local.Ensure(context.Background(), local.Options{StateDir: state, SourceDir: ".."}, nil); err != nil {
+	if _, err := host.EnsureServer(context.Background(), host.ServerOptions{StateDir: state, SourceDir: ".."}, nil); err != nil {
 		return 1, err
 	}
 	defer func() {
-		_, serr := local.StopServer(context.Background(), state, 20*time.Second)
+		_, serr := host.StopServer(context.Background(), state, 20*time.Second)
 		err = errors.Join(err, serr)
 	}()
 	return tests(), nil

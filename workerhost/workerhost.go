@@ -30,8 +30,7 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/certs"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/hosting"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -92,18 +91,18 @@ func Run(ctx context.Context, o Options) error {
 		}
 		settings = &loaded
 	}
-	metrics, ofSDK, err := connect.Metrics(*settings)
+	metrics, ofSDK, err := host.OpenMetrics(*settings)
 	if err != nil {
 		return fmt.Errorf("host worker: %w", err)
 	}
-	op, release, err := connect.Open(ctx, connect.Target{
+	op, release, err := host.Open(ctx, host.Target{
 		Settings: settings, Metrics: ofSDK, Address: o.Address, Namespace: o.Namespace, Role: certs.Worker,
 		Converter: o.DataConverter, Failures: o.FailureConverter, Logger: o.Logger,
 	})
 	if err != nil {
 		return fmt.Errorf("host worker: %w", err)
 	}
-	err = hosting.Run(ctx, hosting.Options{
+	err = host.RunWorker(ctx, host.WorkerConfig{
 		Settings: op.Settings, Client: op.Client, Host: op.Host, Operator: op, Converter: op.Converter,
 		Redact:   op.Redact,
 		Scripted: []string{self, scripted.Verb}, Ready: o.Ready, Abort: o.Abort, Progress: o.Progress,

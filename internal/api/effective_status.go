@@ -7,8 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -76,13 +75,13 @@ func (h Host) Refresh(ctx context.Context, d rundir.Dir) {
 
 // Peek connects to a running server, without starting anything.
 func (h Host) Peek(ctx context.Context, claim run.Claim) (operations.Operator, error) {
-	conn, err := connect.Find(h.Settings)
+	conn, err := host.FindConnection(h.Settings)
 	if err != nil {
 		return operations.Operator{}, err
 	}
 	address, starts := "", false
 	if !conn.Explicit {
-		st, err := local.Read(h.Settings.StateDir)
+		st, err := host.Read(h.Settings.StateDir)
 		if err != nil {
 			return operations.Operator{}, err
 		}
@@ -100,7 +99,7 @@ func (h Host) Peek(ctx context.Context, claim run.Claim) (operations.Operator, e
 		conn.Options.Namespace = claim.Namespace
 	}
 	cl, err := conn.Dial(ctx, address, slog.New(slog.DiscardHandler))
-	var failed *connect.Error
+	var failed *host.ConnectError
 	if errors.As(err, &failed) {
 		return operations.Operator{}, errors.New(failed.Brief())
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"io/fs"
 
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
@@ -48,7 +48,7 @@ func (h Host) Inspect(ctx context.Context, d rundir.Dir) (view.Run, error) {
 
 // StartsWorker returns the arguments of the starter that start a worker.
 func (h Host) StartsWorker() []string {
-	if conn, err := connect.Find(h.Settings); err == nil && conn.Explicit {
+	if conn, err := host.FindConnection(h.Settings); err == nil && conn.Explicit {
 		return []string{"worker"}
 	}
 	return []string{"server", "start"}

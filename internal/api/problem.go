@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/passbook-run/passbook/internal/codec"
-	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/volume"
@@ -65,7 +65,7 @@ func CodeOf(err error) Code {
 		return CodeInvalid
 	case is[*rundir.ResultError](err), is[*rundir.DamagedError](err):
 		return CodeDamaged
-	case is[*connect.Error](err):
+	case is[*host.ConnectError](err):
 		return CodeUnavailable
 	}
 	return CodeFailed

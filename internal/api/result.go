@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 )
 
@@ -57,5 +58,9 @@ func Verify(ctx context.Context, h Host, in RunInput) (operations.Verified, erro
 	if err != nil {
 		return operations.Verified{}, err
 	}
-	return operations.Verify(ctx, h.Settings, d, h.Secrets)
+	own, err := host.OwnServers(h.Settings, "")
+	if err != nil {
+		return operations.Verified{}, err
+	}
+	return operations.Verify(ctx, h.Settings, d, h.Secrets, own)
 }

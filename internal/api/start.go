@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/pipeline"
@@ -217,7 +217,7 @@ func (h Host) closed(ctx context.Context, d rundir.Dir, def operations.Definitio
 	if err != nil || !run.Status(meta.Status).Closed() || def.Follow != nil {
 		return nil, nil //nolint:nilerr // the projection repairs an unreadable meta.json
 	}
-	host, err := local.HostID(h.Settings.StateDir)
+	host, err := host.HostID(h.Settings.StateDir)
 	if err != nil {
 		return nil, err
 	}

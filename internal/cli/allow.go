@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/allow"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 )
 
@@ -50,7 +50,7 @@ then.`,
 
 // confirm records what a definition asks for.
 func (a *app) confirm(ctx context.Context, asked allow.Confirmation) error {
-	if err := local.OpenState(ctx, a.settings.StateDir); err != nil {
+	if err := host.OpenState(ctx, a.settings.StateDir); err != nil {
 		return err
 	}
 	file, err := operations.BoundsOf(a.settings).Confirm(asked)

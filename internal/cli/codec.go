@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/codec"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/keyfile"
-	"github.com/passbook-run/passbook/internal/local"
 )
 
 func (a *app) codec() *cobra.Command {
@@ -105,7 +105,7 @@ func (a *app) codecToken() (token, where string, err error) {
 		}
 		return token, where, nil
 	}
-	file, err := local.CodecToken(a.settings.StateDir)
+	file, err := host.CodecToken(a.settings.StateDir)
 	if err != nil {
 		return "", "", err
 	}

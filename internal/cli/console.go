@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/console"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/console/pages"
+	"github.com/passbook-run/passbook/internal/host"
 )
 
 func (a *app) console() *cobra.Command {
@@ -36,7 +36,7 @@ needs no Temporal server; other requests start one if none runs.`,
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 		defer stop()
-		o := console.Options{Host: a.host(), User: connect.User(), Err: a.err, Pages: pages.New}
+		o := console.Options{Host: a.host(), User: host.User(), Err: a.err, Pages: pages.New}
 		return console.Serve(ctx, o, at, func(base, programs string) error {
 			path, err := login.NewLink(a.settings.StateDir, time.Now())
 			if err != nil {

@@ -8,8 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/doctor"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/pipeline"
 )
 
@@ -48,7 +47,7 @@ Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 			}
 			defer s.Close()
 		}
-		r := doctor.Examine(cmd.Context(), o)
+		r := host.Examine(cmd.Context(), o)
 		if err = show(a, *asJSON, r, a.printReport); err == nil && !r.OK {
 			err = silentExit(exitAttention)
 		}
@@ -57,8 +56,8 @@ Exit codes: 0 no problem; 1 error; 2 wrong usage; 3 a warning or a problem.`,
 	return cmd
 }
 
-func (a *app) doctorOptions(file, target string) (doctor.Options, error) {
-	o := doctor.Options{Settings: a.settings, Program: program(), Version: build.Version(), By: connect.User()}
+func (a *app) doctorOptions(file, target string) (host.DoctorOptions, error) {
+	o := host.DoctorOptions{Settings: a.settings, Program: program(), Version: build.Version(), By: host.User()}
 	if self, err := os.Executable(); err == nil {
 		o.Build = build.ID(self)
 	}
@@ -80,11 +79,11 @@ func (a *app) doctorOptions(file, target string) (doctor.Options, error) {
 }
 
 // printReport prints a line per check, with the fix below.
-func (a *app) printReport(r doctor.Report) {
-	words := map[doctor.State]string{
-		doctor.OK: "ok", doctor.Warning: "WARNING", doctor.Problem: "PROBLEM", doctor.Unchecked: "not checked",
+func (a *app) printReport(r host.Report) {
+	words := map[host.CheckState]string{
+		host.OK: "ok", host.Warning: "WARNING", host.Problem: "PROBLEM", host.Unchecked: "not checked",
 	}
-	counts := map[doctor.State]int{}
+	counts := map[host.CheckState]int{}
 	width := widthOf(a.out)
 	const indent = 26
 	for _, c := range r.Checks {
@@ -106,7 +105,7 @@ func (a *app) printReport(r doctor.Report) {
 		}
 	}
 	fmt.Fprintf(a.out, "\n%d checks. Ok: %d, warnings: %d, problems: %d, not checked: %d.\n",
-		len(r.Checks), counts[doctor.OK], counts[doctor.Warning], counts[doctor.Problem], counts[doctor.Unchecked])
+		len(r.Checks), counts[host.OK], counts[host.Warning], counts[host.Problem], counts[host.Unchecked])
 }
 
 // wrap breaks a text between words into lines of at most width characters. A width of 0 or less means no limit.

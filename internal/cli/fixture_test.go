@@ -16,7 +16,7 @@ import (
 
 	"github.com/passbook-run/passbook/examples"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
@@ -97,8 +97,8 @@ func pausedRun(check func(error), path, dir, state, id, reason string) {
 	writeRun(check, state, dir, claim, event{run.KindRunStart, start}, last)
 }
 
-// host is a machine with two finished runs, a definition, and a Temporal server that starts nothing.
-type host struct {
+// machine is a machine with two finished runs, a definition, and a Temporal server that starts nothing.
+type machine struct {
 	root, state string
 	temporal    *fakeTemporal
 }
@@ -113,9 +113,9 @@ stages:
     steps: [{role: builder}]
 `
 
-func newHost(t *testing.T) *host {
+func newHost(t *testing.T) *machine {
 	t.Helper()
-	w := &host{root: t.TempDir()}
+	w := &machine{root: t.TempDir()}
 	w.state = filepath.Join(w.root, "state")
 	for _, dir := range []string{w.root, filepath.Dir(w.root)} {
 		require.NoError(t, os.Chmod(dir, 0o755)) // so that another user can enter
@@ -126,7 +126,7 @@ func newHost(t *testing.T) *host {
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(w.root, name), []byte(text), 0o644))
 	}
-	require.NoError(t, local.OpenState(t.Context(), w.state)) // as an earlier command did
+	require.NoError(t, host.OpenState(t.Context(), w.state)) // as an earlier command did
 	w.temporal = newTemporal(func(err error) { require.NoError(t, err) })
 	t.Cleanup(w.temporal.server.Stop)
 	for name, value := range map[string]string{
@@ -145,13 +145,13 @@ func newHost(t *testing.T) *host {
 }
 
 // run creates a run of a definition.
-func (w *host) run(t *testing.T, file, dir, id string, ended run.Status) {
+func (w *machine) run(t *testing.T, file, dir, id string, ended run.Status) {
 	t.Helper()
 	pausedRun(func(err error) { require.NoError(t, err) }, filepath.Join(w.root, file), dir, w.state, id, string(ended))
 }
 
 // treeRun creates a finished run with a workspace.
-func (w *host) treeRun(t *testing.T) {
+func (w *machine) treeRun(t *testing.T) {
 	t.Helper()
 	ctx, id, from := t.Context(), "5678-tree", filepath.Join(w.root, "files")
 	require.NoError(t, os.MkdirAll(from, 0o755))
@@ -166,13 +166,13 @@ func (w *host) treeRun(t *testing.T) {
 		event{run.KindRunEnd, run.RunEnd{Status: run.Done}})
 }
 
-func (w *host) record(t *testing.T, dir string, claim run.Claim, events ...event) rundir.Dir {
+func (w *machine) record(t *testing.T, dir string, claim run.Claim, events ...event) rundir.Dir {
 	t.Helper()
 	return writeRun(func(err error) { require.NoError(t, err) }, w.state, dir, claim, events...)
 }
 
 // journaledRun creates a run with one stage of one pass, which has these events after its start.
-func (w *host) journaledRun(t *testing.T, id string, wording run.Wording, events ...event) rundir.Dir {
+func (w *machine) journaledRun(t *testing.T, id string, wording run.Wording, events ...event) rundir.Dir {
 	t.Helper()
 	start := event{run.KindRunStart, run.RunStart{Pipeline: "silent", RunID: id, ThreadID: id, Epoch: 1, TotalPasses: 1,
 		Wording: wording, Budget: run.Budget{CapUSD: 5}, Stages: []run.StageRef{{Name: "write", Kind: "once"}}}}
@@ -185,7 +185,7 @@ var writing = run.Pass{Step: "001", Number: 1, InRound: 1, OfRound: 1, Round: 1,
 	Title: "Writer", Description: "Writer"}
 
 // here calls the starter in this process.
-func (w *host) here(args ...string) (output string, code int) {
+func (w *machine) here(args ...string) (output string, code int) {
 	var out bytes.Buffer
 	code = Main(args, strings.NewReader(""), &out, &out)
 	return out.String(), code
@@ -218,7 +218,7 @@ func everything(check func(error), root string) map[string]string {
 }
 
 // files is everything below a folder.
-func (w *host) files(t *testing.T, root string) map[string]string {
+func (w *machine) files(t *testing.T, root string) map[string]string {
 	t.Helper()
 	return everything(func(err error) { require.NoError(t, err) }, root)
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/doctor"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
@@ -25,7 +25,7 @@ func TestJSONObjectsAreDocumented(t *testing.T) {
 		"`list`: `standing`":    run.EffectiveStatus{},
 		"`diff`: file":          api.ChangedFile{},
 		"`store gc`: `objects`": operations.GarbageItem{},
-		"`doctor`: check":       doctor.Check{},
+		"`doctor`: check":       host.Check{},
 		"`config`: setting":     config.Setting{},
 	} {
 		_, cell, found := strings.Cut(strings.ReplaceAll(string(page), "\n  ", " "), "\n- "+row+": ")

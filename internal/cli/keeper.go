@@ -13,8 +13,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/local"
-	"github.com/passbook-run/passbook/internal/workercmd"
+	"github.com/passbook-run/passbook/internal/host"
 )
 
 // keepVerb is the hidden verb below server that runs the keeper.
@@ -31,7 +30,7 @@ func (a *app) serverKeep() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return local.Keep(ctx, local.KeepOptions{
+		return host.Keep(ctx, host.KeepOptions{
 			StateDir: a.settings.StateDir, Key: key, Server: a.serverAgain, Worker: a.workerAgain,
 			Report: func(line string) {
 				fmt.Fprintf(a.err, "%s %s\n", time.Now().UTC().Format(time.RFC3339), a.secrets.Text(line))
@@ -44,13 +43,13 @@ func (a *app) serverKeep() *cobra.Command {
 // serverAgain restarts the server. A worker that is connected to another address is replaced: the old port may be in
 // use.
 func (a *app) serverAgain(ctx context.Context) error {
-	o := workercmd.ServerOptions(a.settings)
+	o := host.EmbeddedServer(a.settings)
 	o.Again = true
-	srv, err := local.Ensure(ctx, o, a.progress)
+	srv, err := host.EnsureServer(ctx, o, a.progress)
 	if err != nil || srv.Process.PID == 0 {
 		return a.hidden(err)
 	}
-	st, err := local.Read(a.settings.StateDir)
+	st, err := host.Read(a.settings.StateDir)
 	if err != nil || st.Worker == nil {
 		return err
 	}
@@ -58,7 +57,7 @@ func (a *app) serverAgain(ctx context.Context) error {
 }
 
 func (a *app) workerAgain(ctx context.Context) error {
-	st, err := local.Read(a.settings.StateDir)
+	st, err := host.Read(a.settings.StateDir)
 	if err != nil || st.Server == nil {
 		return err // the server comes first
 	}
@@ -67,7 +66,7 @@ func (a *app) workerAgain(ctx context.Context) error {
 		return err
 	}
 	o.Again = true
-	_, err = local.EnsureWorker(ctx, o, a.progress)
+	_, err = host.EnsureWorker(ctx, o, a.progress)
 	return a.hidden(err)
 }
 
@@ -85,7 +84,7 @@ func (a *app) keeperKey() (string, error) {
 }
 
 // ensureKeeper starts the keeper if none runs.
-func (a *app) ensureKeeper(ctx context.Context, o local.KeeperOptions) error {
+func (a *app) ensureKeeper(ctx context.Context, o host.KeeperOptions) error {
 	if !a.settings.Keeper {
 		return nil
 	}
@@ -94,7 +93,7 @@ func (a *app) ensureKeeper(ctx context.Context, o local.KeeperOptions) error {
 		return err
 	}
 	o.StateDir, o.Exec, o.Args = a.settings.StateDir, self, []string{"server", keepVerb}
-	_, err = local.EnsureKeeper(ctx, o)
+	_, err = host.EnsureKeeper(ctx, o)
 	return err
 }
 
@@ -105,7 +104,7 @@ func (a *app) ownKeeper(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.ensureKeeper(ctx, local.KeeperOptions{Key: key})
+	return a.ensureKeeper(ctx, host.KeeperOptions{Key: key})
 }
 
 // warnNoKeeper warns once that there is no keeper; the run does not need one.
@@ -123,7 +122,7 @@ func (a *app) warnNoKeeper(ctx context.Context, err error) {
 func (a *app) keepKeeper(ctx context.Context) {
 	failed := ""
 	err := api.Poll(ctx, 2*time.Second, func(time.Time) (bool, error) {
-		if err := a.ensureKeeper(ctx, local.KeeperOptions{Again: true}); err != nil && err.Error() != failed {
+		if err := a.ensureKeeper(ctx, host.KeeperOptions{Again: true}); err != nil && err.Error() != failed {
 			failed = err.Error()
 			fmt.Fprintln(a.err, "The keeper cannot be restarted:", a.secrets.Text(failed))
 		}

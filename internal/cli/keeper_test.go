@@ -7,22 +7,22 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 )
 
 func TestServerStatusReportsTheKeeper(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local)
 	for name, row := range map[string]struct {
-		keeper  *local.Keeper
+		keeper  *host.Keeper
 		message string
 	}{
 		"none":  {nil, "Keeper    not running: nothing restarts server and worker if they crash\n"},
-		"quiet": {&local.Keeper{Started: at}, "Keeper    pid 0, since 2026-01-02 03:04:05\n"},
-		"it restarts": {&local.Keeper{Started: at, Server: local.Restarts{Total: 2, Last: at}},
+		"quiet": {&host.Keeper{Started: at}, "Keeper    pid 0, since 2026-01-02 03:04:05\n"},
+		"it restarts": {&host.Keeper{Started: at, Server: host.Restarts{Total: 2, Last: at}},
 			"Keeper    pid 0, since 2026-01-02 03:04:05\n          server restarted 2 times, last at 2026-01-02 " +
 				"03:04:05\n"},
 		"it gave up": {
-			&local.Keeper{Started: at, Worker: local.Restarts{Total: 12, InRow: 10, Last: at, Error: "no such file",
+			&host.Keeper{Started: at, Worker: host.Restarts{Total: 12, InRow: 10, Last: at, Error: "no such file",
 				GaveUp: true}},
 			"Keeper    pid 0, since 2026-01-02 03:04:05\n          worker gave up after 10 restarts in a row, last " +
 				"at 2026-01-02 03:04:05: no such file. Fix the cause, then run: starter server start\n",

@@ -59,7 +59,7 @@ func aboutProjects(output, root string) string {
 }
 
 // acrossProjects creates a run with a library of that outcome and a service that needs it.
-func (w *host) acrossProjects(t *testing.T, dir string, rule run.ProjectRule) {
+func (w *machine) acrossProjects(t *testing.T, dir string, rule run.ProjectRule) {
 	t.Helper()
 	id := "across-" + string(rule.Outcome)
 	start := run.RunStart{

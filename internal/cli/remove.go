@@ -10,8 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
@@ -80,8 +79,8 @@ interruption.`,
 // worker.
 func (a *app) remover(ctx context.Context, offline bool) (operations.Operator, func(), error) {
 	if offline {
-		host, err := local.HostID(a.settings.StateDir)
-		return operations.Operator{Settings: a.settings, Host: host, By: connect.User()}, func() {}, err
+		id, err := host.HostID(a.settings.StateDir)
+		return operations.Operator{Settings: a.settings, Host: id, By: host.User()}, func() {}, err
 	}
 	s, err := a.connect(ctx, false)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 
 	"github.com/passbook-run/passbook/examples"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/supervisor"
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 // TestScripts runs one script per behaviour, each with its own state directory. The condition [server] requires a
 // Temporal server.
 func TestScripts(t *testing.T) {
-	server, ok, err := local.Cached(local.Options{StateDir: t.TempDir()})
+	server, ok, err := host.CachedServer(host.ServerOptions{StateDir: t.TempDir()})
 	if err != nil {
 		ok = false
 	}
@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Values["temporal"], e.Values["files"] = new(*fakeTemporal), map[string]string{}
 			e.Defer(func() {
-				_, _ = local.Stop(context.Background(), state, 20*time.Second)
+				_, _ = host.Stop(context.Background(), state, 20*time.Second)
 				_, _ = supervisor.StopAll(context.Background(), filepath.Join(state, "scratch"), "end of the test")
 			})
 			return nil

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -31,7 +31,7 @@ func (a *app) serverStart(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	defer s.Close()
-	st, err := local.Read(a.settings.StateDir)
+	st, err := host.Read(a.settings.StateDir)
 	if err != nil {
 		return err
 	}
@@ -43,9 +43,9 @@ func (a *app) serverUI() *cobra.Command {
 	return &cobra.Command{
 		Use: "ui", Short: "Print a one-time link that logs a browser into the Web UI", Args: cobra.NoArgs,
 		Long: fmt.Sprintf(`Print a link to the Web UI of the embedded server. It can be opened once, within %.0f hours.
-The browser stays logged in until the server ends.`, local.LinkLife.Hours()),
+The browser stays logged in until the server ends.`, host.LinkLife.Hours()),
 		RunE: func(*cobra.Command, []string) error {
-			st, err := local.Read(a.settings.StateDir)
+			st, err := host.Read(a.settings.StateDir)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ The browser stays logged in until the server ends.`, local.LinkLife.Hours()),
 }
 
 // toLogIn names the command that logs a browser in.
-func (a *app) toLogIn(s local.Server) string {
+func (a *app) toLogIn(s host.Server) string {
 	if s.Login == "" {
 		return ""
 	}
@@ -71,8 +71,8 @@ func (a *app) toLogIn(s local.Server) string {
 }
 
 func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
-	o := local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server}
-	path, err := local.Build(cmd.Context(), o, a.progress)
+	o := host.ServerOptions{StateDir: a.settings.StateDir, Binary: a.settings.Server}
+	path, err := host.BuildServer(cmd.Context(), o, a.progress)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (a *app) stop(ctx context.Context, now bool) error {
 	if !now {
 		grace += a.settings.Drain
 	}
-	was, err := local.Stop(ctx, a.settings.StateDir, grace)
+	was, err := host.Stop(ctx, a.settings.StateDir, grace)
 	if err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (a *app) serverStatus() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Show server, worker and keeper of this machine", Args: cobra.NoArgs}
 	asJSON := jsonFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		st, err := local.Read(a.settings.StateDir)
+		st, err := host.Read(a.settings.StateDir)
 		if err != nil {
 			return err
 		}
@@ -152,12 +152,12 @@ func (a *app) serverStatus() *cobra.Command {
 
 // processes is the output of `server status --json`; null: not running.
 type processes struct {
-	Server *local.Server `json:"server"`
-	Worker *local.Worker `json:"worker"`
-	Keeper *local.Keeper `json:"keeper"`
+	Server *host.Server `json:"server"`
+	Worker *host.Worker `json:"worker"`
+	Keeper *host.Keeper `json:"keeper"`
 }
 
-func (a *app) printServer(st local.Status) {
+func (a *app) printServer(st host.Status) {
 	if st.Server == nil {
 		fmt.Fprintf(a.out, "Server    not running (it is started when it is needed, or with `%s server start`)\n",
 			program())
@@ -180,7 +180,7 @@ func (a *app) printServer(st local.Status) {
 }
 
 // printKeeper prints what the keeper restarted, and what restarts the keeper.
-func (a *app) printKeeper(k *local.Keeper) {
+func (a *app) printKeeper(k *host.Keeper) {
 	if k == nil {
 		fmt.Fprintln(a.out, "Keeper    not running: nothing restarts server and worker if they crash")
 		return
@@ -188,7 +188,7 @@ func (a *app) printKeeper(k *local.Keeper) {
 	fmt.Fprintf(a.out, "Keeper    pid %d, since %s\n", k.Process.PID, k.Started.Local().Format(time.DateTime))
 	for _, part := range []struct {
 		name string
-		local.Restarts
+		host.Restarts
 	}{{"server", k.Server}, {"worker", k.Worker}} {
 		text := part.String()
 		if text == "" {

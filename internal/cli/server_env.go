@@ -7,8 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/shell"
 )
 
@@ -22,7 +21,7 @@ func (a *app) serverEnv() *cobra.Command {
 
 If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			conn, err := connect.Find(a.settings)
+			conn, err := host.FindConnection(a.settings)
 			if err != nil {
 				return err
 			}
@@ -30,7 +29,7 @@ If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
 				a.progress("TEMPORAL_ADDRESS or a profile names " + conn.Options.HostPort + ": nothing to set")
 				return nil
 			}
-			s, err := local.Last(a.settings.StateDir)
+			s, err := host.LastServer(a.settings.StateDir)
 			if err != nil {
 				return err
 			}
@@ -38,7 +37,7 @@ If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
 				return errors.New("find the embedded server: none has run; start it: " + program() + " server start")
 			}
 			s.Namespace = conn.Options.Namespace
-			if err := local.RenewCerts(cmd.Context(), s); err != nil {
+			if err := host.RenewCerts(cmd.Context(), s); err != nil {
 				return err
 			}
 			a.printEnv(s)
@@ -64,7 +63,7 @@ func (a *app) printCodecAuth() error {
 	return nil
 }
 
-func (a *app) printEnv(s local.Server) {
+func (a *app) printEnv(s host.Server) {
 	for _, pair := range s.Env() {
 		name, value, _ := strings.Cut(pair, "=")
 		if value == "" {

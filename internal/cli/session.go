@@ -14,11 +14,8 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/hosting"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/workercmd"
 )
 
 // session is a connection to Temporal, with the local processes that it needs.
@@ -37,14 +34,14 @@ func (s *session) Close() error {
 // connect finds or starts a server, and with worker also a background worker. A server named by TEMPORAL_ADDRESS or a
 // profile is used as it is; its operator starts the workers.
 func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
-	conn, err := connect.Find(a.settings)
+	conn, err := host.FindConnection(a.settings)
 	if err != nil {
 		return nil, err
 	}
 	s := &session{release: func() error { return nil }, ensure: func(context.Context) error { return nil }}
 	address := ""
 	if !conn.Explicit {
-		if s.release, err = local.Attach(ctx, a.settings.StateDir); err != nil {
+		if s.release, err = host.Attach(ctx, a.settings.StateDir); err != nil {
 			return nil, err
 		}
 		srv, err := a.ensureServer(ctx)
@@ -61,7 +58,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		return nil, err
 	}
 	s.Environ = os.Environ()
-	if err := connect.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
+	if err := host.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
 		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
 	} else {
 		s.Attributes = true
@@ -74,11 +71,11 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if err != nil {
 			return err
 		}
-		busy := func() bool { return hosting.AnyCall(ctx, cl, conn.Options.Namespace) }
+		busy := func() bool { return host.AnyCall(ctx, cl, conn.Options.Namespace) }
 		if err := a.ensureWorker(ctx, srv, busy); err != nil {
 			return err
 		}
-		a.warnNoKeeper(ctx, a.ensureKeeper(ctx, local.KeeperOptions{}))
+		a.warnNoKeeper(ctx, a.ensureKeeper(ctx, host.KeeperOptions{}))
 		return nil
 	}
 	if err := s.ensure(ctx); err != nil {
@@ -95,37 +92,37 @@ func quietLog(w io.Writer) *slog.Logger {
 func (a *app) progress(line string) { fmt.Fprintln(a.err, line) }
 
 // ensureServer starts the embedded server if it does not run.
-func (a *app) ensureServer(ctx context.Context) (local.Server, error) {
-	return local.Ensure(ctx, workercmd.ServerOptions(a.settings), a.progress)
+func (a *app) ensureServer(ctx context.Context) (host.Server, error) {
+	return host.EnsureServer(ctx, host.EmbeddedServer(a.settings), a.progress)
 }
 
 // ensureWorker starts a background worker of this program if none runs. A worker of another build is replaced unless it
 // has running calls, which are worth more than a new build.
-func (a *app) ensureWorker(ctx context.Context, srv local.Server, busy func() bool) error {
+func (a *app) ensureWorker(ctx context.Context, srv host.Server, busy func() bool) error {
 	o, err := a.workerOptions(srv)
 	if err != nil {
 		return err
 	}
-	_, err = local.EnsureWorker(ctx, o, a.progress)
-	var other *local.ErrOtherWorker
+	_, err = host.EnsureWorker(ctx, o, a.progress)
+	var other *host.ErrOtherWorker
 	if !errors.As(err, &other) {
 		return err
 	}
 	if strings.HasPrefix(other.Running.Key, srv.Address+" "+srv.Namespace+" ") && busy() {
 		return nil // still used: a later starter replaces it
 	}
-	if _, err := local.StopWorker(ctx, a.settings.StateDir, 20*time.Second); err != nil {
+	if _, err := host.StopWorker(ctx, a.settings.StateDir, 20*time.Second); err != nil {
 		return err
 	}
-	_, err = local.EnsureWorker(ctx, o, a.progress)
+	_, err = host.EnsureWorker(ctx, o, a.progress)
 	return err
 }
 
-func (a *app) workerOptions(srv local.Server) (local.WorkerOptions, error) {
+func (a *app) workerOptions(srv host.Server) (host.WorkerOptions, error) {
 	self, err := os.Executable()
 	key := srv.Address + " " + srv.Namespace + " " + settingsID(a.settings) + " " + build.ID(self)
 	args := []string{"worker", "--background", "--key", key}
-	return local.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: args, Key: key}, err
+	return host.WorkerOptions{StateDir: a.settings.StateDir, Exec: self, Args: args, Key: key}, err
 }
 
 // settingsID identifies the settings that a worker reads only once: with other keys it could not read payloads, and

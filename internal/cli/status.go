@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -107,7 +107,7 @@ func (a *app) printMore(ctx context.Context, s inspection) error {
 	next := s.Next()
 	if _, asks := run.Offers(next, run.Decide); asks {
 		for _, c := range shell.Temporal(shell.Signal, s.Claim.RunID, next) {
-			a.row("Signal", "%s && %s", connect.UseServer(program()), c)
+			a.row("Signal", "%s && %s", host.UseServer(program()), c)
 		}
 	}
 	return a.printLineage(ctx, s.Claim)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/format"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 )
 
 // groups are the headings of `starter help all`, in order. `starter --help` shows the first one.
@@ -158,7 +158,7 @@ func (a *app) openState(cmd *cobra.Command) error {
 	case slices.Contains(later, name):
 		return format.State().Check(a.settings.StateDir)
 	}
-	return local.OpenState(cmd.Context(), a.settings.StateDir)
+	return host.OpenState(cmd.Context(), a.settings.StateDir)
 }
 
 // addCommands adds every command of the table to the root command, in its group.

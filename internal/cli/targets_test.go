@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/workflows/contract"
@@ -116,11 +116,11 @@ func TestResumeOfARunThatIsEnding(t *testing.T) {
 }
 
 // hosts makes this host the one that writes a run directory.
-func (w *host) hosts(t *testing.T, d rundir.Dir) {
+func (w *machine) hosts(t *testing.T, d rundir.Dir) {
 	t.Helper()
 	claim, err := d.Claim()
 	require.NoError(t, err)
-	claim.Host, err = local.HostID(w.state)
+	claim.Host, err = host.HostID(w.state)
 	require.NoError(t, err)
 	raw, err := json.Marshal(claim)
 	require.NoError(t, err)
@@ -157,7 +157,7 @@ func TestStatusComparesTheDirectory(t *testing.T) {
 }
 
 // cell is one verb at one target.
-func (w *host) cell(t *testing.T, kind, folder string, verb int, want deed) {
+func (w *machine) cell(t *testing.T, kind, folder string, verb int, want deed) {
 	t.Helper()
 	moved := targetVerbs[verb].name == "resume"
 	path, inTheWay := w.target(t, kind, folder, moved)
@@ -226,7 +226,7 @@ func (w *host) cell(t *testing.T, kind, folder string, verb int, want deed) {
 }
 
 // target creates the content of a path, and names the obstacle. For resume, the path holds a run that was moved there.
-func (w *host) target(t *testing.T, kind, folder string, moved bool) (path, inTheWay string) {
+func (w *machine) target(t *testing.T, kind, folder string, moved bool) (path, inTheWay string) {
 	t.Helper()
 	path = filepath.Join(folder, "target")
 	elsewhere := filepath.Join(folder, "elsewhere")
@@ -293,7 +293,7 @@ func (w *host) target(t *testing.T, kind, folder string, moved bool) (path, inTh
 }
 
 // asNobody calls the starter as a user who is not root and must not write to the target.
-func (w *host) asNobody(t *testing.T, kind, path string) func(...string) (string, int) {
+func (w *machine) asNobody(t *testing.T, kind, path string) func(...string) (string, int) {
 	t.Helper()
 	const nobody = 65534
 	another := strings.HasPrefix(kind, "another")
@@ -330,7 +330,7 @@ func (w *host) asNobody(t *testing.T, kind, path string) func(...string) (string
 }
 
 // made checks what a verb creates at its target.
-func (w *host) made(t *testing.T, path, verb string, started int) {
+func (w *machine) made(t *testing.T, path, verb string, started int) {
 	t.Helper()
 	switch verb {
 	case "run", "fork", "replay":

@@ -14,7 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/format"
 	"github.com/passbook-run/passbook/internal/history"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -86,7 +86,7 @@ func (a *app) versions(ctx context.Context) versionReport {
 }
 
 func (a *app) embeddedVersion(ctx context.Context) embeddedVersion {
-	path, there, err := local.Cached(local.Options{StateDir: a.settings.StateDir, Binary: a.settings.Server})
+	path, there, err := host.CachedServer(host.ServerOptions{StateDir: a.settings.StateDir, Binary: a.settings.Server})
 	v := embeddedVersion{Path: path}
 	switch {
 	case err != nil:
@@ -97,7 +97,7 @@ func (a *app) embeddedVersion(ctx context.Context) embeddedVersion {
 			program())
 		return v
 	}
-	if v.Version, err = local.Version(ctx, path); err != nil {
+	if v.Version, err = host.ServerVersion(ctx, path); err != nil {
 		v.Problem = err.Error()
 	}
 	return v

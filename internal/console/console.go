@@ -21,9 +21,9 @@ import (
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/console/tokens"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
-	"github.com/passbook-run/passbook/internal/telemetry"
 )
 
 // Options configure a server.
@@ -124,9 +124,9 @@ func (s *Server) routes(pages http.Handler) (http.Handler, error) {
 	outside.HandleFunc("/login", s.login)
 	outside.Handle(links.Path, s.linked(pages))
 	outside.Handle("GET /static/", pages) // the style sheet of the page of a link
-	outside.HandleFunc("GET /healthz", telemetry.Healthy)
-	outside.Handle("GET /readyz", &telemetry.Readiness{Checks: []telemetry.Check{
-		{Name: "state_dir", Do: func(context.Context) error { return telemetry.Writable(s.host.Settings.StateDir) }},
+	outside.HandleFunc("GET /healthz", host.Healthy)
+	outside.Handle("GET /readyz", &host.Readiness{Checks: []host.Condition{
+		{Name: "state_dir", Do: func(context.Context) error { return host.Writable(s.host.Settings.StateDir) }},
 	}})
 	return outside, nil
 }

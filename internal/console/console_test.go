@@ -23,10 +23,10 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/console/login"
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/test/forgery"
@@ -61,7 +61,7 @@ func newDesk(t *testing.T, set ...func(*Server)) *desk {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			d.connected = append(d.connected, id)
-			return operations.Operator{}, nil, &connect.Error{What: "no server", Err: api.ErrNoServer}
+			return operations.Operator{}, nil, &host.ConnectError{What: "no server", Err: api.ErrNoServer}
 		},
 	}
 	require.NoError(t, os.CopyFS(filepath.Join(h.Settings.RunRoot, "letter"), os.DirFS("testdata/letter")))

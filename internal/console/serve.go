@@ -20,8 +20,8 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/login"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/keyfile"
-	"github.com/passbook-run/passbook/internal/local"
 )
 
 // Listening is where a server listens.
@@ -70,7 +70,7 @@ func Serve(ctx context.Context, o Options, at Listening, ready func(base, progra
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	lock, err := local.MarkConsole(ctx, o.Host.Settings.StateDir, s.base, time.Now())
+	lock, err := host.MarkConsole(ctx, o.Host.Settings.StateDir, s.base, time.Now())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
@@ -196,7 +196,7 @@ func (at Listening) base(actual net.Addr, names []string) (*url.URL, error) {
 
 // Link makes a login link for the running console of a state directory that was started last.
 func Link(stateDir string, now time.Time) (string, error) {
-	urls, err := local.Consoles(stateDir)
+	urls, err := host.Consoles(stateDir)
 	if err != nil {
 		return "", err
 	}

@@ -2,14 +2,11 @@ package operations
 
 import (
 	"fmt"
-	"net"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/allow"
-	"github.com/passbook-run/passbook/internal/local"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/pipeline"
 )
@@ -99,35 +96,4 @@ func (o Operator) withoutSandboxHere(def Definition) pipeline.Problems {
 		return nil
 	}
 	return def.withoutSandbox(o.Settings.Sandbox, sandbox.Examine())
-}
-
-// OwnServers returns the addresses of Passbook: of the server, which may be that of a cluster, and, on this host, of the
-// Web UI, consoles, metrics and codec.
-func OwnServers(s config.Settings, server string) (all []string, err error) {
-	addresses := []string{config.ConsoleAddress, server, s.Metrics.Listen, s.Codec.Endpoint}
-	st, err := local.Read(s.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	if st.Server != nil {
-		addresses = append(addresses, st.Server.Address, st.Server.UI)
-	}
-	urls, err := local.Consoles(s.StateDir)
-	if err != nil {
-		return nil, err
-	}
-	for _, u := range urls { // under a name, or at the address of a proxy
-		if parsed, err := url.Parse(u); err == nil {
-			addresses = append(addresses, "127.0.0.1:"+parsed.Port())
-		}
-	}
-	for _, a := range addresses {
-		if _, rest, ok := strings.Cut(a, "://"); ok {
-			a = rest
-		}
-		if _, _, err := net.SplitHostPort(a); err == nil {
-			all = append(all, a)
-		}
-	}
-	return all, nil
 }

@@ -57,9 +57,9 @@ type Gate struct {
 }
 
 // Verify runs the gates of a finished run again, each on a new copy of its final tree. Neither the run directory nor
-// the source changes.
-func Verify(ctx context.Context, settings config.Settings, dir rundir.Dir, secrets *redact.Redactor) (Verified,
-	error) {
+// the source changes. own are the addresses of Passbook, which no gate may open.
+func Verify(ctx context.Context, settings config.Settings, dir rundir.Dir, secrets *redact.Redactor,
+	own []string) (Verified, error) {
 	claim, err := dir.Claim()
 	if err != nil {
 		return Verified{}, err
@@ -74,7 +74,7 @@ func Verify(ctx context.Context, settings config.Settings, dir rundir.Dir, secre
 	if v.store, err = OpenStore(ctx, claim.Store); err != nil {
 		return Verified{}, err
 	}
-	v.settings, v.secrets, v.host = settings, secrets, sandbox.Examine()
+	v.settings, v.secrets, v.own, v.host = settings, secrets, own, sandbox.Examine()
 	if v.variables, err = verifyVariables(settings.StateDir, claim.RunID); err != nil {
 		return Verified{}, err
 	}
@@ -103,6 +103,7 @@ type verification struct {
 	dir       string // of the run
 	settings  config.Settings
 	secrets   *redact.Redactor
+	own       []string // addresses of Passbook
 	store     *store.Store
 	host      sandbox.Host
 	variables []string
@@ -266,9 +267,8 @@ func (v *verification) command(g *Gate, scratch string) agent.Command {
 	}
 	if err == nil {
 		held = held.With(sandbox.Named(cmd.Environ()))
-		var own []string
-		if own, err = OwnServers(v.settings, ""); held.Opens(own) != "" {
-			err = &allow.OwnServerError{Address: held.Opens(own)}
+		if open := held.Opens(v.own); open != "" {
+			err = &allow.OwnServerError{Address: open}
 		}
 	}
 	if g.Sandbox = held.String(); err != nil {

@@ -50,7 +50,7 @@ func TestVerifyNeedsCommandAndTree(t *testing.T) {
 	secrets := must(redact.New(redact.Options{}))(t)
 	settings := config.Settings{StateDir: t.TempDir()}
 	d, _ := finished(t, s)
-	_, err := Verify(t.Context(), settings, d, secrets)
+	_, err := Verify(t.Context(), settings, d, secrets, nil)
 	require.ErrorContains(t, err, "verify refused: the pipeline of run v1 in "+d.Root+" has no command: add a step")
 
 	d, digest := finished(t, s, "true")
@@ -61,7 +61,7 @@ func TestVerifyNeedsCommandAndTree(t *testing.T) {
 		_, err := s.Remove(t.Context(), o)
 		return err
 	}))
-	_, err = Verify(t.Context(), settings, d, secrets)
+	_, err = Verify(t.Context(), settings, d, secrets, nil)
 	require.ErrorIs(t, err, store.ErrMissing)
 	require.ErrorContains(t, err, "; run: starter check "+d.Root)
 }
@@ -75,7 +75,7 @@ func TestVerifyRedactsEnvironmentOfRun(t *testing.T) {
 		Variables: []string{"DEPLOY_TOKEN=" + secret, "PATH=" + os.Getenv("PATH")}}))(t)
 	secrets := must(redact.New(redact.Options{Names: []string{"DEPLOY_TOKEN"}}))(t)
 	d, _ := finished(t, testStore(t), `echo "token $DEPLOY_TOKEN"; cat a.txt; exit 4`)
-	v := must(Verify(t.Context(), settings, d, secrets))(t)
+	v := must(Verify(t.Context(), settings, d, secrets, nil))(t)
 	require.False(t, v.Passed)
 	require.Equal(t, 4, v.Gates[0].ExitCode, v.Gates[0].Problem)
 	require.Equal(t, "ok", v.Gates[0].Recorded, "a step without a name has no value")

@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/passbook-run/passbook/internal/cli"
-	"github.com/passbook-run/passbook/internal/workercmd"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/workerhost"
 )
 
@@ -18,7 +18,7 @@ func Main(name string, args []string) int {
 		return code
 	}
 	if name == Worker {
-		return workercmd.Main(args, os.Stdin, os.Stdout, os.Stderr)
+		return host.Main(args, os.Stdin, os.Stdout, os.Stderr)
 	}
 	return cli.Main(args, os.Stdin, os.Stdout, os.Stderr)
 }

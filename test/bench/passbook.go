@@ -18,8 +18,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 )
@@ -70,11 +69,11 @@ func (p *passbook) start(ctx context.Context) error {
 
 // connect creates the operator. A server in TEMPORAL_ADDRESS or in a profile is used as it is.
 func (p *passbook) connect(ctx context.Context) error {
-	host, err := local.HostID(p.state())
+	id, err := host.HostID(p.state())
 	if err != nil {
 		return err
 	}
-	conn, err := connect.Find(config.Settings{StateDir: p.state()})
+	conn, err := host.FindConnection(config.Settings{StateDir: p.state()})
 	if err != nil {
 		return err
 	}
@@ -91,18 +90,18 @@ func (p *passbook) connect(ctx context.Context) error {
 		return err
 	}
 	p.op = operations.Operator{
-		Client: c, Address: address, Namespace: conn.Options.Namespace, Host: host, Build: "bench", By: "bench",
+		Client: c, Address: address, Namespace: conn.Options.Namespace, Host: id, Build: "bench", By: "bench",
 		Embedded: p.embedded, Attributes: true,
 		Settings: config.Settings{
 			StateDir: p.state(), Store: "file://" + filepath.ToSlash(filepath.Join(p.state(), "store")),
 			TaskQueue: "passbook", Calls: 4, Heartbeat: 10 * time.Second, Environment: "bench",
 		},
 	}
-	return connect.EnsureAttributes(ctx, c, conn.Options.Namespace)
+	return host.EnsureAttributes(ctx, c, conn.Options.Namespace)
 }
 
-func ensureServer(ctx context.Context, root, state string) (local.Server, error) {
-	return local.Ensure(ctx, local.Options{StateDir: state, SourceDir: root},
+func ensureServer(ctx context.Context, root, state string) (host.Server, error) {
+	return host.EnsureServer(ctx, host.ServerOptions{StateDir: state, SourceDir: root},
 		func(line string) { fmt.Fprintln(os.Stderr, line) })
 }
 
@@ -158,7 +157,7 @@ func (p *passbook) stop(ctx context.Context) error {
 		p.op.Client.Close()
 		p.op.Client = nil
 	}
-	_, stopped := local.Stop(context.WithoutCancel(ctx), p.state(), readyTimeout)
+	_, stopped := host.Stop(context.WithoutCancel(ctx), p.state(), readyTimeout)
 	return errors.Join(err, stopped)
 }
 

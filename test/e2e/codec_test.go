@@ -16,7 +16,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/passbook-run/passbook/internal/connect"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 	"github.com/passbook-run/passbook/test/histories"
@@ -163,7 +163,7 @@ func TestWebUIReadsWhatIsEncrypted(t *testing.T) {
 		require.Contains(t, page, text)
 	}
 	w.page(t, h.tab("asked", "timeline"), dir) // the input
-	output, err := h.terminal(connect.UseServer("starter") + "\ntemporal workflow query --name status --workflow-id " +
+	output, err := h.terminal(host.UseServer("starter") + "\ntemporal workflow query --name status --workflow-id " +
 		metaOf(t, dir).RunID)
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "awaiting_phase_handoff")

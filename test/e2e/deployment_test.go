@@ -14,7 +14,7 @@ import (
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -73,7 +73,7 @@ func (h *cluster) worker(version string) (stop func()) {
 		for _, q := range d.Info.TaskQueuesInfos {
 			require.True(t, q.Type == client.TaskQueueTypeWorkflow, "any build executes activities of %s", q.Name)
 		}
-		st, err := local.Read(h.dir("state-host"))
+		st, err := host.Read(h.dir("state-host"))
 		return err == nil && st.Worker != nil
 	})
 	return stop

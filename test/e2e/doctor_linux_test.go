@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/doctor"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/sandbox"
 )
 
@@ -43,11 +43,11 @@ agent: {run: [codex, exec, --json], reply: codex-jsonl, sandbox: workspace}
 roles: {worker: {prompt: task.md, gives: report}}
 stages: [{name: work, steps: [{role: worker}]}]
 `), 0o600))
-	check := func(args ...string) map[string]doctor.Check {
+	check := func(args ...string) map[string]host.Check {
 		out, _ := h.try(append([]string{"doctor", "--agents", "--json", "--config", definition}, args...)...)
-		var r doctor.Report
+		var r host.Report
 		require.NoError(t, json.Unmarshal([]byte(out), &r), out)
-		all := map[string]doctor.Check{}
+		all := map[string]host.Check{}
 		for _, c := range r.Checks {
 			all[c.Name] = c
 		}
@@ -57,9 +57,9 @@ stages: [{name: work, steps: [{role: worker}]}]
 	worker := h.worker()
 	h.env = append(h.env, "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+home, "XDG_CACHE_HOME="+cacheHome(t))
 	all := check()
-	require.Equal(t, doctor.OK, all["asked by"].State, all["asked by"].Detail)
+	require.Equal(t, host.OK, all["asked by"].State, all["asked by"].Detail)
 	require.Contains(t, all["asked by"].Detail, "the environment of this terminal")
-	require.Equal(t, doctor.OK, all["codex"].State, all["codex"].Detail)
+	require.Equal(t, host.OK, all["codex"].State, all["codex"].Detail)
 	require.Regexp(t, `/bin/codex: 1\.2 of brief-\d+/1, logged in \(sandbox: workspace, network internet\)$`,
 		all["codex"].Detail)
 	require.Equal(t, worker, h.worker())
@@ -72,12 +72,12 @@ stages: [{name: work, steps: [{role: worker}]}]
 
 	require.NoError(t, os.Remove(filepath.Join(home, ".codex", "auth.json")))
 	all = check()
-	require.Equal(t, doctor.Problem, all["codex"].State)
+	require.Equal(t, host.Problem, all["codex"].State)
 	require.Equal(t, "codex login", all["codex"].Fix)
 
 	h.starter("server", "stop")
 	all = check()
-	require.Equal(t, doctor.Unchecked, all["asked by"].State)
+	require.Equal(t, host.Unchecked, all["asked by"].State)
 	require.Contains(t, all["asked by"].Detail, "no worker runs on this machine")
-	require.Equal(t, doctor.Problem, all["codex"].State, "the home shows no login")
+	require.Equal(t, host.Problem, all["codex"].State, "the home shows no login")
 }

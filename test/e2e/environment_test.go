@@ -21,7 +21,7 @@ import (
 
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/certs"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/internal/testenv"
@@ -193,7 +193,7 @@ func (a *attached) interrupt() {
 }
 
 // running returns the processes of the environment. It reads their records: the starter would also ask the server.
-func (h *environment) running() local.Status {
+func (h *environment) running() host.Status {
 	h.t.Helper()
 	dir := h.state()
 	for _, v := range h.env { // a test of several hosts names another one
@@ -201,13 +201,13 @@ func (h *environment) running() local.Status {
 			dir = other
 		}
 	}
-	st, err := local.Read(dir)
+	st, err := host.Read(dir)
 	require.NoError(h.t, err)
 	return st
 }
 
 // meet records running processes, so that they are ended even if the state directory loses them.
-func (h *environment) meet() local.Status {
+func (h *environment) meet() host.Status {
 	st := h.running()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -292,7 +292,7 @@ func (h *environment) dial() client.Client {
 	return c
 }
 
-func dialServer(ctx context.Context, s local.Server) (client.Client, error) {
+func dialServer(ctx context.Context, s host.Server) (client.Client, error) {
 	trust, err := s.TLS(certs.CLI)
 	if err != nil {
 		return nil, err
@@ -316,7 +316,7 @@ func (h *environment) clear() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	if _, err := local.StopKeeper(ctx, h.state(), deadline); err != nil { // before what it would restart
+	if _, err := host.StopKeeper(ctx, h.state(), deadline); err != nil { // before what it would restart
 		h.t.Errorf("clean up: %v", err)
 	}
 	for _, id := range h.met {

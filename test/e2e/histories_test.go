@@ -14,14 +14,14 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/passbook-run/passbook/internal/hosting"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/test/histories"
 )
 
 var noCache = flag.Bool("no-cache", false, "each task of all tests executes the workflow again from its whole history")
 
 // uncached is the setting of workers that keep no execution in memory.
-const uncached = hosting.CacheVar + "=0"
+const uncached = host.CacheVar + "=0"
 
 // caching is that setting, if all tests are to have it.
 func caching() []string {

@@ -17,7 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/passbook-run/passbook/internal/certs"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -57,7 +57,7 @@ func (frames) Unmarshal(data []byte, v any) error { *v.(*frame) = slices.Clone(d
 func (frames) Name() string                       { return "proto" }
 
 // hosted starts a proxy for a server, and returns the variables of a client that uses it.
-func (h *environment) hosted(server local.Server) (env []string) {
+func (h *environment) hosted(server host.Server) (env []string) {
 	h.t.Helper()
 	const key = "sesame"
 	cert, authority, err := testenv.Certificate(h.t.TempDir())

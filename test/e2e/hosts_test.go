@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/store/fakes3"
 	"github.com/passbook-run/passbook/run"
 )
@@ -59,7 +59,7 @@ func (h *hosts) startHost(name string, env ...string) {
 		}
 	})
 	until(h.t, "worker "+name+" is ready", func() bool {
-		st, err := local.Read(h.dir("state-" + name))
+		st, err := host.Read(h.dir("state-" + name))
 		return err == nil && st.Worker != nil
 	})
 }
@@ -130,7 +130,7 @@ func TestTwoHosts(t *testing.T) {
 	output, code := h.try("doctor")
 	require.Equal(t, 3, code)
 	require.Contains(t, output, "has the program "+h.beta)
-	unreached, err := local.ReadCapabilities(h.dir("state-c"))
+	unreached, err := host.ReadCapabilities(h.dir("state-c"))
 	require.NoError(t, err)
 	require.Empty(t, unreached.Queues)
 	require.NotEmpty(t, unreached.Stores[0].Missing)
@@ -148,7 +148,7 @@ func TestTwoHosts(t *testing.T) {
 	gate.Close()
 	until(t, "no host takes work", func() bool {
 		for _, name := range []string{"a", "b"} {
-			c, err := local.ReadCapabilities(h.dir("state-" + name))
+			c, err := host.ReadCapabilities(h.dir("state-" + name))
 			if err != nil || len(c.Stores) == 0 || c.Stores[0].Missing == "" {
 				return false
 			}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/run"
 )
@@ -20,7 +20,7 @@ const withKeeper = "PASSBOOK_KEEPER=true"
 
 // back waits for a process that replaces the one that was killed, and returns it.
 func (h *environment) back(what string, killed process.Identity,
-	get func(local.Status) (process.Identity, bool)) process.Identity {
+	get func(host.Status) (process.Identity, bool)) process.Identity {
 	h.t.Helper()
 	var now process.Identity
 	begun := time.Now()
@@ -33,21 +33,21 @@ func (h *environment) back(what string, killed process.Identity,
 	return now
 }
 
-func workerOf(st local.Status) (process.Identity, bool) {
+func workerOf(st host.Status) (process.Identity, bool) {
 	if st.Worker == nil {
 		return process.Identity{}, false
 	}
 	return st.Worker.Process, true
 }
 
-func serverOf(st local.Status) (process.Identity, bool) {
+func serverOf(st host.Status) (process.Identity, bool) {
 	if st.Server == nil {
 		return process.Identity{}, false
 	}
 	return st.Server.Process, true
 }
 
-func keeperOf(st local.Status) (process.Identity, bool) {
+func keeperOf(st host.Status) (process.Identity, bool) {
 	if st.Keeper == nil {
 		return process.Identity{}, false
 	}
@@ -84,7 +84,7 @@ func TestKeeperKeepsADetachedRunAlive(t *testing.T) {
 
 	until(t, "all of it stops", func() bool { return !worker.Alive() && !server.Alive() && !keeper.Alive() })
 	st := h.running()
-	require.Equal(t, local.Status{}, st)
+	require.Equal(t, host.Status{}, st)
 }
 
 // TestKeeperOfAnotherBuild replaces the programs under a running keeper, first by another build, then by one that does
@@ -137,7 +137,7 @@ func TestKeeperOfAnotherBuild(t *testing.T) {
 	stopped := h.meet()
 	h.starter("server", "stop")
 	require.False(t, stopped.Keeper.Process.Alive())
-	require.Equal(t, local.Status{}, h.running())
+	require.Equal(t, host.Status{}, h.running())
 }
 
 // TestRunWithoutAWorker: status, list and watch report that no worker polls, until one is back.

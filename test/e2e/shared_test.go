@@ -14,7 +14,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -47,7 +47,7 @@ func endShared() error {
 		return nil
 	}
 	state := filepath.Join(sharedRoot, "state")
-	st, err := local.Read(state)
+	st, err := host.Read(state)
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
 	if st.Worker != nil {

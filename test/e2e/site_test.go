@@ -17,7 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/testenv"
 	"github.com/passbook-run/passbook/rundir"
@@ -63,7 +63,7 @@ func (g *grounds) newSite(name string, settings ...string) (*site, error) {
 	s := &site{root: filepath.Join(g.root, name), def: g.def, file: g.file}
 	s.dir, s.log = filepath.Join(s.root, "run"), filepath.Join(s.root, "calls.jsonl")
 	state := filepath.Join(s.root, "state")
-	host, err := local.HostID(state)
+	host, err := host.HostID(state)
 	if err != nil {
 		return nil, err
 	}

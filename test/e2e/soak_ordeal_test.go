@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/test/e2e/point"
 	"github.com/passbook-run/passbook/test/histories"
@@ -81,7 +81,7 @@ func (s *site) suffer(ctx context.Context, o ordeal, builds []string) (err error
 		}
 		crew = append(crew, cmd)
 		return wait(ctx, "the worker polls", func() (bool, error) {
-			st, err := local.Read(s.op.Settings.StateDir)
+			st, err := host.Read(s.op.Settings.StateDir)
 			return err == nil && st.Worker != nil && st.Worker.Process.PID == cmd.Process.Pid, err
 		})
 	}

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/passbook-run/passbook/config"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -19,10 +19,10 @@ import (
 // operator controls the runs of the environment as a program does that uses Passbook as a library.
 func (h *environment) operator(c client.Client) operations.Operator {
 	h.t.Helper()
-	release, err := local.Attach(h.t.Context(), h.state()) // the server stays as long as a client is attached
+	release, err := host.Attach(h.t.Context(), h.state()) // the server stays as long as a client is attached
 	require.NoError(h.t, err)
 	h.t.Cleanup(func() { require.NoError(h.t, release()) })
-	host, err := local.HostID(h.state())
+	host, err := host.HostID(h.state())
 	require.NoError(h.t, err)
 	return operations.Operator{
 		Client: c, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "ada", Embedded: true,

@@ -17,9 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent"
-	"github.com/passbook-run/passbook/internal/connect"
-	"github.com/passbook-run/passbook/internal/hosting"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -58,11 +56,11 @@ func poll(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := connect.Find(settings)
+	conn, err := host.FindConnection(settings)
 	if err != nil {
 		return err
 	}
-	host, err := local.HostID(settings.StateDir)
+	id, err := host.HostID(settings.StateDir)
 	if err != nil {
 		return err
 	}
@@ -71,7 +69,7 @@ func poll(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	return hosting.Run(ctx, hosting.Options{Settings: settings, Client: c, Host: host})
+	return host.RunWorker(ctx, host.WorkerConfig{Settings: settings, Client: c, Host: id})
 }
 
 // realFaults are those of agentFaults that a process can have which no supervisor ends, and that no run waits long for.

@@ -215,14 +215,14 @@ func (w *world) input() (in contract.Input, err error) {
 		Policy: string(policy), ConfigHash: longer.ConfigHash}
 	claim := run.Claim{
 		Version: run.ClaimVersion, RunID: "run-1", ThreadID: "run-1", CreatedAt: run.Time(time.Now()),
-		Pipeline: p.Pipeline, ConfigHash: p.ConfigHash, Store: w.store, Host: host, TaskQueue: "passbook",
+		Pipeline: p.Pipeline, ConfigHash: p.ConfigHash, Store: w.store, Host: hostName, TaskQueue: "passbook",
 	}
 	ev := run.RunStart{
 		Task: "Do it.", RunKind: "pipeline", Pipeline: p.Pipeline, Wording: run.Wording(p.Wording), RunID: claim.RunID,
 		ThreadID: claim.ThreadID, Epoch: 1, CreatedAt: claim.CreatedAt, Definition: source.Digest, Plan: string(stored),
 		Inputs: string(inputs), Policy: string(policy), ConfigHash: p.ConfigHash, Budget: contract.BudgetOf(p),
 		Artifact: &run.ArtifactRef{File: "page.html", Seed: seed}, Snapshots: p.Snapshots, Kind: p.Kind,
-		Host: host,
+		Host: hostName,
 	}
 	ev = ev.Under(ev.PlanRef(), contract.TermsOf(p, 0))
 	if err := w.dir.Take(claim); err != nil {
@@ -260,7 +260,7 @@ func (w *world) workspace(ctx context.Context, s *store.Store, p *pipeline.Plan)
 }
 
 func (w *world) target(claim run.Claim, start run.RunStart) contract.Input {
-	q := contract.HostQueues(claim.TaskQueue, host)
+	q := contract.HostQueues(claim.TaskQueue, hostName)
 	return contract.Input{
 		Target: contract.Target{RunID: claim.RunID, Dir: w.dir.Root, Store: w.store}, Claim: claim, Start: start,
 		DirQueue: q.Dir, Calls: q.HostCalls,
@@ -296,7 +296,7 @@ func (w *world) reopened() (in contract.Input, err error) {
 	if last, err := rundir.SegmentEnd(ctx, blobs.Of(s), c.Meta.SegmentHead); err == nil {
 		in.Snapshot.Head, in.Snapshot.Archived = c.Meta.SegmentHead, last
 	}
-	in.Reopen = &contract.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: host,
+	in.Reopen = &contract.Reopen{Epoch: c.Epoch, From: c.State.Status, By: "ada", Host: hostName,
 		Force: c.State.Status == run.Halted, Unended: c.State.Status.Settled() && !c.Ended}
 	if !c.State.Status.Closed() {
 		in.Reopen.From, in.Reopen.Interruption = run.Interrupted, "its workflow has failed"

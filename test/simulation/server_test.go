@@ -17,8 +17,7 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/certs"
-	"github.com/passbook-run/passbook/internal/hosting"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/testenv"
 )
@@ -26,7 +25,7 @@ import (
 // site is what real runs share: the embedded server, whose database is in memory.
 type site struct {
 	root, program string // program: this test binary
-	server        local.Server
+	server        host.Server
 	client        client.Client
 }
 
@@ -38,10 +37,10 @@ func newSite(t *testing.T) *site {
 	s := &site{root: t.TempDir(), program: program}
 	t.Cleanup(testenv.HoldPorts())
 	state := filepath.Join(s.root, "server")
-	s.server, err = local.Ensure(t.Context(), local.Options{StateDir: state, SourceDir: "../.."}, nil)
+	s.server, err = host.EnsureServer(t.Context(), host.ServerOptions{StateDir: state, SourceDir: "../.."}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := local.StopServer(context.Background(), state, time.Second)
+		_, err := host.StopServer(context.Background(), state, time.Second)
 		require.NoError(t, err)
 	})
 	trust, err := s.server.TLS(certs.CLI)
@@ -68,7 +67,7 @@ func (s *site) newCrew(name string) (*crew, error) {
 	root := filepath.Join(s.root, name)
 	state, settings := filepath.Join(root, "state"), filepath.Join(root, "settings.yaml")
 	c := &crew{site: s, root: root}
-	host, err := local.HostID(state)
+	id, err := host.HostID(state)
 	if err == nil {
 		err = os.WriteFile(settings, []byte("{}\n"), 0o600)
 	}
@@ -79,9 +78,9 @@ func (s *site) newCrew(name string) (*crew, error) {
 		return nil, err
 	}
 	c.env = slices.Concat(testenv.CleanEnv(os.Environ()), s.server.SetEnv(), []string{"PASSBOOK_STATE_DIR=" + state,
-		"PASSBOOK_HEARTBEAT=" + heartbeat.String(), "PASSBOOK_SETTINGS=" + settings, hosting.CacheVar + "=0"})
+		"PASSBOOK_HEARTBEAT=" + heartbeat.String(), "PASSBOOK_SETTINGS=" + settings, host.CacheVar + "=0"})
 	c.op = operations.Operator{
-		Client: s.client, Namespace: client.DefaultNamespace, Host: host, Build: "test", By: "ada",
+		Client: s.client, Namespace: client.DefaultNamespace, Host: id, Build: "test", By: "ada",
 		Settings: config.Settings{
 			StateDir: state, RunRoot: root, Store: "file://" + filepath.Join(state, "store"), TaskQueue: "passbook",
 			Heartbeat: heartbeat, Environment: "test",

@@ -39,7 +39,7 @@ type worker struct {
 	flights []*inFlight // all that it got
 }
 
-const host = "here"
+const hostName = "here"
 
 // start starts a worker in a place.
 func (w *world) start(place int) *worker {
@@ -49,7 +49,7 @@ func (w *world) start(place int) *worker {
 	k.name = fmt.Sprintf("worker %d", k.proc.id.PID)
 	var err error
 	k.acts, err = activities.New(activities.Config{
-		Host: host, Scratch: filepath.Join(w.root, "scratch"), Machine: w.machine.boot, OnStep: k.step, OnRead: k.reads,
+		Host: hostName, Scratch: filepath.Join(w.root, "scratch"), Machine: w.machine.boot, OnStep: k.step, OnRead: k.reads,
 		Sandbox: config.Sandbox{Mode: "none"}, OnPoint: k.point, Getenv: func(string) string { return "" },
 		Concurrency: config.Concurrency{Projections: 4, Segments: 4, Checkouts: 4, Screenshots: 4, Notices: 4},
 	})
@@ -184,7 +184,7 @@ func (w *world) perform(name string, args []reflect.Value) []reflect.Value {
 			w.retrying(info.ActivityID, true)
 			return out
 		case name == contract.RunPass || name == contract.Turn:
-			err = temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Host: host})
+			err = temporal.NewHeartbeatTimeoutError(contract.Heartbeat{Host: hostName})
 		default:
 			time.Sleep(200 * time.Millisecond)
 			continue
@@ -263,9 +263,9 @@ func waiting(ctx context.Context) (stop func()) {
 	if timeout == 0 {
 		return func() {}
 	}
-	beat := contract.Heartbeat{Host: host}
+	beat := contract.Heartbeat{Host: hostName}
 	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &beat) != nil {
-		beat = contract.Heartbeat{Host: host}
+		beat = contract.Heartbeat{Host: hostName}
 	}
 	return activities.HeartbeatEvery(ctx, timeout.Milliseconds(), func() any { return beat })
 }

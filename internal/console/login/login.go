@@ -19,7 +19,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 )
 
 const (
@@ -52,7 +52,7 @@ func Open(stateDir, port string, secure bool) *Sessions {
 
 // NewLink makes a link of a state directory: the path and query to open at a console.
 func NewLink(stateDir string, now time.Time) (string, error) {
-	secret, err := local.NewLink(filepath.Join(stateDir, "console", "links"), now, LinkLife)
+	secret, err := host.NewLink(filepath.Join(stateDir, "console", "links"), now, LinkLife)
 	if err != nil {
 		return "", fmt.Errorf("make a login link: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -132,7 +132,7 @@ func (s *site) temporal(w http.ResponseWriter, r *http.Request) {
 
 // webUI is a link to the run in the Web UI of the embedded server; "" if none runs.
 func (s *site) webUI(sub subject) (string, error) {
-	st, err := local.Read(s.h.Settings.StateDir)
+	st, err := host.Read(s.h.Settings.StateDir)
 	if err != nil || st.Server == nil {
 		return "", err
 	}
@@ -146,6 +146,6 @@ func (s *site) webUI(sub subject) (string, error) {
 
 // hasWebUI reports whether an embedded server with a Web UI runs here, and the run is on it.
 func (s *site) hasWebUI(sub subject) bool {
-	st, err := local.Read(s.h.Settings.StateDir)
+	st, err := host.Read(s.h.Settings.StateDir)
 	return err == nil && st.Server != nil && (sub.Away() || sub.Run.Claim.Embedded)
 }

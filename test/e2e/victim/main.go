@@ -23,10 +23,8 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/build"
-	"github.com/passbook-run/passbook/internal/connect"
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/hosting"
-	"github.com/passbook-run/passbook/internal/local"
+	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/supervisor"
 	"github.com/passbook-run/passbook/rundir"
@@ -57,11 +55,11 @@ func obey(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := connect.Find(settings)
+	conn, err := host.FindConnection(settings)
 	if err != nil {
 		return err
 	}
-	host, err := local.HostID(settings.StateDir)
+	id, err := host.HostID(settings.StateDir)
 	if err != nil {
 		return err
 	}
@@ -74,9 +72,9 @@ func obey(ctx context.Context, args []string) error {
 	v := victim{plan: plan, counter: point.NewCounter(plan), settings: settings}
 	switch {
 	case len(args) == 1 && args[0] == "worker":
-		return v.work(ctx, hosting.Options{Settings: settings, Client: client, Host: host})
+		return v.work(ctx, host.WorkerConfig{Settings: settings, Client: client, Host: id})
 	case len(args) == 3 && args[0] == "start":
-		o := operations.Operator{Client: client, Namespace: conn.Options.Namespace, Settings: settings, Host: host,
+		o := operations.Operator{Client: client, Namespace: conn.Options.Namespace, Settings: settings, Host: id,
 			Build: "test", By: "test"}
 		return v.start(ctx, o, args[1], args[2])
 	}
@@ -90,7 +88,7 @@ type victim struct {
 }
 
 // work polls until it is killed or stopped.
-func (v victim) work(ctx context.Context, o hosting.Options) error {
+func (v victim) work(ctx context.Context, o host.WorkerConfig) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
 	self, err := os.Executable()
@@ -100,8 +98,8 @@ func (v victim) work(ctx context.Context, o hosting.Options) error {
 	worker.SetBinaryChecksum(build.ID(self))
 	o.Scripted = []string{self, agentVerb}
 	o.Adjust = v.adjust
-	o.Ready = func() error { return local.AnnounceReady(v.settings.StateDir, "victim", time.Now()) }
-	return hosting.Run(ctx, o)
+	o.Ready = func() error { return host.AnnounceReady(v.settings.StateDir, "victim", time.Now()) }
+	return host.RunWorker(ctx, o)
 }
 
 // adjust adds the counter to everything that writes.
