@@ -46,7 +46,7 @@ func withServer(tests func() int) (code int, err error) {
 		return 1, err
 	}
 	defer func() {
-		_, serr := host.StopServer(context.Background(), state, 20*time.Second)
+		serr := host.StopServer(context.Background(), state, 20*time.Second)
 		err = errors.Join(err, serr)
 	}()
 	if err := observe(); err != nil {

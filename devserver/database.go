@@ -5,12 +5,14 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 	"go.temporal.io/server/common/config"
@@ -95,6 +97,28 @@ func (db *database) acquire(path string) error {
 	}
 	db.lock = f
 	return nil
+}
+
+// awaitRemoval returns nil when ctx ends, and an error when the lock file is no longer at its path: nothing of what this
+// server writes would last, and another server may use the path.
+func (db *database) awaitRemoval(ctx context.Context) error {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if db.lock == nil { // in memory
+			continue
+		}
+		held, err := db.lock.Stat()
+		now, gone := os.Stat(db.lock.Name())
+		if errors.Is(gone, fs.ErrNotExist) || err == nil && gone == nil && !os.SameFile(held, now) {
+			return fmt.Errorf("%s was removed: the server ends", db.lock.Name())
+		}
+	}
 }
 
 // ensureSchema creates the tables in an empty file, and refuses a file that another minor version made: nothing

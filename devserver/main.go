@@ -2,7 +2,7 @@
 //
 // It understands the command line of `temporal server start-dev`, so either can stand in for the other. It promises
 // more: every commit is on disk before it is acknowledged (WAL, synchronous=full), so kill -9 loses nothing; closed
-// runs are kept for 90 days; and one JSON line on stdout reports its address when it is ready. It listens on
+// runs are kept for 90 days; it ends when its database file is removed; and one JSON line on stdout reports its address when it is ready. It listens on
 // loopback, and makes no outgoing connections.
 //
 // It is a separate module and process: workers and the CLI stay small, and survive its crash.
@@ -67,7 +67,7 @@ func serve(ctx context.Context, opts options, stdout io.Writer) (err error) {
 		err = s.announce(stdout, opts.db)
 	}
 	if err == nil {
-		<-ctx.Done()
+		err = db.awaitRemoval(ctx)
 	}
 	if ctx.Err() != nil {
 		err = nil // asked to stop, perhaps while still starting

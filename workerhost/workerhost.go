@@ -29,7 +29,6 @@ import (
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
-	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
@@ -79,36 +78,14 @@ func Run(ctx context.Context, o Options) error {
 	if isChild(os.Args[1:]) {
 		return ErrChild
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("host worker: %w", err)
-	}
-	settings := o.Settings
-	if settings == nil {
-		loaded, err := config.Load(nil)
-		if err != nil {
-			return fmt.Errorf("host worker: %w", err)
-		}
-		settings = &loaded
-	}
-	metrics, ofSDK, err := host.OpenMetrics(*settings)
-	if err != nil {
-		return fmt.Errorf("host worker: %w", err)
-	}
-	op, release, err := host.Open(ctx, host.Target{
-		Settings: settings, Metrics: ofSDK, Address: o.Address, Namespace: o.Namespace, Role: certs.Worker,
+	err := host.ServeWorker(ctx, host.Target{
+		Settings: o.Settings, Address: o.Address, Namespace: o.Namespace,
 		Converter: o.DataConverter, Failures: o.FailureConverter, Logger: o.Logger,
-	})
+	}, host.WorkerConfig{Ready: o.Ready, Abort: o.Abort, Progress: o.Progress})
 	if err != nil {
 		return fmt.Errorf("host worker: %w", err)
 	}
-	err = host.RunWorker(ctx, host.WorkerConfig{
-		Settings: op.Settings, Client: op.Client, Host: op.Host, Operator: op, Converter: op.Converter,
-		Redact:   op.Redact,
-		Scripted: []string{self, scripted.Verb}, Ready: o.Ready, Abort: o.Abort, Progress: o.Progress,
-		Metrics: metrics,
-	})
-	return errors.Join(err, release())
+	return nil
 }
 
 // RunChild runs the call for which a worker started this process, and returns its exit code. ok is false in every other

@@ -85,8 +85,8 @@ func (h Host) Peek(ctx context.Context, claim run.Claim) (operations.Operator, e
 		if err != nil {
 			return operations.Operator{}, err
 		}
-		if st.Server == nil && st.Keeper != nil && st.Keeper.Server.GaveUp {
-			return operations.Operator{}, fmt.Errorf("the embedded server does not run; its keeper %s",
+		if st.Server == nil && st.Keeper != nil && st.Keeper.Server.Failing() {
+			return operations.Operator{}, fmt.Errorf("the embedded server does not run; it %s",
 				h.Secrets.Text(st.Keeper.Server.String()))
 		}
 		if st.Server == nil {

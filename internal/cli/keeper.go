@@ -26,12 +26,8 @@ func (a *app) serverKeep() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 		defer stop()
-		key, err := a.keeperKey()
-		if err != nil {
-			return err
-		}
 		return host.Keep(ctx, host.KeepOptions{
-			StateDir: a.settings.StateDir, Key: key, Server: a.serverAgain, Worker: a.workerAgain,
+			StateDir: a.settings.StateDir, Server: a.serverAgain, Worker: a.workerAgain,
 			Report: func(line string) {
 				fmt.Fprintf(a.err, "%s %s\n", time.Now().UTC().Format(time.RFC3339), a.secrets.Text(line))
 			},
@@ -78,11 +74,6 @@ func (a *app) hidden(err error) error {
 	return errors.New(a.secrets.Text(err.Error()))
 }
 
-func (a *app) keeperKey() (string, error) {
-	self, err := os.Executable()
-	return settingsID(a.settings) + " " + build.ID(self), err
-}
-
 // ensureKeeper starts the keeper if none runs.
 func (a *app) ensureKeeper(ctx context.Context, o host.KeeperOptions) error {
 	if !a.settings.Keeper {
@@ -93,18 +84,17 @@ func (a *app) ensureKeeper(ctx context.Context, o host.KeeperOptions) error {
 		return err
 	}
 	o.StateDir, o.Exec, o.Args = a.settings.StateDir, self, []string{"server", keepVerb}
-	_, err = host.EnsureKeeper(ctx, o)
-	return err
+	return host.EnsureKeeper(ctx, o)
 }
 
 // ownKeeper replaces a keeper of another build or with other settings. An attached terminal does not: two terminals of
 // different builds would keep replacing the keeper.
 func (a *app) ownKeeper(ctx context.Context) error {
-	key, err := a.keeperKey()
+	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	return a.ensureKeeper(ctx, host.KeeperOptions{Key: key})
+	return a.ensureKeeper(ctx, host.KeeperOptions{Key: settingsID(a.settings) + " " + build.ID(self)})
 }
 
 // warnNoKeeper warns once that there is no keeper; the run does not need one.

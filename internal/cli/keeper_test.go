@@ -21,11 +21,10 @@ func TestServerStatusReportsTheKeeper(t *testing.T) {
 		"it restarts": {&host.Keeper{Started: at, Server: host.Restarts{Total: 2, Last: at}},
 			"Keeper    pid 0, since 2026-01-02 03:04:05\n          server restarted 2 times, last at 2026-01-02 " +
 				"03:04:05\n"},
-		"it gave up": {
-			&host.Keeper{Started: at, Worker: host.Restarts{Total: 12, InRow: 10, Last: at, Error: "no such file",
-				GaveUp: true}},
-			"Keeper    pid 0, since 2026-01-02 03:04:05\n          worker gave up after 10 restarts in a row, last " +
-				"at 2026-01-02 03:04:05: no such file. Fix the cause, then run: starter server start\n",
+		"it fails": {
+			&host.Keeper{Started: at, Worker: host.Restarts{Total: 12, InRow: 10, Last: at, Error: "no such file"}},
+			"Keeper    pid 0, since 2026-01-02 03:04:05\n          worker restart 10 failed at 2026-01-02 03:04:05: " +
+				"no such file. Fix the cause; the keeper tries again every minute\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

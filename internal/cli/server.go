@@ -62,14 +62,6 @@ The browser stays logged in until the server ends.`, host.LinkLife.Hours()),
 	}
 }
 
-// toLogIn names the command that logs a browser in.
-func (a *app) toLogIn(s host.Server) string {
-	if s.Login == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (to log in: %s server ui)", program())
-}
-
 func (a *app) serverBuild(cmd *cobra.Command, _ []string) error {
 	o := host.ServerOptions{StateDir: a.settings.StateDir, Binary: a.settings.Server}
 	path, err := host.BuildServer(cmd.Context(), o, a.progress)
@@ -164,11 +156,8 @@ func (a *app) printServer(st host.Status) {
 	} else {
 		fmt.Fprintf(a.out, "Server    %s, pid %d, since %s\nWeb UI    %s\nDatabase  %s\nLog       %s\n",
 			st.Server.Address, st.Server.Process.PID,
-			st.Server.Started.Local().Format(time.DateTime), st.Server.UI+a.toLogIn(*st.Server), st.Server.Database,
+			st.Server.Started.Local().Format(time.DateTime), st.Server.UI+fmt.Sprintf(" (to log in: %s server ui)", program()), st.Server.Database,
 			st.Server.Log)
-		if why := st.Server.Insecure(); why != "" {
-			fmt.Fprintf(a.out, "Warning   %s\n", why)
-		}
 	}
 	if st.Worker == nil {
 		fmt.Fprintln(a.out, "Worker    not running")
@@ -194,8 +183,8 @@ func (a *app) printKeeper(k *host.Keeper) {
 		if text == "" {
 			continue
 		}
-		if part.GaveUp {
-			text += fmt.Sprintf(". Fix the cause, then run: %s server start", program())
+		if part.Failing() {
+			text += ". Fix the cause; the keeper tries again every minute"
 		}
 		fmt.Fprintf(a.out, "          %s %s\n", part.name, a.secrets.Text(text))
 	}

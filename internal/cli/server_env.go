@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -37,7 +38,7 @@ If TEMPORAL_ADDRESS or a profile names another server, nothing is printed.`,
 				return errors.New("find the embedded server: none has run; start it: " + program() + " server start")
 			}
 			s.Namespace = conn.Options.Namespace
-			if err := host.RenewCerts(cmd.Context(), s); err != nil {
+			if err := s.Certs.Ensure(cmd.Context(), time.Now()); err != nil {
 				return err
 			}
 			a.printEnv(s)
@@ -66,10 +67,6 @@ func (a *app) printCodecAuth() error {
 func (a *app) printEnv(s host.Server) {
 	for _, pair := range s.Env() {
 		name, value, _ := strings.Cut(pair, "=")
-		if value == "" {
-			fmt.Fprintf(a.out, "unset %s\n", name)
-			continue
-		}
 		fmt.Fprintf(a.out, "export %s=%s\n", name, shell.Quote(value))
 	}
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/build"
@@ -26,44 +24,26 @@ type session struct {
 	release func() error
 }
 
-func (s *session) Close() error {
-	s.Client.Close()
-	return s.release()
-}
+func (s *session) Close() error { return s.release() }
 
 // connect finds or starts a server, and with worker also a background worker. A server named by TEMPORAL_ADDRESS or a
 // profile is used as it is; its operator starts the workers.
 func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
-	conn, err := host.FindConnection(a.settings)
+	s := &session{ensure: func(context.Context) error { return nil }}
+	var err error
+	s.Operator, s.release, err = host.Open(ctx, host.Target{
+		Settings: &a.settings, Secrets: a.secrets, Logger: quietLog(a.err),
+		Ensure: func(ctx context.Context) (host.Server, error) {
+			srv, err := a.ensureServer(ctx)
+			s.link = srv.LoginLink
+			return srv, err
+		},
+		Unlisted: func(err error) { fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err) },
+	})
 	if err != nil {
 		return nil, err
 	}
-	s := &session{release: func() error { return nil }, ensure: func(context.Context) error { return nil }}
-	address := ""
-	if !conn.Explicit {
-		if s.release, err = host.Attach(ctx, a.settings.StateDir); err != nil {
-			return nil, err
-		}
-		srv, err := a.ensureServer(ctx)
-		if err != nil {
-			return nil, err
-		}
-		address, s.link = srv.Address, srv.LoginLink
-	}
-	cl, err := conn.Dial(ctx, address, quietLog(a.err))
-	if err != nil {
-		return nil, err
-	}
-	if s.Operator, err = conn.Operator(cl, address, a.settings, a.secrets); err != nil {
-		return nil, err
-	}
-	s.Environ = os.Environ()
-	if err := host.EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
-		fmt.Fprintf(a.err, "Runs cannot be listed by status: %v\n", err)
-	} else {
-		s.Attributes = true
-	}
-	if conn.Explicit || !worker {
+	if !s.Embedded || !worker {
 		return s, nil
 	}
 	s.ensure = func(ctx context.Context) error {
@@ -71,7 +51,7 @@ func (a *app) connect(ctx context.Context, worker bool) (*session, error) {
 		if err != nil {
 			return err
 		}
-		busy := func() bool { return host.AnyCall(ctx, cl, conn.Options.Namespace) }
+		busy := func() bool { return host.AnyCall(ctx, s.Client, s.Namespace) }
 		if err := a.ensureWorker(ctx, srv, busy); err != nil {
 			return err
 		}
@@ -103,16 +83,8 @@ func (a *app) ensureWorker(ctx context.Context, srv host.Server, busy func() boo
 	if err != nil {
 		return err
 	}
-	_, err = host.EnsureWorker(ctx, o, a.progress)
-	var other *host.ErrOtherWorker
-	if !errors.As(err, &other) {
-		return err
-	}
-	if strings.HasPrefix(other.Running.Key, srv.Address+" "+srv.Namespace+" ") && busy() {
-		return nil // still used: a later starter replaces it
-	}
-	if _, err := host.StopWorker(ctx, a.settings.StateDir, 20*time.Second); err != nil {
-		return err
+	o.Keep = func(w host.Worker) bool { // a later starter replaces it
+		return strings.HasPrefix(w.Key, srv.Address+" "+srv.Namespace+" ") && busy()
 	}
 	_, err = host.EnsureWorker(ctx, o, a.progress)
 	return err

@@ -73,7 +73,7 @@ func (s inspection) attention() error {
 
 // printStatus prints the status of a run (requirement 002 §9.1).
 func (a *app) printStatus(s inspection, verbose bool) {
-	s.Server, s.Today, s.Calls = a.insecure(), a.dayText(s.Now.State), a.callRows(s, time.Now())
+	s.Today, s.Calls = a.dayText(s.Now.State), a.callRows(s, time.Now())
 	fmt.Fprintf(a.out, "Pipeline Status\n═══════════════\n")
 	a.printRows(s.Identity())
 	if verbose {

@@ -28,7 +28,7 @@ func TestEnsureWorkerStartsOneWorker(t *testing.T) {
 		require.Equal(t, found[0].Process, found[i].Process)
 	}
 	require.Equal(t, found[0].Process, must(host.Read(dir))(t).Worker.Process)
-	require.True(t, must(host.StopWorker(t.Context(), dir, 10*time.Second))(t))
+	must(host.Stop(t.Context(), dir, 10*time.Second))(t)
 	require.False(t, found[0].Process.Alive())
 }
 
@@ -43,15 +43,16 @@ func TestEnsureWorkerReplacesAKilledWorker(t *testing.T) {
 	require.Len(t, must(filepath.Glob(filepath.Join(dir, "worker", "ready-*.json")))(t), 1)
 }
 
-func TestEnsureWorkerReportsAnotherKey(t *testing.T) {
+// TestEnsureWorkerReplacesAnotherKey unless the caller keeps it, as it does while it makes calls.
+func TestEnsureWorkerReplacesAnotherKey(t *testing.T) {
 	dir := stateDir(t)
 	first := ensureWorker(t, workerIn(dir, "here"))
-	_, err := host.EnsureWorker(t.Context(), workerIn(dir, "there"), nil)
-	var other *host.ErrOtherWorker
-	require.ErrorAs(t, err, &other)
-	require.Equal(t, first.Process, other.Running.Process)
-	require.Equal(t, "here", other.Running.Key)
-	require.True(t, first.Process.Alive())
+	o := workerIn(dir, "there")
+	o.Keep = func(w host.Worker) bool { return w.Key == "here" }
+	require.Equal(t, first.Process, ensureWorker(t, o).Process)
+	o.Keep = nil
+	require.NotEqual(t, first.Process, ensureWorker(t, o).Process)
+	require.False(t, first.Process.Alive())
 }
 
 // foreground starts a worker as a user does, and returns when it polls.

@@ -53,13 +53,7 @@ func BuildServer(ctx context.Context, o ServerOptions, progress func(string)) (s
 	if o.Binary != "" {
 		return o.Binary, nil
 	}
-	return o.built(ctx, orSilent(progress))
-}
-
-// Version returns the version of the Temporal server in a server program, such as 1.32.1.
-func ServerVersion(ctx context.Context, path string) (string, error) {
-	b, err := inspect(ctx, path)
-	return b.version, err
+	return o.built(ctx, progress)
 }
 
 // target returns the source folder and the path of the program that is built from it. A release has the program beside
@@ -148,6 +142,9 @@ func (o *ServerOptions) built(ctx context.Context, progress func(string)) (strin
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
+	if err := (disk.Disk{}).Mkdir(o.CacheDir, 0o700); err != nil {
+		return "", err
+	}
 	lock, err := hold(ctx, o.CacheDir, "building the Temporal server", progress)
 	if err != nil {
 		return "", fmt.Errorf("build the Temporal server: %w", err)
@@ -161,7 +158,9 @@ func buildOnce(ctx context.Context, source, path string, progress func(string)) 
 	if _, err := os.Stat(path); err == nil {
 		return nil
 	}
-	progress(BuildNotice)
+	if progress != nil {
+		progress(BuildNotice)
+	}
 	// The flags are those of scripts/goflags, so that the build cache has compiled most packages. The stamp of the version
 	// control is omitted: git refuses a checkout of another user.
 	if isVersion(source) {

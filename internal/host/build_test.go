@@ -81,7 +81,7 @@ func TestBuildCachesOneServerPerSource(t *testing.T) {
 				n++
 			}
 		}))(t)
-		must(host.StopServer(t.Context(), dir, 0))(t)
+		require.NoError(t, host.StopServer(t.Context(), dir, 0))
 		return n
 	}
 	require.Equal(t, 1, builds())

@@ -115,27 +115,13 @@ func (e *examiner) healthy(ctx context.Context, o operations.Operator, secure bo
 		which += "; insecure: without TLS"
 	}
 	if o.Embedded {
-		which = fmt.Sprintf("embedded, pid %d since %s", e.status.Server.Process.PID, when(e.status.Server.Started))
+		which = fmt.Sprintf("embedded, pid %d since %s; only with the certificates in %s", e.status.Server.Process.PID, when(e.status.Server.Started), e.status.Server.Certs)
 	}
 	e.ok("server", "server", "Temporal %s at %s (%s)", cmp.Or(info.GetServerVersion(), "of an undisclosed version"),
 		o.Address, which)
-	e.secure(o)
 	e.namespace(ctx, o)
 	e.attributes(ctx, o)
 	e.clock(o, header.Get("date"), time.Now())
-}
-
-// secure reports an embedded server that other users of this machine may use.
-func (e *examiner) secure(o operations.Operator) {
-	if !o.Embedded {
-		return
-	}
-	if why := e.status.Server.Insecure(); why != "" {
-		e.add(Warning, "server", "tls", "unset PASSBOOK_SERVER, then "+e.typed("server stop")+" and "+
-			e.typed("server start"), "the embedded server is %s", why)
-		return
-	}
-	e.ok("server", "tls", "the server answers only to the certificates in %s", e.status.Server.Certs)
 }
 
 // createAttributes returns the command that creates search attributes.

@@ -101,9 +101,9 @@ func (e *examiner) keeper() {
 		name string
 		Restarts
 	}{{"server", k.Server}, {"worker", k.Worker}} {
-		if part.GaveUp {
-			e.add(Problem, "worker", "keeper", "fix the cause, then run: "+e.typed("server start"),
-				"it could not restart the %s: %s", part.name, part.Restarts)
+		if part.Failing() {
+			e.add(Problem, "worker", "keeper", "fix the cause; it tries again every minute",
+				"the %s %s", part.name, part.Restarts)
 			return
 		}
 	}

@@ -7,31 +7,29 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent/scripted"
 	"github.com/passbook-run/passbook/internal/build"
 	"github.com/passbook-run/passbook/internal/certs"
-	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/redact"
-	"github.com/passbook-run/passbook/workflows"
 )
 
-// CommandEnv is what the command needs from its program.
+// CommandEnv is what the command of a worker needs from its program.
 type CommandEnv struct {
 	Settings config.Settings
 	Secrets  *redact.Redactor
 	Stderr   io.Writer
-	// Keep restarts the keeper of a background worker until ctx ends. It is nil in programs without a keeper.
-	Keep func(ctx context.Context)
+	Keep     func(ctx context.Context) // restarts the keeper of a background worker until ctx ends
 }
 
-// New returns the command. It calls env when it runs, after the flags were parsed.
+// Command returns the command that runs a worker. It calls env when it runs, after the flags were parsed.
 func Command(env func() CommandEnv) *cobra.Command {
 	var background bool
 	var key string
@@ -57,119 +55,58 @@ a second signal ends them at once.`,
 	return cmd
 }
 
-func (e CommandEnv) progress(line string) { fmt.Fprintln(e.Stderr, line) }
+// stopSignals returns a context that the first SIGINT or SIGTERM ends, and a channel that the second one closes.
+func stopSignals(ctx context.Context) (first context.Context, second <-chan struct{}, stop func()) {
+	signals, now := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	first, cancel := context.WithCancel(ctx)
+	go func() {
+		<-signals
+		cancel()
+		<-signals
+		close(now)
+	}()
+	return first, now, func() { signal.Stop(signals); cancel() }
+}
 
+// serve runs the worker. One in the foreground starts the embedded server.
 func (e CommandEnv) serve(ctx context.Context, now <-chan struct{}, background bool, key string) error {
-	conn, err := FindConnection(e.Settings)
-	if err != nil {
-		return err
-	}
-	if err := OpenState(ctx, e.Settings.StateDir); err != nil {
-		return err
-	}
-	conn.Role = certs.Worker
-	metrics, ofSDK, err := OpenMetrics(e.Settings)
-	if err != nil {
-		return err
-	}
-	conn.Options.MetricsHandler = ofSDK
-	address, err := e.localAddress(ctx, conn, background)
-	if err != nil {
-		return err
-	}
 	log := slog.New(slog.NewTextHandler(e.Secrets.Writer(e.Stderr), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	cl, err := dial(ctx, conn, address, log)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	if !conn.Explicit {
-		go KeepCerts(ctx, e.Settings.StateDir, func(err error) { log.Error("renew certificates", "error", err) })
-	}
-	listed := true
-	if err := EnsureAttributes(ctx, cl, conn.Options.Namespace); err != nil {
-		listed = false
-		log.Warn("runs cannot be listed by status", "error", err)
+	t := Target{Settings: &e.Settings, Secrets: e.Secrets, Logger: log, Detached: true}
+	progress := func(line string) { fmt.Fprintln(e.Stderr, line) }
+	if background {
+		go e.Keep(ctx)
+	} else {
+		t.Ensure = func(ctx context.Context) (Server, error) {
+			return EnsureServer(ctx, EmbeddedServer(e.Settings), progress)
+		}
 	}
 	for _, name := range e.Secrets.Short() {
 		log.Warn("the value of this variable is too short to be redacted", "variable", name)
 	}
-	op, err := conn.Operator(cl, address, e.Settings, e.Secrets)
-	if err != nil {
-		return err
-	}
-	o, err := e.options(op)
-	if err != nil {
-		return err
-	}
-	worker.SetBinaryChecksum(build.ID(o.Scripted[0])) // otherwise the SDK reads and hashes the whole program at each start
-	o.Abort, o.Operator.Attributes, o.Metrics = now, listed, metrics
-	o.Ready = func() error { return AnnounceReady(e.Settings.StateDir, key, time.Now()) }
-	if background {
-		o.Idle = IdleStop(cl, conn.Options.Namespace, e.Settings.StateDir, e.Settings.Idle)
-		if e.Keep != nil {
-			go e.Keep(ctx)
-		}
-	}
-	return RunWorker(ctx, o)
+	return ServeWorker(ctx, t, WorkerConfig{Background: background, Progress: progress, Abort: now,
+		Ready: func() error { return AnnounceReady(e.Settings.StateDir, key, time.Now()) }})
 }
 
-// slowServer is how long a worker that starts waits for a server that answers too slowly: on a busy machine it may.
-const slowServer = time.Minute
-
-// dial connects, and tries again while the server is only slow.
-func dial(ctx context.Context, conn Connection, address string, log *slog.Logger) (client.Client, error) {
-	for begun := time.Now(); ; {
-		cl, err := conn.Dial(ctx, address, log)
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil || time.Since(begun) > slowServer {
-			return cl, err
-		}
-		log.Warn("the server answers slowly, the worker tries again", "error", err)
-	}
-}
-
-func (e CommandEnv) options(op operations.Operator) (WorkerConfig, error) {
+// ServeWorker connects to a target and runs a worker of this program until ctx ends.
+func ServeWorker(ctx context.Context, t Target, c WorkerConfig) (err error) {
 	self, err := os.Executable()
-	return WorkerConfig{
-		Settings: e.Settings, Redact: e.Secrets, Converter: op.Converter, Client: op.Client, Host: op.Host,
-		Operator: op,
-		Scripted: []string{self, scripted.Verb}, Progress: e.progress,
-	}, err
-}
-
-// localAddress returns the address of the embedded server, or "" if the settings name another one. A worker in the
-// foreground starts the embedded server.
-func (e CommandEnv) localAddress(ctx context.Context, conn Connection, background bool) (string, error) {
-	if conn.Explicit {
-		return "", nil
+	if err != nil {
+		return err
 	}
-	if !background {
-		srv, err := EnsureServer(ctx, EmbeddedServer(e.Settings), e.progress)
-		return srv.Address, err
+	settings, err := t.withDefaults()
+	if err != nil {
+		return err
 	}
-	st, err := Read(e.Settings.StateDir)
-	if err != nil || st.Server == nil {
-		return client.DefaultHostPort, err
+	if c.Metrics, err = OpenMetrics(settings); err != nil {
+		return err
 	}
-	return st.Server.Address, nil
-}
-
-// ServerOptions returns how the embedded server is started with these settings.
-func EmbeddedServer(s config.Settings) ServerOptions {
-	attributes := map[string]string{}
-	for name, kind := range workflows.SearchAttributes() {
-		attributes[name] = kind.String()
+	t.Role, t.Metrics, c.Scripted = certs.Worker, c.Metrics.Handler(), []string{self, scripted.Verb}
+	var release func() error
+	if c.Operator, release, err = Open(ctx, t); err != nil {
+		return err
 	}
-	return ServerOptions{
-		StateDir: s.StateDir, Binary: s.Server, Namespace: client.DefaultNamespace,
-		SearchAttributes: attributes, Codec: s.Codec.Endpoint, CodecToken: codecToken(s),
-	}
-}
-
-// codecToken names the token with which the Web UI asks the codec endpoint; empty: there is no endpoint.
-func codecToken(s config.Settings) string {
-	if s.Codec.Endpoint == "" || s.Codec.Token != "" {
-		return s.Codec.Token
-	}
-	return "file:" + CodecTokenFile(s.StateDir)
+	defer func() { err = errors.Join(err, release()) }()
+	worker.SetBinaryChecksum(build.ID(self)) // otherwise the SDK reads and hashes the whole program at each start
+	return RunWorker(ctx, c)
 }

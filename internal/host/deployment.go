@@ -15,7 +15,7 @@ var errNoVersion = errors.New("start polling: the setting deployment.name is set
 
 // versioned reports whether this worker belongs to a version of a Worker Deployment.
 func (o WorkerConfig) versioned() bool {
-	return o.Settings.Deployment.Name != "" && !o.Operator.Embedded
+	return o.Settings.Deployment.Name != "" && !o.Embedded
 }
 
 // version returns the version of this build in the deployment.

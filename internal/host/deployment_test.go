@@ -18,8 +18,8 @@ func TestWorkersOfADeployment(t *testing.T) {
 		want    bool
 	}{
 		"no name":             {WorkerConfig{}, false},
-		"in a cluster":        {WorkerConfig{Settings: named}, true},
-		"the embedded server": {WorkerConfig{Settings: named, Operator: operations.Operator{Embedded: true}}, false},
+		"in a cluster":        {WorkerConfig{Operator: operations.Operator{Settings: named}}, true},
+		"the embedded server": {WorkerConfig{Operator: operations.Operator{Settings: named, Embedded: true}}, false},
 	} {
 		opts := row.options.workflowOptions()
 		require.Equal(t, row.want, opts.DeploymentOptions.UseVersioning, name)
@@ -34,12 +34,13 @@ func TestWorkersOfADeployment(t *testing.T) {
 }
 
 func TestBuildWithoutVersionJoinsNoDeployment(t *testing.T) {
-	o := WorkerConfig{Settings: config.Settings{Deployment: config.Deployment{Name: "passbook"}}}
+	o := WorkerConfig{Operator: operations.Operator{
+		Settings: config.Settings{Deployment: config.Deployment{Name: "passbook"}}}}
 	require.ErrorIs(t, RunWorker(t.Context(), o), errNoVersion)
 }
 
 func TestSettingDisablesInhibitor(t *testing.T) {
-	o := WorkerConfig{Redact: must(secrets.New(config.Settings{}, nil))(t)}
+	o := WorkerConfig{Operator: operations.Operator{Redact: must(secrets.New(config.Settings{}, nil))(t)}}
 	require.Nil(t, o.activities().KeepAwake)
 	o.Settings.KeepAwake = true
 	require.NotNil(t, o.activities().KeepAwake)

@@ -1,7 +1,6 @@
 package host_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -319,14 +318,10 @@ func TestExamineOfTheKeeper(t *testing.T) {
 	o.Settings.Keeper = true
 	self, err := process.Self()
 	require.NoError(t, err)
-	dir := filepath.Join(o.Settings.StateDir, "keeper")
-	require.NoError(t, os.MkdirAll(dir, 0o700))
 	var all string
 	for _, k := range []host.Keeper{{Process: self}, {Process: self,
-		Server: host.Restarts{InRow: 10, GaveUp: true, Error: "the database is of another version"}}} {
-		raw, err := json.Marshal(k)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "keeper.json"), raw, 0o600))
+		Server: host.Restarts{InRow: 10, Error: "the database is of another version"}}} {
+		writeRecords(t, o.Settings.StateDir, host.Status{Keeper: &k})
 		all += text("keeper", find(t, host.Examine(t.Context(), o), "keeper"))
 	}
 	testenv.Golden(t, *update, "keeper", all)

@@ -2,7 +2,6 @@ package host_test
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -34,8 +33,7 @@ func recorded(t *testing.T, alive bool) (string, host.Server) {
 	if alive {
 		s.Process = must(process.Self())(t)
 	}
-	text := must(json.Marshal(s))(t)
-	require.NoError(t, os.WriteFile(filepath.Join(state, "server", "server.json"), text, 0o600))
+	writeRecords(t, state, host.Status{Server: &s})
 	return state, s
 }
 

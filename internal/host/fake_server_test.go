@@ -20,16 +20,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	namespacepb "go.temporal.io/api/namespace/v1"
-	"go.temporal.io/api/operatorservice/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/passbook-run/passbook/internal/certs"
 	"github.com/passbook-run/passbook/internal/disk"
@@ -47,7 +42,10 @@ const (
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleEnv) {
-	case "server", "foreign server":
+	case "foreign server":
+		fmt.Println("temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)")
+		exitWith(nil)
+	case "server":
 		exitWith(fakeServer())
 	case "worker":
 		exitWith(fakeWorker())
@@ -72,19 +70,16 @@ func exitWith(err error) {
 
 // fakeServer answers the requests of Ensure, and records its arguments on stderr.
 func fakeServer() error {
-	ours := os.Getenv(roleEnv) == "server"
 	args := os.Args[1:]
 	if len(args) == 1 && args[0] == "--version" {
-		fmt.Println(map[bool]string{true: "passbook fake (Server 1.32.1, UI 2.55.0)",
-			false: "temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)"}[ours])
+		fmt.Println("passbook fake (Server 1.32.1, UI 2.55.0)")
 		return nil
 	}
 	fs := flag.NewFlagSet("fake", flag.ContinueOnError)
 	port := fs.Int("port", 0, "")
 	uiPort := fs.Int("ui-port", 0, "")
-	namespace := fs.String("namespace", "", "")
 	dir := fs.String("tls-dir", "", "")
-	for _, name := range []string{"ip", "db-filename", "log-level", "search-attribute", "sqlite-pragma",
+	for _, name := range []string{"ip", "namespace", "db-filename", "log-level", "search-attribute", "sqlite-pragma",
 		"dynamic-config-value", "ui-codec-endpoint", "ui-codec-token", "ui-login-dir"} {
 		fs.Func(name, "", func(string) error { return nil })
 	}
@@ -110,18 +105,15 @@ func fakeServer() error {
 	default:
 		signal.Notify(stop, syscall.SIGTERM)
 	}
-	if err := serveFake(*port, *uiPort, *namespace, certs.Dir(*dir)); err != nil {
+	if err := serveFake(*port, *uiPort, certs.Dir(*dir)); err != nil {
 		return err
-	}
-	if ours {
-		fmt.Printf("{\"ready\":true,\"pid\":%d}\n", os.Getpid())
 	}
 	<-stop
 	fmt.Fprintln(os.Stderr, "stopped gracefully")
 	return nil
 }
 
-func serveFake(port, uiPort int, namespace string, dir certs.Dir) error {
+func serveFake(port, uiPort int, dir certs.Dir) error {
 	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		return err
@@ -130,19 +122,15 @@ func serveFake(port, uiPort int, namespace string, dir certs.Dir) error {
 	if err != nil {
 		return err
 	}
-	trust := insecure.NewCredentials()
-	if dir != "" {
-		if trust, err = mutual(dir); err != nil {
-			return err
-		}
+	trust, err := mutual(dir)
+	if err != nil {
+		return err
 	}
 	s := grpc.NewServer(grpc.Creds(trust))
 	h := health.NewServer()
 	h.SetServingStatus("temporal.api.workflowservice.v1.WorkflowService", healthpb.HealthCheckResponse_SERVING)
 	healthpb.RegisterHealthServer(s, h)
-	f := &emptyServer{namespaces: map[string]time.Duration{namespace: time.Hour}}
-	workflowservice.RegisterWorkflowServiceServer(s, f)
-	operatorservice.RegisterOperatorServiceServer(s, &operator{})
+	workflowservice.RegisterWorkflowServiceServer(s, &emptyServer{})
 	go s.Serve(l)
 	go http.Serve(ui, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	return nil
@@ -160,55 +148,12 @@ func mutual(dir certs.Dir) (credentials.TransportCredentials, error) {
 
 type emptyServer struct {
 	workflowservice.UnimplementedWorkflowServiceServer
-	namespaces map[string]time.Duration // only one starter asks at a time
 }
 
 func (f *emptyServer) GetSystemInfo(context.Context,
 	*workflowservice.GetSystemInfoRequest) (*workflowservice.GetSystemInfoResponse, error) {
 	return &workflowservice.GetSystemInfoResponse{Capabilities: &workflowservice.GetSystemInfoResponse_Capabilities{}},
 		nil
-}
-
-func (f *emptyServer) DescribeNamespace(_ context.Context,
-	r *workflowservice.DescribeNamespaceRequest) (*workflowservice.DescribeNamespaceResponse, error) {
-	keep, ok := f.namespaces[r.Namespace]
-	if !ok {
-		return nil, serviceerror.ToStatus(serviceerror.NewNamespaceNotFound(r.Namespace)).Err()
-	}
-	return &workflowservice.DescribeNamespaceResponse{
-		Config: &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(keep)},
-	}, nil
-}
-
-func (f *emptyServer) UpdateNamespace(_ context.Context,
-	r *workflowservice.UpdateNamespaceRequest) (*workflowservice.UpdateNamespaceResponse, error) {
-	f.namespaces[r.Namespace] = r.Config.WorkflowExecutionRetentionTtl.AsDuration()
-	fmt.Fprintln(os.Stderr, "update", r.Namespace, f.namespaces[r.Namespace])
-	return &workflowservice.UpdateNamespaceResponse{}, nil
-}
-
-func (f *emptyServer) RegisterNamespace(_ context.Context,
-	r *workflowservice.RegisterNamespaceRequest) (*workflowservice.RegisterNamespaceResponse, error) {
-	f.namespaces[r.Namespace] = r.WorkflowExecutionRetentionPeriod.AsDuration()
-	fmt.Fprintln(os.Stderr, "register", r.Namespace, f.namespaces[r.Namespace])
-	return &workflowservice.RegisterNamespaceResponse{}, nil
-}
-
-type operator struct {
-	operatorservice.UnimplementedOperatorServiceServer
-}
-
-func (o *operator) ListSearchAttributes(context.Context,
-	*operatorservice.ListSearchAttributesRequest) (*operatorservice.ListSearchAttributesResponse, error) {
-	return &operatorservice.ListSearchAttributesResponse{}, nil
-}
-
-func (o *operator) AddSearchAttributes(_ context.Context,
-	r *operatorservice.AddSearchAttributesRequest) (*operatorservice.AddSearchAttributesResponse, error) {
-	for name, t := range r.SearchAttributes {
-		fmt.Fprintln(os.Stderr, "add", name, t)
-	}
-	return &operatorservice.AddSearchAttributesResponse{}, nil
 }
 
 // fakeStarter starts a server and ends.
@@ -230,7 +175,7 @@ func fakeWorker() error {
 		return err
 	}
 	if os.Getenv(faultEnv) == "crashes" { // after its starter has seen that it polls
-		_, err := (disk.Disk{}).WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "worker", "lock"),
+		_, err := (disk.Disk{}).WaitLock(context.Background(), filepath.Join(os.Getenv(dirEnv), "lock"),
 			disk.Owner{})
 		return errors.Join(err, errors.New("out of memory"))
 	}
@@ -252,8 +197,7 @@ func fakeKeeper() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	return host.Keep(ctx, host.KeepOptions{
-		StateDir: dir, Key: os.Args[1], Every: 10 * time.Millisecond, Backoff: 10 * time.Millisecond, Limit: 3,
-		Stable: d,
+		StateDir: dir, Every: 10 * time.Millisecond, Backoff: 10 * time.Millisecond, Stable: d,
 		Report: func(line string) { fmt.Fprintln(os.Stderr, line) },
 		Server: func(ctx context.Context) error {
 			_, err := host.EnsureServer(ctx, host.ServerOptions{StateDir: dir, Binary: "/no/server",
@@ -301,7 +245,11 @@ func ensureWorker(t *testing.T, o host.WorkerOptions) host.Worker {
 
 func ensureKeeper(t *testing.T, o host.KeeperOptions) host.Keeper {
 	t.Helper()
-	return must(host.EnsureKeeper(t.Context(), o))(t)
+	require.NoError(t, host.EnsureKeeper(t.Context(), o))
+	if k := read(t, o.StateDir).Keeper; k != nil {
+		return *k
+	}
+	return host.Keeper{}
 }
 
 func read(t *testing.T, dir string) host.Status {

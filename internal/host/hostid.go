@@ -20,9 +20,8 @@ var hostID = lazyregexp.New(`^[0-9a-f]{16}$`)
 // HostID returns the name of this machine in queue names: 16 random hex digits, created by the first call. Concurrent
 // callers get the same one.
 func HostID(stateDir string) (string, error) {
-	path := filepath.Join(stateDir, hostFile)
 	// an existing one is only read: the disk may be full
-	if id, err := readHostID(path); !errors.Is(err, fs.ErrNotExist) {
+	if id, err := readHostID(stateDir); !errors.Is(err, fs.ErrNotExist) {
 		return id, err
 	}
 	if err := OpenState(context.Background(), stateDir); err != nil {
@@ -32,13 +31,14 @@ func HostID(stateDir string) (string, error) {
 	if _, err := rand.Read(fresh); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
-	if _, err := (disk.Disk{}).CreateExclusive(path, []byte(hex.EncodeToString(fresh)+"\n"), 0o600); err != nil {
+	if _, err := (disk.Disk{}).CreateExclusive(filepath.Join(stateDir, hostFile), []byte(hex.EncodeToString(fresh)+"\n"), 0o600); err != nil {
 		return "", fmt.Errorf("make a host id: %w", err)
 	}
-	return readHostID(path)
+	return readHostID(stateDir)
 }
 
-func readHostID(path string) (string, error) {
+func readHostID(stateDir string) (string, error) {
+	path := filepath.Join(stateDir, hostFile)
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return "", fmt.Errorf("read the host id: %w", err)

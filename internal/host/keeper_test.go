@@ -18,7 +18,7 @@ import (
 func keeperOptions(dir, key, stable string) host.KeeperOptions {
 	return host.KeeperOptions{
 		StateDir: dir, Exec: os.Args[0], Args: []string{key, stable}, Key: key,
-		Env: append(os.Environ(), roleEnv+"=keeper", dirEnv+"="+dir), StartTimeout: 20 * time.Second,
+		Env: append(os.Environ(), roleEnv+"=keeper", dirEnv+"="+dir),
 	}
 }
 
@@ -60,49 +60,48 @@ func TestStopStopsTheKeeperFirst(t *testing.T) {
 		"server": before.Server.Process} {
 		require.False(t, id.Alive(), name)
 	}
-	require.Zero(t, ensureKeeper(t, keeperOptions(dir, "build", "1h")), "a keeper without processes ends at once")
+	ensureKeeper(t, keeperOptions(dir, "build", "1h"))
 	require.Equal(t, host.Status{}, read(t, dir))
 }
 
 // TestStoppedProcessesStayStopped: an idle worker stops the server and ends. A keeper restarts neither, and ends too.
 func TestStoppedProcessesStayStopped(t *testing.T) {
 	dir, before := kept(t, "1h")
-	must(host.StopWorker(t.Context(), dir, 10*time.Second))(t)
-	must(host.StopServer(t.Context(), dir, 10*time.Second))(t)
+	require.NoError(t, host.StopServer(t.Context(), dir, 10*time.Second))
+	kill(t, before.Worker.Process)
 	eventually(t, "the keeper ends", func() bool { return !before.Keeper.Process.Alive() })
 	require.Equal(t, host.Status{}, read(t, dir))
 }
 
-// TestKeeperLeavesAReplacedWorkerStopped: a starter of another build stops the worker.
-func TestKeeperLeavesAReplacedWorkerStopped(t *testing.T) {
+// TestStarterOfAnotherBuildReplacesWorkerAndKeeper, and the keeper of the other build restarts neither.
+func TestStarterOfAnotherBuildReplacesWorkerAndKeeper(t *testing.T) {
 	dir, before := kept(t, "1h")
-	must(host.StopWorker(t.Context(), dir, 10*time.Second))(t)
 	w := ensureWorker(t, workerIn(dir, "another build"))
 	k := ensureKeeper(t, keeperOptions(dir, "another build", "1h"))
 	require.NotEqual(t, before.Keeper.Process, k.Process, "the keeper is of another build too")
 	require.False(t, before.Keeper.Process.Alive())
+	require.False(t, before.Worker.Process.Alive())
 	require.Equal(t, w.Process, read(t, dir).Worker.Process)
 	require.Zero(t, k.Worker.Total)
 }
 
-func TestKeeperGivesUpOnACrashLoop(t *testing.T) {
-	for fault, message := range map[string]string{"refuses": "no such pipeline", "crashes": "it started and ended again"} {
+// TestKeeperRetriesACrashLoop: what a process lacks may come back.
+func TestKeeperRetriesACrashLoop(t *testing.T) {
+	for fault, message := range map[string]string{"refuses": "no such pipeline", "crashes": "started and ended again"} {
 		t.Run(fault, func(t *testing.T) {
 			dir, before := kept(t, "1h")
 			name := filepath.Join(dir, "worker fault")
 			require.NoError(t, os.WriteFile(name, []byte(fault), 0o600))
 			kill(t, before.Worker.Process)
-			eventually(t, "it stops", func() bool { return read(t, dir).Keeper.Worker.GaveUp })
-			r := read(t, dir).Keeper.Worker
-			require.Equal(t, 3, r.InRow)
-			require.Contains(t, r.String(), message)
+			eventually(t, "it fails again and again", func() bool { return read(t, dir).Keeper.Worker.Failing() })
+			require.Contains(t, read(t, dir).Keeper.Worker.String(), message)
 			require.True(t, before.Server.Process.Alive())
 
 			require.NoError(t, os.Remove(name))
-			ensureWorker(t, workerIn(dir, "here")) // as an operator does
-			eventually(t, "the count is reset", func() bool { return !read(t, dir).Keeper.Worker.GaveUp })
-			kill(t, read(t, dir).Worker.Process)
-			eventually(t, "it is restarted again", func() bool { return read(t, dir).Worker != nil })
+			eventually(t, "it stays up", func() bool {
+				w := read(t, dir).Worker
+				return w != nil && host.Polls(dir, w.Process) && read(t, dir).Keeper.Worker.Error == ""
+			})
 		})
 	}
 }
@@ -121,7 +120,9 @@ func TestConcurrentStartersStartOneKeeper(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, 6)
 	for i := range errs {
-		all.Go(func() { _, errs[i] = host.EnsureKeeper(t.Context(), keeperOptions(dir, "build", "1h")) })
+		all.Go(func() {
+			errs[i] = host.EnsureKeeper(t.Context(), keeperOptions(dir, "build", "1h"))
+		})
 	}
 	all.Wait()
 	for _, err := range errs {
@@ -139,7 +140,7 @@ func keepers(t *testing.T, dir string) (n int) {
 	t.Helper()
 	for _, id := range must(process.WithEnv(dirEnv, dir))(t) {
 		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(id.PID), "cmdline"))
-		if err == nil && strings.HasSuffix(string(line), "\x00build\x001h\x00") {
+		if err == nil && strings.HasSuffix(string(line), "\x001h\x00") {
 			n++
 		}
 	}
@@ -153,8 +154,10 @@ func TestEnsureKeeperRestartsAKilledKeeper(t *testing.T) {
 	o.Again = true
 	kill(t, before.Keeper.Process)
 	require.True(t, ensureKeeper(t, o).Process.Alive())
-	must(host.StopKeeper(t.Context(), dir, 10*time.Second))(t)
-	require.Zero(t, ensureKeeper(t, o))
+	must(host.Stop(t.Context(), dir, 10*time.Second))(t)
+	ensure(t, options(t, dir))
+	require.NoError(t, host.EnsureKeeper(t.Context(), o))
+	require.Nil(t, read(t, dir).Keeper, "it was stopped")
 
 	o.Again = false
 	require.True(t, ensureKeeper(t, o).Process.Alive())
@@ -170,24 +173,30 @@ func TestKeeperEndsWithItsStateDirectory(t *testing.T) {
 	require.NoError(t, os.Rename(gone, dir)) // for the cleanup
 }
 
-func TestKeeperRefusesAnotherUsersState(t *testing.T) {
+func TestStateOfAnotherUserIsRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give a directory to another user")
 	}
 	dir := t.TempDir()
 	require.NoError(t, os.Chown(dir, 65534, 65534))
-	err := host.Keep(t.Context(), host.KeepOptions{StateDir: dir})
+	_, err := host.EnsureServer(t.Context(), host.ServerOptions{StateDir: dir}, nil)
 	require.ErrorContains(t, err, "belongs to user 65534, and this process runs as user 0; run it as the owner")
 }
 
-// TestKeeperThatAnotherBuildHasLaunched: its starter was first, and it takes the lock before the keeper that is started.
-func TestKeeperThatAnotherBuildHasLaunched(t *testing.T) {
-	dir := stateDir(t)
-	ensure(t, options(t, dir))
-	ensureWorker(t, workerIn(dir, "here"))
-	o := keeperOptions(dir, "this build", "1h")
-	o.Exec, o.Args = "/bin/sh", []string{"-c", `key="this build"; if mkdir "$0/launched"; then key="another build"; fi
-exec "$1" "$key" 1h`, dir, os.Args[0]}
-	require.Equal(t, "this build", ensureKeeper(t, o).Key)
-	require.DirExists(t, filepath.Join(dir, "launched"))
+// TestTwoBuildsAtOnceLeaveOneKeeper, which is the recorded one.
+func TestTwoBuildsAtOnceLeaveOneKeeper(t *testing.T) {
+	dir, _ := kept(t, "1h")
+	var all sync.WaitGroup
+	errs := make([]error, 6)
+	for i := range errs {
+		all.Go(func() {
+			errs[i] = host.EnsureKeeper(t.Context(), keeperOptions(dir, []string{"build", "other"}[i%2], "1h"))
+		})
+	}
+	all.Wait()
+	for _, err := range errs {
+		require.NoError(t, err)
+	}
+	eventually(t, "all but one end", func() bool { return keepers(t, dir) == 1 })
+	require.True(t, read(t, dir).Keeper.Process.Alive())
 }

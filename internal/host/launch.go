@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,13 +20,13 @@ import (
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
-type launchSpec struct {
+// program is one to run in the background.
+type program struct {
 	exec string
 	args []string
 	env  []string // nil: that of this process
 	dir  string
 	log  string
-	mute bool // it writes no ready line
 }
 
 // daemon is a process that this process started and that does not depend on it: it has its own session, a log file
@@ -33,13 +34,15 @@ type launchSpec struct {
 type daemon struct {
 	id     process.Identity
 	log    string
-	mute   bool
 	offset int64 // start of its part of the log
 	exited chan struct{}
 	err    error // its exit; valid when exited is closed
 }
 
-func launch(s launchSpec) (started *daemon, err error) {
+func launch(s program) (started *daemon, err error) {
+	if err := (disk.Disk{}).Mkdir(filepath.Dir(s.log), 0o700); err != nil {
+		return nil, fmt.Errorf("open its log: %w", err)
+	}
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open its log: %w", err)
@@ -55,7 +58,7 @@ func launch(s launchSpec) (started *daemon, err error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	d := &daemon{log: s.log, mute: s.mute, offset: at, exited: make(chan struct{})}
+	d := &daemon{log: s.log, offset: at, exited: make(chan struct{})}
 	// It is not reaped before it is identified, so even if it ends at once its pid is not reused.
 	d.id, err = process.Of(cmd.Process.Pid)
 	if err != nil {

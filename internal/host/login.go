@@ -20,12 +20,8 @@ import (
 // LinkLife is how long a one-time link of the Web UI can be opened.
 const LinkLife = 12 * time.Hour
 
-// LoginLink returns a link to a page of the Web UI that logs a browser in, once. A server without a login gets a plain
-// link.
+// LoginLink returns a link to a page of the Web UI that logs a browser in, once.
 func (s Server) LoginLink(page string) (string, error) {
-	if s.Login == "" {
-		return s.UI + page, nil
-	}
 	token, err := NewLink(filepath.Join(s.Login, "links"), time.Now(), LinkLife)
 	if err != nil {
 		return "", fmt.Errorf("make a link to the Web UI: %w", err)

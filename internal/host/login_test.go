@@ -34,8 +34,6 @@ func TestLoginLink(t *testing.T) {
 	text := must(os.ReadFile(file))(t)
 	until := must(time.Parse(time.RFC3339, string(text[:len(text)-1])))(t)
 	require.WithinDuration(t, time.Now().Add(host.LinkLife), until, time.Minute)
-	plain := must(host.Server{UI: "http://127.0.0.1:8233"}.LoginLink("/x"))(t)
-	require.Equal(t, "http://127.0.0.1:8233/x", plain, "a server without a login")
 }
 
 func TestCodecTokenIsTheOwners(t *testing.T) {
@@ -51,20 +49,14 @@ func TestCodecTokenIsTheOwners(t *testing.T) {
 		" can be read by other users (mode 0644): remove it to create another token")
 }
 
-// TestForeignServerIsInsecure: the Temporal CLI gets no certificates, and the record names it insecure.
-func TestForeignServerIsInsecure(t *testing.T) {
+// TestForeignServerIsRefused: the Temporal CLI requires no certificates.
+func TestForeignServerIsRefused(t *testing.T) {
 	o := options(t, stateDir(t))
 	t.Setenv(roleEnv, "foreign server")
-	s := ensure(t, o)
-	require.Equal(t, "temporal-1.29.db", filepath.Base(s.Database))
-	require.Contains(t, readLog(t, s), "--sqlite-pragma synchronous=2")
-	require.Empty(t, s.Certs)
-	require.NotEmpty(t, s.Insecure())
-	require.NotContains(t, readLog(t, s), "--tls-dir")
-	s = ensure(t, options(t, stateDir(t)))
-	require.Empty(t, s.Insecure())
+	_, err := host.EnsureServer(t.Context(), o, nil)
+	require.ErrorContains(t, err, "to use another Temporal server, start it and set TEMPORAL_ADDRESS")
+	s := ensure(t, options(t, stateDir(t)))
 	require.Contains(t, readLog(t, s), "--tls-dir "+string(s.Certs))
 	require.Contains(t, readLog(t, s), "--ui-login-dir "+s.Login)
-	require.NotContains(t, s.SetEnv(), "TEMPORAL_TLS_CLIENT_CERT_PATH=")
-	require.Len(t, s.SetEnv(), 10)
+	require.Len(t, s.Env(), 10)
 }

@@ -1,17 +1,27 @@
 package host
 
 import (
+	"fmt"
 	"runtime"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	exporter "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/opentelemetry"
+
+	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/build"
 )
 
-// Metrics are the metrics of one worker process.
+// Metrics are the metrics of one worker process. Counters come from the events that this worker writes to run
+// directories, so they cannot differ from the journal; gauges are read when the metrics are requested. No label has the
+// id of a run, a task or a path.
 type Metrics struct {
 	registry *prometheus.Registry
+	sdk      client.MetricsHandler
 
 	results, costs, tokens, ended *prometheus.CounterVec
 	duration                      *prometheus.HistogramVec
@@ -19,9 +29,7 @@ type Metrics struct {
 	sets                          sets
 	retry                         time.Duration // how often it tries to listen
 
-	mu      sync.Mutex
-	sources Sources
-	polled  Polled
+	gauges func(set func(r row, value float64, labels ...string)) // nil: none
 }
 
 // Kinds of metrics.
@@ -74,8 +82,16 @@ func (r row) options(buckets ...float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{Name: r.name, Help: r.help, Buckets: buckets}
 }
 
-// New returns the metrics of this process, with those of the Go runtime.
-func NewMetrics(version string) *Metrics {
+// OpenMetrics returns the metrics of this process; nil: the settings do not want them.
+func OpenMetrics(s config.Settings) (*Metrics, error) {
+	if s.Metrics.Listen == "" {
+		return nil, nil
+	}
+	return NewMetrics(build.Version())
+}
+
+// NewMetrics returns the metrics of this process, with those of the Go runtime and of the Temporal SDK.
+func NewMetrics(version string) (*Metrics, error) {
 	const minute, hour = 60, 3600
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
@@ -90,8 +106,42 @@ func NewMetrics(version string) *Metrics {
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), info, m.results, m.costs, m.tokens, m.ended,
 		m.duration, m.lag, atRequest{m})
-	return m
+	reader, err := exporter.New(exporter.WithRegisterer(m.registry), exporter.WithoutScopeInfo(),
+		exporter.WithoutTargetInfo())
+	if err != nil {
+		return nil, fmt.Errorf("register the metrics of the Temporal SDK: %w", err)
+	}
+	timers := metric.NewView(metric.Instrument{Kind: metric.InstrumentKindHistogram},
+		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{
+			Boundaries: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, minute, 5 * minute, 30 * minute}}})
+	m.sdk = opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{UseMonotonicCounters: true,
+		Meter: metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(timers)).Meter("temporal-sdk-go")})
+	return m, nil
 }
 
-// Registry is where other packages register their metrics.
-func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+// Handler registers the metrics of the Temporal SDK; nil: without metrics.
+func (m *Metrics) Handler() client.MetricsHandler {
+	if m == nil {
+		return nil
+	}
+	return m.sdk
+}
+
+// atRequest collects the gauges.
+type atRequest struct{ *Metrics }
+
+func (r row) desc() *prometheus.Desc { return prometheus.NewDesc(r.name, r.help, r.labels, nil) }
+
+func (atRequest) Describe(ch chan<- *prometheus.Desc) {
+	for _, r := range []row{callsRunning, slots, openRuns, limited, backlog, age, serverUp, diskFree} {
+		ch <- r.desc()
+	}
+}
+
+func (a atRequest) Collect(ch chan<- prometheus.Metric) {
+	if a.gauges != nil {
+		a.gauges(func(r row, value float64, labels ...string) {
+			ch <- prometheus.MustNewConstMetric(r.desc(), prometheus.GaugeValue, value, labels...)
+		})
+	}
+}

@@ -33,7 +33,7 @@ func page(t *testing.T, m *Metrics) map[string]*dto.MetricFamily {
 	t.Helper()
 	w := httptest.NewRecorder()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1:9464/metrics", nil)
-	m.Handler(true, &Readiness{}).ServeHTTP(w, r)
+	m.serving(true, &Readiness{}).ServeHTTP(w, r)
 	require.Equal(t, http.StatusOK, w.Code)
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	families, err := parser.TextToMetricFamilies(w.Body)
@@ -65,7 +65,7 @@ func event(t *testing.T, kind run.Kind, payload any) run.Event {
 // used is a Metrics with a value of each metric.
 func used(t *testing.T) *Metrics {
 	t.Helper()
-	m := NewMetrics("v1")
+	m := must(NewMetrics("v1"))(t)
 	spend := run.Spend{Tokens: run.Tokens{Input: 10, Output: 2, CacheRead: 5}, USD: 0.25, Model: "m-1"}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 500e6, time.UTC)
 	m.Projected("review", []run.Event{
@@ -80,20 +80,20 @@ func used(t *testing.T) *Metrics {
 			Attempted: true}),
 		event(t, run.KindRunEnd, run.RunEnd{Status: run.Done}),
 	}, now)
-	m.Use(Sources{Slots: 4, Folders: map[string]string{"state_dir": t.TempDir()},
-		Calls: func() []CallGauge { return []CallGauge{{"acme", "claude"}, {"acme", "claude"}, {"", "sh"}} },
-		Limits: func() []AccountLimit {
-			return []AccountLimit{{Account: "acme", Kind: string(run.LimitPlan), Reset: now}}
-		}})
-	m.Polled(Polled{Up: true, Queues: []QueueGauge{{Name: "q", Tasks: 3, Age: time.Minute}},
-		Runs: map[string]int64{string(run.WaitingLimit): 2}})
+	m.gauges = func(set func(row, float64, ...string)) {
+		for _, f := range []fact{{slots, 4, nil}, {callsRunning, 2, []string{"acme", "claude"}}, {serverUp, 1, nil},
+			{limited, 1767323045.5, []string{"acme", "plan"}}, {backlog, 3, []string{"q"}}, {age, 60, []string{"q"}},
+			{diskFree, 1, []string{"state_dir"}}, {openRuns, 2, []string{string(run.WaitingLimit)}}} {
+			set(f.row, f.value, f.labels...)
+		}
+	}
 	return m
 }
 
 func TestMetricsShowWhatWasProjected(t *testing.T) {
 	got := page(t, used(t))
 	for name, want := range map[string]map[string]float64{
-		callsRunning.name: {"account=acme program=claude": 2, "account= program=sh": 1},
+		callsRunning.name: {"account=acme program=claude": 2},
 		slots.name:        {"": 4},
 		openRuns.name:     {"status=waiting_limit": 2},
 		limited.name:      {"account=acme limit=plan": 1767323045.5},
@@ -150,7 +150,7 @@ func TestDocsListEveryMetric(t *testing.T) {
 }
 
 func TestLabelsAreBounded(t *testing.T) {
-	m := NewMetrics("v1")
+	m := must(NewMetrics("v1"))(t)
 	for i := range 2 * maxSets {
 		m.Projected(fmt.Sprint("p", i), []run.Event{event(t, run.KindPassEnd,
 			run.PassEnd{Pass: run.Pass{Role: fmt.Sprint("r", i)}, Spend: run.Spend{USD: 1}})}, time.Now())
@@ -174,7 +174,7 @@ func TestHealth(t *testing.T) {
 		{"server", func(context.Context) error { return nil }},
 		{"state_dir", func(context.Context) error { asked++; return fails }},
 	}}
-	h := NewMetrics("v1").Handler(true, ready)
+	h := must(NewMetrics("v1"))(t).serving(true, ready)
 	get := func(url string) (int, string) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
@@ -207,7 +207,7 @@ func TestHealth(t *testing.T) {
 func TestWorkerWorksWhileItsPortIsUsed(t *testing.T) {
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	m := NewMetrics("v1")
+	m := must(NewMetrics("v1"))(t)
 	m.retry = time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	reports, ended := make(chan error, 100), make(chan struct{})
@@ -226,4 +226,26 @@ func TestWorkerWorksWhileItsPortIsUsed(t *testing.T) {
 	cancel()
 	<-ended
 	require.Empty(t, reports, "the error is reported once")
+}
+
+// TestMetricsOfTheSDK: one name with different tags, as the SDK uses it, is one metric that Prometheus can read.
+func TestMetricsOfTheSDK(t *testing.T) {
+	m := must(NewMetrics("v1"))(t)
+	h := m.Handler()
+	queue := h.WithTags(map[string]string{"task_queue": "q"})
+	for range 2 {
+		queue.Counter("temporal_request").Inc(1)
+	}
+	queue.WithTags(map[string]string{"operation": "Poll", "status.code": "a \"b\"\n"}).Counter("temporal_request").Inc(3)
+	h.Gauge("temporal_num_pollers").Update(5)
+	queue.Timer("temporal_request_latency").Record(1500 * time.Millisecond)
+
+	got := page(t, m)
+	counts := map[int]float64{} // by number of labels
+	for _, c := range got["temporal_request_total"].GetMetric() {
+		counts[len(c.GetLabel())] = c.GetCounter().GetValue()
+	}
+	require.Equal(t, map[int]float64{1: 2, 3: 3}, counts)
+	require.InDelta(t, 5, got["temporal_num_pollers"].GetMetric()[0].GetGauge().GetValue(), 0)
+	require.InDelta(t, 1.5, got["temporal_request_latency_seconds"].GetMetric()[0].GetHistogram().GetSampleSum(), 1e-9)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Check is one condition of readiness. Its name is shown, its error is not.
+// Condition is one condition of readiness. Its name is shown, its error is not.
 type Condition struct {
 	Name string
 	Do   func(context.Context) error
@@ -91,9 +91,9 @@ func plainText(w http.ResponseWriter, status int, text string) {
 	_, _ = w.Write([]byte(text)) // the client has gone
 }
 
-// Handler serves /metrics, /healthz and /readyz. On a loopback address it answers only requests that name this machine:
+// serving answers /metrics, /healthz and /readyz. On a loopback address it answers only requests that name this machine:
 // a page in a browser must not read metrics under a name that resolves to it.
-func (m *Metrics) Handler(loopback bool, ready *Readiness) http.Handler {
+func (m *Metrics) serving(loopback bool, ready *Readiness) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
 	mux.HandleFunc("GET /healthz", Healthy)
@@ -145,7 +145,7 @@ func (m *Metrics) serve(ctx context.Context, address string, ready *Readiness) e
 		return err
 	}
 	const limit, header = 10 * time.Second, 16 << 10
-	srv := &http.Server{Handler: m.Handler(namesThisMachine(l.Addr().String()), ready), ReadHeaderTimeout: limit,
+	srv := &http.Server{Handler: m.serving(namesThisMachine(l.Addr().String()), ready), ReadHeaderTimeout: limit,
 		ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: time.Minute, MaxHeaderBytes: header}
 	stop := context.AfterFunc(ctx, func() { _ = srv.Close() }) // it closes files only
 	defer stop()

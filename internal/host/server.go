@@ -6,28 +6,35 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/certs"
+	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/process"
+	"github.com/passbook-run/passbook/workflows"
 )
 
-// Options configure how a server is found or started. Only StateDir is required.
+// ServerOptions configure how the embedded server is found or started. Only StateDir is required.
 type ServerOptions struct {
 	StateDir string
 	CacheDir string // folder of built servers; default: passbook in the user's cache
 	// a checkout of Passbook; default: found above the executable or the working directory
-	SourceDir        string
-	Binary           string            // a server program, such as the temporal CLI; empty: it is built
-	Namespace        string            // default: default
-	SearchAttributes map[string]string // name → type, as in Stage → Keyword
-	Codec            string            // URL of a codec endpoint for the Web UI
-	CodecToken       string            // env:NAME or file:PATH of its token
+	SourceDir  string
+	Binary     string // a program that was built from devserver; empty: it is found or built
+	Codec      string // URL of a codec endpoint for the Web UI
+	CodecToken string // env:NAME or file:PATH of its token
 	// preferred at the first start; default 7233 and 8233; if they are taken, any free ports
 	Port, UIPort int
 	StartTimeout time.Duration // default: a minute; building is not counted
@@ -35,7 +42,16 @@ type ServerOptions struct {
 	Again bool
 }
 
-// Server is a recorded server.
+// EmbeddedServer returns how the embedded server is started with these settings.
+func EmbeddedServer(s config.Settings) ServerOptions {
+	o := ServerOptions{StateDir: s.StateDir, Binary: s.Server, Codec: s.Codec.Endpoint, CodecToken: s.Codec.Token}
+	if o.Codec != "" && o.CodecToken == "" {
+		o.CodecToken = "file:" + CodecTokenFile(s.StateDir)
+	}
+	return o
+}
+
+// Server is a recorded server. Its clients need certificates.
 type Server struct {
 	Process   process.Identity `json:"process"`
 	Address   string           `json:"address"`
@@ -46,42 +62,39 @@ type Server struct {
 	Version   string           `json:"version"`
 	Log       string           `json:"log"`
 	Started   time.Time        `json:"started"`
-	// folder of the certificates that clients need; empty: the server has no TLS, and every user of the machine may use it
-	Certs certs.Dir `json:"certs,omitempty"`
-	// folder of the Web UI's login; empty: it has none
-	Login string `json:"login,omitempty"`
+	Certs     certs.Dir        `json:"certs"` // folder of the certificates
+	Login     string           `json:"login"` // folder of the Web UI's login
 }
 
-// TLS returns how a client with a role connects to the server; nil: without TLS.
-func (s Server) TLS(r certs.Role) (*tls.Config, error) {
-	if s.Certs == "" {
-		return nil, nil
+// TLS returns how a client with a role connects to the server.
+func (s Server) TLS(r certs.Role) (*tls.Config, error) { return s.Certs.Client(r) }
+
+// Env returns the variables with which Temporal's own programs find the server and are let in: the temporal CLI and the
+// SDKs read TEMPORAL_*, tctl reads TEMPORAL_CLI_*.
+func (s Server) Env() (out []string) {
+	for _, row := range [][3]string{{"ADDRESS", "ADDRESS", s.Address}, {"NAMESPACE", "NAMESPACE", s.Namespace},
+		{"TLS_CLIENT_CERT_PATH", "TLS_CERT", s.Certs.Cert(certs.CLI)},
+		{"TLS_CLIENT_KEY_PATH", "TLS_KEY", s.Certs.Key(certs.CLI)}, {"TLS_SERVER_CA_CERT_PATH", "TLS_CA", s.Certs.CA()}} {
+		out = append(out, "TEMPORAL_"+row[0]+"="+row[2], "TEMPORAL_CLI_"+row[1]+"="+row[2])
 	}
-	return s.Certs.Client(r)
+	return out
 }
 
-// Insecure explains why other users of the machine may use the server; empty: they may not.
-func (s Server) Insecure() string {
-	if s.Certs != "" {
-		return ""
-	}
-	return "insecure: it has no TLS, so every user of this machine can read runs and start commands as you"
-}
-
-// Ensure returns a healthy server with the namespace and the search attributes: the recorded one if it runs, or a new
-// one from the configured program, the cache or the source. On return it is recorded. If ctx ends while it starts, it
-// keeps starting, and the next call finds it.
-func EnsureServer(ctx context.Context, o ServerOptions, progress func(string)) (Server, error) {
-	progress = orSilent(progress)
+// EnsureServer returns the healthy server: the recorded one if it runs, or a new one from the configured program, the
+// cache or the source. On return it is recorded. If ctx ends while it starts, it keeps starting, and the next call finds
+// it.
+func EnsureServer(ctx context.Context, o ServerOptions, progress func(string)) (s Server, err error) {
 	if err := o.settle(); err != nil {
 		return Server{}, err
 	}
-	lock, err := hold(ctx, filepath.Join(o.StateDir, serverDir), "starting the Temporal server", progress)
-	if err != nil {
-		return Server{}, fmt.Errorf("find the Temporal server: %w", err)
+	if err := (disk.Disk{}).Mkdir(o.StateDir, 0o700); err != nil {
+		return Server{}, err
 	}
-	s, err := o.ensure(ctx, progress)
-	return s, errors.Join(err, lock.Unlock())
+	err = change(ctx, o.StateDir, "starting the Temporal server", progress, func(r *records) error {
+		s, err = o.ensure(ctx, r, progress)
+		return err
+	})
+	return s, err
 }
 
 func (o *ServerOptions) settle() error {
@@ -91,9 +104,6 @@ func (o *ServerOptions) settle() error {
 	var err error
 	if o.StateDir, err = filepath.Abs(o.StateDir); err != nil {
 		return fmt.Errorf("find the Temporal server: %w", err)
-	}
-	if o.Namespace == "" {
-		o.Namespace = "default"
 	}
 	if o.Port == 0 {
 		o.Port = 7233
@@ -107,59 +117,71 @@ func (o *ServerOptions) settle() error {
 	return nil
 }
 
-func (o *ServerOptions) ensure(ctx context.Context, progress func(string)) (Server, error) {
-	s, err := readServer(o.StateDir)
-	if err != nil {
-		return s, err
+func (o *ServerOptions) ensure(ctx context.Context, r *records, progress func(string)) (last Server, err error) {
+	if r.Server != nil {
+		last = *r.Server
 	}
-	if s.Process.Alive() {
-		if err := RenewCerts(ctx, s); err != nil {
-			return s, err
+	if last.Process.Alive() {
+		if err := last.Certs.Ensure(ctx, time.Now()); err != nil {
+			return last, err
 		}
-		if err := o.join(ctx, s); !errors.Is(err, errEnded) {
-			s.Namespace = o.Namespace // it may have more than one
-			return s, err
+		err := o.await(ctx, last, nil)
+		if err == nil {
+			return last, nil
+		}
+		if !errors.Is(err, errEnded) { // its starter may have died while it was starting
+			return last, fmt.Errorf("the Temporal server runs (pid %d) but does not answer on %s: %w; see %s, or stop it "+
+				"and start again", last.Process.PID, last.Address, err, last.Log)
 		}
 	}
 	if o.Again {
-		if s.Process.PID == 0 {
-			return s, nil
+		if last.Process.PID == 0 {
+			return last, nil
 		}
-		if _, err := os.Stat(s.Binary); err == nil {
-			o.Binary = s.Binary
+		if _, err := os.Stat(last.Binary); err == nil {
+			o.Binary = last.Binary
 		}
 	}
-	b, err := o.binary(ctx, progress)
+	path := o.Binary
+	if path == "" {
+		if path, err = o.built(ctx, progress); err != nil {
+			return last, err
+		}
+	}
+	version, err := ServerVersion(ctx, path)
 	if err != nil {
-		return s, err
+		return last, err
 	}
-	return o.start(ctx, b, s)
-}
-
-// join waits for a running server, whose starter may have died while it was starting.
-func (o *ServerOptions) join(ctx context.Context, s Server) error {
-	err := o.awaitServer(ctx, s, nil)
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("the Temporal server runs (pid %d) but does not answer on %s: %w; see %s, or stop it and "+
-		"start again", s.Process.PID, s.Address, err, s.Log)
-}
-
-// start runs a server. It tries three times, because another process may take a port between choosing and binding it.
-func (o *ServerOptions) start(ctx context.Context, b binary, last Server) (Server, error) {
 	var errs []error
-	for range 3 {
-		s, taken, err := o.attempt(ctx, b, last)
+	for range 3 { // another process may take a port between choosing and binding it
+		s, taken, err := o.start(ctx, r, path, version, last)
 		if err == nil || !taken {
 			return s, err
 		}
 		errs = append(errs, err)
 	}
-	return Server{}, errors.Join(errs...)
+	return last, errors.Join(errs...)
 }
 
-func (o *ServerOptions) attempt(ctx context.Context, b binary, last Server) (s Server, taken bool, err error) {
+var serverVersion = lazyregexp.New(`Server ((\d+\.\d+)\.\d+)`)
+
+// ServerVersion returns the version of the Temporal server in a program that was built from devserver, such as 1.32.1.
+func ServerVersion(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "--version").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("the configured Temporal server %s: %w: %s", path, err, lastLine(out))
+	}
+	m := serverVersion.FindSubmatch(out)
+	if m == nil || !strings.HasPrefix(string(out), "passbook ") {
+		return "", fmt.Errorf("%s is not a server of Passbook: --version prints %q; to use another Temporal server, "+
+			"start it and set TEMPORAL_ADDRESS", path, lastLine(out))
+	}
+	return string(m[1]), nil
+}
+
+// start runs a server at the ports of the last one, if they are free.
+func (o *ServerOptions) start(ctx context.Context, r *records, path, version string, last Server) (
+	s Server, taken bool, err error) {
 	awaitRelease(ctx, ports{portOf(last.Address), portOf(last.UI)})
 	ports, err := choosePorts([]int{portOf(last.Address), o.Port}, []int{portOf(last.UI), o.UIPort})
 	if err != nil {
@@ -169,98 +191,84 @@ func (o *ServerOptions) attempt(ctx context.Context, b binary, last Server) (s S
 	s = Server{
 		Address:   loopback(ports.server),
 		UI:        "http://" + loopback(ports.ui),
-		Namespace: o.Namespace,
-		Database:  filepath.Join(dir, b.database()),
-		Binary:    b.path,
-		Version:   b.version,
-		Log:       filepath.Join(dir, serverLog),
-		Started:   time.Now().UTC().Truncate(time.Millisecond),
+		Namespace: client.DefaultNamespace,
+		// no other minor version may open it
+		Database: filepath.Join(dir, "temporal-"+version[:strings.LastIndexByte(version, '.')]+".db"),
+		Binary:   path, Version: version,
+		Log: filepath.Join(dir, serverLog), Certs: certs.Dir(filepath.Join(dir, certsDir)), Login: filepath.Join(dir, loginDir),
+		Started: time.Now().UTC().Truncate(time.Millisecond),
 	}
-	if !b.foreign {
-		s.Certs, s.Login = certs.Dir(filepath.Join(dir, certsDir)), filepath.Join(dir, loginDir)
-		if err := s.Certs.Ensure(ctx, time.Now()); err != nil {
-			return s, false, fmt.Errorf("start the Temporal server: %w", err)
-		}
+	if err := s.Certs.Ensure(ctx, time.Now()); err != nil {
+		return s, false, fmt.Errorf("start the Temporal server: %w", err)
 	}
-	d, err := launch(launchSpec{exec: b.path, args: o.args(b, s, ports), log: s.Log, dir: o.StateDir, mute: b.foreign})
+	d, err := launch(program{exec: path, args: o.args(s, ports), log: s.Log, dir: o.StateDir})
 	if err != nil {
 		return s, false, fmt.Errorf("start the Temporal server: %w", err)
 	}
-	s.Process = d.id
-	if err := save(filepath.Join(dir, recordFile), s); err != nil {
+	s.Process, r.Server = d.id, &s
+	if err := r.save(); err != nil {
 		return s, false, errors.Join(fmt.Errorf("record the Temporal server: %w", err), d.id.KillGroup())
 	}
-	if err := o.awaitServer(ctx, s, d); err != nil {
+	if err := o.await(ctx, s, d); err != nil {
 		err = d.explain(ctx, err)
 		// the other process may have released the port by now
 		taken := !ports.free() || strings.Contains(err.Error(), syscall.EADDRINUSE.Error())
-		return s, !d.id.Alive() && taken, fmt.Errorf("start the Temporal server %s: %w", b.path, err)
+		return s, !d.id.Alive() && taken, fmt.Errorf("start the Temporal server %s: %w", path, err)
 	}
 	return s, false, nil
 }
 
-// args returns the arguments of start-dev, which the embedded server and the temporal CLI accept.
-func (o *ServerOptions) args(b binary, s Server, p ports) []string {
+// args returns the arguments of the server. At each start it brings the namespace to its retention and search attributes.
+func (o *ServerOptions) args(s Server, p ports) []string {
 	args := []string{"server", "start-dev", "--ip", "127.0.0.1", "--port", fmt.Sprint(p.server), "--ui-port",
-		fmt.Sprint(p.ui),
-		"--namespace", o.Namespace, "--db-filename", s.Database, "--log-level", "warn"}
-	for _, name := range slices.Sorted(maps.Keys(o.SearchAttributes)) {
-		args = append(args, "--search-attribute", name+"="+o.SearchAttributes[name])
+		fmt.Sprint(p.ui), "--namespace", s.Namespace, "--db-filename", s.Database, "--log-level", "warn",
+		"--tls-dir", string(s.Certs), "--ui-login-dir", s.Login}
+	attributes := workflows.SearchAttributes()
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		args = append(args, "--search-attribute", name+"="+attributes[name].String())
 	}
 	if o.Codec != "" {
 		args = append(args, "--ui-codec-endpoint", o.Codec)
 	}
-	if b.foreign {
-		return append(args, foreignArgs...)
-	}
 	if o.CodecToken != "" {
 		args = append(args, "--ui-codec-token", o.CodecToken)
 	}
-	return append(args, "--tls-dir", string(s.Certs), "--ui-login-dir", s.Login)
+	return args
 }
 
-// foreignArgs returns the settings that the embedded server has by default and the temporal CLI lacks.
-var foreignArgs = []string{
-	"--sqlite-pragma", "journal_mode=wal", "--sqlite-pragma", "synchronous=2",
-	"--dynamic-config-value", "history.transferProcessorMaxPollRPS=1000",
-	"--dynamic-config-value", "history.timerProcessorMaxPollRPS=1000",
-	"--dynamic-config-value", `history.timerProcessorMaxTimeShift="10ms"`,
-	"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
-	"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
-	"--dynamic-config-value", "limit.blobSize.error=131072",
-	"--dynamic-config-value", "limit.blobSize.warn=65536",
-	"--dynamic-config-value", "history.hostLevelCacheMaxSize=1000",
-	"--dynamic-config-value", "frontend.enableServerVersionCheck=false",
-}
-
-// StopServer stops the recorded server with SIGTERM, and after the grace with SIGKILL. stopped reports whether one
-// was running. Its record stays, for its ports.
-func StopServer(ctx context.Context, stateDir string, grace time.Duration) (stopped bool, err error) {
-	dir := filepath.Join(stateDir, serverDir)
-	lock, err := hold(ctx, dir, "stopping the Temporal server", orSilent(nil))
-	if err != nil {
-		return false, fmt.Errorf("stop the Temporal server: %w", err)
-	}
-	defer func() { err = errors.Join(err, lock.Unlock()) }()
-	s, err := readServer(stateDir)
-	if err != nil || s.Process.PID == 0 {
-		return false, err
-	}
-	if stopped = s.Process.Alive(); stopped {
-		if err := end(ctx, s.Process, grace); err != nil {
-			return false, fmt.Errorf("stop the Temporal server: %w", err)
+// await returns when the server and its Web UI answer. Nothing else at that port has its certificate.
+func (o *ServerOptions) await(ctx context.Context, s Server, d *daemon) error {
+	return d.await(ctx, o.StartTimeout, func(ctx context.Context) error {
+		if !s.Process.Alive() {
+			return errEnded
 		}
-	}
-	s.Process = process.Identity{} // a keeper does not restart a server that was stopped
-	return stopped, save(filepath.Join(dir, recordFile), s)
-}
-
-// RenewCerts renews the certificates of a server and its clients that expire soon.
-func RenewCerts(ctx context.Context, s Server) error {
-	if s.Certs == "" {
+		trust, err := s.TLS(certs.CLI)
+		if err != nil {
+			return err
+		}
+		c, err := client.DialContext(ctx, client.Options{HostPort: s.Address, Namespace: s.Namespace,
+			ConnectionOptions: client.ConnectionOptions{TLS: trust}, Logger: log.NewStructuredLogger(discard)})
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := c.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+			return err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.UI+"/healthz", nil)
+		if err != nil {
+			return err
+		}
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			return fmt.Errorf("the Web UI: %w", err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			return fmt.Errorf("the Web UI on %s answered %s", s.UI, resp.Status)
+		}
 		return nil
-	}
-	return s.Certs.Ensure(ctx, time.Now())
+	})
 }
 
 // KeepCerts renews the certificates of the recorded server until ctx ends. A process that runs for long calls it.
@@ -273,9 +281,9 @@ func KeepCerts(ctx context.Context, stateDir string, report func(error)) {
 			return
 		case <-tick.C:
 		}
-		s, err := readServer(stateDir)
-		if err == nil {
-			err = RenewCerts(ctx, s)
+		s, err := LastServer(stateDir)
+		if err == nil && s.Certs != "" {
+			err = s.Certs.Ensure(ctx, time.Now())
 		}
 		if err != nil && ctx.Err() == nil {
 			report(err)
@@ -283,10 +291,11 @@ func KeepCerts(ctx context.Context, stateDir string, report func(error)) {
 	}
 }
 
-// Last returns the server that runs or ran last; zero: none did.
-func LastServer(stateDir string) (Server, error) { return readServer(stateDir) }
-
-func readServer(stateDir string) (Server, error) {
-	var s Server
-	return s, load(filepath.Join(stateDir, serverDir, recordFile), &s)
+// LastServer returns the server that runs or ran last; zero: none did.
+func LastServer(stateDir string) (Server, error) {
+	st, err := recorded(stateDir)
+	if err != nil || st.Server == nil {
+		return Server{}, err
+	}
+	return *st.Server, nil
 }

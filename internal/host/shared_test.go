@@ -106,11 +106,11 @@ func TestHostPollsQueuesThatItCanServe(t *testing.T) {
 	t.Setenv("PATH", dir)
 	hidden := must(redact.New(redact.Options{}))(t)
 	runs := &fakeRuns{}
-	h := newShared(WorkerConfig{
+	h := newShared(WorkerConfig{Operator: operations.Operator{
 		Client: runs, Redact: hidden,
 		Settings: config.Settings{StateDir: filepath.Join(dir, "state"), Store: "file://" + dir, TaskQueue: "q",
 			Browser: "/no/browser"},
-	}, process.Identity{PID: 1})
+	}}, process.Identity{PID: 1})
 	stopped := 0
 	h.open = func(q queue) (polled, error) {
 		p := polled{Worker: fakeWorker{stopped: &stopped}}

@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"strconv"
 	"sync"
 	"time"
 
-	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/passbook-run/passbook/activities"
@@ -18,27 +19,22 @@ import (
 	"github.com/passbook-run/passbook/internal/links"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/process"
-	"github.com/passbook-run/passbook/internal/redact"
 	"github.com/passbook-run/passbook/internal/secrets"
 	"github.com/passbook-run/passbook/workflows"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// Options configure a worker.
+// WorkerConfig configures a worker. Its operator names server, host, settings and user; without a redactor, only
+// well-known forms of keys are redacted.
 type WorkerConfig struct {
-	Settings  config.Settings
-	Client    client.Client
-	Host      string                          // id of this host
-	Operator  operations.Operator             // names the server and the user; its client and settings are not used
-	Scripted  []string                        // argv of the scripted agent
-	Converter converter.DataConverter         // of the client; nil: payloads are not encrypted
-	Redact    *redact.Redactor                // of all output; nil: only well-known forms of keys are redacted
-	Ready     func() error                    // called when the worker polls; an error stops it
-	Idle      func(ctx context.Context) error // returns when a background worker stops; nil: only ctx stops it
-	Adjust    func(*activities.Config)        // a test's hooks; nil in every program
-	Abort     <-chan struct{}                 // closed to end the calls that a stopping worker waits for; nil: never
-	Progress  func(line string)               // reports what a stopping worker waits for; nil: it is not reported
-	Metrics   *Metrics                        // of this process; nil: none
+	operations.Operator
+	Background bool                     // it stops when no run is open and no starter is attached
+	Scripted   []string                 // argv of the scripted agent
+	Ready      func() error             // called when the worker polls; an error stops it
+	Adjust     func(*activities.Config) // a test's hooks; nil in every program
+	Abort      <-chan struct{}          // closed to end the calls that a stopping worker waits for; nil: never
+	Progress   func(line string)        // reports what a stopping worker waits for; nil: it is not reported
+	Metrics    *Metrics                 // of this process; nil: none
 
 	identity string // of this worker
 }
@@ -50,6 +46,7 @@ func RunWorker(ctx context.Context, o WorkerConfig) error {
 	if err != nil {
 		return err
 	}
+	o.WorkerStarts = true
 	o.identity = operations.WorkerIdentity(self, o.Host)
 	if o.Redact == nil {
 		if o.Redact, err = secrets.New(config.Settings{Store: o.Settings.Store}, nil); err != nil {
@@ -70,7 +67,7 @@ func RunWorker(ctx context.Context, o WorkerConfig) error {
 		return err
 	}
 	secrets.LearnKeys(o.Redact, o.Settings) // they may be new
-	conf.Needs, conf.Projected = shared.needs, o.projected()
+	conf.Needs, conf.Projected = shared.needs, o.projected
 	acts, err := activities.New(conf)
 	if err != nil {
 		return err
@@ -92,11 +89,10 @@ func RunWorker(ctx context.Context, o WorkerConfig) error {
 	var checks sync.WaitGroup
 	checks.Go(func() { shared.keep(checking) })
 	checks.Go(func() { o.continueRuns(checking) })
-	unobserve := o.observe(checking, acts, shared)
+	checks.Go(func() { o.observe(checking, acts, shared) })
 	defer func() {
 		end()
 		checks.Wait()
-		unobserve()
 		o.finish(append(group, shared.workers()...), acts)
 	}()
 	return o.wait(ctx)
@@ -120,31 +116,61 @@ func recoverState(ctx context.Context, o WorkerConfig, acts *activities.Activiti
 // continueRuns ends what dead workers held, and lets runs that wait continue from their directories, if these are newer than
 // the workflows.
 func (o WorkerConfig) continueRuns(ctx context.Context) {
-	op := o.Operator
-	op.Client, op.Settings, op.Host, op.WorkerStarts = o.Client, o.Settings, o.Host, true
-	if err := op.EndLost(ctx); err != nil && ctx.Err() == nil {
+	if err := o.EndLost(ctx); err != nil && ctx.Err() == nil {
 		slog.Warn("some runs continue only when Temporal misses the heartbeats of a dead worker", "error", err)
 	}
-	if err := op.RefreshAll(ctx); err != nil && ctx.Err() == nil {
+	if err := o.RefreshAll(ctx); err != nil && ctx.Err() == nil {
 		slog.Warn("some runs were not compared with their directories", "error", err)
 	}
 }
 
 // wait returns when the worker is to stop.
-func (o WorkerConfig) wait(ctx context.Context) error {
+func (o WorkerConfig) wait(ctx context.Context) (err error) {
 	if o.Ready != nil {
 		if err := o.Ready(); err != nil {
 			return err
 		}
 	}
-	if o.Idle == nil {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go o.watchState(ctx, stop)
+	if o.Background {
+		err = o.idle(ctx)
+	} else {
 		<-ctx.Done()
+	}
+	if gone := (*StateGoneError)(nil); errors.As(context.Cause(ctx), &gone) {
+		return gone
+	}
+	if errors.Is(err, context.Canceled) {
 		return nil
 	}
-	if err := o.Idle(ctx); err != nil && !errors.Is(err, context.Canceled) {
-		return err
+	return err
+}
+
+// StateGoneError ends a worker whose state directory was removed, or replaced by that of another host.
+type StateGoneError struct{ Dir string }
+
+func (e *StateGoneError) Error() string {
+	return "the state directory " + e.Dir + " was removed or replaced; its worker ends"
+}
+
+// watchState stops the worker when the id of its host is gone.
+func (o WorkerConfig) watchState(ctx context.Context, stop context.CancelCauseFunc) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		id, err := readHostID(o.Settings.StateDir)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && id != o.Host {
+			stop(&StateGoneError{o.Settings.StateDir})
+			return
+		}
 	}
-	return nil
 }
 
 func (o WorkerConfig) activities() activities.Config {
@@ -154,7 +180,7 @@ func (o WorkerConfig) activities() activities.Config {
 		PerDay:   o.Settings.PerDay,
 		AtOnce:   o.Settings.AtOnce,
 		Sandbox:  o.Settings.Sandbox,
-		Own:      o.own,
+		Own:      func() ([]string, error) { return OwnServers(o.Settings, o.Address) },
 		Programs: o.Settings.Policy.Agents,
 		Redact:   o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, KnownStores: operations.Stores{Settings: o.Settings}.Known,
@@ -171,11 +197,6 @@ func (o WorkerConfig) activities() activities.Config {
 		o.Adjust(&c)
 	}
 	return c
-}
-
-// own returns the addresses of Passbook.
-func (o WorkerConfig) own() ([]string, error) {
-	return OwnServers(o.Settings, o.Operator.Address)
 }
 
 // workers returns the workers of the host's own queues.
@@ -264,3 +285,20 @@ func (t tuner) GetActivityTaskSlotSupplier() worker.SlotSupplier { return t.gate
 // heartbeatEvery is the interval of heartbeats. The SDK's default leaves a busy machine a fifth of the time before its
 // worker counts as lost.
 func heartbeatEvery(timeout time.Duration) time.Duration { return min(timeout/4, 2*time.Second) }
+
+// CacheVar overrides the number of workflow executions that a worker keeps in memory between their tasks. Tests set
+// it to 0: then each task executes the workflow again from its whole history.
+const CacheVar = "PASSBOOK_TEST_WORKFLOW_CACHE"
+
+// limitCache limits the executions in memory, before the first worker of the process starts.
+func limitCache(runs int) error {
+	if text := os.Getenv(CacheVar); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return fmt.Errorf("%s is %q; set it to a number of executions, or unset it", CacheVar, text)
+		}
+		runs = n
+	}
+	worker.SetStickyWorkflowCacheSize(runs)
+	return nil
+}

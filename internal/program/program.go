@@ -3,9 +3,9 @@ package program
 
 import (
 	"os"
+	"slices"
 
 	"github.com/passbook-run/passbook/internal/cli"
-	"github.com/passbook-run/passbook/internal/host"
 	"github.com/passbook-run/passbook/workerhost"
 )
 
@@ -17,8 +17,8 @@ func Main(name string, args []string) int {
 	if code, child := workerhost.RunChild(args); child {
 		return code
 	}
-	if name == Worker {
-		return host.Main(args, os.Stdin, os.Stdout, os.Stderr)
+	if name == Worker && !slices.Equal(args, []string{"--version"}) {
+		args = append([]string{Worker}, args...)
 	}
 	return cli.Main(args, os.Stdin, os.Stdout, os.Stderr)
 }

@@ -62,7 +62,6 @@ func (r Run) Identity() []Row {
 			t.row("Fix", "%s", n.Fix(r.Claim.RunID, ""))
 		}
 	}
-	t.optional("Server", r.Server)
 	if s.TS == "" { // no event yet
 		return t
 	}

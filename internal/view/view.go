@@ -27,10 +27,9 @@ type Run struct {
 	Cluster   string               // of the current claim
 	Received  bool                 // this machine has not recorded the run: its directory may come from elsewhere
 
-	Server string // why other users may use the embedded server; "": they may not
-	Today  string // use of the budget of the day; "": there is none
-	Calls  []Row  // running calls
-	Clock  run.Clock
+	Today string // use of the budget of the day; "": there is none
+	Calls []Row  // running calls
+	Clock run.Clock
 }
 
 // Recorded is a run as its directory alone records it.

@@ -39,7 +39,7 @@ func (h *environment) cli(dir string) cli {
 	require.NoError(h.t, err)
 	st := h.running()
 	require.NotNil(h.t, st.Server)
-	return cli{h: h, program: program, env: st.Server.SetEnv(), id: metaOf(h.t, dir).RunID}
+	return cli{h: h, program: program, env: st.Server.Env(), id: metaOf(h.t, dir).RunID}
 }
 
 // try returns the output of the CLI and whether it succeeded.

@@ -32,7 +32,7 @@ func newCluster(t *testing.T) *cluster {
 	h := newEnv(t, "PASSBOOK_IDLE=10m")
 	h.starter("server", "start")
 	server, c := h.running().Server, h.dial()
-	h.env = append(append(h.env, server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("state-host"),
+	h.env = append(append(h.env, server.Env()...), "PASSBOOK_STATE_DIR="+h.dir("state-host"),
 		"PASSBOOK_DEPLOYMENT_NAME="+deployment)
 	return &cluster{h.open(), c}
 }

@@ -32,7 +32,7 @@ func TestClaimOfAnotherHost(t *testing.T) {
 
 	other := exec.Command(filepath.Join(programs, "worker"))
 	other.Dir = project
-	other.Env = append(append(h.env, h.running().Server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("elsewhere"))
+	other.Env = append(append(h.env, h.running().Server.Env()...), "PASSBOOK_STATE_DIR="+h.dir("elsewhere"))
 	var output strings.Builder
 	other.Stdout, other.Stderr = &output, &output
 	require.NoError(t, other.Start())

@@ -115,7 +115,7 @@ func TestTwoHosts(t *testing.T) {
 	h.log, h.beta = h.dir("calls.log"), h.dir("bin-b/my beta.sh")
 	h.starter("server", "start")
 	server := h.running().Server
-	h.env = append(append(h.env, server.SetEnv()...), "PASSBOOK_STATE_DIR="+h.dir("state-a"))
+	h.env = append(append(h.env, server.Env()...), "PASSBOOK_STATE_DIR="+h.dir("state-a"))
 
 	// A host without credentials takes no work.
 	h.startHost("c", "AWS_ACCESS_KEY_ID=", "AWS_SECRET_ACCESS_KEY=")

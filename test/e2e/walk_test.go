@@ -35,7 +35,7 @@ func newGrounds(t *testing.T, file string) *grounds {
 	folder := h.dir("definition") // a copy: a walk takes minutes, and a checkout is edited
 	require.NoError(t, os.CopyFS(folder, os.DirFS(filepath.Dir(file))))
 	file = filepath.Join(folder, filepath.Base(file))
-	g := &grounds{root: h.root, server: h.running().Server.SetEnv(), client: h.dial(), file: file,
+	g := &grounds{root: h.root, server: h.running().Server.Env(), client: h.dial(), file: file,
 		builds: []string{programs}}
 	t.Cleanup(func() { g.clear(t) })
 	var err error

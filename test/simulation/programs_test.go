@@ -18,6 +18,7 @@ import (
 	"github.com/passbook-run/passbook/config"
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/host"
+	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/supervisor"
 )
 
@@ -69,7 +70,8 @@ func poll(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	return host.RunWorker(ctx, host.WorkerConfig{Settings: settings, Client: c, Host: id})
+	return host.RunWorker(ctx, host.WorkerConfig{
+		Operator: operations.Operator{Settings: settings, Client: c, Host: id}})
 }
 
 // realFaults are those of agentFaults that a process can have which no supervisor ends, and that no run waits long for.

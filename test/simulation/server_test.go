@@ -40,7 +40,7 @@ func newSite(t *testing.T) *site {
 	s.server, err = host.EnsureServer(t.Context(), host.ServerOptions{StateDir: state, SourceDir: "../.."}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		_, err := host.StopServer(context.Background(), state, time.Second)
+		err := host.StopServer(context.Background(), state, time.Second)
 		require.NoError(t, err)
 	})
 	trust, err := s.server.TLS(certs.CLI)
@@ -77,7 +77,7 @@ func (s *site) newCrew(name string) (*crew, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.env = slices.Concat(testenv.CleanEnv(os.Environ()), s.server.SetEnv(), []string{"PASSBOOK_STATE_DIR=" + state,
+	c.env = slices.Concat(testenv.CleanEnv(os.Environ()), s.server.Env(), []string{"PASSBOOK_STATE_DIR=" + state,
 		"PASSBOOK_HEARTBEAT=" + heartbeat.String(), "PASSBOOK_SETTINGS=" + settings, host.CacheVar + "=0"})
 	c.op = operations.Operator{
 		Client: s.client, Namespace: client.DefaultNamespace, Host: id, Build: "test", By: "ada",

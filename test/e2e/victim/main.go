@@ -72,7 +72,8 @@ func obey(ctx context.Context, args []string) error {
 	v := victim{plan: plan, counter: point.NewCounter(plan), settings: settings}
 	switch {
 	case len(args) == 1 && args[0] == "worker":
-		return v.work(ctx, host.WorkerConfig{Settings: settings, Client: client, Host: id})
+		return v.work(ctx, host.WorkerConfig{
+			Operator: operations.Operator{Settings: settings, Client: client, Host: id}})
 	case len(args) == 3 && args[0] == "start":
 		o := operations.Operator{Client: client, Namespace: conn.Options.Namespace, Settings: settings, Host: id,
 			Build: "test", By: "test"}
