@@ -316,7 +316,7 @@ func (h *environment) clear() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
 	defer cancel()
-	if _, err := host.StopKeeper(ctx, h.state(), deadline); err != nil { // before what it would restart
+	if _, err := host.Stop(ctx, h.state(), time.Millisecond); err != nil { // before what the keeper would restart
 		h.t.Errorf("clean up: %v", err)
 	}
 	for _, id := range h.met {
