@@ -196,7 +196,7 @@ type Target struct {
 
 	// Ensure returns the embedded server, which it may start; nil: it must run.
 	Ensure func(context.Context) (Server, error)
-	// Unlisted is told why runs cannot be listed by status; nil: it is logged.
+	// Unlisted receives the cause if runs cannot be listed by status; nil: it is logged.
 	Unlisted func(error)
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// The server is asked for the gauges of queues and runs at a request, at most this often, and has so long to answer.
+// The server is asked for the gauges of queues and runs at a request, at most this often, and has this time to answer.
 const (
 	askEvery  = 15 * time.Second
 	askWithin = 3 * time.Second
