@@ -110,9 +110,8 @@ func fresh(t *testing.T, more ...string) (c *child, args []string) {
 
 // TestServerEndsWithItsFolder: a server whose folder was deleted would run for ever, and write to files that are gone.
 func TestServerEndsWithItsFolder(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "server")
-	require.NoError(t, os.Mkdir(dir, 0o700))
-	c := launch(t, "server", "start-dev", "--port", "0", "--headless", "--db-filename", filepath.Join(dir, "t.db"))
+	c, args := fresh(t, "--headless")
+	dir := filepath.Dir(args[slices.Index(args, "--db-filename")+1])
 	require.NoError(t, os.RemoveAll(dir))
 	ended := make(chan error, 1)
 	go func() { ended <- c.cmd.Wait() }()
