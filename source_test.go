@@ -164,8 +164,8 @@ func literal(n ast.Node) (string, bool) {
 var kindSwitches = map[string]string{
 	"derive":       "files of a run directory",
 	"log":          "rows that refer to files",
-	"lane":         "costs of lanes in the evidence",
-	"laneEvent":    "lanes of the evidence",
+	"lane":         "costs of lanes in the record",
+	"laneEvent":    "lanes of the record",
 	"fold":         "records of state.json",
 	"Fold":         "header of meta.json",
 	"decideErrors": "error records",
@@ -175,7 +175,7 @@ var kindSwitches = map[string]string{
 	"history":      "charts of the report",
 	"follow":       "terms that the texts of the log name",
 	"settledOf":    "last steps of the live screen",
-	"add":          "tables of the evidence",
+	"add":          "tables of the record",
 	"Projected":    "counters of metrics",
 }
 

@@ -127,7 +127,7 @@ func (l *Log) accepted(p PassEnd) {
 	if p.Reply != nil {
 		l.info("  Output received (%s chars, ~%s tokens)", thousands(p.Reply.Chars), thousands(tokens(p.Reply.Chars)))
 	}
-	passed, all := countPassed(p.Validation)
+	passed, all := p.Validation.Count()
 	level := LevelInfo
 	if !p.Validation.Passed {
 		level = LevelWarn
@@ -163,15 +163,6 @@ func (l *Log) complete(p PassEnd) {
 	t := p.Spend.Tokens
 	l.info("  %s COMPLETE in %.1fs | %s in / %s out | %s | validation: %s", name, seconds(p.DurationMS),
 		thousands(int(t.Input)), thousands(int(t.Output)), p.Spend.Text(), PassOrFail(p.Validation.Passed))
-}
-
-func countPassed(v Validation) (passed, all int) {
-	for _, c := range v.Checks {
-		if c.Passed {
-			passed++
-		}
-	}
-	return passed, len(v.Checks)
 }
 
 // PassOrFail is the result of a validation in one word.

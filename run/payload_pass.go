@@ -200,6 +200,16 @@ type Validation struct {
 	Warnings []string `json:"warnings"`
 }
 
+// Count counts the checks that passed, and all.
+func (v Validation) Count() (passed, all int) {
+	for _, c := range v.Checks {
+		if c.Passed {
+			passed++
+		}
+	}
+	return passed, len(v.Checks)
+}
+
 // CheckExitCode is the check of a command.
 const CheckExitCode = "exit-code"
 

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -184,12 +185,12 @@ func Evidence(_ context.Context, h Host, in RunInput) (Record, error) {
 
 // EvidencePage is the record of a run as Markdown.
 func EvidencePage(d rundir.Dir) ([]byte, error) {
-	e, err := evidence.Read(d)
+	e, err := view.ReadRecord(d)
 	if err != nil {
 		return nil, err
 	}
 	var page bytes.Buffer
-	err = e.Markdown(&page)
+	err = report.Markdown(&page, e)
 	return page.Bytes(), err
 }
 
@@ -266,7 +267,7 @@ func Passes(_ context.Context, h Host, in PassesInput) (PassList, error) {
 
 // PassesOf lists the completed calls in a run directory.
 func PassesOf(d rundir.Dir) ([]PassLine, error) {
-	e, err := evidence.Read(d)
+	e, err := view.ReadRecord(d)
 	if err != nil {
 		return []PassLine{}, err
 	}
@@ -280,7 +281,7 @@ func PassesOf(d rundir.Dir) ([]PassLine, error) {
 // Name is that of the member or role, or else the title of a command.
 func (p PassLine) Name() string { return cmp.Or(p.Member, p.Role, p.Title) }
 
-func passLine(p evidence.Pass) PassLine {
+func passLine(p view.Pass) PassLine {
 	return PassLine{
 		Seq: p.Seq, Number: p.Number, Stage: p.Stage, Round: p.Round, Title: pipeline.Fill(p.Title, p.Set, p.Round),
 		Role: p.Role, Member: p.Member, Outcome: string(p.Outcome), Verdict: p.Verdict, Score: p.Score,

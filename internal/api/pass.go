@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -47,11 +47,11 @@ func Pass(ctx context.Context, h Host, in PassInput) (PassRecord, error) {
 	if err != nil {
 		return PassRecord{}, err
 	}
-	e, err := evidence.Read(d)
+	e, err := view.ReadRecord(d)
 	if err != nil {
 		return PassRecord{}, err
 	}
-	i := slices.IndexFunc(e.Passes, func(p evidence.Pass) bool { return p.Seq == in.Pass })
+	i := slices.IndexFunc(e.Passes, func(p view.Pass) bool { return p.Seq == in.Pass })
 	if i < 0 {
 		return PassRecord{}, &MissingPassError{in.Pass}
 	}
@@ -74,7 +74,7 @@ func Pass(ctx context.Context, h Host, in PassInput) (PassRecord, error) {
 }
 
 // read reads the texts of a pass. A missing file is an empty text.
-func (r *PassRecord) read(d rundir.Dir, p evidence.Pass) error {
+func (r *PassRecord) read(d rundir.Dir, p view.Pass) error {
 	text := func(file string) (string, error) {
 		if file == "" {
 			return "", nil

@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/sessions"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -147,7 +147,7 @@ func (a *app) chooseConversation(ctx context.Context) (id string, err error) {
 func (a *app) printAdoptable(n int, c Adoptable, now time.Time) {
 	age, ended := "at an unknown time", c.Ended.Text()
 	if at, err := time.Parse(run.TimeFormat, c.At); err == nil {
-		age = figures.Duration(now.Sub(at)) + " ago"
+		age = view.Duration(now.Sub(at)) + " ago"
 		if days := int(now.Sub(at).Hours() / 24); days > 1 {
 			age = run.Plural(days, "day") + " ago"
 		}

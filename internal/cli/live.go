@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
@@ -20,7 +19,7 @@ func (a *app) outputFile(call string) (string, error) {
 }
 
 // runningCalls returns the running calls of a run, or nil if its plan is unreadable.
-func runningCalls(d rundir.Dir, s run.State, now time.Time) []figures.InFlightCall {
+func runningCalls(d rundir.Dir, s run.State, now time.Time) []view.InFlightCall {
 	lanes := d.Lanes(s)
 	if len(s.InFlight)+len(lanes) == 0 {
 		return nil
@@ -29,7 +28,7 @@ func runningCalls(d rundir.Dir, s run.State, now time.Time) []figures.InFlightCa
 	if p, err := d.Plan(); err == nil {
 		plan = &p
 	}
-	return figures.InFlight(s, plan, now, lanes...)
+	return view.InFlight(s, plan, now, lanes...)
 }
 
 // callRows has a row for each running call: how long it runs and what its agent does.
@@ -40,7 +39,7 @@ func (a *app) callRows(s inspection, now time.Time) []view.Row {
 	var rows []view.Row
 	all := live.Calls{File: a.outputFile, Hide: a.secrets.Text}
 	for _, o := range all.Read(runningCalls(s.dir, s.Now.State, now)) {
-		text := fmt.Sprintf("%s for %s", o.Name(), figures.Duration(o.Elapsed))
+		text := fmt.Sprintf("%s for %s", o.Name(), view.Duration(o.Elapsed))
 		if o.Attempt > 1 {
 			text += fmt.Sprintf(" (attempt %d)", o.Attempt)
 		}

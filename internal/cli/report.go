@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/passbook-run/passbook/internal/disk"
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
 	"github.com/passbook-run/passbook/internal/shell"
@@ -138,25 +137,25 @@ func printed[T any](a *app, d rundir.Dir, json bool, read func(rundir.Dir) (T, e
 }
 
 func (a *app) printEvidence(d rundir.Dir, json bool) error {
-	e, err := evidence.Read(d)
+	e, err := view.ReadRecord(d)
 	switch {
 	case err != nil:
 		return err
 	case json:
 		return a.json(e)
 	}
-	return e.Markdown(a.out)
+	return report.Markdown(a.out, e)
 }
 
 func (a *app) printEffects(d rundir.Dir, json bool) error {
-	l, err := evidence.ReadEffects(d)
+	l, err := view.ReadEffects(d)
 	switch {
 	case err != nil:
 		return err
 	case json:
 		return a.json(l)
 	}
-	return l.Markdown(a.out)
+	return report.EffectsMarkdown(a.out, l)
 }
 
 // recordedNext returns the next commands as recorded in the directory, valid on the machine of any reader.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -21,14 +21,14 @@ type Calls struct {
 
 // Output is the output of one running call.
 type Output struct {
-	figures.InFlightCall
+	view.InFlightCall
 	View
 	Changed time.Time // when the agent printed the last time
 	Err     error     // why there is none
 }
 
 // Read returns the outputs of calls, in their order.
-func (c *Calls) Read(flights []figures.InFlightCall) []Output {
+func (c *Calls) Read(flights []view.InFlightCall) []Output {
 	var out []Output
 	readers := map[string]*Reader{}
 	for _, f := range flights {
@@ -70,7 +70,7 @@ func (c *Calls) readFile(file, reply string, readers map[string]*Reader) (time.T
 func (v View) Text(now time.Time) string {
 	var parts []string
 	if v.Tool != "" {
-		parts = append(parts, v.Tool+" ("+figures.Duration(now.Sub(v.Since))+")")
+		parts = append(parts, v.Tool+" ("+view.Duration(now.Sub(v.Since))+")")
 	}
 	if v.Requests > 0 {
 		parts = append(parts, run.Plural(v.Requests, "request"))

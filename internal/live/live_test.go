@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/live"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -140,7 +140,7 @@ func TestCallsAreReadOnceEach(t *testing.T) {
 		}
 		return files[call], nil
 	}, Hide: func(text string) string { return strings.ReplaceAll(text, "secret", "<hidden>") }}
-	flights := []figures.InFlightCall{{Call: "a", Reply: adapter.Text}, {Call: "b", Reply: adapter.Text}, {Call: "c"}}
+	flights := []view.InFlightCall{{Call: "a", Reply: adapter.Text}, {Call: "b", Reply: adapter.Text}, {Call: "c"}}
 	write(t, files["a"], "from a\n")
 	write(t, files["b"], "secret from b\n")
 	out := calls.Read(flights)

@@ -17,10 +17,10 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/lazyregexp"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -171,11 +171,11 @@ func ofPass(d rundir.Dir, seq, what string) ([]byte, error) {
 	if err != nil {
 		return nil, fs.ErrNotExist
 	}
-	e, err := evidence.Read(d)
+	e, err := view.ReadRecord(d)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(e.Passes, func(p evidence.Pass) bool { return p.Seq == n })
+	i := slices.IndexFunc(e.Passes, func(p view.Pass) bool { return p.Seq == n })
 	if i < 0 {
 		return nil, fs.ErrNotExist
 	}

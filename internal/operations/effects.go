@@ -3,7 +3,7 @@ package operations
 import (
 	"fmt"
 
-	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -11,13 +11,13 @@ import (
 // ActionsAfter describes the declared external actions that a run began after an event. No revert, fork or replay
 // undoes them, and work that continues from there may execute them again.
 func ActionsAfter(d rundir.Dir, seq int64) ([]string, error) {
-	l, err := evidence.ReadEffects(d)
+	l, err := view.ReadEffects(d)
 	if err != nil {
 		return nil, fmt.Errorf("read the effects of %s: %w", d.Root, err)
 	}
 	out := []string{}
 	for _, e := range l.Effects {
-		begun := e.Status == evidence.Recorded || e.Status == evidence.Attempted || e.Status == evidence.Failed
+		begun := e.Status == view.EffectRecorded || e.Status == view.EffectAttempted || e.Status == view.EffectFailed
 		if !e.Declared || e.Class != run.EffectExternal || !begun || e.Seq <= seq || e.Reverted {
 			continue
 		}

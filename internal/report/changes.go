@@ -13,8 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/diff"
 
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -42,11 +41,11 @@ const (
 func (v *page) differences(s source) {
 	room := s.opt.Diffs
 	texts := artifacts{s: s, files: s.files()}
-	changes := passesWith(s.found, func(p evidence.Pass) bool { return p.After != "" })
+	changes := passesWith(s.found, func(p view.Pass) bool { return p.After != "" })
 	for i, p := range changes {
 		d := difference{Title: fmt.Sprintf("%d · %s", p.Number, p.Title)}
 		if p.Number == 0 {
-			d.Title = fmt.Sprintf("%s · round %d", figures.Title(p.Role), p.Round)
+			d.Title = fmt.Sprintf("%s · round %d", view.Title(p.Role), p.Round)
 		}
 		if room <= 0 {
 			v.leave("what the last %s changed (starter diff shows the whole)", plural(len(changes)-i, "pass"))
@@ -234,9 +233,8 @@ func turns(s source) []turn {
 		if p.Changed == 0 && p.Verdict == "" && p.Value == "" {
 			continue
 		}
-		r := rowOf(p)
 		t := turn{
-			Name: s.title(p), Role: r.Role, Verdict: cmp.Or(p.Verdict, p.Value), Commit: p.Commit,
+			Name: s.title(p), Role: p.By(), Verdict: cmp.Or(p.Verdict, p.Value), Commit: p.Commit,
 		}
 		t.Files = p.Files[:min(shown, len(p.Files))]
 		t.More = max(0, p.Changed-len(t.Files))

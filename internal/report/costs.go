@@ -6,12 +6,10 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"sort"
 	"strconv"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -42,12 +40,6 @@ type costRow struct {
 	USD           float64
 	Unknown       int // calls that USD lacks
 	Share         int // percent of the total
-}
-
-// cycle is one round of the repeated stage with its scores.
-type cycle struct {
-	rundir.PACycleRecord
-	Target *float64
 }
 
 // depths are the counts of the verifiers.
@@ -158,7 +150,7 @@ func partDrawing(p part) *drawing {
 
 func axisUSD(v float64) string {
 	if v != math.Trunc(v) {
-		return figures.USD(v)
+		return view.USD(v)
 	}
 	return fmt.Sprintf("$%.0f", v)
 }
@@ -215,12 +207,12 @@ func budgetLine(s source, from time.Time, width float64) line {
 }
 
 // thin keeps as many points as can be distinguished, including the last.
-func thin(all []evidence.Cost) []evidence.Cost {
+func thin(all []view.Amount) []view.Amount {
 	const enough = 600
 	if len(all) <= enough {
 		return all
 	}
-	kept := make([]evidence.Cost, 0, enough+1)
+	kept := make([]view.Amount, 0, enough+1)
 	for i := range enough {
 		kept = append(kept, all[i*len(all)/enough])
 	}
@@ -231,7 +223,7 @@ func thin(all []evidence.Cost) []evidence.Cost {
 func scoreDrawing(b rundir.PipelineState, w run.Vocabulary) *drawing {
 	score := line{name: "score", ink: 1, dots: true}
 	auditors := line{name: w.Judges, ink: 6, dots: true, bare: true}
-	for _, c := range cycles(b) {
+	for _, c := range closedCycles(b) {
 		x := float64(c.CycleNumber)
 		if c.PAScore != nil {
 			score.points = append(score.points, point{X: x, Y: *c.PAScore})
@@ -267,21 +259,18 @@ func whole(v float64) string {
 	return strconv.Itoa(int(v))
 }
 
-func cycles(b rundir.PipelineState) []cycle {
-	var all []cycle
-	for _, c := range b.PACycleRecords {
-		all = append(all, cycle{c, b.PAScoreThreshold})
-	}
-	sort.Slice(all, func(i, j int) bool { return all[i].CycleNumber < all[j].CycleNumber })
-	return all
+// closedCycles are the finished rounds with their scores.
+func closedCycles(b rundir.PipelineState) []rundir.PACycleRecord {
+	b.OpenCycle = nil
+	return view.Cycles(b)
 }
 
 // tallied returns the passes of verifiers.
-func tallied(e evidence.Evidence) []evidence.Pass {
-	return passesWith(e, func(p evidence.Pass) bool { return len(p.Tally) > 0 })
+func tallied(e view.Record) []view.Pass {
+	return passesWith(e, func(p view.Pass) bool { return len(p.Tally) > 0 })
 }
 
-func depthTable(all []evidence.Pass) depths {
+func depthTable(all []view.Pass) depths {
 	var t depths
 	for _, one := range all {
 		for _, c := range one.Tally {
@@ -307,7 +296,7 @@ func depthTable(all []evidence.Pass) depths {
 }
 
 // depthDrawing stacks the counts of each verifier.
-func depthDrawing(t depths, all []evidence.Pass) *drawing {
+func depthDrawing(t depths, all []view.Pass) *drawing {
 	if len(all) == 0 {
 		return nil
 	}

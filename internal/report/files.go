@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -49,7 +49,7 @@ func (r *space) take(d difference) {
 }
 
 // filesOf compares the files that a pass changed, as far as there is space.
-func (s source) filesOf(p evidence.Pass, room *space) changedFiles {
+func (s source) filesOf(p view.Pass, room *space) changedFiles {
 	c := changedFiles{More: max(0, p.Changed-len(p.Files))}
 	if p.Turn > 0 {
 		c.Command = fmt.Sprintf("starter snapshot diff %s %d", s.found.RunID, p.Turn)

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/image/draw"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -141,7 +141,7 @@ func rank(name string) int {
 
 // caption names the cycle and whether the picture is before or after its refinement.
 func caption(s source, round int) string {
-	text := fmt.Sprintf("%s %d", figures.Title(s.words().Round), round)
+	text := fmt.Sprintf("%s %d", view.Title(s.words().Round), round)
 	if r, ok := s.book.PACycleRecords[fmt.Sprint(round)]; ok && r.PAScore != nil {
 		text += fmt.Sprintf(": %.1f", *r.PAScore)
 	}

@@ -9,8 +9,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
@@ -19,7 +17,7 @@ import (
 
 // page is the content of the page.
 type page struct {
-	evidence.Evidence
+	view.Record
 	Heading     string // the task, or else the pipeline
 	Review      *texts // what was judged last; nil: nothing was
 	StatusClass string // a CSS class
@@ -32,12 +30,13 @@ type page struct {
 	Question    *run.Question
 	Facts       []fact
 	Scores      *Chart
-	Auditors    []cycle
+	Auditors    []rundir.PACycleRecord
+	Threshold   *float64 // of the scores
 	Depth       *Chart
 	Depths      depths
 	Money       money
 	Durations   *Chart
-	LaneRows    []evidence.Lane // those that the page lists
+	LaneRows    []view.Lane // those that the page lists
 	Groups      []group
 	Strips      []strip
 	More        []strip // other pictures
@@ -49,7 +48,7 @@ type page struct {
 	Projection  string
 	Seq         int64
 	AsOf        string
-	Starts      []start
+	Starts      []view.Action
 	Origin      *origin
 	Left        []string // what is missing on the page, and why
 	Decisions   []decision
@@ -68,10 +67,10 @@ type source struct {
 	opt   Options
 	state run.State
 	book  rundir.PipelineState
-	found evidence.Evidence
+	found view.Record
 	whole bool // book could be read
 
-	figures figures.Figures
+	figures view.Figures
 }
 
 func read(d rundir.Dir, o Options) (*page, error) {
@@ -79,22 +78,22 @@ func read(d rundir.Dir, o Options) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &page{Evidence: s.found, Next: o.Next, Left: left}
+	v := &page{Record: s.found, Next: o.Next, Left: left}
 	return v, v.fill(s)
 }
 
 // load reads a run directory; left lists what cannot be read.
 func load(d rundir.Dir, o Options) (s source, left []string, err error) {
 	s = source{dir: d, opt: o}
-	var from figures.Source
+	var from view.Source
 	var unread error
 	var parts errgroup.Group // each part takes time for a long run
 	parts.Go(func() (err error) {
-		s.found, err = evidence.Read(d)
+		s.found, err = view.ReadRecord(d)
 		return err
 	})
 	parts.Go(func() error {
-		from, unread = figures.Read(d)
+		from, unread = view.Read(d)
 		return nil
 	})
 	if err := parts.Wait(); err != nil {
@@ -106,14 +105,14 @@ func load(d rundir.Dir, o Options) (s source, left []string, err error) {
 		if err != nil {
 			return s, left, err
 		}
-		from = figures.Source{State: now.State}
+		from = view.Source{State: now.State}
 	}
 	s.state, s.book, s.whole = from.State, from.Records, from.Records.RunID != ""
 	now := o.Now
 	if now.IsZero() {
 		now = when(from.State.TS)
 	}
-	s.figures = figures.Of(from, now)
+	s.figures = view.Of(from, now)
 	if s.found.Damaged > 0 {
 		left = append(left, plural(s.found.Damaged, "line")+" of the journal cannot be read")
 	}
@@ -177,7 +176,7 @@ func newest[T any](v *page, all []T, most int, what string) []T {
 // fill creates every part of the page.
 func (v *page) fill(s source) error {
 	st := s.state
-	v.Round, v.Judges = figures.Title(s.words().Round), figures.Title(s.words().Judges)
+	v.Round, v.Judges = view.Title(s.words().Round), view.Title(s.words().Judges)
 	shown := view.Recorded(st)
 	v.StatusText, v.Means, v.Advice = shown.Words(), shown.Means(), st.Advice()
 	v.StatusClass = StatusClass(st.Status)
@@ -193,7 +192,7 @@ func (v *page) fill(s source) error {
 	most := s.opt.Rows
 	v.Errors = newest(v, s.book.ErrorHistory, most, "error")
 	v.Checkpoints = newest(v, s.book.Checkpoints, most, "checkpoint")
-	v.Auditors = newest(v, cycles(s.book), most, s.words().Round)
+	v.Threshold, v.Auditors = s.book.PAScoreThreshold, newest(v, closedCycles(s.book), most, s.words().Round)
 	v.Decisions = v.decisions(s)
 	v.Actions = newest(v, s.found.Actions, most, "message from outside")
 	v.LaneRows = newest(v, s.found.Lanes, most, "lane")
@@ -231,7 +230,7 @@ func facts(s source) []fact {
 	}
 	for _, n := range q.Notes {
 		all = append(all, fact{
-			Name: figures.Title(n.Name), Value: fmt.Sprint(n.Entries), Share: -1, Note: "entries in the notes",
+			Name: view.Title(n.Name), Value: fmt.Sprint(n.Entries), Share: -1, Note: "entries in the notes",
 		})
 	}
 	unasked := 0
@@ -276,7 +275,7 @@ func stagesFact(s source) fact {
 	}
 	f := fact{Name: "Stages", Value: fmt.Sprintf("%d/%d", done, len(s.figures.Stages)), Share: -1}
 	if len(s.figures.Stages) > 0 {
-		f.Share = figures.StagesPercent(s.state, done, len(s.figures.Stages))
+		f.Share = view.StagesPercent(s.state, done, len(s.figures.Stages))
 	}
 	f.Note = plural(s.state.Spent.Calls, "call")
 	if round == "" && s.state.Rounds > 0 {
@@ -291,14 +290,14 @@ func stagesFact(s source) fact {
 	return f
 }
 
-func spent(c figures.Cost) fact {
+func spent(c view.Cost) fact {
 	f := fact{Name: "Cost", Value: run.ShortCost(c.Total, c.Unknown), Share: -1}
 	if c.Unknown > 0 && c.Total > 0 {
 		f.Note = plural(c.Unknown, "call") + " unknown"
 	}
 	if c.Budget > 0 {
 		f.Share = min(100, c.Percent)
-		f.Note, f.Bad = fmt.Sprintf("%d%% of %s", c.Percent, figures.USD(c.Budget)), c.Total >= c.Budget
+		f.Note, f.Bad = fmt.Sprintf("%d%% of %s", c.Percent, view.USD(c.Budget)), c.Total >= c.Budget
 	}
 	return f
 }
@@ -315,7 +314,7 @@ func score(s source, v float64) fact {
 }
 
 // quality counts the passes with checks: of stages every pass, else the numbered ones.
-func (s source) quality() figures.Quality {
+func (s source) quality() view.Quality {
 	q := s.figures.Quality
 	if s.state.Wording != run.WordingStages {
 		return q
@@ -343,7 +342,7 @@ func (s source) meanPass() *time.Duration {
 	for _, p := range s.found.Passes {
 		all = append(all, time.Duration(p.DurationMS)*time.Millisecond)
 	}
-	return figures.Mean(all)
+	return view.Mean(all)
 }
 
 func (s source) elapsed() fact {
@@ -364,12 +363,7 @@ func projection(s source) string {
 	if c.Projected == nil || s.state.Status.Closed() {
 		return ""
 	}
-	return "If no loop ends early it will have cost " + figures.USD(*c.Projected) + " in the end."
-}
-
-// start is a start or resumption of the run.
-type start struct {
-	At, What, By, Note string
+	return "If no loop ends early it will have cost " + view.USD(*c.Projected) + " in the end."
 }
 
 // starting reports whether an action starts, reverts or interrupts the run.
@@ -380,11 +374,11 @@ func starting(what string) bool {
 }
 
 // starts returns the starts, reverts and interruptions of the run.
-func starts(e evidence.Evidence) []start {
-	all := []start{{At: cmp.Or(e.StartedAt, e.CreatedAt), What: "started"}}
+func starts(e view.Record) []view.Action {
+	all := []view.Action{{At: cmp.Or(e.StartedAt, e.CreatedAt), What: "started"}}
 	for _, a := range e.Actions {
 		if starting(a.What) {
-			all = append(all, start{At: a.At, What: a.What, By: a.By, Note: a.Note})
+			all = append(all, a)
 		}
 	}
 	return all
@@ -392,7 +386,7 @@ func starts(e evidence.Evidence) []start {
 
 // decision is a question with its place and its answer.
 type decision struct {
-	evidence.Decision
+	view.Decision
 	About string
 }
 
@@ -405,7 +399,7 @@ func (v *page) decisions(s source) []decision {
 }
 
 // about describes a question by its place. Runs with the words of requirement 002 show its kind and trigger too.
-func (s source) about(d evidence.Decision) string {
+func (s source) about(d view.Decision) string {
 	round := fmt.Sprintf("round %d", d.Round)
 	if s.state.Wording != run.WordingStages {
 		parts := slices.DeleteFunc([]string{d.Kind, d.Phase}, func(s string) bool { return s == "" })
@@ -416,6 +410,6 @@ func (s source) about(d evidence.Decision) string {
 	case known && stage.Repeats:
 		return place + ", " + round
 	default:
-		return figures.Title(place)
+		return view.Title(place)
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -18,7 +17,7 @@ type group struct {
 	Note  string
 	Bad   bool
 	Open  bool
-	Rows  []row
+	Rows  []view.Pass
 	Texts []texts // prompts, replies and changed files; only of ordinary pipelines
 }
 
@@ -34,9 +33,9 @@ type texts struct {
 const maxText = 32 << 10
 
 // textsOf reads the texts of a pass within the remaining space.
-func (s source) textsOf(p evidence.Pass, space *int) texts {
-	out := texts{Plain: p.Value != "", Title: strings.TrimSpace(figures.Title(cmp.Or(p.Member, p.Role, p.Title)) + " " + p.Item)}
-	if result := result(p); result != "" {
+func (s source) textsOf(p view.Pass, space *int) texts {
+	out := texts{Plain: p.Value != "", Title: strings.TrimSpace(view.Title(p.By()) + " " + p.Item)}
+	if result := p.Result(); result != "" {
 		out.Title += ": " + result
 	}
 	for _, part := range []struct {
@@ -63,23 +62,9 @@ func (s source) textsOf(p evidence.Pass, space *int) texts {
 	return out
 }
 
-// row is one pass.
-type row struct {
-	Seq                         int64 // of its event
-	Name, Role, Result, Changes string
-	Item                        string // of a lane
-	At                          string
-	DurationMS                  int64
-	Attempts                    int
-	Outcome                     run.Category
-	Bad                         bool
-	USD                         float64
-	Unknown                     int
-}
-
 // passesWith selects passes.
-func passesWith(e evidence.Evidence, selected func(evidence.Pass) bool) []evidence.Pass {
-	return slices.DeleteFunc(slices.Clone(e.Passes), func(p evidence.Pass) bool { return !selected(p) })
+func passesWith(e view.Record, selected func(view.Pass) bool) []view.Pass {
+	return slices.DeleteFunc(slices.Clone(e.Passes), func(p view.Pass) bool { return !selected(p) })
 }
 
 // groups groups the passes by round. If there are more than the page shows, the last are kept.
@@ -93,13 +78,12 @@ func (v *page) groups(s source) []group {
 			all, last = append(all, group{Stage: p.Stage, Title: s.title(p)}), key
 		}
 		g := &all[len(all)-1]
-		r := rowOf(p)
 		if s.state.Wording == run.WordingStages {
 			texts := s.textsOf(p, &left)
 			texts.Changed = s.filesOf(p, &room)
 			g.Texts = append(g.Texts, texts)
 		}
-		g.Rows, g.Bad = append(g.Rows, r), g.Bad || r.Bad
+		g.Rows, g.Bad = append(g.Rows, p), g.Bad || p.Bad()
 	}
 	room.cut(v)
 	for i := range all {
@@ -113,7 +97,7 @@ func (v *page) groups(s source) []group {
 func (s source) words() run.Vocabulary { return s.state.Wording.Words() }
 
 // title names a round: a set with its theme, a round of a loop with its number.
-func (s source) title(p evidence.Pass) string {
+func (s source) title(p view.Pass) string {
 	if set := p.Set; set != "" {
 		for _, one := range s.figures.Sets {
 			if one.ID == set && one.Theme != "" {
@@ -145,54 +129,4 @@ func (g *group) sum() {
 		parts = append(parts, plural(retries, "retry"))
 	}
 	g.Note = strings.Join(parts, " · ")
-}
-
-func rowOf(p evidence.Pass) row {
-	r := row{
-		Seq: p.Seq, Name: p.Step, Role: cmp.Or(p.Member, p.Role, p.Title), Item: p.Item,
-		At: p.StartedAt, DurationMS: p.DurationMS,
-		Attempts: p.Attempts, Outcome: p.Outcome, USD: p.USD, Unknown: p.Unknown,
-		Bad: p.Outcome != run.CategoryOK || !p.Checks.Passed && len(p.Checks.Checks) > 0 || p.Value == "failed",
-	}
-	if p.Number > 0 {
-		r.Name = fmt.Sprint(p.Number)
-	}
-	r.Result = result(p)
-	switch {
-	case p.Changed > 0:
-		r.Changes = plural(p.Changed, "file")
-	case p.Modified && p.Commit == "":
-		r.Changes = "artifact"
-	}
-	return r
-}
-
-// result summarizes the checks of a pass and its own judgement.
-func result(p evidence.Pass) string {
-	var parts []string
-	if p.Value != "" {
-		parts = append(parts, p.Value)
-	}
-	if p.Verdict != "" && p.Verdict != p.Value {
-		parts = append(parts, p.Verdict)
-	}
-	if p.Score != nil {
-		parts = append(parts, fmt.Sprintf("score %.1f", *p.Score))
-	}
-	passed := 0
-	for _, c := range p.Checks.Checks {
-		if c.Passed {
-			passed++
-		} else {
-			parts = append(parts, strings.TrimSuffix(c.Name+": "+c.Detail, ": "))
-		}
-	}
-	if n := len(p.Checks.Checks); n > 0 {
-		parts = append(parts, fmt.Sprintf("%d/%d checks", passed, n))
-	}
-	parts = append(parts, p.Checks.Warnings...)
-	if p.Reused {
-		parts = append(parts, "reused")
-	}
-	return strings.Join(parts, ", ")
 }

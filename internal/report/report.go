@@ -13,10 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -96,7 +95,7 @@ var styleSource string
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"usd": usd, "cost": costText, "seconds": seconds, "clock": clock, "short": short,
-		"title": figures.Title, "lanes": evidence.LaneTotals, "tenths": tenths,
+		"title": view.Title, "lanes": view.LaneTotals, "tenths": tenths,
 		"markdown": markdown.HTML,
 		"style":    func() template.CSS { return template.CSS(styleSource) },
 	}).Parse(partsSource + pageSource))

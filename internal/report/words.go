@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -14,7 +14,7 @@ func usd(v float64) string {
 	if v != 0 && v < 0.01 && v > -0.01 {
 		return fmt.Sprintf("$%.4f", v)
 	}
-	return figures.USD(v)
+	return view.USD(v)
 }
 
 // costText formats an amount that lacks the cost of a number of calls.
@@ -37,7 +37,7 @@ func brief(d time.Duration) string {
 	case d < time.Minute:
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	}
-	return figures.Duration(d)
+	return view.Duration(d)
 }
 
 // when parses a time of the journal, or one in whole seconds; zero: not a time.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -74,7 +73,7 @@ func age(ts string, now time.Time) string {
 	if err != nil {
 		return "?"
 	}
-	return figures.Duration(now.Sub(t))
+	return Duration(now.Sub(t))
 }
 
 // prefixed returns text after its introduction; "" if text is empty.

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -126,7 +125,7 @@ func (r Run) Work() []Row {
 	}
 	t := table{{"Progress", s.Progress()}}
 	t = append(t, r.Calls...)
-	t.optional(figures.Title(s.Wording.Words().Set), s.SetText())
+	t.optional(Title(s.Wording.Words().Set), s.SetText())
 	t.row("Cost", "%s%s%s", s.CostText(), ofBudget(s), otherBudgets(s, r.Clock))
 	t.optional("Today", r.Today)
 	if s.Score != nil {
@@ -152,7 +151,7 @@ func (r Run) LastPasses() []string {
 			place = fmt.Sprintf("%s/%d%s ", p.SubsetID, p.SubsetPassNumber, p.Rotation)
 		}
 		out = append(out, fmt.Sprintf("%2d: %s%-9s %3.0fs  %s  %s%s", p.GlobalPassNumber, place,
-			figures.Title(p.AgentRole), float64(p.DurationMS)/1000,
+			Title(p.AgentRole), float64(p.DurationMS)/1000,
 			run.CostPhrase(p.Tokens.EstimatedCostUSD, p.Tokens.UnknownCalls), verdict, completedSet(s, p)))
 	}
 	return out
@@ -231,7 +230,7 @@ func ofBudget(s run.State) string {
 	if s.Budget.CapUSD <= 0 {
 		return ""
 	}
-	return fmt.Sprintf(" / %s (%.0f%%)", figures.USD(s.Budget.CapUSD), 100*s.Total()/s.Budget.CapUSD)
+	return fmt.Sprintf(" / %s (%.0f%%)", USD(s.Budget.CapUSD), 100*s.Total()/s.Budget.CapUSD)
 }
 
 // Budgets are the budgets of a run with what is used, in rows.

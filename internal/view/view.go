@@ -1,6 +1,6 @@
-// Package view is the view model of a run: what status, diagnose, evidence, report, list and the live screen show of
-// its state. It only computes: a caller reads the run directory and asks Temporal first. It prints nothing; a view
-// arranges what it needs.
+// Package view is the read model of a run: what every face shows of it. [Run] is its status at one moment, [Figures] its
+// numbers, [Record] its work, decisions and costs. It only computes: a caller reads the run directory and asks Temporal
+// first. It prints nothing; a face arranges what it needs.
 package view
 
 import (
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -78,7 +77,7 @@ func Countdown(l *run.Limited, c run.Clock) string {
 		return ""
 	}
 	if rest := l.Rest(c.Now); rest > 0 {
-		return ", in " + figures.Duration(rest)
+		return ", in " + Duration(rest)
 	}
 	return ""
 }

@@ -9,14 +9,14 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
 // Scene is the content of the screen: a run at one moment.
 type Scene struct {
 	State      run.State
-	Figures    figures.Figures
+	Figures    view.Figures
 	StatusText string
 	Status     run.Status
 	Task       string
@@ -121,7 +121,7 @@ func (t theme) panels(s Scene) []panel {
 	add(len(s.State.Projects) > 0, panel{
 		title: "Projects", lines: func(w int) []string { return t.projects(s.State, w) },
 	})
-	add(f.Cycle != nil, panel{title: cycleTitle(f), short: figures.Title(f.Words.Round),
+	add(f.Cycle != nil, panel{title: cycleTitle(f), short: view.Title(f.Words.Round),
 		lines: func(w int) []string { return t.cycle(f, w) }})
 	begun := s.State.RunID != ""
 	add(begun, panel{title: "Timing", lines: func(w int) []string { return t.timing(f, w) }})
@@ -166,7 +166,7 @@ func (t theme) progress(s Scene, w int) []string {
 	out := []string{t.name("Phase") + phase}
 	if text := s.State.LimitText(run.Clock{Now: s.Now, Zone: s.Zone}); text != "" && s.Status == run.WaitingLimit {
 		if rest := s.State.Limited.Rest(s.Now); rest > 0 {
-			text = figures.Duration(rest) + " left: " + text
+			text = view.Duration(rest) + " left: " + text
 		}
 		out = append(out, t.name("Limit")+t.warn.Render(cut(text, w-len("Limit: "))))
 	}
@@ -177,7 +177,7 @@ func (t theme) progress(s Scene, w int) []string {
 	}
 	if s.State.Wording == run.WordingStages {
 		done, total := stagesDone(s.Figures.Stages)
-		p.Done, p.Total, p.Percent = done, total, figures.StagesPercent(s.State, done, total)
+		p.Done, p.Total, p.Percent = done, total, view.StagesPercent(s.State, done, total)
 	}
 	if p.Total > 0 {
 		count := fmt.Sprintf("  %d/%d (%d%%)", p.Done, p.Total, p.Percent)
@@ -185,7 +185,7 @@ func (t theme) progress(s Scene, w int) []string {
 			count = fmt.Sprintf("  %d of %s", p.Done, run.Plural(p.Total, "stage"))
 		}
 		width := max(10, min(w-placed-lipgloss.Width(count), 40))
-		out = append(out, t.name("Progress")+t.bar(figures.Bar(p.Percent, width), width)+count)
+		out = append(out, t.name("Progress")+t.bar(view.Bar(p.Percent, width), width)+count)
 	}
 	if p.Max > 0 && !s.Status.Closed() {
 		p.Round = min(p.Round, p.Max) // after the last round its question may be open
@@ -195,30 +195,30 @@ func (t theme) progress(s Scene, w int) []string {
 		}
 		width := max(10, min(w-placed-lipgloss.Width(count), 40))
 		if p.Total > 0 {
-			out = append(out, t.name(figures.Title(s.Figures.Words.Round))+strings.TrimSpace(count))
+			out = append(out, t.name(view.Title(s.Figures.Words.Round))+strings.TrimSpace(count))
 		} else {
-			out = append(out, t.name("Round")+t.bar(figures.Bar(figures.Percent(p.Round-1, p.Max), width), width)+count)
+			out = append(out, t.name("Round")+t.bar(view.Bar(view.Percent(p.Round-1, p.Max), width), width)+count)
 		}
 	}
 	if p.Max == 0 && s.State.Wording == run.WordingStages && !s.Status.Closed() &&
-		slices.ContainsFunc(s.Figures.Stages, func(st figures.Stage) bool { return st.Repeats }) {
-		out = append(out, t.name(figures.Title(s.Figures.Words.Round))+t.dim.Render("–"))
+		slices.ContainsFunc(s.Figures.Stages, func(st view.Stage) bool { return st.Repeats }) {
+		out = append(out, t.name(view.Title(s.Figures.Words.Round))+t.dim.Render("–"))
 	}
 	if p.Set == "" {
 		return out
 	}
-	set := t.padded(figures.Title(s.Figures.Words.Set), placed) + p.Set + ifSaid(" (", p.Theme, ")")
-	order := t.padded(figures.Title(s.Figures.Words.Order), placed) + p.Order + ifSaid(" (", p.OrderLabel, ")")
+	set := t.padded(view.Title(s.Figures.Words.Set), placed) + p.Set + ifSaid(" (", p.Theme, ")")
+	order := t.padded(view.Title(s.Figures.Words.Order), placed) + p.Order + ifSaid(" (", p.OrderLabel, ")")
 	second := max(placeColumn, lipgloss.Width(set)+2) // of both lines
 	out = append(out, beside(set, t.name("Pass")+fmt.Sprintf("%d/%d", p.InSet, p.OfSet), second, w))
 	if p.Order != "" {
-		out = append(out, beside(order, t.name("Role")+figures.Title(p.Role), second, w))
+		out = append(out, beside(order, t.name("Role")+view.Title(p.Role), second, w))
 	}
 	return out
 }
 
 // stagesDone counts the finished stages.
-func stagesDone(all []figures.Stage) (done, total int) {
+func stagesDone(all []view.Stage) (done, total int) {
 	for _, stage := range all {
 		if stage.Finished {
 			done++
@@ -256,7 +256,7 @@ func ifSaid(before, text, after string) string {
 	return before + text + after
 }
 
-func currentTitle(f figures.Figures) string {
+func currentTitle(f view.Figures) string {
 	if len(f.InFlight) > 1 {
 		return fmt.Sprintf("Current: %d calls", len(f.InFlight))
 	}
@@ -275,19 +275,19 @@ func (t theme) current(s Scene, w int) []string {
 	if len(f.InFlight) > 1 {
 		var out []string
 		for _, fl := range f.InFlight {
-			who := figures.Title(nameOf(fl)) + attempt(fl)
-			out = append(out, ends(who, t.accent.Render("running ")+figures.Duration(fl.Elapsed), w))
+			who := view.Title(nameOf(fl)) + attempt(fl)
+			out = append(out, ends(who, t.accent.Render("running ")+view.Duration(fl.Elapsed), w))
 		}
 		return out
 	}
 	fl := f.InFlight[0]
-	head := figures.Title(nameOf(fl))
+	head := view.Title(nameOf(fl))
 	if fl.Number > 0 && s.State.Wording != run.WordingStages {
-		order := ifSaid(" "+figures.Title(f.Words.Order)+" ", fl.Order, "")
-		who := strings.TrimSpace(fl.Set + order + " " + figures.Title(fl.Role))
+		order := ifSaid(" "+view.Title(f.Words.Order)+" ", fl.Order, "")
+		who := strings.TrimSpace(fl.Set + order + " " + view.Title(fl.Role))
 		head = fmt.Sprintf("Pass %d/%d │ %s", fl.Number, f.Progress.Total, who)
 	}
-	elapsed := fmt.Sprintf("(%s elapsed)", figures.Duration(fl.Elapsed))
+	elapsed := fmt.Sprintf("(%s elapsed)", view.Duration(fl.Elapsed))
 	out := []string{head + attempt(fl), t.name("Status") + t.accent.Render("Running... ") + elapsed}
 	switch {
 	case fl.Command != "":
@@ -310,10 +310,10 @@ func (t theme) instructions(all []run.Instruction, w int) []string {
 }
 
 // between describes the work between calls.
-func between(f figures.Figures) string {
+func between(f view.Figures) string {
 	if f.Cycle != nil {
 		for _, step := range f.Cycle.Steps {
-			if step.At == figures.StepRunning {
+			if step.At == view.StepRunning {
 				return step.Name + " ▶"
 			}
 		}
@@ -321,35 +321,35 @@ func between(f figures.Figures) string {
 	return "No call is running: the next is being prepared, or waits for its attempt or for a free worker."
 }
 
-func nameOf(f figures.InFlightCall) string {
+func nameOf(f view.InFlightCall) string {
 	if f.Member != "" {
 		return f.Member
 	}
 	return f.Role
 }
 
-func attempt(f figures.InFlightCall) string {
+func attempt(f view.InFlightCall) string {
 	if f.Attempt < 2 {
 		return ""
 	}
 	return fmt.Sprintf(" (attempt %d)", f.Attempt)
 }
 
-func (t theme) timing(f figures.Figures, w int) []string {
+func (t theme) timing(f view.Figures, w int) []string {
 	g := f.Timing
 	of := func(d *time.Duration) string {
 		if d == nil {
 			return t.dim.Render("–")
 		}
-		return figures.Duration(*d)
+		return view.Duration(*d)
 	}
-	elapsed := figures.Duration(g.Elapsed)
+	elapsed := view.Duration(g.Elapsed)
 	if g.Paused >= time.Minute {
-		elapsed += t.dim.Render(" + " + figures.Duration(g.Paused) + " paused")
+		elapsed += t.dim.Render(" + " + view.Duration(g.Paused) + " paused")
 	}
 	left := t.dim.Render("–")
 	if g.Remaining != nil {
-		left = "~" + figures.Duration(*g.Remaining) + t.dim.Render(" (est)")
+		left = "~" + view.Duration(*g.Remaining) + t.dim.Render(" (est)")
 	}
 	set := ""
 	if len(f.Sets) > 0 {
@@ -373,7 +373,7 @@ func count(n int, one, many string) string {
 const setsShown = 21
 
 // nearby returns the sets around the current one, if there are too many.
-func nearby(sets []figures.Set) []figures.Set {
+func nearby(sets []view.Set) []view.Set {
 	at := 0
 	for i, s := range sets {
 		if s.Done > 0 {
@@ -384,8 +384,8 @@ func nearby(sets []figures.Set) []figures.Set {
 	return sets[from:min(len(sets), from+setsShown)]
 }
 
-func setsTitle(f figures.Figures) string {
-	name, sets := figures.Title(f.Words.Set)+" Progress", f.Sets
+func setsTitle(f view.Figures) string {
+	name, sets := view.Title(f.Words.Set)+" Progress", f.Sets
 	if len(sets) <= setsShown {
 		return name
 	}
@@ -399,7 +399,7 @@ func setsTitle(f figures.Figures) string {
 }
 
 // sets shows the grid of sets: S1 ████████ done (TM-10).
-func (t theme) sets(sets []figures.Set, w int) []string {
+func (t theme) sets(sets []view.Set, w int) []string {
 	idWidth, wordWidth := 0, len("done")
 	for _, s := range sets {
 		idWidth = max(idWidth, lipgloss.Width(cut(s.ID, 12)))
@@ -430,7 +430,7 @@ func (t theme) sets(sets []figures.Set, w int) []string {
 }
 
 // stages shows the progress of a run without sets.
-func (t theme) stages(stages []figures.Stage, w int) []string {
+func (t theme) stages(stages []view.Stage, w int) []string {
 	var out []string
 	for _, s := range stages {
 		sign, rounds := t.dim.Render("·"), ""
@@ -458,7 +458,7 @@ func (t theme) stages(stages []figures.Stage, w int) []string {
 }
 
 // lastPasses are the last three passes, the running ones among them.
-func lastPasses(f figures.Figures) (settled []figures.Pass, running []figures.InFlightCall) {
+func lastPasses(f view.Figures) (settled []view.Numbered, running []view.InFlightCall) {
 	for _, fl := range f.InFlight {
 		if fl.Number > 0 {
 			running = append(running, fl)
@@ -468,37 +468,36 @@ func lastPasses(f figures.Figures) (settled []figures.Pass, running []figures.In
 	return f.Last[max(0, len(f.Last)-max(0, shown-len(running))):], running
 }
 
-func lastTitle(f figures.Figures) string {
+func lastTitle(f view.Figures) string {
 	settled, running := lastPasses(f)
 	return "Last " + count(len(settled)+len(running), "pass", "passes")
 }
 
 // last shows the last and the running passes (TM-11): 33: S5/1A Builder  166s  $1.18  PASS.
-func (t theme) last(f figures.Figures, _ int) []string {
+func (t theme) last(f view.Figures, _ int) []string {
 	settled, running := lastPasses(f)
 	longest := len("S5/2A Verifier")
 	for _, p := range settled {
-		longest = max(longest, lipgloss.Width(passName(p.Set, p.InSet, p.Order, p.Role)))
+		longest = max(longest, lipgloss.Width(p.Name()))
 	}
 	var out []string
 	for _, p := range settled {
 		verdict := t.good.Render("PASS")
-		if !p.Passed {
+		if !p.ValidationPassed {
 			verdict = t.bad.Render("FAIL")
 		}
 		extra := ""
-		if p.Retries > 0 {
-			extra += t.warn.Render("  " + count(p.Retries, "retry", "retries"))
+		if p.RetryCount > 0 {
+			extra += t.warn.Render("  " + count(p.RetryCount, "retry", "retries"))
 		}
 		if p.Checkpoint != "" {
 			extra += t.dim.Render("  ← " + p.Checkpoint)
 		}
-		out = append(out, fmt.Sprintf("%3d: %-*s %3.0fs  %5s  %s%s", p.Number, longest,
-			passName(p.Set, p.InSet, p.Order, p.Role),
-			p.Duration.Seconds(), run.CostPhrase(p.USD, p.Unknown), verdict, extra))
+		out = append(out, fmt.Sprintf("%3d: %-*s %3.0fs  %5s  %s%s", p.GlobalPassNumber, longest, p.Name(),
+			float64(p.DurationMS)/1000, run.CostPhrase(p.Tokens.EstimatedCostUSD, p.Tokens.UnknownCalls), verdict, extra))
 	}
 	for _, fl := range running {
-		name := passName(fl.Set, f.Progress.InSet, fl.Order, fl.Role)
+		name := view.PlaceName(fl.Set, f.Progress.InSet, fl.Order, fl.Role)
 		out = append(out, fmt.Sprintf("%3d: %-*s %s", fl.Number, longest, name, t.accent.Render("...running...")))
 	}
 	return out

@@ -6,15 +6,15 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
-func (t theme) cost(f figures.Figures, w int) []string {
+func (t theme) cost(f view.Figures, w int) []string {
 	c := f.Cost
 	total := run.CostText(c.Total, c.Unknown)
 	if c.Estimated > 0 {
-		total += t.dim.Render(" (" + figures.USD(c.Estimated) + " estimated)")
+		total += t.dim.Render(" (" + view.USD(c.Estimated) + " estimated)")
 	}
 	budget := t.dim.Render("none")
 	if c.Budget > 0 {
@@ -26,7 +26,7 @@ func (t theme) cost(f figures.Figures, w int) []string {
 		case c.Warn > 0 && c.Total >= c.Warn:
 			style = t.warn
 		}
-		budget = figures.USD(c.Budget) + style.Render(used)
+		budget = view.USD(c.Budget) + style.Render(used)
 	}
 	var roles []string
 	for _, r := range c.Roles {
@@ -34,10 +34,10 @@ func (t theme) cost(f figures.Figures, w int) []string {
 	}
 	mean, projected := t.dim.Render("–"), t.dim.Render("–")
 	if c.Mean != nil {
-		mean = figures.USD(*c.Mean)
+		mean = view.USD(*c.Mean)
 	}
 	if c.Projected != nil {
-		projected = figures.USD(*c.Projected)
+		projected = view.USD(*c.Projected)
 		if *c.Projected >= 10 { // cents of an estimate say nothing
 			projected = fmt.Sprintf("$%.0f", *c.Projected)
 		}
@@ -63,17 +63,17 @@ func joined(parts []string, between string, w int) []string {
 }
 
 // roleName names a row of the costs.
-func roleName(f figures.Figures, name string) string {
+func roleName(f view.Figures, name string) string {
 	switch {
 	case name != f.Words.OneRole:
-		return figures.Title(name)
+		return view.Title(name)
 	case len(f.Sets) == 0:
 		return "In loops"
 	}
 	return strings.ToUpper(name)
 }
 
-func (t theme) quality(f figures.Figures, w int) []string {
+func (t theme) quality(f view.Figures, w int) []string {
 	q := f.Quality
 	passed := fmt.Sprintf("%d/%d passed", q.Passed, q.Judged)
 	if q.Passed < q.Judged {
@@ -86,10 +86,10 @@ func (t theme) quality(f figures.Figures, w int) []string {
 	const aligned = 13
 	first, second := "", ""
 	if len(q.Notes) > 0 {
-		first = t.padded(cut(figures.Title(q.Notes[0].Name), aligned-2), aligned) + count(q.Notes[0].Entries, "entry", "entries")
+		first = t.padded(cut(view.Title(q.Notes[0].Name), aligned-2), aligned) + count(q.Notes[0].Entries, "entry", "entries")
 	}
 	if len(q.Notes) > 1 {
-		second = t.name(cut(figures.Title(q.Notes[1].Name), aligned-2)) + count(q.Notes[1].Entries, "entry", "entries")
+		second = t.name(cut(view.Title(q.Notes[1].Name), aligned-2)) + count(q.Notes[1].Entries, "entry", "entries")
 	}
 	var out []string
 	if f.Words.OneRole != "" && (q.Judged > 0 || f.Progress.Total > 0) {

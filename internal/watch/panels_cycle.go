@@ -3,10 +3,11 @@ package watch
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -14,7 +15,7 @@ import (
 const settledShown = 5
 
 // settled shows the last completed steps of a run without sets: turns, commands, reviews.
-func (t theme) settled(f figures.Figures, w int) []string {
+func (t theme) settled(f view.Figures, w int) []string {
 	var out []string
 	for _, s := range f.Settled[max(0, len(f.Settled)-settledShown):] {
 		out = append(out, t.settledLine(s, w))
@@ -22,17 +23,17 @@ func (t theme) settled(f figures.Figures, w int) []string {
 	return out
 }
 
-func (t theme) settledLine(s figures.Settled, w int) string {
-	who := s.Pass.Role
+func (t theme) settledLine(s view.Settled, w int) string {
+	who := s.Role
 	switch {
-	case s.As != "" && s.Value != "" && s.Pass.Role == "command":
+	case s.As != "" && s.Value != "" && s.Role == "command":
 		who = s.As
-	case s.Pass.Member != "":
-		who = s.Pass.Member
+	case s.Member != "":
+		who = s.Member
 	}
 	if s.Failed {
-		return t.bad.Render("✗ ") + fit(figures.Title(who), 14) + " " +
-			strings.TrimSpace(run.OneLine(s.Pass.Item)+" "+t.bad.Render(string(s.Outcome))+" "+run.OneLine(s.Message))
+		return t.bad.Render("✗ ") + fit(view.Title(who), 14) + " " +
+			strings.TrimSpace(run.OneLine(s.Item)+" "+t.bad.Render(string(s.Outcome))+" "+run.OneLine(s.Message))
 	}
 	sign := t.good.Render("✓ ")
 	if s.Outcome != run.CategoryOK || s.Value == "failed" || s.Verdict == "rejected" {
@@ -47,17 +48,17 @@ func (t theme) settledLine(s figures.Settled, w int) string {
 	if s.Outcome != run.CategoryOK {
 		lines = append(lines, string(s.Outcome))
 	}
-	if s.Pass.Number == 0 && s.Pass.Round > 0 && s.Pass.Item == "" {
-		lines = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Pass.Round))}, lines...)
+	if s.Number == 0 && s.Round > 0 && s.Item == "" {
+		lines = append([]string{t.dim.Render(fmt.Sprintf("round %d", s.Round))}, lines...)
 	}
-	if s.Pass.Item != "" {
-		lines = append([]string{run.OneLine(s.Pass.Item)}, lines...)
+	if s.Item != "" {
+		lines = append([]string{run.OneLine(s.Item)}, lines...)
 	}
-	left := sign + fit(figures.Title(who), 14) + " " + strings.Join(lines, ", ")
-	return ends(left, fmt.Sprintf("%s  %12s", figures.Duration(s.Duration), run.CostPhrase(s.USD, s.Unknown)), w)
+	left := sign + fit(view.Title(who), 14) + " " + strings.Join(lines, ", ")
+	return ends(left, fmt.Sprintf("%s  %12s", view.Duration(time.Duration(s.DurationMS)*time.Millisecond), run.CostPhrase(s.USD, s.Unknown)), w)
 }
 
-func verdictOf(s figures.Settled) string {
+func verdictOf(s view.Settled) string {
 	switch {
 	case s.Verdict != "":
 		return s.Verdict
@@ -67,30 +68,30 @@ func verdictOf(s figures.Settled) string {
 	return s.Value
 }
 
-func changedOf(s figures.Settled) string {
-	if s.Changed == nil {
+func changedOf(s view.Settled) string {
+	if s.Changed == 0 {
 		return ""
 	}
-	return count(*s.Changed, "file changed", "files changed")
+	return count(s.Changed, "file changed", "files changed")
 }
 
 // tampered shows that protected files were restored.
-func (t theme) tampered(s figures.Settled) string {
-	if s.Tampered == 0 {
+func (t theme) tampered(s view.Settled) string {
+	if s.Tampered == nil {
 		return ""
 	}
-	return t.warn.Render(fmt.Sprintf("tampered: %d restored", s.Tampered))
+	return t.warn.Render(fmt.Sprintf("tampered: %d restored", s.Tampered.Files()))
 }
 
-func cycleTitle(f figures.Figures) string {
+func cycleTitle(f view.Figures) string {
 	if f.Cycle == nil || f.Cycle.Stage == "" {
-		return figures.Title(f.Words.Round) + "s"
+		return view.Title(f.Words.Round) + "s"
 	}
 	return f.Cycle.Stage
 }
 
 // cycle shows the current cycle (requirement 002 §7.2, TM-12).
-func (t theme) cycle(f figures.Figures, w int) []string {
+func (t theme) cycle(f view.Figures, w int) []string {
 	c := f.Cycle
 	score := t.dim.Render("no score yet")
 	switch {
@@ -111,7 +112,7 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 	if c.Number > c.Max {
 		count = run.RoundOf(c.Number, c.Max)
 	}
-	number := t.name(figures.Title(f.Words.Round)) + count
+	number := t.name(view.Title(f.Words.Round)) + count
 	const scoreColumn = 22
 	out := []string{beside(number, t.name(scoreName(c))+score, scoreColumn, w)}
 	out = append(out, t.trend(f.Trend, c.Max, c.Target)...)
@@ -120,7 +121,7 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 		for _, s := range c.Steps {
 			steps = append(steps, s.Name+" "+t.sign(s.At))
 		}
-		out = append(out, t.name(fmt.Sprintf("%s %d", figures.Title(f.Words.Round), c.Number))+" "+strings.Join(steps, "  "))
+		out = append(out, t.name(fmt.Sprintf("%s %d", view.Title(f.Words.Round), c.Number))+" "+strings.Join(steps, "  "))
 	}
 	var scores []string
 	for _, a := range c.Auditors {
@@ -129,7 +130,7 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 		}
 	}
 	if len(scores) > 0 {
-		judges := figures.Title(strings.TrimSuffix(f.Words.Judges, "s"))
+		judges := view.Title(strings.TrimSuffix(f.Words.Judges, "s"))
 		out = append(out, t.name(judges+" scores")+" "+strings.Join(scores, "  "))
 	}
 	if c.Score != nil {
@@ -137,20 +138,20 @@ func (t theme) cycle(f figures.Figures, w int) []string {
 		if c.MaxScore > 0 {
 			of = fmt.Sprintf("/%g", c.MaxScore)
 		}
-		out = append(out, t.name(strings.TrimSpace(figures.Title(c.Judge)+" "+c.Name))+fmt.Sprintf("%.1f%s", *c.Score, of))
+		out = append(out, t.name(strings.TrimSpace(view.Title(c.Judge)+" "+c.Name))+fmt.Sprintf("%.1f%s", *c.Score, of))
 	}
 	return out
 }
 
-func scoreName(c *figures.Cycle) string { return strings.TrimSpace(c.Name + " Score") }
+func scoreName(c *view.Cycle) string { return strings.TrimSpace(c.Name + " Score") }
 
-func (t theme) sign(s figures.StepState) string {
+func (t theme) sign(s view.StepState) string {
 	switch s {
-	case figures.StepDone:
+	case view.StepDone:
 		return t.good.Render("✓")
-	case figures.StepRunning:
+	case view.StepRunning:
 		return t.accent.Render("▶")
-	case figures.StepSkipped:
+	case view.StepSkipped:
 		return t.dim.Render("–")
 	}
 	return t.dim.Render("·")
@@ -158,7 +159,7 @@ func (t theme) sign(s figures.StepState) string {
 
 // trend draws a point for each cycle with a score, and the scores below; if the target is not reached, then the target
 // and the cycles that are left.
-func (t theme) trend(points []figures.Point, most int, target *float64) []string {
+func (t theme) trend(points []view.Point, most int, target *float64) []string {
 	const step, shown, name = 6, 8, "Score trend:  "
 	if len(points) == 0 {
 		return nil
@@ -191,7 +192,7 @@ func outputTitle(o Output) string {
 	if o.Who == "" {
 		return "Agent's output"
 	}
-	return figures.Title(o.Who) + "'s output"
+	return view.Title(o.Who) + "'s output"
 }
 
 func (t theme) output(o Output, w int) []string {
@@ -283,11 +284,4 @@ func longest(all []string) int {
 // wrapped breaks a text into lines.
 func wrapped(text string, w int) []string {
 	return strings.Split(lipgloss.Wrap(run.OneLine(text), max(10, w), " "), "\n")
-}
-
-func passName(set string, inSet int, order, role string) string {
-	if set == "" {
-		return figures.Title(role)
-	}
-	return fmt.Sprintf("%s/%d%s %s", set, inSet, order, figures.Title(role))
 }

@@ -5,7 +5,7 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -15,7 +15,7 @@ func (t theme) lanes(s Scene, w int) []string {
 	ended := l.Done + l.Failed
 	text := fmt.Sprintf("  %d/%d", ended, l.Count)
 	width := max(10, min(w-placed-lipgloss.Width(text), 40))
-	out := []string{t.name("Ended") + t.bar(figures.Bar(figures.Percent(ended, l.Count), width), width) + text}
+	out := []string{t.name("Ended") + t.bar(view.Bar(view.Percent(ended, l.Count), width), width) + text}
 	counts := l.MergedText()
 	if l.Failed > 0 {
 		counts += ", " + t.bad.Render(fmt.Sprintf("%d failed", l.Failed))
@@ -36,7 +36,7 @@ func (t theme) lanes(s Scene, w int) []string {
 			sign = t.warn.Render("!")
 		}
 		if one.Elapsed > 0 {
-			elapsed = figures.Duration(one.Elapsed)
+			elapsed = view.Duration(one.Elapsed)
 		}
 		out = append(out, ends(cut(fmt.Sprintf("%s %d %s  ", sign, one.Number, one.Name)+t.dim.Render(one.Does),
 			w-lipgloss.Width(elapsed)-1), elapsed, w))

@@ -12,8 +12,8 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/testenv"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -98,8 +98,8 @@ func TestDrawnLines(t *testing.T) {
 	f := &drawn.Figures
 	f.Progress.Done, f.Progress.Percent, f.Timing.Paused = 35, 62, 0
 	f.InFlight[0].Attempt, f.InFlight[0].Files[4] = 1, "Sem."
-	f.Last = append([]figures.Pass{{Number: 32, Set: "S4", InSet: 8, Order: "C", Role: "verifier"}}, f.Last...)
-	f.Last[1].Retries, f.Last[2].Passed, f.Last[2].Checkpoint = 0, true, ""
+	f.Last = append([]view.Numbered{numbered(32, "S4", 8, "C", "verifier", 0, 0)}, f.Last...)
+	f.Last[1].RetryCount, f.Last[2].ValidationPassed, f.Last[2].Checkpoint = 0, true, ""
 	for _, width := range []int{70, 80, 140} {
 		for _, row := range []struct {
 			scene Scene

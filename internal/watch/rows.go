@@ -8,8 +8,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -122,7 +122,7 @@ func statusSign(s Scene) sign {
 	return signWaits
 }
 
-func stageRowOf(i int, st figures.Stage) row {
+func stageRowOf(i int, st view.Stage) row {
 	r := row{kind: stageRow, key: fmt.Sprint("stage ", i), sign: signPending, title: st.Title, at: i}
 	switch {
 	case st.Unmet != "":
@@ -171,7 +171,7 @@ func runningRows(s Scene) (out []row) {
 		return out
 	}
 	for _, f := range s.Figures.InFlight {
-		out = append(out, row{kind: callRow, key: "call " + f.Call, sign: signRuns, title: f.Name(), note: figures.Duration(f.Elapsed),
+		out = append(out, row{kind: callRow, key: "call " + f.Call, sign: signRuns, title: f.Name(), note: view.Duration(f.Elapsed),
 			depth: 1, call: f.Call})
 	}
 	return out
@@ -199,7 +199,7 @@ func (t theme) line(s Scene, w int) string {
 		right = append(right, fmt.Sprintf("%d/%s", done, run.Plural(total, "stage")))
 	}
 	if s.State.RunID != "" {
-		right = append(right, figures.Duration(s.Figures.Timing.Elapsed), s.State.CostWords())
+		right = append(right, view.Duration(s.Figures.Timing.Elapsed), s.State.CostWords())
 	}
 	end := strings.Join(right, "  ")
 	begin := " " + t.status(s) + "  "
@@ -247,12 +247,12 @@ func (t theme) round(passes []Pass, r row, w int) []string {
 
 // call shows the output of a running call.
 func (t theme) call(s Scene, r row, w int) []string {
-	at := slices.IndexFunc(s.Figures.InFlight, func(f figures.InFlightCall) bool { return f.Call == r.call })
+	at := slices.IndexFunc(s.Figures.InFlight, func(f view.InFlightCall) bool { return f.Call == r.call })
 	if at < 0 {
 		return nil
 	}
 	f := s.Figures.InFlight[at]
-	head := figures.Title(f.Name()) + attempt(f) + t.dim.Render("  running "+figures.Duration(f.Elapsed))
+	head := view.Title(f.Name()) + attempt(f) + t.dim.Render("  running "+view.Duration(f.Elapsed))
 	out := []string{cut(head, w)}
 	if f.Command != "" {
 		out = append(out, t.dim.Render(cut(run.OneLine(f.Command), w)))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -12,58 +12,57 @@ import (
 func at35() Scene {
 	d := func(s int) *time.Duration { v := time.Duration(s) * time.Second; return &v }
 	usd := func(v float64) *float64 { return &v }
-	sets := []figures.Set{{ID: "S1", Done: 8, Total: 8}, {ID: "S2", Done: 8, Total: 8}, {ID: "S3", Done: 8, Total: 8},
+	sets := []view.Set{{ID: "S1", Done: 8, Total: 8}, {ID: "S2", Done: 8, Total: 8}, {ID: "S3", Done: 8, Total: 8},
 		{ID: "S4", Done: 8, Total: 8},
 		{ID: "S5", Done: 3, Total: 8}, {ID: "S6", Total: 8}, {ID: "S7", Total: 8}}
-	return Scene{
+	s := Scene{
 		State: run.State{Pipeline: "corpus-integration", RunID: "a1b2c3d4-e5f6", StartedAt: "2026-02-28T14:23:00.000Z",
 			Status: run.Running, Phase: "corpus-integration"},
 		Status: run.Running,
-		Figures: figures.Figures{
+		Figures: view.Figures{
 			Words: run.WordingCorpus.Words(),
-			Progress: figures.Progress{Stage: "Corpus integration", Done: 34, Total: 56, Percent: 61, Set: "S5",
+			Progress: view.Progress{Stage: "Corpus integration", Done: 34, Total: 56, Percent: 61, Set: "S5",
 				Theme: "Grammar + Compositional Rules", InSet: 3, OfSet: 8,
 				Order: "A", OrderLabel: "Base ordering", Role: "builder"},
-			InFlight: []figures.InFlightCall{{Step: "035", Role: "builder", Number: 35, Set: "S5", Order: "A",
+			InFlight: []view.InFlightCall{{Step: "035", Role: "builder", Number: 35, Set: "S5", Order: "A",
 				Attempt: 2, Elapsed: 134 * time.Second,
 				Files: []string{"Mechanisms", "Rules", "Combinations", "Borders", "SemanticRules"}}},
-			Timing: figures.Timing{Elapsed: 263 * time.Minute, Paused: 12 * time.Minute, Mean: d(272), MeanSet: d(2178),
+			Timing: view.Timing{Elapsed: 263 * time.Minute, Paused: 12 * time.Minute, Mean: d(272), MeanSet: d(2178),
 				Remaining: d(11400)},
-			Cost: figures.Cost{Total: 87.45, Budget: 350, Warn: 280, Percent: 25, Mean: usd(2.5), Projected: usd(140),
-				Roles: []figures.Role{{Name: "builder", USD: 62.3}, {Name: "verifier", USD: 25.15}, {Name: "pa"}}},
-			Quality: figures.Quality{Passed: 34, Judged: 34,
-				Notes:      []figures.Note{{Name: "conviction", Entries: 31}, {Name: "discovery", Entries: 28}},
+			Cost: view.Cost{Total: 87.45, Budget: 350, Warn: 280, Percent: 25, Mean: usd(2.5), Projected: usd(140),
+				Roles: []view.Role{{Name: "builder", USD: 62.3}, {Name: "verifier", USD: 25.15}, {Name: "pa"}}},
+			Quality: view.Quality{Passed: 34, Judged: 34,
+				Notes:      []view.Note{{Name: "conviction", Entries: 31}, {Name: "discovery", Entries: 28}},
 				Unmodified: 2, Retries: 1},
 			Sets: sets,
-			Last: []figures.Pass{
-				{Number: 33, Set: "S5", InSet: 1, Order: "A", Role: "builder", Duration: 166 * time.Second, USD: 1.18,
-					Passed: true, Retries: 1},
-				{Number: 34, Set: "S5", InSet: 2, Order: "A", Role: "verifier", Duration: 42 * time.Second, USD: 0.87,
-					Checkpoint: "cp-S5"},
-			},
+			Last: []view.Numbered{numbered(33, "S5", 1, "A", "builder", 166, 1.18),
+				numbered(34, "S5", 2, "A", "verifier", 42, 0.87)},
 		},
 		Output: Output{Who: "builder", Lines: []string{"I read the page.", "I weave in Mechanisms, one level deeper."}},
 	}
+	last := s.Figures.Last
+	last[0].ValidationPassed, last[0].RetryCount, last[1].Checkpoint = true, 1, "cp-S5"
+	return s
 }
 
 // inCycle2 is the example of requirement 002 §7.2.
 func inCycle2() Scene {
 	score := func(v float64) *float64 { return &v }
 	s := at35()
-	s.Figures.Progress = figures.Progress{Stage: "PA hardening", Done: 56, Total: 56, Percent: 100, Round: 2, Max: 6,
+	s.Figures.Progress = view.Progress{Stage: "PA hardening", Done: 56, Total: 56, Percent: 100, Round: 2, Max: 6,
 		Role: "refine"}
-	s.Figures.InFlight = []figures.InFlightCall{{Step: "pa/4", Role: "refine", Elapsed: 9 * time.Second}}
-	s.Figures.Cycle = &figures.Cycle{
+	s.Figures.InFlight = []view.InFlightCall{{Step: "pa/4", Role: "refine", Elapsed: 9 * time.Second}}
+	s.Figures.Cycle = &view.Cycle{
 		Stage: "PA hardening", Name: "PA-05", MaxScore: 4, Judge: "weaver", Number: 2, Max: 6, Open: true,
 		Previous: score(2.5), Score: score(3), Target: score(3.5),
-		Steps: []figures.CycleStep{{Name: "Screenshots", At: figures.StepDone},
-			{Name: "Auditors", At: figures.StepDone}, {Name: "Weaver", At: figures.StepDone},
-			{Name: "Refine", At: figures.StepRunning}},
-		Auditors: []figures.Auditor{
+		Steps: []view.CycleStep{{Name: "Screenshots", At: view.StepDone},
+			{Name: "Auditors", At: view.StepDone}, {Name: "Weaver", At: view.StepDone},
+			{Name: "Refine", At: view.StepRunning}},
+		Auditors: []view.Auditor{
 			{Name: "A", Score: score(2.5)}, {Name: "B", Score: score(3)}, {Name: "C", Score: score(3.5)},
 		},
 	}
-	s.Figures.Trend = []figures.Point{{Cycle: 1, Score: 2.5}, {Cycle: 2, Score: 3}}
+	s.Figures.Trend = []view.Point{{Cycle: 1, Score: 2.5}, {Cycle: 2, Score: 3}}
 	return s
 }
 
@@ -74,15 +73,15 @@ func asking() Scene {
 			StartedAt: "2026-02-28T14:23:00.000Z", Status: run.AwaitingPhaseHandoff,
 			Wording: run.WordingStages, Phase: "plan"},
 		Task: "Fix the sum", Status: run.AwaitingPhaseHandoff,
-		Figures: figures.Figures{
+		Figures: view.Figures{
 			Words:    run.WordingStages.Words(),
-			Progress: figures.Progress{Stage: "Plan", Done: 1, Total: 2, Percent: 50},
-			Timing:   figures.Timing{Elapsed: 42 * time.Second},
-			Cost:     figures.Cost{Total: 0.02, Roles: []figures.Role{{Name: "planner", USD: 0.02}}},
-			Stages: []figures.Stage{{Title: "Plan", Max: 1, Current: true}, {Title: "Implement", Max: 1},
+			Progress: view.Progress{Stage: "Plan", Done: 1, Total: 2, Percent: 50},
+			Timing:   view.Timing{Elapsed: 42 * time.Second},
+			Cost:     view.Cost{Total: 0.02, Roles: []view.Role{{Name: "planner", USD: 0.02}}},
+			Stages: []view.Stage{{Title: "Plan", Max: 1, Current: true}, {Title: "Implement", Max: 1},
 				{Title: "Review", Max: 3, Repeats: true}},
-			Settled: []figures.Settled{{Pass: run.Pass{Role: "planner", Round: 1}, Outcome: "ok", Passed: true,
-				USD: 0.02, Duration: 42 * time.Second}},
+			Settled: []view.Settled{{Pass: view.Pass{Role: "planner", Round: 1, Outcome: "ok",
+				USD: 0.02, DurationMS: 42_000}}},
 		},
 		Question: &Question{
 			Question: run.Question{ID: "q1", Kind: run.QuestionHandoff, Text: "Is this the right plan?", Trigger: "rejected",
@@ -114,19 +113,18 @@ func delivering() Scene {
 	s.Status = s.State.Status
 	f := &s.Figures
 	f.Timing.Paused = 3 * time.Minute
-	f.Progress = figures.Progress{Stage: "Publish"}
-	f.Stages = []figures.Stage{{Title: "Outline", Max: 1, Rounds: 1, Finished: true},
+	f.Progress = view.Progress{Stage: "Publish"}
+	f.Stages = []view.Stage{{Title: "Outline", Max: 1, Rounds: 1, Finished: true},
 		{Title: "Draft", Max: 3, Rounds: 3, Repeats: true, Finished: true, Unmet: "verdict == good"},
 		{Title: "Publish", Max: 1, Finished: true}}
 	projected := 1.42
-	f.Cost = figures.Cost{Total: 1.42, Unknown: 3, Projected: &projected, Roles: []figures.Role{
+	f.Cost = view.Cost{Total: 1.42, Unknown: 3, Projected: &projected, Roles: []view.Role{
 		{Name: "author", USD: 0.11}, {Name: "writer", USD: 1.26}, {Name: "editor", Unknown: 3},
 		{Name: "publisher", USD: 0.05}}}
-	one := 1
-	f.Settled = []figures.Settled{
-		{Pass: run.Pass{Role: "writer", Round: 3}, Outcome: "ok", USD: 0.42, Duration: time.Second, Changed: &one},
-		{Pass: run.Pass{Role: "editor", Round: 3}, Outcome: "ok", Unknown: 1, Duration: time.Second, Verdict: "weak"},
-		{Pass: run.Pass{Role: "publisher", Round: 1, Number: 2}, Outcome: "ok", USD: 0.05, Duration: time.Second},
+	f.Settled = []view.Settled{
+		{Pass: view.Pass{Role: "writer", Round: 3, Outcome: "ok", USD: 0.42, DurationMS: 1000, Changed: 1}},
+		{Pass: view.Pass{Role: "editor", Round: 3, Outcome: "ok", Unknown: 1, DurationMS: 1000, Verdict: "weak"}},
+		{Pass: view.Pass{Role: "publisher", Round: 1, Number: 2, Outcome: "ok", USD: 0.05, DurationMS: 1000}},
 	}
 	q := s.Question
 	q.Text = "The last verdict is weak, which does not approve the changes. What should happen to the changes?"
@@ -142,8 +140,8 @@ func delivering() Scene {
 func closing() Scene {
 	s := delivering()
 	s.State.Status, s.Status, s.Question = run.Running, run.Running, nil
-	s.Figures.Progress = figures.Progress{Stage: "Draft", Round: 4, Max: 3, After: "closing check after 3 rounds"}
-	s.Figures.Stages[1] = figures.Stage{Title: "Draft", Max: 3, Rounds: 3, Repeats: true, Current: true,
+	s.Figures.Progress = view.Progress{Stage: "Draft", Round: 4, Max: 3, After: "closing check after 3 rounds"}
+	s.Figures.Stages[1] = view.Stage{Title: "Draft", Max: 3, Rounds: 3, Repeats: true, Current: true,
 		After: "closing check after 3 rounds"}
 	return s
 }
@@ -156,13 +154,21 @@ func parallel() Scene {
 		Active: []run.Lane{{LanePlace: run.LanePlace{Index: 10, Key: "k", Name: "k.go"}}},
 		Asked: []run.Lane{{LanePlace: run.LanePlace{Index: 11, Key: "l", Name: "l.go"}, Outcome: run.ChildConflict,
 			Reason: "it conflicts"}}}
-	s.Figures.Lanes = []figures.Lane{
+	s.Figures.Lanes = []view.LaneNow{
 		{ActiveLane: run.ActiveLane{Number: 11, Name: "k.go", Does: "step 2 of 3, reviewer"}, Elapsed: 12 * time.Second},
 		{ActiveLane: run.ActiveLane{Number: 12, Name: "l.go", Does: "waits for an operator: it conflicts", Waiting: true}}}
-	s.Figures.Settled = []figures.Settled{
-		{Pass: run.Pass{Step: "r.2.j", Role: "lane", Item: "j.go"}, Outcome: run.CategoryOK, USD: 0.25,
-			Duration: 42 * time.Second},
-		{Pass: run.Pass{Step: "r.2.i", Role: "lane", Item: "i.go"}, Outcome: run.Category(run.ChildFailed), Failed: true,
+	s.Figures.Settled = []view.Settled{
+		{Pass: view.Pass{Step: "r.2.j", Role: "lane", Item: "j.go", Outcome: run.CategoryOK, USD: 0.25,
+			DurationMS: 42_000}},
+		{Pass: view.Pass{Step: "r.2.i", Role: "lane", Item: "i.go", Outcome: run.Category(run.ChildFailed)}, Failed: true,
 			Message: "it is broken"}}
 	return s
+}
+
+// numbered is a numbered pass.
+func numbered(n int, set string, inSet int, order, role string, seconds int64, usd float64) view.Numbered {
+	var p view.Numbered
+	p.GlobalPassNumber, p.SubsetID, p.SubsetPassNumber, p.Rotation, p.AgentRole = n, set, inSet, order, role
+	p.DurationMS, p.Tokens.EstimatedCostUSD = 1000*seconds, usd
+	return p
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -41,11 +41,11 @@ func plainly(s Scene, width, height int) string {
 
 // TestPanelsKeepTheirPlace compares the first lines of the panels while a call runs, between two calls, and in a loop.
 func TestPanelsKeepTheirPlace(t *testing.T) {
-	calls := []figures.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}
+	calls := []view.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}
 	for _, size := range [][2]int{{80, 24}, {80, 50}, {140, 24}, {140, 30}, {140, 40}} {
 		var places [][]int
 		for _, row := range []struct {
-			calls []figures.InFlightCall
+			calls []view.InFlightCall
 			round int
 		}{{calls, 0}, {nil, 0}, {calls, 2}, {nil, 2}} {
 			s := delivering()
@@ -74,7 +74,7 @@ func TestLowScreenShowsOutput(t *testing.T) {
 	for _, size := range [][2]int{{130, 24}, {140, 24}} {
 		s := delivering()
 		s.Status, s.State.Status, s.Question = run.Running, run.Running, nil
-		s.Figures.InFlight = []figures.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}
+		s.Figures.InFlight = []view.InFlightCall{{Step: "writer", Role: "writer", Attempt: 1, Elapsed: time.Second}}
 		s.Figures.Settled = append(s.Figures.Settled, s.Figures.Settled...)
 		s.Output = Output{Who: "writer", Lines: []string{"line 1", "line 2", "line 3"}}
 		require.Contains(t, plainly(s, size[0], size[1]), "line 3", "%v", size)

@@ -11,8 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/testenv"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -45,9 +45,9 @@ func working() (Scene, []Pass) {
 			StartedAt: "2026-02-28T14:23:00.000Z", Status: run.Running, Wording: run.WordingStages, Phase: "work",
 			Spent: run.Totals{Calls: 4, USD: 0.49}},
 		Task: "Add a --json flag to the report", Status: run.Running,
-		Figures: figures.Figures{Words: run.WordingStages.Words(), Timing: figures.Timing{Elapsed: 14 * time.Minute},
-			InFlight: []figures.InFlightCall{{Call: "c9", Role: "reviewer", Attempt: 1, Elapsed: 72 * time.Second}},
-			Stages: []figures.Stage{{Name: "plan", Title: "Plan", Max: 1, Finished: true},
+		Figures: view.Figures{Words: run.WordingStages.Words(), Timing: view.Timing{Elapsed: 14 * time.Minute},
+			InFlight: []view.InFlightCall{{Call: "c9", Role: "reviewer", Attempt: 1, Elapsed: 72 * time.Second}},
+			Stages: []view.Stage{{Name: "plan", Title: "Plan", Max: 1, Finished: true},
 				{Name: "work", Title: "Work", Max: 5, Rounds: 1, Repeats: true, Current: true}, {Name: "tell", Title: "Tell", Max: 1}}},
 		Outputs: []Output{{Call: "c9", Who: "reviewer", Lines: []string{"I read report.go.", "Tool: Bash go test ./..."},
 			Doing: "Bash go test ./... (12s) · 3 requests"}},
@@ -100,7 +100,7 @@ func TestToolScreens(t *testing.T) {
 	work, passes := working()
 	done := work
 	done.Status, done.State.Status, done.Figures.InFlight = run.Done, run.Done, nil
-	done.Figures.Stages = []figures.Stage{{Name: "plan", Title: "Plan", Finished: true}, {Name: "work", Title: "Work", Repeats: true,
+	done.Figures.Stages = []view.Stage{{Name: "plan", Title: "Plan", Finished: true}, {Name: "work", Title: "Work", Repeats: true,
 		Rounds: 2, Finished: true}}
 	done.Why = "Result: branch passbook/add-a-json-flag-c50bb1c8\nTo take it: git merge passbook/add-a-json-flag-c50bb1c8"
 	for _, row := range []struct {

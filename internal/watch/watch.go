@@ -20,8 +20,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/live"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -386,8 +386,8 @@ type reader struct {
 	ctx     context.Context
 	mark    [2]mark
 	listed  [2]mark // when the passes were read
-	source  figures.Source
-	figures figures.Figures
+	source  view.Source
+	figures view.Figures
 	lag     bool
 	stands  *statusMsg
 	asked   string // id of the described question
@@ -415,11 +415,11 @@ func (r *reader) changed() bool { return r.mark != r.marks() }
 
 func (r reader) read(now time.Time) (out shot) {
 	if mark := r.marks(); mark != r.mark {
-		source, err := figures.Read(r.o.Dir)
+		source, err := view.Read(r.o.Dir)
 		if err != nil {
 			return shot{err: err, reader: r, scene: Scene{Now: now}}
 		}
-		r.mark, r.source, r.figures = mark, source, figures.Of(source, now)
+		r.mark, r.source, r.figures = mark, source, view.Of(source, now)
 		meta, err := r.o.Dir.Meta()
 		r.lag = err != nil || meta.Events.Seq < source.State.Seq
 	} else if len(r.source.Lanes) > 0 { // their records change while that of the run does not
@@ -445,7 +445,7 @@ func (r reader) read(now time.Time) (out shot) {
 }
 
 // output returns the outputs of running calls, and the latest of them.
-func (r *reader) output(flights []figures.InFlightCall, now time.Time) (out Output, all []Output) {
+func (r *reader) output(flights []view.InFlightCall, now time.Time) (out Output, all []Output) {
 	out = Output{Why: "No call is running."}
 	if r.o.Output == nil {
 		return out, nil
@@ -464,7 +464,7 @@ func (r *reader) output(flights []figures.InFlightCall, now time.Time) (out Outp
 		case errors.Is(o.Err, fs.ErrNotExist):
 			one.Why = "Nothing yet."
 		case o.Err != nil:
-			one.Why = figures.Title(o.Err.Error()) + "."
+			one.Why = view.Title(o.Err.Error()) + "."
 		}
 		all = append(all, one)
 		if printed := len(one.Lines) > 0 || o.Requests > 0; printed && !o.Changed.Before(newest) {

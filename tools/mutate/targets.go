@@ -6,8 +6,7 @@ var passbook = []target{
 	{folder: "pipeline", tests: []string{"pipeline"}},
 	{folder: "internal/pass", tests: []string{"internal/pass"}},
 	{folder: "rundir", tests: []string{"rundir", "internal/watch"}},
-	{folder: "internal/figures", tests: []string{"internal/figures", "internal/report"}},
+	{folder: "internal/view", tests: []string{"internal/view", "internal/report"}},
 	{folder: "internal/agent/gate", tests: []string{"internal/agent/gate"}},
-	{folder: "internal/evidence", tests: []string{"internal/evidence"}},
 	{folder: "workflows", tests: []string{"workflows"}},
 }

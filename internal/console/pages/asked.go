@@ -8,22 +8,22 @@ import (
 )
 
 // asked shows the open question of a run, or how the question of a link was answered.
-func (s *site) asked(r *http.Request) (view, error) {
+func (s *site) asked(r *http.Request) (screen, error) {
 	sub, err := s.local(r, "")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	id, _ := access.From(r.Context())
 	if sub.Asks == nil || id.Question != "" && id.Question != sub.Asks.ID {
 		about := sub.stale(url.Values{"question": {id.Question}})
-		return view{name: "answered", title: "Answered", body: about.body}, nil
+		return screen{name: "answered", title: "Answered", body: about.body}, nil
 	}
 	q, err := s.question(r.Context(), sub)
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	if q == nil {
-		return view{}, &missingError{what: "the open question of run " + sub.Row.RunID}
+		return screen{}, &missingError{what: "the open question of run " + sub.Row.RunID}
 	}
-	return view{name: "asked", title: q.Asked.Text, body: q}, nil
+	return screen{name: "asked", title: q.Asked.Text, body: q}, nil
 }

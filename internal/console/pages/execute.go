@@ -209,7 +209,7 @@ type staleAnswer struct {
 }
 
 // stale is the page about an answer that is not to the open question; nil: it is.
-func (s subject) stale(sent url.Values) *view {
+func (s subject) stale(sent url.Values) *screen {
 	q := s.Asks
 	if q != nil && q.ID == sent.Get("question") && q.Digest == sent.Get("digest") {
 		return nil
@@ -221,7 +221,7 @@ func (s subject) stale(sent url.Values) *view {
 			body.Decision = &decisions[i]
 		}
 	}
-	return &view{name: "stale", title: "Already answered", status: http.StatusConflict, body: body}
+	return &screen{name: "stale", title: "Already answered", status: http.StatusConflict, body: body}
 }
 
 // forget lets the next list ask the server.

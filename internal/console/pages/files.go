@@ -13,8 +13,8 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/host"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -25,7 +25,7 @@ type screenshot struct {
 }
 
 // screenshots lists the pictures of a round.
-func screenshots(sub subject, of evidence.Shots) ([]screenshot, error) {
+func screenshots(sub subject, of view.Shots) ([]screenshot, error) {
 	shots, err := sub.dir.Pictures(of.Screenshots)
 	if err != nil {
 		return nil, fmt.Errorf("list the pictures of round %d: %w", of.Round, err)

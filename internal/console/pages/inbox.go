@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -66,13 +66,13 @@ type finding struct{ Severity, Text string }
 func inboxPath(id string) string { return "/inbox?run=" + url.QueryEscape(id) }
 
 // inbox shows the open questions, and one of them: the named one, or the oldest.
-func (s *site) inbox(r *http.Request) (view, error) {
+func (s *site) inbox(r *http.Request) (screen, error) {
 	rows, err := s.waiting()
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	body := inbox{Total: len(rows)}
-	v := view{name: "inbox", title: "Inbox", body: &body}
+	v := screen{name: "inbox", title: "Inbox", body: &body}
 	if len(rows) == 0 {
 		return v, nil
 	}
@@ -213,12 +213,12 @@ type picture struct {
 
 // picturesFor returns the pictures of a manifest, each beside the one of the round before.
 func picturesFor(sub subject, manifest string) ([]pair, error) {
-	found, err := evidence.Read(sub.dir)
+	found, err := view.ReadRecord(sub.dir)
 	if err != nil {
 		return nil, err
 	}
 	shots := found.History.Shots
-	at := slices.IndexFunc(shots, func(s evidence.Shots) bool { return s.Manifest.Digest == manifest })
+	at := slices.IndexFunc(shots, func(s view.Shots) bool { return s.Manifest.Digest == manifest })
 	if at < 0 {
 		return nil, nil
 	}

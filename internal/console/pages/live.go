@@ -14,9 +14,9 @@ import (
 
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/console/access"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/live"
 	"github.com/passbook-run/passbook/internal/terminal"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -63,7 +63,7 @@ func (s *site) working(sub subject, from *live.Calls) nowPart {
 	if from == nil {
 		from = s.newOutput()
 	}
-	for _, o := range from.Read(figures.InFlight(state, plan, now, lanes...)) {
+	for _, o := range from.Read(view.InFlight(state, plan, now, lanes...)) {
 		c := call{Name: o.Name(), About: o.Description, Attempt: o.Attempt, Doing: o.Text(now),
 			Lines: o.Lines, Partial: o.Partial, Since: run.Time(o.InFlightCall.Since)}
 		switch {

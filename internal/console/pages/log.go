@@ -32,10 +32,10 @@ type logLine struct {
 }
 
 // log shows the journal of a run.
-func (s *site) log(r *http.Request) (view, error) {
+func (s *site) log(r *http.Request) (screen, error) {
 	p, err := s.base(r, "log")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *site) log(r *http.Request) (view, error) {
 	fold, now := run.NewFold(run.State{}, run.History{}), terms{}
 	for line, err := range p.dir.Lines(0) {
 		if err != nil {
-			return view{}, err
+			return screen{}, err
 		}
 		if line.Err != nil {
 			p.Log.Damaged++

@@ -68,7 +68,7 @@ func (s *site) routes() http.Handler {
 		http.Redirect(w, r, "/inbox", http.StatusSeeOther)
 	})
 	mux.HandleFunc("GET /static/{name}", s.static)
-	for pattern, page := range map[string]func(*http.Request) (view, error){
+	for pattern, page := range map[string]func(*http.Request) (screen, error){
 		"GET /inbox":                    s.inbox,
 		"GET /start":                    s.start,
 		"GET /runs":                     s.runs,
@@ -116,8 +116,8 @@ func (s *site) identified(next http.Handler) http.Handler {
 	})
 }
 
-// view is what a page shows: a template, and the title of the window.
-type view struct {
+// screen is what a page shows: a template, and the title of the window.
+type screen struct {
 	name, title string
 	status      int // of the response; 0: OK
 	body        any
@@ -137,7 +137,7 @@ type frame struct {
 }
 
 // show writes a page.
-func (s *site) show(w http.ResponseWriter, r *http.Request, v view) {
+func (s *site) show(w http.ResponseWriter, r *http.Request, v screen) {
 	id, _ := access.From(r.Context())
 	var waiting []operations.Row
 	if id.Base == "" {
@@ -233,7 +233,7 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if id := r.PathValue("id"); id != "" && f.Status != http.StatusNotFound {
 		f.Back = pathFor(r.Context(), id)
 	}
-	s.show(w, r, view{name: "failure", title: "A problem", status: f.Status, body: f})
+	s.show(w, r, screen{name: "failure", title: "A problem", status: f.Status, body: f})
 }
 
 // accessError refuses an operation to an identity.

@@ -8,10 +8,9 @@ import (
 	"strconv"
 
 	"github.com/passbook-run/passbook/internal/adapter"
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -20,7 +19,7 @@ import (
 // passPage is the body of the page about one pass.
 type passPage struct {
 	subject
-	Pass       evidence.Pass
+	Pass       view.Pass
 	Title      string
 	About      string // its title in the pipeline
 	Stage      string
@@ -32,7 +31,7 @@ type passPage struct {
 	More       int // changed files that are not listed
 	Frames     []frameLine
 	MoreFrames int
-	Failures   []evidence.Failure
+	Failures   []view.Failure
 	Left       []string // what cannot be shown
 	Prev, Next string
 	Boundary   string // the checkpoint before the pass; "": none
@@ -44,23 +43,23 @@ type frameLine struct{ Kind, Name, Text, State string }
 
 const maxFrames = 400
 
-func (s *site) pass(r *http.Request) (view, error) {
+func (s *site) pass(r *http.Request) (screen, error) {
 	sub, err := s.local(r, "overview")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	missing := &missingError{what: fmt.Sprintf("pass %s of run %s", r.PathValue("n"), sub.Row.RunID)}
 	seq, err := strconv.ParseInt(r.PathValue("n"), 10, 64)
 	if err != nil {
-		return view{}, missing
+		return screen{}, missing
 	}
-	found, err := evidence.Read(sub.dir)
+	found, err := view.ReadRecord(sub.dir)
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
-	at := slices.IndexFunc(found.Passes, func(p evidence.Pass) bool { return p.Seq == seq })
+	at := slices.IndexFunc(found.Passes, func(p view.Pass) bool { return p.Seq == seq })
 	if at < 0 {
-		return view{}, missing
+		return screen{}, missing
 	}
 	p := found.Passes[at]
 	body := passPage{subject: sub, Pass: p, Cost: run.CostPhrase(p.USD, p.Unknown), Title: titleOf(p),
@@ -69,11 +68,7 @@ func (s *site) pass(r *http.Request) (view, error) {
 		body.About = ""
 	}
 	body.link(found.Passes, at)
-	for _, c := range p.Checks.Checks {
-		if c.Passed {
-			body.Passed++
-		}
-	}
+	body.Passed, _ = p.Checks.Count()
 	for _, f := range found.Failures {
 		if f.Step == p.Step && f.Round == p.Round && f.Member == p.Member && f.Seq < p.Seq {
 			body.Failures = append(body.Failures, f)
@@ -87,16 +82,16 @@ func (s *site) pass(r *http.Request) (view, error) {
 	defer contents.Close()
 	body.Changes, body.More, err = report.ChangesOf(sub.dir, seq, report.Options{Contents: contents.Copy})
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	if err := body.boundary(); err != nil {
-		return view{}, err
+		return screen{}, err
 	}
-	return view{name: "pass", title: body.Title + " · " + sub.Row.Pipeline, body: body}, nil
+	return screen{name: "pass", title: body.Title + " · " + sub.Row.Pipeline, body: body}, nil
 }
 
 // link names the pages of the passes before and after.
-func (p *passPage) link(all []evidence.Pass, at int) {
+func (p *passPage) link(all []view.Pass, at int) {
 	path := func(i int) string { return fmt.Sprintf("%s/passes/%d", p.Path, all[i].Seq) }
 	if at > 0 {
 		p.Prev = path(at - 1)
@@ -118,15 +113,15 @@ func (p *passPage) boundary() error {
 	return err
 }
 
-func titleOf(p evidence.Pass) string {
-	title := figures.Title(cmp.Or(p.Member, p.Role, p.Step))
+func titleOf(p view.Pass) string {
+	title := view.Title(cmp.Or(p.Member, p.Role, p.Step))
 	if p.Number > 0 {
 		return fmt.Sprintf("Pass %d · %s", p.Number, title)
 	}
 	return title
 }
 
-func stageOf(e evidence.Evidence, p evidence.Pass) string {
+func stageOf(e view.Record, p view.Pass) string {
 	stage := e.History.Stages[p.Stage]
 	name := stage.Title
 	if name == "" {

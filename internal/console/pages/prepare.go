@@ -7,8 +7,8 @@ import (
 
 	"github.com/passbook-run/passbook/internal/api"
 	"github.com/passbook-run/passbook/internal/console/access"
-	"github.com/passbook-run/passbook/internal/evidence"
 	"github.com/passbook-run/passbook/internal/operations"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -52,12 +52,12 @@ func refill(r *http.Request, problem string) entered {
 
 // behind is what lies after a checkpoint.
 type behind struct {
-	Passes    []evidence.Pass // the newest first
-	More      int             // passes that are not listed
+	Passes    []view.Pass // the newest first
+	More      int         // passes that are not listed
 	USD       string
 	Files     []string
 	MoreFiles int
-	Decisions []evidence.Decision
+	Decisions []view.Decision
 	Effects   []string // external actions that are executed again
 	Kept      int      // passes before the checkpoint
 	Score     *float64 // now
@@ -67,14 +67,14 @@ type behind struct {
 var marksOf = map[string]string{"revert": "to", "fork": "from", "replay": "from"}
 
 // prepare shows the form of an operation and what it will do.
-func (s *site) prepare(r *http.Request) (view, error) {
+func (s *site) prepare(r *http.Request) (screen, error) {
 	sub, err := s.local(r, "")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	o, err := permitted(r.Context(), sub, r.PathValue("operation"))
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	return s.preparation(r.Context(), sub, o, r.URL.Query().Get("at"))
 }
@@ -104,7 +104,7 @@ func changes(o api.Operation) bool {
 	return o.Access != api.CanRead && o.Name != "start" && o.Name != "verify"
 }
 
-func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at string) (view, error) {
+func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at string) (screen, error) {
 	body := preparation{subject: sub, Operation: o, Budget: sub.State().Budget, Spent: sub.State().CostText(),
 		entered: newEntered()}
 	_, body.Notes = o.Input.FieldByName("Note")
@@ -125,27 +125,27 @@ func (s *site) preparation(ctx context.Context, sub subject, o api.Operation, at
 	}
 	if _, marked := marksOf[o.Name]; marked {
 		if err := body.mark(sub, at, o.Name); err != nil {
-			return view{}, err
+			return screen{}, err
 		}
 	}
-	return view{name: "prepare", title: title, body: body}, nil
+	return screen{name: "prepare", title: title, body: body}, nil
 }
 
 // answering shows the open question of a run alone.
-func (s *site) answering(ctx context.Context, sub subject) (view, error) {
+func (s *site) answering(ctx context.Context, sub subject) (screen, error) {
 	q, err := s.question(ctx, sub)
 	if err == nil && q == nil { // it was answered while the page was made
 		err = &missingError{what: "the open question of run " + sub.Row.RunID}
 	}
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	return questionView(ctx, q, http.StatusOK), nil
 }
 
 // questionView is the page about one question, for a link alone or beside the navigation.
-func questionView(ctx context.Context, q *question, status int) view {
-	v := view{name: "inbox", title: q.Asked.Text, status: status, body: &inbox{Open: q, Total: 1, Place: 1}}
+func questionView(ctx context.Context, q *question, status int) screen {
+	v := screen{name: "inbox", title: q.Asked.Text, status: status, body: &inbox{Open: q, Total: 1, Place: 1}}
 	if id, _ := access.From(ctx); id.Base != "" {
 		v.name, v.body = "asked", q
 	}
@@ -183,7 +183,7 @@ const (
 
 // whatIsBehind reads what a run has done after an event.
 func whatIsBehind(sub subject, seq int64) (*behind, error) {
-	found, err := evidence.Read(sub.dir)
+	found, err := view.ReadRecord(sub.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -227,19 +227,19 @@ type mark struct {
 }
 
 // checkpoints shows the checkpoints of a run.
-func (s *site) checkpoints(r *http.Request) (view, error) {
+func (s *site) checkpoints(r *http.Request) (screen, error) {
 	p, err := s.base(r, "checkpoints")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	p.All = r.URL.Query().Has("all")
 	list, err := api.Checkpoints(r.Context(), s.h, api.CheckpointsInput{Run: p.dir.Root, All: true})
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
-	found, err := evidence.Read(p.dir)
+	found, err := view.ReadRecord(p.dir)
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	named := slices.ContainsFunc(list.Checkpoints, func(l rundir.Listed) bool { return l.ID != run.UnnamedID(l.Seq) })
 	for _, l := range slices.Backward(list.Checkpoints) { // without the unnamed ones, unless there are no others

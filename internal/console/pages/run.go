@@ -9,11 +9,9 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/api"
-	"github.com/passbook-run/passbook/internal/evidence"
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
-	model "github.com/passbook-run/passbook/internal/view"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -22,7 +20,7 @@ type runPage struct {
 	subject
 	Report   *report.Page
 	Question *question
-	Rows     []model.Row // about the status
+	Rows     []view.Row // about the status
 	Stages   []stage
 	Now      nowPart
 	Damage   []string
@@ -31,8 +29,8 @@ type runPage struct {
 	Gone     string         // what to do about a directory that was moved or deleted; empty: it was not on this host
 	All      bool           // every pass is listed
 	Few      bool           // all of them are unfolded
-	Active   []figures.Lane // that work or wait
-	Lanes    []evidence.Lane
+	Active   []view.LaneNow // that work or wait
+	Lanes    []view.Lane
 	Hidden   int // passes that are not listed
 
 	Lineage []operations.Branch
@@ -62,7 +60,7 @@ type entry struct {
 	Group    *report.Group
 	Title    string // of the group within its stage
 	Decision *report.Decision
-	Action   *evidence.Action
+	Action   *view.Action
 }
 
 // maxPasses is the number of passes that a page lists unless all are asked for.
@@ -99,15 +97,15 @@ func (p *runPage) read(rows int) error {
 	return err
 }
 
-func (p *runPage) view(name string) view {
-	return view{name: name, title: cmp.Or(p.Row.Pipeline, "Run") + " " + p.Short(), body: p}
+func (p *runPage) view(name string) screen {
+	return screen{name: name, title: cmp.Or(p.Row.Pipeline, "Run") + " " + p.Short(), body: p}
 }
 
 // overview shows the state of a run and its timeline.
-func (s *site) overview(r *http.Request) (view, error) {
+func (s *site) overview(r *http.Request) (screen, error) {
 	sub, err := s.subject(r)
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	if sub.Away() {
 		p := &runPage{subject: sub, Web: s.hasWebUI(sub)}
@@ -124,14 +122,14 @@ func (s *site) overview(r *http.Request) (view, error) {
 	s.h.Refresh(r.Context(), sub.dir)
 	p, err := s.base(r, "overview")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	rows := maxPasses
 	if p.All = r.URL.Query().Has("all"); p.All {
 		rows = report.DefaultRows * 10
 	}
 	if err := p.read(rows); err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	if p.Asks != nil {
 		if p.Question, err = s.question(r.Context(), p.subject); err != nil {
@@ -146,12 +144,12 @@ func (s *site) overview(r *http.Request) (view, error) {
 		p.Causes = p.Run.Causes()
 	}
 	if state := p.State(); state.Status.Settled() || state.Status == run.Done {
-		p.Over, p.Result = true, model.Result(p.dir, state)
+		p.Over, p.Result = true, view.Result(p.dir, state)
 		if p.compare(r.Context(), s); p.Problem != "" { // the source may be on another host, or the run works on nothing
 			p.Problem = ""
 		}
 	}
-	p.Rows = slices.DeleteFunc(p.Run.Identity(), func(row model.Row) bool {
+	p.Rows = slices.DeleteFunc(p.Run.Identity(), func(row view.Row) bool {
 		return !slices.Contains(shownRows, row.Name)
 	})
 	return p.view("overview"), p.timeline()
@@ -162,12 +160,12 @@ var shownRows = []string{"Origin", "Started", "Workspace", "Delivered", "Follows
 
 // timeline arranges what has happened and what is planned.
 func (p *runPage) timeline() error {
-	f, err := figures.Read(p.dir)
+	f, err := view.Read(p.dir)
 	if err != nil {
 		return err
 	}
 	entries := p.entries()
-	now := figures.Of(f, p.Run.Clock.Now)
+	now := view.Of(f, p.Run.Clock.Now)
 	planned := now.Stages
 	p.lanes(now.Lanes)
 	titles := p.Report.History.Stages
@@ -200,19 +198,19 @@ func (p *runPage) timeline() error {
 }
 
 // lanes lists the lanes: of many only those that are not simply merged, unless all are asked for.
-func (p *runPage) lanes(active []figures.Lane) {
+func (p *runPage) lanes(active []view.LaneNow) {
 	p.Active, p.Lanes = active, p.Report.Lanes
 	if p.All || len(p.Lanes) <= maxPasses {
 		return
 	}
-	p.Lanes = slices.DeleteFunc(slices.Clone(p.Lanes), func(l evidence.Lane) bool {
-		return l.Outcome == evidence.LaneMerged && l.Conflicts == 0
+	p.Lanes = slices.DeleteFunc(slices.Clone(p.Lanes), func(l view.Lane) bool {
+		return l.Outcome == view.LaneMerged && l.Conflicts == 0
 	})
 	p.Lanes = p.Lanes[:min(len(p.Lanes), maxPasses)]
 }
 
 // plan adds what the plan knows of a stage.
-func (s *stage) plan(f figures.Stage) {
+func (s *stage) plan(f view.Stage) {
 	switch {
 	case f.Current && !f.Finished:
 		s.State = "now"
@@ -253,22 +251,22 @@ func (p *runPage) entries() []entry {
 }
 
 // cost shows what a run has cost, and its scores.
-func (s *site) cost(r *http.Request) (view, error) {
+func (s *site) cost(r *http.Request) (screen, error) {
 	p, err := s.base(r, "cost")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	return p.view("cost"), p.read(report.DefaultRows)
 }
 
 // changes shows what a run has changed.
-func (s *site) changes(r *http.Request) (view, error) {
+func (s *site) changes(r *http.Request) (screen, error) {
 	p, err := s.base(r, "changes")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	if err := p.read(report.DefaultRows); err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	p.compare(r.Context(), s)
 	return p.view("changes"), nil
@@ -284,17 +282,17 @@ func (p *runPage) compare(ctx context.Context, s *site) {
 }
 
 // history shows where a run comes from, what was done to it, and its errors.
-func (s *site) history(r *http.Request) (view, error) {
+func (s *site) history(r *http.Request) (screen, error) {
 	p, err := s.base(r, "history")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	if err := p.read(report.DefaultRows); err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	l, err := s.listing(r.Context())
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	thread := p.Run.Claim.ThreadID
 	p.Lineage = operations.Lineage(slices.DeleteFunc(slices.Clone(l.Runs), func(row operations.Row) bool {
@@ -312,14 +310,14 @@ type rounds struct {
 }
 
 // pictures shows the screenshots of a run.
-func (s *site) pictures(r *http.Request) (view, error) {
+func (s *site) pictures(r *http.Request) (screen, error) {
 	p, err := s.base(r, "pictures")
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
-	found, err := evidence.Read(p.dir)
+	found, err := view.ReadRecord(p.dir)
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	for _, of := range found.History.Shots {
 		shots, err := screenshots(p.subject, of)

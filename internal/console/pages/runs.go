@@ -102,10 +102,10 @@ func (s *site) listing(ctx context.Context) (api.Listing, error) {
 }
 
 // runs shows the list of runs.
-func (s *site) runs(r *http.Request) (view, error) {
+func (s *site) runs(r *http.Request) (screen, error) {
 	l, err := s.listing(r.Context())
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
 	q := r.URL.Query()
 	body := runList{Show: q.Get("show"), Pipeline: q.Get("pipeline"), Text: strings.TrimSpace(q.Get("text")),
@@ -141,7 +141,7 @@ func (s *site) runs(r *http.Request) (view, error) {
 		page = 0
 	}
 	body.cut(matching, page)
-	return view{name: "runs", title: "Runs", body: body}, nil
+	return screen{name: "runs", title: "Runs", body: body}, nil
 }
 
 // cut selects the rows of a page, from 0.

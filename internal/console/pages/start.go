@@ -56,20 +56,20 @@ func (s *site) pipelines(ctx context.Context) (all []operations.NamedPipeline, e
 }
 
 // start shows the pipelines, or the form of one.
-func (s *site) start(r *http.Request) (view, error) {
+func (s *site) start(r *http.Request) (screen, error) {
 	return s.startForm(r, r.URL.Query().Get("pipeline"), newEntered())
 }
 
 // startForm is the page with what was entered. Only pipelines that it lists can be chosen.
-func (s *site) startForm(r *http.Request, file string, e entered) (view, error) {
+func (s *site) startForm(r *http.Request, file string, e entered) (screen, error) {
 	if id, _ := access.From(r.Context()); !id.Can.Includes(api.CanOperate) {
-		return view{}, &accessError{"start", api.CanOperate}
+		return screen{}, &accessError{"start", api.CanOperate}
 	}
 	all, err := s.pipelines(r.Context())
 	if err != nil {
-		return view{}, err
+		return screen{}, err
 	}
-	v := view{name: "start", title: "Start a run"}
+	v := screen{name: "start", title: "Start a run"}
 	if e.Problem != "" {
 		v.status = http.StatusUnprocessableEntity
 	}
@@ -77,7 +77,7 @@ func (s *site) startForm(r *http.Request, file string, e entered) (view, error) 
 	if file != "" {
 		at := slices.IndexFunc(all, func(p operations.NamedPipeline) bool { return p.File == file })
 		if at < 0 {
-			return view{}, &missingError{what: "pipeline " + file}
+			return screen{}, &missingError{what: "pipeline " + file}
 		}
 		body.Chosen = &all[at]
 		def, err := s.h.LoadFile(file)

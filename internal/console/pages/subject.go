@@ -10,7 +10,7 @@ import (
 	"github.com/passbook-run/passbook/internal/console/access"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
-	model "github.com/passbook-run/passbook/internal/view"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -36,8 +36,8 @@ func (s *site) waiting() ([]operations.Row, error) {
 // subject is the run that a page is about.
 type subject struct {
 	Row  operations.Row
-	Run  model.Run // zero: its directory is on another host
-	Path string    // of its page
+	Run  view.Run // zero: its directory is on another host
+	Path string   // of its page
 	dir  rundir.Dir
 
 	Actions []api.Operation // that its status and the identity allow
@@ -163,7 +163,7 @@ func others(all []api.Operation) []api.Operation {
 }
 
 func statusText(r operations.Row) string {
-	return model.Brief(r.EffectiveStatus, r.NotApproved, "")
+	return view.Brief(r.EffectiveStatus, r.NotApproved, "")
 }
 
 // describe adds what every page about the run shows.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/passbook-run/passbook/internal/figures"
 	"github.com/passbook-run/passbook/internal/markdown"
 	"github.com/passbook-run/passbook/internal/operations"
 	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -65,7 +65,7 @@ func words(name any) string { return strings.ReplaceAll(fmt.Sprint(name), "_", "
 
 // label is the name of an action on a button: retry_feedback is "Retry with feedback".
 func label(action string) string {
-	return figures.Title(run.ActionWords(action))
+	return view.Title(run.ActionWords(action))
 }
 
 // verdictClass is the CSS class of a verdict.
@@ -160,7 +160,7 @@ func progress(r operations.Row) string {
 }
 
 // roundsText counts the rounds of a stage.
-func roundsText(f figures.Stage) string {
+func roundsText(f view.Stage) string {
 	if now := f.RoundText(); now != "" {
 		return now
 	}

@@ -1,4 +1,4 @@
-package figures_test
+package view_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/examples"
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -32,9 +32,9 @@ var noon = time.Date(2026, 2, 28, 12, 0, 0, 0, time.UTC)
 // settled is the seed's run when n passes have settled: a builder's takes 166 s and costs $1.18, a
 // verifier's 42 s and $0.87 (requirement 002 §7.1). The next pass runs for 134 s. The run has paused once, for
 // half an hour.
-func settled(t *testing.T, n int) figures.Source {
+func settled(t *testing.T, n int) view.Source {
 	t.Helper()
-	s := figures.Source{Plan: corpus(t)}
+	s := view.Source{Plan: corpus(t)}
 	s.Records = rundir.PipelineState{
 		RunID: "a1b2c3d4", StartedAt: run.Time(noon.Add(-5 * time.Hour)), TotalCorpusPasses: 56,
 		LastCompletedCorpusPass: n, MaxPACycles: 6, PassRecords: map[string]rundir.PassRecord{},
@@ -70,15 +70,15 @@ func settled(t *testing.T, n int) figures.Source {
 			StartedAt: run.Time(noon.Add(-134 * time.Second)),
 		}},
 	}
-	s.Pauses = []figures.Pause{{From: noon.Add(-2 * time.Hour), To: noon.Add(-90 * time.Minute)}}
+	s.Pauses = []view.Pause{{From: noon.Add(-2 * time.Hour), To: noon.Add(-90 * time.Minute)}}
 	return s
 }
 
 // TestAtPass35 is requirement 002 §7.1 with its disagreements resolved: 34 of 56 have settled, and the 35th runs.
 func TestAtPass35(t *testing.T) {
-	f := figures.Of(settled(t, 34), noon)
+	f := view.Of(settled(t, 34), noon)
 
-	require.Equal(t, figures.Progress{
+	require.Equal(t, view.Progress{
 		Stage: "Corpus integration", Done: 34, Total: 56, Percent: 61, Set: "S5",
 		Theme: "Grammar + Compositional Rules",
 		InSet: 3, OfSet: 8, Order: "A", OrderLabel: "Base ordering",
@@ -88,27 +88,27 @@ func TestAtPass35(t *testing.T) {
 	require.Len(t, f.InFlight, 1)
 	now := f.InFlight[0]
 	require.Equal(t, 35, now.Number)
-	require.Equal(t, "2m 14s", figures.Duration(now.Elapsed))
+	require.Equal(t, "2m 14s", view.Duration(now.Elapsed))
 	require.Equal(t, []string{"Mechanisms", "Rules", "Combinations", "Borders", "SemanticRules"}, now.Files)
 
-	require.Equal(t, "4h 30m", figures.Duration(f.Timing.Elapsed), "five hours, half an hour of them paused")
-	require.Equal(t, "1m 58s", figures.Duration(*f.Timing.Mean), "(21·166 + 13·42) / 34 = 118.6")
-	require.Equal(t, "15m 56s", figures.Duration(*f.Timing.MeanSet), "5·166 + 3·42")
-	require.Equal(t, "1h 22m", figures.Duration(*f.Timing.Remaining),
+	require.Equal(t, "4h 30m", view.Duration(f.Timing.Elapsed), "five hours, half an hour of them paused")
+	require.Equal(t, "1m 58s", view.Duration(*f.Timing.Mean), "(21·166 + 13·42) / 34 = 118.6")
+	require.Equal(t, "15m 56s", view.Duration(*f.Timing.MeanSet), "5·166 + 3·42")
+	require.Equal(t, "1h 22m", view.Duration(*f.Timing.Remaining),
 		"the last eight, oldest first, are bbvbbvbv: (19·166 + 17·42) / 36 = 107.4 s, times 22 passes and 6 cycles "+
 			"of 4 steps")
 
 	require.Equal(t, 36.09, f.Cost.Total, "21·1.18 + 13·0.87")
 	require.Equal(t, 10, f.Cost.Percent)
 	require.Equal(
-		t, []figures.Role{{Name: "builder", USD: 24.78, Calls: 21}, {Name: "verifier", USD: 11.31, Calls: 13}},
+		t, []view.Role{{Name: "builder", USD: 24.78, Calls: 21}, {Name: "verifier", USD: 11.31, Calls: 13}},
 		f.Cost.Roles,
 	)
 	require.InDelta(t, 1.06, *f.Cost.Mean, 0.005)
 	require.InDelta(t, 91.29, *f.Cost.Projected, 0.005, "36.09 + (22 + 6·5) · 36.09/34")
 
-	require.Equal(t, figures.Quality{
-		Passed: 33, Judged: 34, Notes: []figures.Note{{Name: "conviction", Entries: 34},
+	require.Equal(t, view.Quality{
+		Passed: 33, Judged: 34, Notes: []view.Note{{Name: "conviction", Entries: 34},
 			{Name: "discovery", Entries: 33}},
 		Unmodified: 2, Retries: 1,
 	}, f.Quality)
@@ -121,16 +121,13 @@ func TestAtPass35(t *testing.T) {
 
 	var last []string
 	for _, p := range f.Last {
-		last = append(
-			last, fmt.Sprintf("%d: %s/%d%s %s %.0fs %s %v", p.Number, p.Set, p.InSet, p.Order, p.Role,
-				p.Duration.Seconds(),
-				figures.USD(p.USD), p.Passed),
-		)
+		last = append(last, fmt.Sprintf("%d: %s %.0fs %s %v", p.GlobalPassNumber, p.Name(), float64(p.DurationMS)/1000,
+			view.USD(p.Tokens.EstimatedCostUSD), p.ValidationPassed))
 	}
 	require.Equal(
 		t, []string{
-			"32: S4/8C verifier 42s $0.87 true", "33: S5/1A builder 166s $1.18 true",
-			"34: S5/2A verifier 42s $0.87 true",
+			"32: S4/8C Verifier 42s $0.87 true", "33: S5/1A Builder 166s $1.18 true",
+			"34: S5/2A Verifier 42s $0.87 true",
 		}, last,
 	)
 	require.Nil(t, f.Cycle)
@@ -138,13 +135,13 @@ func TestAtPass35(t *testing.T) {
 }
 
 func TestUnknownFiguresAreOmitted(t *testing.T) {
-	f := figures.Of(settled(t, 2), noon)
+	f := view.Of(settled(t, 2), noon)
 	require.Nil(t, f.Timing.Remaining, "two passes are too few")
 	require.Nil(t, f.Timing.MeanSet)
 	require.NotNil(t, f.Timing.Mean)
 
-	f = figures.Of(figures.Source{}, noon)
-	require.Equal(t, figures.Timing{}, f.Timing)
+	f = view.Of(view.Source{}, noon)
+	require.Equal(t, view.Timing{}, f.Timing)
 	require.Nil(t, f.Cost.Projected)
 	require.Nil(t, f.Cost.Mean)
 }
@@ -154,15 +151,15 @@ func TestFinishedRunHasNothingRemaining(t *testing.T) {
 	s.State.Status = run.Failed
 	over := run.Time(noon.Add(-time.Hour))
 	s.Records.CompletedAt = &over
-	f := figures.Of(s, noon)
+	f := view.Of(s, noon)
 	require.Nil(t, f.Timing.Remaining)
-	require.Equal(t, "3h 30m", figures.Duration(f.Timing.Elapsed), "until it ended")
+	require.Equal(t, "3h 30m", view.Duration(f.Timing.Elapsed), "until it ended")
 	require.Equal(t, f.Cost.Total, *f.Cost.Projected)
 	require.Empty(t, f.InFlight, "the call has ended")
 }
 
 // inCycle2 is requirement 002 §7.2: the weaver of cycle 2 has spoken, and the refinement is due.
-func inCycle2(t *testing.T) figures.Source {
+func inCycle2(t *testing.T) view.Source {
 	t.Helper()
 	s := settled(t, 56)
 	score := func(v float64) *float64 { return &v }
@@ -184,7 +181,7 @@ func inCycle2(t *testing.T) figures.Source {
 }
 
 func TestInCycle2(t *testing.T) {
-	f := figures.Of(inCycle2(t), noon)
+	f := view.Of(inCycle2(t), noon)
 	c := f.Cycle
 	require.Equal(t, 2, c.Number)
 	require.Equal(t, 6, c.Max)
@@ -195,16 +192,16 @@ func TestInCycle2(t *testing.T) {
 	require.Equal(t, "PA-05", c.Name)
 	require.Equal(t, 4.0, c.MaxScore)
 	require.Equal(t, "weaver", c.Judge)
-	require.Equal(t, []figures.CycleStep{
-		{Name: "Screenshots", At: figures.StepDone}, {Name: "Auditors", At: figures.StepDone},
-		{Name: "Weaver", At: figures.StepDone}, {Name: "Refine", At: figures.StepRunning},
+	require.Equal(t, []view.CycleStep{
+		{Name: "Screenshots", At: view.StepDone}, {Name: "Auditors", At: view.StepDone},
+		{Name: "Weaver", At: view.StepDone}, {Name: "Refine", At: view.StepRunning},
 	}, c.Steps)
 	var output []string
 	for _, a := range c.Auditors {
 		output = append(output, fmt.Sprintf("%s: %.1f", a.Name, *a.Score))
 	}
 	require.Equal(t, []string{"A: 2.5", "B: 3.0", "C: 3.5"}, output)
-	require.Equal(t, []figures.Point{{Cycle: 1, Score: 2.5}, {Cycle: 2, Score: 3}}, f.Trend)
+	require.Equal(t, []view.Point{{Cycle: 1, Score: 2.5}, {Cycle: 2, Score: 3}}, f.Trend)
 	require.Equal(t, 2, f.Progress.Round)
 
 	total := 35*1.18 + 21*0.87
@@ -215,7 +212,7 @@ func TestEarlyLoopEndHasNothingRemaining(t *testing.T) {
 	s := inCycle2(t)
 	s.State.Next = run.Place{Stage: 2, Round: 1}
 	s.State.InFlight = nil
-	f := figures.Of(s, noon)
+	f := view.Of(s, noon)
 	require.Equal(t, time.Duration(0), *f.Timing.Remaining)
 	require.Equal(t, f.Cost.Total, *f.Cost.Projected)
 }
@@ -226,10 +223,10 @@ func TestClosedCycleShowsSkippedSteps(t *testing.T) {
 	last := *s.Records.OpenCycle
 	last.MetThreshold = true
 	s.Records.PACycleRecords["2"], s.Records.OpenCycle = last, nil
-	c := figures.Of(s, noon).Cycle
+	c := view.Of(s, noon).Cycle
 	require.False(t, c.Open)
-	require.Equal(t, []figures.StepState{figures.StepDone, figures.StepDone, figures.StepDone, figures.StepSkipped},
-		[]figures.StepState{c.Steps[0].At, c.Steps[1].At, c.Steps[2].At, c.Steps[3].At})
+	require.Equal(t, []view.StepState{view.StepDone, view.StepDone, view.StepDone, view.StepSkipped},
+		[]view.StepState{c.Steps[0].At, c.Steps[1].At, c.Steps[2].At, c.Steps[3].At})
 }
 
 func TestSettledOfTurnLoop(t *testing.T) {
@@ -241,7 +238,7 @@ func TestSettledOfTurnLoop(t *testing.T) {
 	turn, tests := run.Pass{Step: "turns/1", Role: "worker", Round: 3}, run.Pass{
 		Step: "turns/2", Role: "command", Round: 3,
 	}
-	f := figures.Of(figures.Source{Recent: []run.Event{
+	f := view.Of(view.Source{Recent: []run.Event{
 		event(1, run.KindPassAttempt, run.PassAttempt{Pass: turn, Category: "rate-limit", Message: "429",
 			DurationMS: 1000}),
 		event(2, run.KindPassEnd, run.PassEnd{
@@ -254,18 +251,18 @@ func TestSettledOfTurnLoop(t *testing.T) {
 	require.Len(t, f.Settled, 3)
 	require.True(t, f.Settled[0].Failed)
 	require.Equal(t, "more", f.Settled[1].Verdict)
-	require.Equal(t, 4, *f.Settled[1].Changed)
+	require.Equal(t, 4, f.Settled[1].Changed)
 	require.Equal(t, 0.5, f.Settled[1].USD)
-	require.Equal(t, 90*time.Second, f.Settled[1].Duration)
+	require.EqualValues(t, 90_000, f.Settled[1].DurationMS)
 	require.Equal(t, "failed", f.Settled[2].Value)
-	require.Nil(t, f.Settled[2].Changed, "the edit belongs to no turn")
+	require.Zero(t, f.Settled[2].Changed, "the edit belongs to no turn")
 }
 
 func TestFiguresOfStages(t *testing.T) {
 	s := settled(t, 2)
 	s.State.Wording, s.State.DurationsMS = run.WordingStages, []int64{1000, 5000, 6000}
 	s.State.Rounds, s.State.Unmet, s.State.Next = 3, "verdict == good", run.Place{Stage: 2}
-	f := figures.Of(s, noon)
+	f := view.Of(s, noon)
 	require.Equal(t, 4*time.Second, *f.Timing.Mean, "of all passes, not of the numbered ones")
 	last := f.Stages[len(f.Stages)-1]
 	require.True(t, last.Repeats)
@@ -276,6 +273,6 @@ func TestFiguresOfStages(t *testing.T) {
 
 func TestTitle(t *testing.T) {
 	for name, want := range map[string]string{"": "", "critic": "Critic", "éditeur": "Éditeur", "2nd": "2nd"} {
-		require.Equal(t, want, figures.Title(name))
+		require.Equal(t, want, view.Title(name))
 	}
 }

@@ -1,4 +1,4 @@
-package figures_test
+package view_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -19,7 +19,7 @@ func TestSettledHasEachValue(t *testing.T) {
 		require.NoError(t, err)
 		return run.Event{Seq: seq, TS: "ts", Kind: kind, Payload: raw}
 	}
-	score, changed := 2.5, 4
+	score := 2.5
 	p := run.Pass{Step: "s", Number: 3, Role: "r", Round: 2}
 	other := run.Pass{Step: "other"}
 	end := run.PassEnd{Pass: p, Outcome: run.CategoryAgentTimeout, DurationMS: 1500, Verdict: "v", Value: "x", ID: "tests",
@@ -27,7 +27,7 @@ func TestSettledHasEachValue(t *testing.T) {
 		Tampered: &run.Tampered{Count: 7}}
 	covers := run.PassEnd{Pass: other, Outcome: run.CategoryOK, Spend: run.Spend{USD: 1, Known: run.CostExact, Covers: 2}}
 	cost := run.Spend{USD: 0.25, Known: run.CostUnknown}
-	got := figures.Of(figures.Source{State: run.State{Wording: run.WordingStages}, Recent: []run.Event{
+	got := view.Of(view.Source{State: run.State{Wording: run.WordingStages}, Recent: []run.Event{
 		event(1, run.KindWorkspaceUpdated, run.WorkspaceUpdated{Step: "s", Changed: 1}),
 		event(2, run.KindWorkspaceTampered, run.Tampered{Step: "s", Count: 1}),
 		event(3, run.KindPassEnd, end),
@@ -41,14 +41,21 @@ func TestSettledHasEachValue(t *testing.T) {
 			Spend: &cost}),
 		event(10, run.KindPassStart, run.PassStart{Pass: p}),
 	}}, noon).Settled
-	require.Equal(t, []figures.Settled{
-		{Seq: 3, TS: "ts", Pass: p, Duration: 1500 * time.Millisecond, USD: 0.5, Unknown: 1, Passed: true,
-			Outcome: run.CategoryAgentTimeout.In(run.WordingStages), Verdict: "v", Value: "x", As: "tests", Score: &score,
-			Changed: &changed, Tampered: 7},
-		{Seq: 5, TS: "ts", Pass: other, USD: 1, Outcome: run.CategoryOK, Tampered: 6},
-		{Seq: 9, TS: "ts", Pass: p, Duration: 20 * time.Millisecond, USD: 0.25, Unknown: 1,
-			Outcome: run.CategoryAgentExit.In(run.WordingStages), Failed: true, Message: "m"},
-	}, got)
+	pass := func(seq int64, p run.Pass, outcome run.Category) view.Pass {
+		return view.Pass{Seq: seq, Step: p.Step, Number: p.Number, Role: p.Role, Round: p.Round,
+			Outcome: outcome.In(run.WordingStages), CostKnown: run.CostExact, Prompt: rundir.PromptFile(p),
+			Frames: rundir.EnvelopeFile(p)}
+	}
+	first, second, failed := pass(3, p, run.CategoryAgentTimeout), pass(5, other, run.CategoryOK), pass(9, p,
+		run.CategoryAgentExit)
+	first.DurationMS, first.USD, first.Unknown, first.CostKnown = 1500, 0.5, 1, run.CostAtLeast
+	first.Verdict, first.Value, first.Score, first.Changed = "v", "x", &score, 4
+	first.Checks, first.Tampered, first.CostNote = end.Validation, end.Tampered, end.Spend.Why()
+	second.USD, second.Tampered = 1, &run.Tampered{Step: "other", Count: 6}
+	failed.DurationMS, failed.USD, failed.Unknown, failed.CostKnown = 20, 0.25, 1, run.CostAtLeast
+	failed.CostNote = "that of an earlier attempt is not fully known"
+	require.Equal(t, []view.Settled{{Pass: first, As: "tests"}, {Pass: second},
+		{Pass: failed, Failed: true, Message: "m"}}, got)
 }
 
 // loops is a plan with a stage of sets, a loop with all kinds of steps, and a last stage.
@@ -78,64 +85,64 @@ func loops() *pipeline.Plan {
 }
 
 func TestProgressOfEachStep(t *testing.T) {
-	s := figures.Source{Plan: loops(), Records: rundir.PipelineState{TotalCorpusPasses: 4, LastCompletedCorpusPass: 1}}
+	s := view.Source{Plan: loops(), Records: rundir.PipelineState{TotalCorpusPasses: 4, LastCompletedCorpusPass: 1}}
 	for _, row := range []struct {
 		at   run.Place
-		want figures.Progress
+		want view.Progress
 	}{
-		{run.Place{Stage: 0, Round: 1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 1, OfSet: 3,
+		{run.Place{Stage: 0, Round: 1}, view.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 1, OfSet: 3,
 			Order:      "A",
 			OrderLabel: "Base", Role: "writer"}},
-		{run.Place{Stage: 0, Round: 1, Step: 1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 2, OfSet: 3,
+		{run.Place{Stage: 0, Round: 1, Step: 1}, view.Progress{Stage: "Write", Set: "S1", Theme: "one", InSet: 2, OfSet: 3,
 			Role: pipeline.CommandRole}},
-		{run.Place{Stage: 0, Round: 1, Step: 3}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one"}},
-		{run.Place{Stage: 1, Round: 2, Step: 1}, figures.Progress{Stage: "Audit", OfSet: 6, Role: "judge-x, judge-y",
+		{run.Place{Stage: 0, Round: 1, Step: 3}, view.Progress{Stage: "Write", Set: "S1", Theme: "one"}},
+		{run.Place{Stage: 1, Round: 2, Step: 1}, view.Progress{Stage: "Audit", OfSet: 6, Role: "judge-x, judge-y",
 			Round: 2}},
-		{run.Place{Stage: 1, Round: 2, Step: 0}, figures.Progress{Stage: "Audit", OfSet: 6, Role: "screenshots", Round: 2}},
-		{run.Place{Stage: 3, Round: 1}, figures.Progress{}}, {run.Place{Stage: -1, Round: 1}, figures.Progress{}},
-		{run.Place{Stage: 0, Round: 1, Step: -1}, figures.Progress{Stage: "Write", Set: "S1", Theme: "one"}},
+		{run.Place{Stage: 1, Round: 2, Step: 0}, view.Progress{Stage: "Audit", OfSet: 6, Role: "screenshots", Round: 2}},
+		{run.Place{Stage: 3, Round: 1}, view.Progress{}}, {run.Place{Stage: -1, Round: 1}, view.Progress{}},
+		{run.Place{Stage: 0, Round: 1, Step: -1}, view.Progress{Stage: "Write", Set: "S1", Theme: "one"}},
 	} {
 		s.State.Next = row.at
 		row.want.Done, row.want.Total, row.want.Percent = 1, 4, 25
 		if row.want.Round > 0 {
 			row.want.Max = 3
 		}
-		require.Equal(t, row.want, figures.Of(s, noon).Progress, "%+v", row.at)
+		require.Equal(t, row.want, view.Of(s, noon).Progress, "%+v", row.at)
 	}
 	s.Records.LastCompletedCorpusPass = 2
-	sets := figures.Of(s, noon).Sets
-	require.Equal(t, []figures.Set{{ID: "S1", Theme: "one", Done: 2, Total: 2}, {ID: "S2", Theme: "two", Total: 1}}, sets)
-	require.Equal(t, []int{0, 3, 7, 8}, []int{figures.Set{}.Steps(8), figures.Set{Done: 3, Total: 8}.Steps(8),
-		figures.Set{Done: 6, Total: 7}.Steps(9), figures.Set{Done: 2, Total: 2}.Steps(8)})
+	sets := view.Of(s, noon).Sets
+	require.Equal(t, []view.Set{{ID: "S1", Theme: "one", Done: 2, Total: 2}, {ID: "S2", Theme: "two", Total: 1}}, sets)
+	require.Equal(t, []int{0, 3, 7, 8}, []int{view.Set{}.Steps(8), view.Set{Done: 3, Total: 8}.Steps(8),
+		view.Set{Done: 6, Total: 7}.Steps(9), view.Set{Done: 2, Total: 2}.Steps(8)})
 }
 
 func TestStatesOfStages(t *testing.T) {
-	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Rounds: 3, Unmet: "score", Phase: "audit"}}
-	at := func(stage, round int) []figures.Stage {
+	s := view.Source{Plan: loops(), State: run.State{Status: run.Running, Rounds: 3, Unmet: "score", Phase: "audit"}}
+	at := func(stage, round int) []view.Stage {
 		s.State.Next = run.Place{Stage: stage, Round: round}
-		return figures.Of(s, noon).Stages
+		return view.Of(s, noon).Stages
 	}
-	require.Equal(t, []figures.Stage{{Title: "Write", Rounds: 1, Max: 4, Current: true},
+	require.Equal(t, []view.Stage{{Title: "Write", Rounds: 1, Max: 4, Current: true},
 		{Title: "Audit", Max: 3, Repeats: true}, {Title: "Close", Max: 1}}, at(0, 2))
-	require.Equal(t, []figures.Stage{{Title: "Write", Rounds: 4, Max: 4, Finished: true},
+	require.Equal(t, []view.Stage{{Title: "Write", Rounds: 4, Max: 4, Finished: true},
 		{Title: "Audit", Rounds: 4, Max: 3, Repeats: true, Current: true}, {Title: "Close", Max: 1}}, at(1, 5))
-	require.Equal(t, []figures.Stage{{Title: "Write", Rounds: 4, Max: 4, Finished: true},
+	require.Equal(t, []view.Stage{{Title: "Write", Rounds: 4, Max: 4, Finished: true},
 		{Title: "Audit", Rounds: 3, Max: 3, Repeats: true, Finished: true, Unmet: "score"},
 		{Title: "Close", Max: 1, Current: true}}, at(2, 0))
 	s.State.Status = run.Done
-	require.Equal(t, figures.Stage{Title: "Close", Rounds: 1, Max: 1, Finished: true}, at(2, 1)[2])
+	require.Equal(t, view.Stage{Title: "Close", Rounds: 1, Max: 1, Finished: true}, at(2, 1)[2])
 	s.State.Status = run.AwaitingPhaseHandoff
 	require.Equal(t, "round 3 of at most 3", at(1, 3)[1].RoundText(), "the question after it is open")
 	require.Empty(t, at(1, 3)[0].RoundText())
-	require.Nil(t, figures.Of(figures.Source{}, noon).Stages)
-	require.Nil(t, figures.Of(figures.Source{}, noon).Sets)
+	require.Nil(t, view.Of(view.Source{}, noon).Stages)
+	require.Nil(t, view.Of(view.Source{}, noon).Sets)
 }
 
 func TestCallsInFlight(t *testing.T) {
 	s := run.State{Status: run.Running, Next: run.Place{Stage: 0, Round: 1, Step: 1}, InFlight: []run.InFlightCall{
 		{Step: "002", Member: "m", Role: "command", Call: "c", Attempt: 2, StartedAt: run.Time(noon.Add(-time.Minute))},
 		{Step: "001", Role: "writer", StartedAt: "soon"}, {Step: "002", StartedAt: run.Time(noon.Add(time.Minute))}}}
-	got := figures.InFlight(s, loops(), noon)
+	got := view.InFlight(s, loops(), noon)
 	require.Equal(t, "002", got[0].Step)
 	require.Equal(t, "m", got[0].Member)
 	require.Equal(t, "command", got[0].Role)
@@ -145,12 +152,12 @@ func TestCallsInFlight(t *testing.T) {
 	require.Equal(t, "make test", got[0].Command)
 	require.Equal(t, noon.Add(-time.Minute), got[0].Since)
 	require.Equal(t, time.Minute, got[0].Elapsed)
-	require.Equal(t, figures.InFlightCall{Step: "001", Role: "writer"}, got[1])
+	require.Equal(t, view.InFlightCall{Step: "001", Role: "writer"}, got[1])
 	require.Zero(t, got[2].Elapsed)
 	require.Equal(t, "make test", got[2].Command)
-	require.Empty(t, figures.InFlight(s, nil, noon)[0].Command)
+	require.Empty(t, view.InFlight(s, nil, noon)[0].Command)
 	s.Status = run.Paused
-	require.Nil(t, figures.InFlight(s, loops(), noon))
+	require.Nil(t, view.InFlight(s, loops(), noon))
 }
 
 // TestStepsOfCycles: an open cycle stands where the run does, a closed one has what its record has.
@@ -158,31 +165,31 @@ func TestStepsOfCycles(t *testing.T) {
 	score := func(v float64) *float64 { return &v }
 	record := rundir.PACycleRecord{CycleNumber: 2, ScreenshotCount: 1, Auditors: []rundir.AuditorRecord{{ID: "judge-x",
 		Score: score(1)}, {ID: "judge-y"}}, Weaver: &rundir.ReportRecord{}, PAScore: score(2)}
-	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 1, Round: 2, Step: 2}}}
+	s := view.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 1, Round: 2, Step: 2}}}
 	s.Records = rundir.PipelineState{MaxPACycles: 3, OpenCycle: &record, PAScoreThreshold: score(3),
 		PACycleRecords: map[string]rundir.PACycleRecord{"1": {CycleNumber: 1},
 			"2": {CycleNumber: 2, PAScore: score(9)}}}
-	states := func() (all []figures.StepState) {
-		for _, step := range figures.Of(s, noon).Cycle.Steps {
+	states := func() (all []view.StepState) {
+		for _, step := range view.Of(s, noon).Cycle.Steps {
 			all = append(all, step.At)
 		}
 		return all
 	}
-	const done, runs, waits, skipped = figures.StepDone, figures.StepRunning, figures.StepWaiting, figures.StepSkipped
-	require.Equal(t, []figures.StepState{done, done, runs, waits, waits, waits}, states())
+	const done, runs, waits, skipped = view.StepDone, view.StepRunning, view.StepWaiting, view.StepSkipped
+	require.Equal(t, []view.StepState{done, done, runs, waits, waits, waits}, states())
 	s.State.Status = run.Paused
-	require.Equal(t, []figures.StepState{done, done, waits, waits, waits, waits}, states())
+	require.Equal(t, []view.StepState{done, done, waits, waits, waits, waits}, states())
 	s.State.Next.Round = 3
-	require.Equal(t, []figures.StepState{done, done, done, done, skipped, done}, states())
+	require.Equal(t, []view.StepState{done, done, done, done, skipped, done}, states())
 	s.State.Next.Round, s.State.Status = 2, run.Done
-	require.Equal(t, []figures.StepState{done, done, done, done, skipped, done}, states())
+	require.Equal(t, []view.StepState{done, done, done, done, skipped, done}, states())
 	s.State.Next.Stage = 2
 	record.ScreenshotCount, record.Auditors, record.Weaver, record.Refine = 0, nil, nil, &rundir.RefineRecord{}
 	s.Records.OpenCycle = &record
-	require.Equal(t, []figures.StepState{skipped, skipped, skipped, skipped, done, skipped}, states())
+	require.Equal(t, []view.StepState{skipped, skipped, skipped, skipped, done, skipped}, states())
 
 	record.Auditors = []rundir.AuditorRecord{{ID: "judge-x", Score: score(1)}, {ID: "judge-y"}}
-	c := figures.Of(s, noon).Cycle
+	c := view.Of(s, noon).Cycle
 	require.Equal(t, "Audit", c.Stage)
 	require.Equal(t, "PA", c.Name)
 	require.Equal(t, 4.0, c.MaxScore)
@@ -194,23 +201,23 @@ func TestStepsOfCycles(t *testing.T) {
 	require.Equal(t, 2.0, *c.Score)
 	require.Equal(t, 3.0, *c.Target)
 	require.False(t, c.Met)
-	require.Equal(t, []figures.Auditor{{Name: "x", Score: score(1)}, {Name: "y"}}, c.Auditors)
+	require.Equal(t, []view.Auditor{{Name: "x", Score: score(1)}, {Name: "y"}}, c.Auditors)
 	var names []string
 	for _, step := range c.Steps {
 		names = append(names, step.Name)
 	}
 	require.Equal(t, []string{"Screenshots", "Judges", "Weaver", "Ask", "Fixer", "Tests"}, names)
-	require.Equal(t, []figures.Point{{Cycle: 2, Score: 2}}, figures.Trend(s.Records))
+	require.Equal(t, []view.Point{{Cycle: 2, Score: 2}}, view.Trend(s.Records))
 	record.Auditors = []rundir.AuditorRecord{{ID: "judge-x"}}
-	require.Equal(t, "judge-x", figures.Of(s, noon).Cycle.Auditors[0].Name, "a single name has no common part")
+	require.Equal(t, "judge-x", view.Of(s, noon).Cycle.Auditors[0].Name, "a single name has no common part")
 	record.Auditors = []rundir.AuditorRecord{{ID: "a-x"}, {ID: "b-x"}}
-	require.Equal(t, "a-x", figures.Of(s, noon).Cycle.Auditors[0].Name)
+	require.Equal(t, "a-x", view.Of(s, noon).Cycle.Auditors[0].Name)
 	s.Plan = nil
-	require.Empty(t, figures.Of(s, noon).Cycle.Stage)
+	require.Empty(t, view.Of(s, noon).Cycle.Stage)
 }
 
 func TestCostsOfRuns(t *testing.T) {
-	s := figures.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 0, Round: 1},
+	s := view.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 0, Round: 1},
 		Spent: run.Totals{
 			EstimatedUSD: 0.5}, ByRole: []run.Named{{Name: "b"}, {Name: "gone"}, {Name: "a"}}}}
 	s.Records = rundir.PipelineState{SunkCostUSD: 1, TotalCorpusPasses: 4, LastCompletedCorpusPass: 2, MaxPACycles: 2,
@@ -218,37 +225,37 @@ func TestCostsOfRuns(t *testing.T) {
 			BudgetWarningThresholdUSD: 15, ByRole: map[string]rundir.RoleCost{"a": {CostUSD: 2, PassCount: 1},
 				"b": {CostUSD: 4, PassCount: 2, UnknownCalls: 3}}}}
 	mean, projected := 2.0, 7.0+(2+5)*2
-	require.Equal(t, figures.Cost{Total: 7, Sunk: 1, Estimated: 0.5, Budget: 20, Warn: 15, Percent: 35, Calls: 3,
+	require.Equal(t, view.Cost{Total: 7, Sunk: 1, Estimated: 0.5, Budget: 20, Warn: 15, Percent: 35, Calls: 3,
 		Mean:      &mean,
-		Projected: &projected, Roles: []figures.Role{{Name: "b", USD: 4, Calls: 2, Unknown: 3},
+		Projected: &projected, Roles: []view.Role{{Name: "b", USD: 4, Calls: 2, Unknown: 3},
 			{Name: "a", USD: 2, Calls: 1}}},
-		figures.Of(s, noon).Cost, "two passes and a cycle of five calls may still come")
+		view.Of(s, noon).Cost, "two passes and a cycle of five calls may still come")
 	s.Records.Cost.BudgetHardCapUSD = 1000
-	require.Equal(t, 1, figures.Of(s, noon).Cost.Percent)
+	require.Equal(t, 1, view.Of(s, noon).Cost.Percent)
 	projects := s
 	projects.State.Projects = []run.ProjectState{{USD: 3, Unknown: 1}}
-	c := figures.Of(projects, noon).Cost
+	c := view.Of(projects, noon).Cost
 	require.Equal(t, 10.0, c.Total, "the projects of a run are part of its cost")
 	require.Equal(t, 1, c.Unknown)
 	s.State.SunkUnknown = 2
-	c = figures.Of(s, noon).Cost
+	c = view.Of(s, noon).Cost
 	require.Equal(t, 2, c.Unknown)
 	require.Nil(t, c.Mean)
 	require.Nil(t, c.Projected)
 	s.Records.CompletedPACycles, s.Records.LastCompletedCorpusPass, s.State.Next.Stage = 9, 9, 1
-	require.Equal(t, 7.0, *figures.Projected(s))
+	require.Equal(t, 7.0, *view.Projected(s))
 	s.Plan, s.Records.CompletedPACycles = nil, 1
-	require.Equal(t, 17.0, *figures.Projected(s), "five calls of a cycle without a plan")
+	require.Equal(t, 17.0, *view.Projected(s), "five calls of a cycle without a plan")
 	s.State.DurationsMS = []int64{1000, 1000, 1000}
 	s.State.Wording = run.WordingStages
-	require.Equal(t, 4*time.Second, *figures.Remaining(s), "four steps of a cycle without a plan")
+	require.Equal(t, 4*time.Second, *view.Remaining(s), "four steps of a cycle without a plan")
 	s.Plan, s.State.Next = loops(), run.Place{Stage: 1, Round: 1}
-	require.Equal(t, 5*time.Second, *figures.Remaining(s), "five steps: a question costs no time")
-	require.Equal(t, "$5.41", figures.USD(5.412))
+	require.Equal(t, 5*time.Second, *view.Remaining(s), "five steps: a question costs no time")
+	require.Equal(t, "$5.41", view.USD(5.412))
 }
 
 func TestQualityOfRuns(t *testing.T) {
-	s := figures.Source{State: run.State{Passes: run.PassCount{Unmodified: 1, Retries: 2},
+	s := view.Source{State: run.State{Passes: run.PassCount{Unmodified: 1, Retries: 2},
 		Notes: []run.Notes{{Name: "a", Entries: 9},
 			{Name: "b", Entries: 9}, {Name: "c", Entries: 5}}}}
 	s.Records = rundir.PipelineState{ConvictionEntryCount: 3, DiscoveryEntryCount: 4,
@@ -256,13 +263,13 @@ func TestQualityOfRuns(t *testing.T) {
 			"1": {ValidationPassed: true, ValidationDetails: run.Validation{Warnings: []string{"x"}}},
 			"2": {ValidationDetails: run.Validation{Warnings: []string{"y", "z"}}}},
 		ErrorHistory: []rundir.ErrorRecord{{Recovered: true}, {}, {}}}
-	require.Equal(t, figures.Quality{Passed: 1, Judged: 2, Warnings: 3, Notes: []figures.Note{{Name: "a", Entries: 3},
+	require.Equal(t, view.Quality{Passed: 1, Judged: 2, Warnings: 3, Notes: []view.Note{{Name: "a", Entries: 3},
 		{Name: "b", Entries: 4}, {Name: "c", Entries: 5}}, Unmodified: 1, Retries: 2, Recovered: 1, Unrecovered: 2},
-		figures.Of(s, noon).Quality)
+		view.Of(s, noon).Quality)
 }
 
 func TestLastPasses(t *testing.T) {
-	s := figures.Source{}
+	s := view.Source{}
 	s.Records.PassRecords = map[string]rundir.PassRecord{"2": {GlobalPassNumber: 2}, "9": {GlobalPassNumber: 9},
 		"10": {GlobalPassNumber: 10, SubsetID: "S1", SubsetPassNumber: 3, Rotation: "B", AgentRole: "r", DurationMS: 1500,
 			ValidationPassed: true, Outcome: "ok", RetryCount: 4, Tokens: rundir.PassTokens{EstimatedCostUSD: 0.5,
@@ -271,25 +278,24 @@ func TestLastPasses(t *testing.T) {
 	s.Records.Checkpoints = []rundir.CheckpointRecord{{ID: "cp-S1", AtPassNumber: 10},
 		{ID: "cp-1", AtPassNumber: 10, AtPACycle: 1},
 		{ID: "cp-2", AtPassNumber: 9}}
-	require.Equal(t, []figures.Pass{{Number: 9, Checkpoint: "cp-2"},
-		{Number: 10, Set: "S1", InSet: 3, Order: "B", Role: "r",
-			Duration: 1500 * time.Millisecond, USD: 0.5, Unknown: 1, Passed: true, Outcome: "ok", Retries: 4,
-			Checkpoint: "cp-S1"},
-		{Number: 11}}, figures.Of(s, noon).Last)
+	got := view.Of(s, noon).Last
+	require.Equal(t, []view.Numbered{{s.Records.PassRecords["9"], "cp-2"}, {s.Records.PassRecords["10"], "cp-S1"},
+		{s.Records.PassRecords["11"], ""}}, got)
+	require.Equal(t, "S1/3B R", got[1].Name())
 }
 
 func TestElapsedTime(t *testing.T) {
-	s := figures.Source{Pauses: []figures.Pause{{From: noon.Add(-10 * time.Minute)}}}
-	require.Zero(t, figures.Of(s, noon).Timing.Elapsed, "it has not started")
+	s := view.Source{Pauses: []view.Pause{{From: noon.Add(-10 * time.Minute)}}}
+	require.Zero(t, view.Of(s, noon).Timing.Elapsed, "it has not started")
 	s.Records.StartedAt = run.Time(noon.Add(-time.Hour))
-	f := figures.Of(s, noon)
+	f := view.Of(s, noon)
 	require.Equal(t, []time.Duration{50 * time.Minute, 10 * time.Minute},
 		[]time.Duration{f.Timing.Elapsed, f.Timing.Paused})
 	require.Equal(t, 15*time.Minute, f.Tick(s, noon.Add(5*time.Minute)).Timing.Paused)
 	over := "later"
 	s.Records.CompletedAt = &over
-	require.Equal(t, 50*time.Minute, figures.Of(s, noon).Timing.Elapsed)
-	require.Zero(t, figures.Of(s, noon.Add(-2*time.Hour)).Timing.Elapsed)
+	require.Equal(t, 50*time.Minute, view.Of(s, noon).Timing.Elapsed)
+	require.Zero(t, view.Of(s, noon.Add(-2*time.Hour)).Timing.Elapsed)
 	at := func(clock string) rundir.DecisionRow {
 		return rundir.DecisionRow{TS: "2026-02-28T" + clock + ":00.000Z"}
 	}
@@ -299,10 +305,10 @@ func TestElapsedTime(t *testing.T) {
 		require.NoError(t, err)
 		return m
 	}
-	require.Equal(t, []figures.Pause{{From: moment("10:00"), To: moment("10:30")},
+	require.Equal(t, []view.Pause{{From: moment("10:00"), To: moment("10:30")},
 		{From: moment("10:40"), To: moment("11:00")},
 		{From: moment("12:00"), To: moment("12:10")}, {From: moment("12:20")}},
-		figures.Pauses([]rundir.DecisionRow{row("09:00", "resume"), row("10:00", "wait-for-limit"), row("10:10", "ask"),
+		view.Pauses([]rundir.DecisionRow{row("09:00", "resume"), row("10:00", "wait-for-limit"), row("10:10", "ask"),
 			{TS: "bad", Decision: "resume"}, row("10:30", "end-wait-for-limit"), row("10:40", "accept-output"),
 			row("11:00", "resume"), row("11:10", "execute-pass"), row("12:00", "ask"), row("12:10", "decide-continue"),
 			row("12:20", "end-pipeline"), row("12:30", "pause-pipeline")}), "the first resume follows nothing")

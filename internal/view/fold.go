@@ -1,4 +1,4 @@
-package evidence
+package view
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 // collector reads the events of a run once.
 type collector struct {
-	Evidence
+	Record
 	fold    *run.Fold
 	reverts run.Reverts
 	total   float64
@@ -76,7 +76,7 @@ func (c *collector) history(e run.Event) {
 	case run.KindPhaseStart:
 		var p run.PhaseStart
 		if e.Decode(&p); e.Phase != nil {
-			h.Stages[*e.Phase] = Stage{Title: p.Title, Repeats: p.Dir != "" || p.Round > 1}
+			h.Stages[*e.Phase] = StageTitle{Title: p.Title, Repeats: p.Dir != "" || p.Round > 1}
 		}
 	case run.KindPassStart:
 		var p run.PassStart
@@ -96,18 +96,18 @@ func (c *collector) history(e run.Event) {
 
 func (c *collector) allow(e run.Event, b run.Budget) {
 	if b.CapUSD > 0 {
-		c.History.Budgets = append(c.History.Budgets, Cost{At: e.TS, USD: b.CapUSD})
+		c.History.Budgets = append(c.History.Budgets, Amount{At: e.TS, USD: b.CapUSD})
 	}
 }
 
-func phase(e run.Event) string {
+func phaseOf(e run.Event) string {
 	if e.Phase == nil {
 		return ""
 	}
 	return *e.Phase
 }
 
-func key(p run.Pass) string { return fmt.Sprintf("%s/%d/%s", p.Step, p.Round, p.Member) }
+func passKey(p run.Pass) string { return fmt.Sprintf("%s/%d/%s", p.Step, p.Round, p.Member) }
 
 func (c *collector) start(e run.Event) {
 	var p run.RunStart
@@ -146,9 +146,9 @@ func (c *collector) fail(e run.Event) {
 	if p.Spend != nil {
 		f.USD, f.CostKnown = p.Spend.USD, cmp.Or(p.Spend.Known, run.CostExact)
 		c.spend(e, p.Pass, *p.Spend)
-		sum := c.failed[key(p.Pass)]
+		sum := c.failed[passKey(p.Pass)]
 		sum.Add(*p.Spend)
-		c.failed[key(p.Pass)] = sum
+		c.failed[passKey(p.Pass)] = sum
 	}
 	c.Failures = append(c.Failures, f)
 }
@@ -172,7 +172,7 @@ func (c *collector) spendLane(e run.Event, cost run.ChildCost) {
 
 func (c *collector) spent(e run.Event, usd float64) {
 	c.total = run.Cents(c.total + usd)
-	c.History.Costs = append(c.History.Costs, Cost{At: e.TS, USD: c.total})
+	c.History.Costs = append(c.History.Costs, Amount{At: e.TS, USD: c.total})
 }
 
 func (c *collector) spendIn(role string, calls int, usd float64, unknown int) {
@@ -190,32 +190,37 @@ func (c *collector) spendIn(role string, calls int, usd float64, unknown int) {
 func (c *collector) pass(e run.Event) {
 	var p run.PassEnd
 	e.Decode(&p)
-	all := c.failed[key(p.Pass)]
+	all := c.failed[passKey(p.Pass)]
 	all.Add(p.Spend)
-	r := Pass{
-		Seq: e.Seq, Number: p.Number, Step: p.Step, Call: p.Call, Stage: phase(e), Round: p.Round, Role: p.Role,
-		Member: p.Member, Item: p.Item, Title: p.Title, Outcome: p.Outcome.In(c.fold.Current().Wording),
-		Attempts: p.Attempts, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
-		USD: all.USD, Unknown: all.Unknown, CostKnown: run.KnownOf(all.USD, all.Unknown),
-		CostNote: costNote(p.Spend, all.Unknown), Reused: p.Reused, Modified: p.Modified,
-		Checks: p.Validation, Verdict: p.Verdict, Findings: p.Findings, Score: p.Score, Value: p.Value,
-		Tampered: p.Tampered, Found: p.Found, Scope: p.Scope,
-	}
+	r := passOf(e, p, all, c.fold.Current().Wording)
 	if p.Turn() && c.Workspace != nil {
 		c.turns++
 		r.Turn = c.turns
 	}
-	r.Set, r.Tally, r.Prompt = p.Set, p.Tally, rundir.PromptFile(p.Pass)
-	r.Frames = rundir.EnvelopeFile(p.Pass)
+	delete(c.failed, passKey(p.Pass))
+	c.spend(e, p.Pass, p.Spend)
+	c.Passes = append(c.Passes, r)
+}
+
+// passOf returns a settled pass, which costs what all its attempts do.
+func passOf(e run.Event, p run.PassEnd, cost run.Totals, w run.Wording) Pass {
+	r := Pass{
+		Seq: e.Seq, Number: p.Number, Step: p.Step, Call: p.Call, Stage: phaseOf(e), Round: p.Round, Role: p.Role,
+		Member: p.Member, Item: p.Item, Title: p.Title, Outcome: p.Outcome.In(w),
+		Attempts: p.Attempts, StartedAt: p.StartedAt, CompletedAt: p.CompletedAt, DurationMS: p.DurationMS,
+		USD: cost.USD, Unknown: max(0, cost.Unknown), CostKnown: run.KnownOf(cost.USD, cost.Unknown),
+		CostNote: costNote(p.Spend, cost.Unknown), Reused: p.Reused, Modified: p.Modified,
+		Checks: p.Validation, Verdict: p.Verdict, Findings: p.Findings, Score: p.Score, Value: p.Value,
+		Tampered: p.Tampered, Found: p.Found, Scope: p.Scope,
+		Set: p.Set, Tally: p.Tally, Prompt: rundir.PromptFile(p.Pass), Frames: rundir.EnvelopeFile(p.Pass),
+	}
 	if p.Reply != nil {
 		r.Reply = rundir.ReplyFile(p.Pass)
 	}
 	if p.Artifact != nil && p.Modified {
 		r.Before, r.After = p.Before, p.Artifact.Digest
 	}
-	delete(c.failed, key(p.Pass))
-	c.spend(e, p.Pass, p.Spend)
-	c.Passes = append(c.Passes, r)
+	return r
 }
 
 // costNote is why the cost of a pass is not fully known, with its attempts.
@@ -258,7 +263,7 @@ func (c *collector) ask(e run.Event) {
 	q, _ := e.Question()
 	c.Decisions = append(c.Decisions, Decision{
 		Seq: e.Seq, Kind: string(q.Kind), ID: q.ID, Question: q.Question, Trigger: q.Trigger,
-		Phase: cmp.Or(q.Phase, phase(e)), Round: q.Round,
+		Phase: cmp.Or(q.Phase, phaseOf(e)), Round: q.Round,
 		Judged: q.Digest, RequestedAt: e.TS, Subject: q.Subject,
 	})
 }

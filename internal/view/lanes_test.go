@@ -1,4 +1,4 @@
-package evidence_test
+package view_test
 
 import (
 	"bytes"
@@ -8,7 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -72,11 +73,11 @@ func TestEvidenceListsLanes(t *testing.T) {
 	j.endLane(d, run.ChildDone, "", cost(1, 0.5, 0))
 	j.mergeLane(d, 1, "")
 	j.add(run.KindRunReverted, run.RunReverted{To: kept, State: &run.State{RunID: "r-1"}})
-	e, err := evidence.Read(j.dir())
+	e, err := view.ReadRecord(j.dir())
 	require.NoError(t, err)
-	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", evidence.LaneTotals(e.Lanes, e.History.LanesLeft))
-	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", evidence.LaneTotals(e.Lanes, 0))
-	require.Equal(t, "9 lanes: 2 merged, 1 failed, 1 active, 5 not started", evidence.LaneTotals(e.Lanes, 5))
+	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", view.LaneTotals(e.Lanes, e.History.LanesLeft))
+	require.Equal(t, "4 lanes: 2 merged, 1 failed, 1 active", view.LaneTotals(e.Lanes, 0))
+	require.Equal(t, "9 lanes: 2 merged, 1 failed, 1 active, 5 not started", view.LaneTotals(e.Lanes, 5))
 	var results []string
 	for _, l := range e.Lanes {
 		results = append(results, l.Item+" "+l.Result())
@@ -93,10 +94,10 @@ func TestEvidenceListsLanes(t *testing.T) {
 	require.NotEmpty(t, e.Lanes[2].EndedAt)
 	require.Empty(t, e.Lanes[3].EndedAt)
 	var page bytes.Buffer
-	require.NoError(t, e.Markdown(&page))
+	require.NoError(t, report.Markdown(&page, e))
 	require.Contains(t, page.String(), "| 1 | a.go | merged as 1, 2 files | 2 |")
 	require.Contains(t, page.String(), "| lanes/work/a |")
-	require.Equal(t, []evidence.RoleCost{{Role: "worker", Calls: 8, USD: 2.75, Unknown: 1}}, e.Spend.ByRole)
+	require.Equal(t, []view.RoleCost{{Role: "worker", Calls: 8, USD: 2.75, Unknown: 1}}, e.Spend.ByRole)
 	require.Len(t, e.History.Costs, 5)
 	require.InDelta(t, 2.75, e.History.Costs[4].USD, 1e-9, "also of what was reverted")
 }
@@ -127,9 +128,9 @@ func TestEvidenceOfOpenLanes(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(own.Path(rundir.MetaFile), raw, 0o644))
 	}
-	e, err := evidence.Read(dir)
+	e, err := view.ReadRecord(dir)
 	require.NoError(t, err)
-	require.Equal(t, "6 lanes: 3 waiting, 2 active, 1 not started", evidence.LaneTotals(e.Lanes, e.History.LanesLeft))
+	require.Equal(t, "6 lanes: 3 waiting, 2 active, 1 not started", view.LaneTotals(e.Lanes, e.History.LanesLeft))
 	var results []string
 	for _, l := range e.Lanes {
 		results = append(results, fmt.Sprintf("%s %d %s", l.Result(), l.Calls, run.ShortCost(l.USD, l.Unknown)))

@@ -1,4 +1,4 @@
-package figures
+package view
 
 import (
 	"cmp"
@@ -134,21 +134,21 @@ func ownInFlight(s Source, now time.Time) []InFlightCall {
 	return out
 }
 
-// Lane is one lane of a run that has not ended.
-type Lane struct {
+// LaneNow is one lane of a run that has not ended.
+type LaneNow struct {
 	run.ActiveLane
 	Directory string        // in that of its run; empty: the stage is unknown
 	Elapsed   time.Duration // of its oldest call; 0: none runs
 }
 
-func lanesOf(s Source, now time.Time) []Lane {
+func lanesOf(s Source, now time.Time) []LaneNow {
 	steps := 0
 	if stage, ok := s.stage(); ok && len(stage.Rounds) > 0 {
 		steps = len(stage.Rounds[0].Steps)
 	}
-	var out []Lane
+	var out []LaneNow
 	for _, one := range s.Lanes {
-		l := Lane{ActiveLane: s.State.LaneNow(one.Lane, one.Live, steps)}
+		l := LaneNow{ActiveLane: s.State.LaneNow(one.Lane, one.Live, steps)}
 		if at := s.State.Lanes.Stage; at < len(s.State.Stages) {
 			l.Directory = one.Dir(s.State.Stages[at].Name)
 		}

@@ -1,4 +1,4 @@
-package figures_test
+package view_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -15,9 +15,9 @@ func TestPercent(t *testing.T) {
 		{0, 56, 0, 0}, {34, 56, 61, 24}, {35, 56, 63, 25}, {40, 56, 71, 28}, {55, 56, 98, 39}, {56, 56, 100, 40},
 		{0, 0, 0, 0},
 	} {
-		percent := figures.Percent(row.done, row.total)
+		percent := view.Percent(row.done, row.total)
 		require.Equal(t, row.percent, percent, "%d of %d", row.done, row.total)
-		require.Equal(t, row.of40, figures.Bar(percent, 40), "%d of %d", row.done, row.total)
+		require.Equal(t, row.of40, view.Bar(percent, 40), "%d of %d", row.done, row.total)
 	}
 }
 
@@ -29,9 +29,9 @@ func TestWeighted(t *testing.T) {
 		}
 		return out
 	}
-	require.Nil(t, figures.Weighted(s(60, 60)), "two passes are too few")
-	require.Equal(t, 40*time.Second, *figures.Weighted(s(10, 40, 50)), "(10·1 + 40·2 + 50·3) / 6")
-	require.Equal(t, 51*time.Second, *figures.Weighted(s(900, 9, 18, 27, 36, 45, 54, 63, 72)),
+	require.Nil(t, view.Weighted(s(60, 60)), "two passes are too few")
+	require.Equal(t, 40*time.Second, *view.Weighted(s(10, 40, 50)), "(10·1 + 40·2 + 50·3) / 6")
+	require.Equal(t, 51*time.Second, *view.Weighted(s(900, 9, 18, 27, 36, 45, 54, 63, 72)),
 		"the last eight: 9 · (1·1 + 2·2 + … + 8·8) / 36 = 9 · 204 / 36")
 }
 
@@ -41,7 +41,7 @@ func TestDuration(t *testing.T) {
 			59*time.Second: "59m 59s", 4*time.Minute + 32*time.Second: "4m 32s",
 		time.Minute: "1m 0s", 42*time.Second + 900*time.Millisecond: "42s", 0: "0s", -time.Second: "0s",
 	} {
-		require.Equal(t, want, figures.Duration(d))
+		require.Equal(t, want, view.Duration(d))
 	}
 }
 
@@ -84,9 +84,9 @@ func TestPauses(t *testing.T) {
 			150 * time.Minute,
 		},
 	} {
-		require.Equal(t, row.want, figures.PausedTime(figures.Pauses(row.log), moment("10:00"), moment("14:00")), name)
+		require.Equal(t, row.want, view.PausedTime(view.Pauses(row.log), moment("10:00"), moment("14:00")), name)
 	}
-	twice := []figures.Pause{{From: moment("09:00"), To: moment("11:00")}, {From: moment("10:30"), To: moment("11:30")}}
-	require.Equal(t, 90*time.Minute, figures.PausedTime(twice, moment("10:00"), moment("14:00")),
+	twice := []view.Pause{{From: moment("09:00"), To: moment("11:00")}, {From: moment("10:30"), To: moment("11:30")}}
+	require.Equal(t, 90*time.Minute, view.PausedTime(twice, moment("10:00"), moment("14:00")),
 		"only from 10:00 on, and what overlaps once")
 }

@@ -1,4 +1,4 @@
-package evidence_test
+package view_test
 
 import (
 	"bytes"
@@ -10,7 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -160,10 +161,10 @@ func TestMarkdown(t *testing.T) {
 		{"nothing-yet", func(t *testing.T) rundir.Dir { return rundir.At(t.TempDir()) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			e, err := evidence.Read(row.dir(t))
+			e, err := view.ReadRecord(row.dir(t))
 			require.NoError(t, err)
 			var page bytes.Buffer
-			require.NoError(t, e.Markdown(&page))
+			require.NoError(t, report.Markdown(&page, e))
 			golden(t, row.name, page)
 		})
 	}
@@ -182,13 +183,13 @@ func golden(t *testing.T, name string, page bytes.Buffer) {
 }
 
 func TestRead(t *testing.T) {
-	e, err := evidence.Read(delivered(t))
+	e, err := view.ReadRecord(delivered(t))
 	require.NoError(t, err)
 	require.Len(t, e.Passes, 4)
 	require.Equal(t, 1, e.Reverted)
 	require.Equal(t, 1.35, e.Passes[0].USD, "both attempts")
 	require.Equal(t, 0.05, e.Passes[2].USD, "once more, without a failed attempt")
-	require.Equal(t, []evidence.RoleCost{{Role: "coder", Calls: 3, USD: 1.4}, {Role: "tests", Calls: 1},
+	require.Equal(t, []view.RoleCost{{Role: "coder", Calls: 3, USD: 1.4}, {Role: "tests", Calls: 1},
 		{Role: "reviewer", Calls: 2, USD: 1.25}}, e.Spend.ByRole)
 	require.Equal(t, []run.FileChange{{Path: "parse.go", Kind: "changed"}, {Path: "parse_test.go", Kind: "added"}},
 		e.Passes[0].Files)
@@ -226,7 +227,7 @@ func TestRevertRestoresAnAbandonedBranch(t *testing.T) {
 	revert(first)
 	pass("other")
 	revert(second)
-	e, err := evidence.Read(j.dir())
+	e, err := view.ReadRecord(j.dir())
 	require.NoError(t, err)
 	var steps []string
 	for _, p := range e.Passes {
@@ -238,12 +239,12 @@ func TestRevertRestoresAnAbandonedBranch(t *testing.T) {
 }
 
 func TestMarkdownCutsLongLists(t *testing.T) {
-	var e evidence.Evidence
+	var e view.Record
 	for range 25 {
 		e.Inputs = append(e.Inputs, rundir.InputFile{Path: "corpus/a.md"})
 	}
 	var page bytes.Buffer
-	require.NoError(t, e.Markdown(&page))
+	require.NoError(t, report.Markdown(&page, e))
 	require.Equal(t, 20, bytes.Count(page.Bytes(), []byte("| corpus/a.md |")))
 	require.Contains(t, page.String(), "and 5 more.")
 }

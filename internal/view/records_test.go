@@ -1,4 +1,4 @@
-package evidence_test
+package view_test
 
 import (
 	"bytes"
@@ -7,7 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
@@ -85,7 +86,7 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	at2 := j.add(run.KindDeliveryCompleted, delivered)
 	j.add(run.KindRunEnd, run.RunEnd{Status: run.Failed, Reason: "reason"})
 
-	e, err := evidence.Read(j.dir())
+	e, err := view.ReadRecord(j.dir())
 	require.NoError(t, err)
 	require.Equal(t, "r-1", e.RunID)
 	require.Equal(t, "task", e.Task)
@@ -101,8 +102,8 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	require.Equal(t, "build", e.Build)
 	require.Equal(t, &rundir.Workspace{Kind: run.WorkspaceGit, Source: "source", Base: "base", Branch: "branch",
 		Commit: "commit-1", Start: "tree-0", Tree: "tree-2"}, e.Workspace)
-	require.Equal(t, &evidence.Artifact{File: "page.html", Seed: "seed", Now: "seed"}, e.Artifact)
-	require.Equal(t, evidence.Pass{Seq: ended, Number: 7, Step: "step", Call: "call-2", Stage: "work", Round: 2,
+	require.Equal(t, &view.Artifact{File: "page.html", Seed: "seed", Now: "seed"}, e.Artifact)
+	require.Equal(t, view.Pass{Seq: ended, Number: 7, Step: "step", Call: "call-2", Stage: "work", Round: 2,
 		Role:   "role",
 		Member: "member", Title: "title", Outcome: run.CategoryOK, Attempts: 5, StartedAt: "from", CompletedAt: "until",
 		DurationMS: 61, USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast,
@@ -122,65 +123,65 @@ func TestRecordsHaveEachValue(t *testing.T) {
 	require.Equal(t, run.CostExact, failure.CostKnown)
 	var known []run.CostKnown
 	for i, f := range e.Failures {
-		require.Equal(t, evidence.Failure{Seq: int64(5 + i), Number: 7, Step: "step", Round: 2, Role: "role",
+		require.Equal(t, view.Failure{Seq: int64(5 + i), Number: 7, Step: "step", Round: 2, Role: "role",
 			Member:  "member",
 			Attempt: i + 1, Category: f.Category, Message: "message", USD: f.USD, CostKnown: f.CostKnown}, f)
 		known = append(known, f.CostKnown)
 	}
 	require.Equal(t, []run.CostKnown{run.CostUnknown, run.CostExact, run.CostAtLeast}, known, "a lost worker is no failed attempt")
-	require.Equal(t, []evidence.Score{{Seq: scored, Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0),
+	require.Equal(t, []view.Score{{Seq: scored, Name: "quality", Round: 2, Score: ptr(3.5), Threshold: ptr(4.0),
 		Met: true,
 		Why: "why"}}, e.Scores)
-	require.Equal(t, []evidence.Decision{{Seq: asked, Kind: "gate", ID: "gate", Question: "Good?", Trigger: "trigger",
+	require.Equal(t, []view.Decision{{Seq: asked, Kind: "gate", ID: "gate", Question: "Good?", Trigger: "trigger",
 		Phase: "work", Round: 2, Judged: "judged", Subject: run.Subject{USD: 1}, RequestedAt: at(asked), Action: "action",
 		Feedback: "feedback", Note: "note", By: "ann", DecidedAt: "then"},
 		{Seq: second, Kind: "gate", ID: "gate-2", Phase: "phase", RequestedAt: at(second), Action: "retry",
 			DecidedAt: at(second + 1)}}, e.Decisions)
-	require.Contains(t, e.Actions, evidence.Action{Seq: second + 2, At: at(second + 2), What: "paused: user-requested",
+	require.Contains(t, e.Actions, view.Action{Seq: second + 2, At: at(second + 2), What: "paused: user-requested",
 		By:   "bob",
 		Note: "detail"})
-	require.Equal(t, []evidence.Phase{{Seq: closed, Name: "key", Round: 2, Outcome: "ok", EndedAt: at(closed)},
+	require.Equal(t, []view.Phase{{Seq: closed, Name: "key", Round: 2, Outcome: "ok", EndedAt: at(closed)},
 		{Seq: closed + 1, Name: "work", Outcome: "failed", EndedAt: at(closed + 1)}}, e.Phases)
-	require.Equal(t, &evidence.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered,
+	require.Equal(t, &view.Delivery{Seq: at2, At: at(at2), DeliveryCompleted: delivered,
 		Fresh: "not checked in a fresh folder"}, e.Delivery)
-	require.Equal(t, evidence.Spend{USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, CapUSD: 9,
+	require.Equal(t, view.Spend{USD: 1.75, Unknown: 1, CostKnown: run.CostAtLeast, CapUSD: 9,
 		Tokens: run.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4},
-		ByRole: []evidence.RoleCost{{Role: "role", Calls: 3,
+		ByRole: []view.RoleCost{{Role: "role", Calls: 3,
 			USD: 1.75, Unknown: 1}}}, e.Spend)
 	h := e.History
 	require.Equal(t, map[string]string{"before": rundir.BackupFile(artifact, "page.html")}, h.Backups)
-	require.Equal(t, map[string]evidence.Stage{"work": {Title: "Work", Repeats: true}}, h.Stages)
-	require.Equal(t, []evidence.Cost{{At: at(1), USD: 9}}, h.Budgets)
-	require.Equal(t, []evidence.Cost{{At: at(7), USD: 0.5}, {At: at(ended), USD: 1.75}, {At: at(failed), USD: 1.75}},
+	require.Equal(t, map[string]view.StageTitle{"work": {Title: "Work", Repeats: true}}, h.Stages)
+	require.Equal(t, []view.Amount{{At: at(1), USD: 9}}, h.Budgets)
+	require.Equal(t, []view.Amount{{At: at(7), USD: 0.5}, {At: at(ended), USD: 1.75}, {At: at(failed), USD: 1.75}},
 		h.Costs)
 	require.Len(t, h.Shots, 1)
 	require.Equal(t, "shots", h.Shots[0].Step)
 	require.Equal(t, "task", h.Start.Task)
 
 	var page bytes.Buffer
-	require.NoError(t, e.Markdown(&page))
+	require.NoError(t, report.Markdown(&page, e))
 	golden(t, "every-kind", page)
 }
 
 // TestPageOfOpenRun shows what a run without an end, without files and with damage has.
 func TestPageOfOpenRun(t *testing.T) {
 	score := 1.5
-	e := evidence.Evidence{StartedAt: at(1), Damaged: 2, Delivery: &evidence.Delivery{}, Reverted: 2,
-		Artifact: &evidence.Artifact{File: "f"},
-		Passes:   []evidence.Pass{{Step: "fix", Title: "Fix", Modified: true}, {Role: "r", Value: "v", Verdict: "v"}},
-		Scores:   []evidence.Score{{Name: "q", Round: 1, Why: "no file"}, {Name: "q", Round: 2, Score: &score}},
-		Decisions: []evidence.Decision{{Kind: "gate", Phase: "p", Round: 1, Trigger: "rejected",
+	e := view.Record{StartedAt: at(1), Damaged: 2, Delivery: &view.Delivery{}, Reverted: 2,
+		Artifact: &view.Artifact{File: "f"},
+		Passes:   []view.Pass{{Step: "fix", Title: "Fix", Modified: true}, {Role: "r", Value: "v", Verdict: "v"}},
+		Scores:   []view.Score{{Name: "q", Round: 1, Why: "no file"}, {Name: "q", Round: 2, Score: &score}},
+		Decisions: []view.Decision{{Kind: "gate", Phase: "p", Round: 1, Trigger: "rejected",
 			Subject: run.Subject{Unknown: 1,
 				Judged: &run.Judged{Word: "no", Role: "r"}, Change: &run.Change{Files: []string{"a"}}}}}}
 	var page bytes.Buffer
-	require.NoError(t, e.Markdown(&page))
+	require.NoError(t, report.Markdown(&page, e))
 	golden(t, "open", page)
 	page.Reset()
-	require.NoError(t, evidence.Evidence{StartedAt: at(1), FinishedAt: "x", Delivery: &evidence.Delivery{
-		DeliveryCompleted: run.DeliveryCompleted{Message: "skipped"}}, Passes: []evidence.Pass{{Role: "r"}},
-		Inputs: make([]rundir.InputFile, 20)}.Markdown(&page))
+	require.NoError(t, report.Markdown(&page, view.Record{StartedAt: at(1), FinishedAt: "x", Delivery: &view.Delivery{
+		DeliveryCompleted: run.DeliveryCompleted{Message: "skipped"}}, Passes: []view.Pass{{Role: "r"}},
+		Inputs: make([]rundir.InputFile, 20)}))
 	golden(t, "skipped", page)
-	require.ErrorIs(t, evidence.Evidence{}.Markdown(broken{}), errBroken)
+	require.ErrorIs(t, report.Markdown(broken{}, view.Record{}), errBroken)
 }
 
 type broken struct{}
@@ -195,15 +196,15 @@ func TestLimitIsShownWhileRunWaits(t *testing.T) {
 	j.add(run.KindRunStart, run.RunStart{RunID: "r-1"})
 	j.add(run.KindRunLimited, run.RunLimited{Limited: run.Limited{LimitedCall: run.LimitedCall{
 		Limit: run.Limit{Kind: run.LimitPlan, Account: "max"}, Until: at(30), N: 1}}})
-	e, err := evidence.Read(j.dir())
+	e, err := view.ReadRecord(j.dir())
 	require.NoError(t, err)
 	require.Equal(t, "max", e.Limited.Account)
 	var page bytes.Buffer
-	require.NoError(t, e.Markdown(&page))
+	require.NoError(t, report.Markdown(&page, e))
 	require.Contains(t, page.String(), "| Limit | waits until 2026-01-02 03:30 (UTC) for account max (usage limit) |")
 	j.add(run.KindRunUnlimited, run.RunUnlimited{Cause: run.LimitTimer})
 	j.lines.WriteString("{damaged\n")
-	e, err = evidence.Read(j.dir())
+	e, err = view.ReadRecord(j.dir())
 	require.NoError(t, err)
 	require.Nil(t, e.Limited)
 	require.Equal(t, 1, e.Damaged)

@@ -1,8 +1,6 @@
-package evidence
+package view
 
 import (
-	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -21,12 +19,12 @@ type Effects struct {
 
 // What became of an effect.
 const (
-	Attempted  = "attempted"                    // begun without a result: only an operator can tell what happened
-	Recorded   = "recorded"                     // it was done, and its result is recorded
-	Failed     = "failed"                       // it was begun, and its result could not be used
-	Reused     = "reused"                       // a replay took the recorded result of its source
-	Blocked    = "blocked"                      // a replay asked before it
-	Superseded = string(run.CategorySuperseded) // its result arrived after that of another delivery
+	EffectAttempted  = "attempted"                    // begun without a result: only an operator can tell what happened
+	EffectRecorded   = "recorded"                     // it was done, and its result is recorded
+	EffectFailed     = "failed"                       // it was begun, and its result could not be used
+	EffectReused     = "reused"                       // a replay took the recorded result of its source
+	EffectBlocked    = "blocked"                      // a replay asked before it
+	EffectSuperseded = string(run.CategorySuperseded) // its result arrived after that of another delivery
 )
 
 // Effect is one row of the ledger.
@@ -109,22 +107,22 @@ func (c *effects) add(e run.Event) {
 		var p run.Screenshots
 		e.Decode(&p)
 		r := Effect{Step: p.Step, Round: p.Round, Role: "screenshots", Class: run.EffectRead, Attempt: p.Attempts,
-			Status: Recorded}
+			Status: EffectRecorded}
 		if p.Degraded {
-			r.Status = Failed
+			r.Status = EffectFailed
 		}
 		c.row(e, r)
 	case run.KindDeliveryCompleted:
 		var p run.DeliveryCompleted
 		if e.Decode(&p); p.Delivered {
-			c.row(e, Effect{Step: "delivery", Role: "delivery", Class: run.EffectExternal, Status: Recorded, Attempt: 1,
+			c.row(e, Effect{Step: "delivery", Role: "delivery", Class: run.EffectExternal, Status: EffectRecorded, Attempt: 1,
 				Result: p.Commit})
 		}
 	}
 }
 
 func (c *effects) row(e run.Event, r Effect) *Effect {
-	r.Seq, r.At, r.Stage = e.Seq, e.TS, phase(e)
+	r.Seq, r.At, r.Stage = e.Seq, e.TS, phaseOf(e)
 	c.Effects.Effects = append(c.Effects.Effects, r)
 	return &c.Effects.Effects[len(c.Effects.Effects)-1]
 }
@@ -133,7 +131,7 @@ func (c *effects) row(e run.Event, r Effect) *Effect {
 func (c *effects) last(call string) *Effect {
 	for i := range slices.Backward(c.Effects.Effects) {
 		if r := &c.Effects.Effects[i]; r.Call != "" && (r.Call == call || strings.HasPrefix(call, r.Call+".")) &&
-			r.Status != Blocked {
+			r.Status != EffectBlocked {
 			return r
 		}
 	}
@@ -144,11 +142,11 @@ func (c *effects) last(call string) *Effect {
 func (c *effects) start(e run.Event) {
 	var p run.PassStart
 	e.Decode(&p)
-	if r := c.last(p.Call); r != nil && r.Status == Attempted {
+	if r := c.last(p.Call); r != nil && r.Status == EffectAttempted {
 		return
 	}
 	r := Effect{Step: p.Step, Round: p.Round, Member: p.Member, Role: p.Role, Class: p.EffectClass(), Call: p.Call,
-		Attempt: p.Attempt, Status: Attempted}
+		Attempt: p.Attempt, Status: EffectAttempted}
 	if p.Effect != "" {
 		r.Class, r.Declared = p.Effect, true
 	}
@@ -160,11 +158,11 @@ func (c *effects) attempt(e run.Event) {
 	e.Decode(&p)
 	if p.Category == run.CategorySuperseded {
 		c.row(e, Effect{Step: p.Step, Round: p.Round, Member: p.Member, Role: p.Role, Class: p.EffectClass(),
-			Call: rundir.AttemptCall(p), Attempt: p.Attempt, Status: Superseded})
+			Call: rundir.AttemptCall(p), Attempt: p.Attempt, Status: EffectSuperseded})
 		return
 	}
 	if r := c.last(p.Call); r != nil && p.Judged {
-		r.Status, r.Result = Failed, string(p.Category)
+		r.Status, r.Result = EffectFailed, string(p.Category)
 	}
 }
 
@@ -173,11 +171,11 @@ func (c *effects) end(e run.Event) {
 	e.Decode(&p)
 	r := c.last(p.Call)
 	switch {
-	case r == nil || r.Status == Reused || r.Status == Failed:
+	case r == nil || r.Status == EffectReused || r.Status == EffectFailed:
 	case p.Outcome == run.CategoryOK:
-		r.Status, r.Result, r.Call = Recorded, p.Value, p.Call
+		r.Status, r.Result, r.Call = EffectRecorded, p.Value, p.Call
 	default:
-		r.Status, r.Result = Failed, string(p.Outcome)
+		r.Status, r.Result = EffectFailed, string(p.Outcome)
 	}
 }
 
@@ -185,16 +183,16 @@ func (c *effects) end(e run.Event) {
 func (c *effects) inReplay(e run.Event) {
 	var p run.Effect
 	e.Decode(&p)
-	if r := c.last(p.Call); p.Status == Reused && r != nil {
-		r.Status, r.Result, r.Class = Reused, p.Result, p.Class
+	if r := c.last(p.Call); p.Status == EffectReused && r != nil {
+		r.Status, r.Result, r.Class = EffectReused, p.Result, p.Class
 		return
 	}
 	status := p.Status
 	if status == "" {
-		status = Blocked
+		status = EffectBlocked
 	}
 	c.row(e, Effect{Step: p.Step, Role: p.Step, Class: p.Class, Call: p.Call, Status: status, Result: p.Result})
-	if status == Blocked {
+	if status == EffectBlocked {
 		c.blocked = len(c.Effects.Effects)
 	}
 }
@@ -208,60 +206,4 @@ func (c *effects) decide(e run.Event) {
 			return
 		}
 	}
-}
-
-// meaning explains the status of a row.
-func (r Effect) meaning() string {
-	text := map[string]string{
-		Attempted: "begun; no result is recorded, so it may have happened", Recorded: "done; a replay reuses its result",
-		Failed: "begun, and failed", Reused: "not done again: the recorded result was used",
-		Blocked: "not done: an operator is asked first", Superseded: "done, beside the accepted one",
-	}[r.Status]
-	switch {
-	case r.Status == Blocked && r.Decision == run.ActionApprove:
-		text = "asked; approved, so it was done here"
-	case r.Status == Blocked && r.Decision == run.ActionApply && r.Step == "delivery":
-		text = "asked; the changes were put into the checkout"
-	case r.Status == Blocked && r.Decision == run.ActionApply:
-		text = "asked; the recorded result was to be used"
-	case r.Status == Blocked && r.Decision != "":
-		text = "asked; not done"
-	}
-	if r.Status == Failed && r.Class == run.EffectExternal {
-		text = "begun without a usable result; it may have happened"
-	}
-	if r.Reverted {
-		text += "; the run was reverted to an earlier point, and the effect stays"
-	}
-	return text
-}
-
-// Markdown writes the ledger for people.
-func (l Effects) Markdown(to io.Writer) error {
-	p := &page{to: to}
-	p.line("# Effects of %s\n", cell(l.RunID))
-	if l.Replay != "" {
-		p.line("A replay of %s with the policy `%s`.\n", cell(l.Source), cell(l.Replay))
-	}
-	if len(l.Effects) == 0 {
-		p.line("The run has done nothing yet.")
-		return p.err
-	}
-	p.line("| event | step | round | class | call | attempt | status | meaning |")
-	p.line("|---|---|---|---|---|---|---|---|")
-	for _, r := range l.Effects {
-		step, class, status := r.Step, r.Class, r.Status
-		if r.Role != "" && r.Role != r.Step {
-			step += " " + r.Role
-		}
-		if r.Declared {
-			class += " (declared)"
-		}
-		if r.Decision != "" {
-			status += fmt.Sprintf(", %s by %s", r.Decision, r.Decided)
-		}
-		p.line("| %d | %s | %d | %s | %s | %d | %s | %s |", r.Seq, cell(step), r.Round, cell(class), cell(r.Call), r.Attempt,
-			cell(status), cell(r.meaning()))
-	}
-	return p.err
 }

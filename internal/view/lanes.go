@@ -1,4 +1,4 @@
-package evidence
+package view
 
 import (
 	"cmp"
@@ -55,7 +55,7 @@ func (c *collector) lane(e run.Event) {
 		c.spendLane(e, run.PayloadOf[run.ChildSkip](e).Cost)
 	}
 	if key, apply := laneEvent(e); apply != nil {
-		c.laneLog = append(c.laneLog, laneChange{e.Seq, phase(e), key, apply})
+		c.laneLog = append(c.laneLog, laneChange{e.Seq, phaseOf(e), key, apply})
 	}
 }
 
@@ -214,18 +214,4 @@ func LaneTotals(all []Lane, left int) string {
 		text += fmt.Sprintf(" %d not started,", left)
 	}
 	return text[:len(text)-1]
-}
-
-// lanes lists the lanes of the run.
-func (e Evidence) lanes(p *page) {
-	if len(e.Lanes) == 0 {
-		return
-	}
-	p.line("%s.\n", LaneTotals(e.Lanes, e.History.LanesLeft))
-	p.table("lane", "item", "outcome", "calls", "cost", "commit", "directory")
-	for _, l := range e.Lanes {
-		p.row(fmt.Sprint(l.Number), l.Item, l.Result(), fmt.Sprint(l.Calls), run.ShortCost(l.USD, l.Unknown), short(l.Commit),
-			l.Directory())
-	}
-	p.line("")
 }

@@ -1,4 +1,4 @@
-package figures_test
+package view_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/figures"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
@@ -19,24 +19,24 @@ func TestFiguresCountLanes(t *testing.T) {
 	plan := &pipeline.Plan{Stages: []pipeline.PlanStage{{Kind: pipeline.StageLanes,
 		Rounds: []pipeline.PlanRound{{Steps: steps}}}, {}}}
 	lanes := &run.Lanes{Count: 10, Begun: 4, Done: 1, Failed: 1}
-	s := figures.Source{Plan: plan, State: run.State{Status: run.Running, Wording: run.WordingStages, Lanes: lanes},
+	s := view.Source{Plan: plan, State: run.State{Status: run.Running, Wording: run.WordingStages, Lanes: lanes},
 		Lanes: []rundir.Lane{{Lane: lane(2, ""), Live: &run.State{Next: run.Place{Step: 2}}}, {Lane: lane(3, "")}},
 		Records: rundir.PipelineState{Cost: rundir.CostTracker{TotalEstimatedCostUSD: 5,
 			ByRole: map[string]rundir.RoleCost{"implementer": {CostUSD: 5, PassCount: 10}}}}}
-	require.InDelta(t, 5+0.5*(6*4+2+4), *figures.Projected(s), 1e-9, "six lanes of four calls, and those of two lanes")
-	require.Equal(t, 10, figures.StagesPercent(s.State, 0, 2))
-	require.Equal(t, 60, figures.StagesPercent(s.State, 1, 2))
+	require.InDelta(t, 5+0.5*(6*4+2+4), *view.Projected(s), 1e-9, "six lanes of four calls, and those of two lanes")
+	require.Equal(t, 10, view.StagesPercent(s.State, 0, 2))
+	require.Equal(t, 60, view.StagesPercent(s.State, 1, 2))
 
 	lanes.Again = []run.Lane{lane(0, "")}
-	require.InDelta(t, 5+0.5*(7*4+2+4), *figures.Projected(s), 1e-9, "a lane that begins again")
+	require.InDelta(t, 5+0.5*(7*4+2+4), *view.Projected(s), 1e-9, "a lane that begins again")
 	s.Lanes[1] = rundir.Lane{Lane: lane(3, run.ChildFailed), Live: &run.State{Next: run.Place{Step: 2},
 		Spent: run.Totals{Calls: 2, USD: 9}}}
-	require.InDelta(t, 5+0.5*(7*4+2+4), *figures.Projected(s), 1e-9, "one that an operator may repeat")
+	require.InDelta(t, 5+0.5*(7*4+2+4), *view.Projected(s), 1e-9, "one that an operator may repeat")
 	s.Lanes[0].Live.Next, s.Lanes[0].Live.Spent = run.Place{Stage: 1}, run.Totals{Calls: 4, USD: 3}
-	require.InDelta(t, 5+3+0.5*(7*4+4), *figures.Projected(s), 1e-9, "one that ends, whose cost is not counted yet")
+	require.InDelta(t, 5+3+0.5*(7*4+4), *view.Projected(s), 1e-9, "one that ends, whose cost is not counted yet")
 	s.State.Lanes, s.Lanes = nil, nil
-	require.Equal(t, 50, figures.StagesPercent(s.State, 1, 2))
-	require.InDelta(t, 5, *figures.Projected(s), 1e-9)
+	require.Equal(t, 50, view.StagesPercent(s.State, 1, 2))
+	require.InDelta(t, 5, *view.Projected(s), 1e-9)
 }
 
 func lane(index int, outcome run.ChildOutcome) run.Lane {
@@ -54,11 +54,11 @@ func TestLanesShowTheirOwnRecords(t *testing.T) {
 	ended.Status, ended.InFlight = run.Failed, nil
 	conflict := lane(5, run.ChildConflict)
 	conflict.Reason, conflict.Suffix = "They conflict.", "~2"
-	s := figures.Source{Plan: loops(), State: run.State{RunID: "r", Status: run.Running, Lanes: &run.Lanes{Count: 9},
+	s := view.Source{Plan: loops(), State: run.State{RunID: "r", Status: run.Running, Lanes: &run.Lanes{Count: 9},
 		Stages: []run.StageRef{{Name: "write"}}}, Lanes: []rundir.Lane{
 		{Lane: lane(0, ""), Live: &working}, {Lane: lane(1, ""), Live: &asking}, {Lane: lane(2, ""), Live: &paused},
 		{Lane: lane(3, "")}, {Lane: lane(4, ""), Live: &ended}, {Lane: conflict, Live: &working}}}
-	f := figures.Of(s, noon)
+	f := view.Of(s, noon)
 	var does []string
 	for i, l := range f.Lanes {
 		require.Equal(t, i+1, l.Number)
@@ -77,7 +77,7 @@ func TestLanesShowTheirOwnRecords(t *testing.T) {
 	require.Equal(t, "writer item.go", f.InFlight[0].Name())
 	require.Equal(t, "c", f.InFlight[0].Call)
 	require.Equal(t, time.Minute, f.InFlight[0].Elapsed)
-	require.Equal(t, f.InFlight, figures.InFlight(s.State, s.Plan, noon, s.Lanes...))
+	require.Equal(t, f.InFlight, view.InFlight(s.State, s.Plan, noon, s.Lanes...))
 }
 
 // TestSettledHasLanes: how long a lane took, its cost, and why it failed.
@@ -96,12 +96,10 @@ func TestSettledHasLanes(t *testing.T) {
 		Cost: run.ChildCost{Spent: run.Totals{Calls: 2, USD: 0.5, Unknown: 1}}})
 	add(8, run.KindChildEnded, run.ChildEnd{RunID: "r.1.b", LanePlace: place, Outcome: run.ChildFailed, Reason: "broken"})
 	add(9, run.KindChildEnded, run.ChildEnd{RunID: "r.1.b", LanePlace: place, Outcome: run.ChildStopped})
-	got := figures.Of(figures.Source{Recent: all}, noon).Settled
-	p := run.Pass{Step: "r.1.a", Role: "lane", Item: "item.go"}
-	other := p
-	other.Step = "r.1.b"
-	require.Equal(t, []figures.Settled{
-		{Seq: 3, TS: all[2].TS, Pass: p, Duration: 7 * time.Second, USD: 0.5, Unknown: 1, Outcome: run.CategoryOK},
-		{Seq: 4, TS: all[3].TS, Pass: other, Duration: 8 * time.Second, Outcome: "failed", Failed: true, Message: "broken"},
-	}, got)
+	got := view.Of(view.Source{Recent: all}, noon).Settled
+	lane := view.Pass{Seq: 3, Step: "r.1.a", Role: "lane", Item: "item.go", CompletedAt: all[2].TS, DurationMS: 7000,
+		USD: 0.5, Unknown: 1, Outcome: run.CategoryOK}
+	other := view.Pass{Seq: 4, Step: "r.1.b", Role: "lane", Item: "item.go", CompletedAt: all[3].TS, DurationMS: 8000,
+		Outcome: "failed"}
+	require.Equal(t, []view.Settled{{Pass: lane}, {Pass: other, Failed: true, Message: "broken"}}, got)
 }

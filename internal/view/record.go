@@ -1,18 +1,16 @@
-// Package evidence records the task, work, checks, decisions and costs of a run, from its run directory alone. The same
-// directory results in the same evidence, byte for byte. It judges nothing, and shows no prompts and replies: the
-// directory contains their digests and files.
-package evidence
+package view
 
 import (
 	"slices"
 
-	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Evidence is the record of a run. Times are UTC as in the journal, costs USD.
-type Evidence struct {
+// Record is the task, work, checks, decisions and costs of a run, from its directory alone: the same directory results
+// in the same record, byte for byte. It shows no prompts and replies, only their digests and files. Times are UTC as in
+// the journal, costs USD.
+type Record struct {
 	RunID           string             `json:"run_id"`
 	Task            string             `json:"task"`
 	Pipeline        string             `json:"pipeline"`
@@ -48,19 +46,19 @@ type Evidence struct {
 
 // History is what only pages show of a run; the JSON does not contain it.
 type History struct {
-	Shown   view.Run
+	Shown   Run
 	Start   run.RunStart
-	Costs   []Cost // one per call or lane, reverted ones included
-	Budgets []Cost // each valid from its time on
+	Costs   []Amount // one per call or lane, reverted ones included
+	Budgets []Amount // each valid from its time on
 	Shots   []Shots
-	Backups map[string]string // digest of an artifact → its backup
-	Stages  map[string]Stage  // by name
+	Backups map[string]string     // digest of an artifact → its backup
+	Stages  map[string]StageTitle // by name
 
 	LanesLeft int // items of the current stage whose lanes have not started
 }
 
-// Cost is an amount at a time of the journal: the total so far, or a budget.
-type Cost struct {
+// Amount is an amount at a time of the journal: the total so far, or a budget.
+type Amount struct {
 	At  string
 	USD float64
 }
@@ -71,8 +69,8 @@ type Shots struct {
 	run.Screenshots
 }
 
-// Stage is the title of a stage.
-type Stage struct {
+// StageTitle is the title of a stage.
+type StageTitle struct {
 	Title   string
 	Repeats bool
 }
@@ -226,21 +224,21 @@ type Delivery struct {
 	Fresh string `json:"fresh_folder"`
 }
 
-// Read returns the evidence of a run directory.
-func Read(d rundir.Dir) (Evidence, error) {
+// ReadRecord returns the record of a run directory.
+func ReadRecord(d rundir.Dir) (Record, error) {
 	inputs, err := d.Inputs()
 	if err != nil {
-		return Evidence{}, err
+		return Record{}, err
 	}
 	c := collector{failed: map[string]run.Totals{}, fold: run.NewFold(run.State{}, run.History{})}
-	c.History.Backups, c.History.Stages = map[string]string{}, map[string]Stage{}
+	c.History.Backups, c.History.Stages = map[string]string{}, map[string]StageTitle{}
 	for line, err := range d.Lines(0) {
 		if err == nil {
 			c.Journal = run.Tail{Seq: max(c.Journal.Seq, line.Event.Seq), Chain: line.Chain(c.Journal.Chain)}
 		}
 		switch {
 		case err != nil:
-			return Evidence{}, err
+			return Record{}, err
 		case line.Err != nil:
 			c.Damaged++
 		default:
@@ -252,12 +250,12 @@ func Read(d rundir.Dir) (Evidence, error) {
 	c.Inputs = inputs
 	c.final(c.fold.State())
 	c.fill()
-	return c.Evidence, nil
+	return c.Record, nil
 }
 
 // final copies the final state.
 func (c *collector) final(s run.State) {
-	c.History.Shown = view.Recorded(s)
+	c.History.Shown = Recorded(s)
 	c.Status, c.Reason, c.StartedAt, c.FinishedAt, c.Epochs = s.Status, s.Reason, s.StartedAt, s.FinishedAt, s.Epoch
 	if s.Status == run.WaitingLimit {
 		c.Limited = s.Limited

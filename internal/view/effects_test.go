@@ -1,4 +1,4 @@
-package evidence_test
+package view_test
 
 import (
 	"bytes"
@@ -6,7 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/passbook-run/passbook/internal/evidence"
+	"github.com/passbook-run/passbook/internal/report"
+	"github.com/passbook-run/passbook/internal/view"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -59,7 +60,7 @@ func TestEffects(t *testing.T) {
 	j.add(run.KindDeliveryCompleted, run.DeliveryCompleted{Message: "skipped"})
 	last := j.add(run.KindDeliveryCompleted, run.DeliveryCompleted{Delivered: true, Commit: "abc", To: "branch"})
 
-	got, err := evidence.ReadEffects(j.dir())
+	got, err := view.ReadEffects(j.dir())
 	require.NoError(t, err)
 	require.Equal(t, []string{"r-1", run.RequireHuman, "r-0"}, []string{got.RunID, got.Replay, got.Source})
 	type row struct {
@@ -96,7 +97,7 @@ func TestEffects(t *testing.T) {
 	require.Equal(t, []int{2, 4, 1}, []int{got.Effects[11].Attempt, got.Effects[12].Attempt, got.Effects[13].Attempt})
 	var decisions []string
 	for _, e := range got.Effects {
-		if e.Status == evidence.Blocked {
+		if e.Status == view.EffectBlocked {
 			require.Equal(t, "ann", e.Decided)
 			decisions = append(decisions, e.Decision)
 		}
@@ -104,10 +105,10 @@ func TestEffects(t *testing.T) {
 	require.Equal(t, []string{run.ActionApprove, run.ActionApply, run.ActionHalt, run.ActionApply}, decisions)
 
 	var page bytes.Buffer
-	require.NoError(t, got.Markdown(&page))
+	require.NoError(t, report.EffectsMarkdown(&page, got))
 	golden(t, "effects", page)
 	page.Reset()
-	require.NoError(t, evidence.Effects{RunID: "r"}.Markdown(&page))
+	require.NoError(t, report.EffectsMarkdown(&page, view.Effects{RunID: "r"}))
 	require.Equal(t, "# Effects of r\n\nThe run has done nothing yet.\n", page.String())
 }
 
@@ -116,10 +117,10 @@ func TestOnlyReplaysNameTheirSource(t *testing.T) {
 	j := &journal{t: t}
 	j.add(run.KindRunStart, run.RunStart{RunID: "r-1", Source: &run.Source{RunID: "r-0", Mode: run.ModeFork}})
 	j.add(run.KindEffectBlocked, run.Effect{Step: "push", Call: "p", Class: run.EffectExternal})
-	got, err := evidence.ReadEffects(j.dir())
+	got, err := view.ReadEffects(j.dir())
 	require.NoError(t, err)
 	require.Empty(t, got.Source+got.Replay)
 	var page bytes.Buffer
-	require.NoError(t, got.Markdown(&page))
+	require.NoError(t, report.EffectsMarkdown(&page, got))
 	require.Contains(t, page.String(), "| blocked | not done: an operator is asked first |\n")
 }

@@ -1,4 +1,4 @@
-package figures
+package view
 
 // Quality is the quality of the work so far (TM-09). The demo ends with 56/56, 56, 55, 2, 0.
 type Quality struct {

@@ -1,11 +1,4 @@
-// Package figures computes the numbers shown for a run: progress, times, costs, quality, scores. The terminal and
-// the reports use the same ones.
-//
-// All functions but [Read] are pure: they depend on the run directory's records and the given time. They do not
-// use a server. An unknown figure is omitted (nil, an empty list) and not guessed.
-//
-// The formulas are those of requirement 002 §7.3 and §7.4; each function names its row of the checklist.
-package figures
+package view
 
 import (
 	"time"
@@ -25,21 +18,23 @@ type Source struct {
 	Lanes   []rundir.Lane        // that have not ended, in the order of the list
 }
 
-// Figures are the figures of a run at one moment.
+// Figures are the numbers shown for a run at one moment: progress, times, costs, quality, scores. An unknown figure is
+// omitted (nil, an empty list) and not guessed. The formulas are those of requirement 002 §7.3 and §7.4; each function
+// names its row of the checklist.
 type Figures struct {
 	Words    run.Vocabulary
 	Progress Progress
 	InFlight []InFlightCall
-	Lanes    []Lane // that have not ended, in the order of the list
+	Lanes    []LaneNow // that have not ended, in the order of the list
 	Timing   Timing
 	Cost     Cost
 	Quality  Quality
 	Sets     []Set
 	Stages   []Stage
-	Last     []Pass    // the last three numbered passes, oldest first
-	Cycle    *Cycle    // of the repeated stage that scores; nil: not begun
-	Trend    []Point   // one point per cycle with a score
-	Settled  []Settled // last settled passes of every kind, oldest first
+	Last     []Numbered // the last three numbered passes, oldest first
+	Cycle    *Cycle     // of the repeated stage that scores; nil: not begun
+	Trend    []Point    // one point per cycle with a score
+	Settled  []Settled  // last settled passes of every kind, oldest first
 }
 
 // Of computes the figures of a moment.

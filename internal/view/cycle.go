@@ -1,4 +1,4 @@
-package figures
+package view
 
 import (
 	"maps"
@@ -60,7 +60,7 @@ type Point struct {
 // Trend returns the scores of the cycles in order, including the open one. Cycles without a score are omitted.
 func Trend(b rundir.PipelineState) []Point {
 	var out []Point
-	for _, c := range cycles(b) {
+	for _, c := range Cycles(b) {
 		if c.PAScore != nil {
 			out = append(out, Point{Cycle: c.CycleNumber, Score: *c.PAScore, Met: c.MetThreshold})
 		}
@@ -68,8 +68,8 @@ func Trend(b rundir.PipelineState) []Point {
 	return out
 }
 
-// cycles returns the records of the cycles in order, including the open one.
-func cycles(b rundir.PipelineState) []rundir.PACycleRecord {
+// Cycles returns the records of the cycles in order, including the open one.
+func Cycles(b rundir.PipelineState) []rundir.PACycleRecord {
 	all := slices.Collect(maps.Values(b.PACycleRecords))
 	if b.OpenCycle != nil {
 		all = slices.DeleteFunc(all,
@@ -81,7 +81,7 @@ func cycles(b rundir.PipelineState) []rundir.PACycleRecord {
 }
 
 func cycleOf(s Source) *Cycle {
-	all := cycles(s.Records)
+	all := Cycles(s.Records)
 	if len(all) == 0 {
 		return nil
 	}
