@@ -192,7 +192,8 @@ func (v *page) fill(s source) error {
 	most := s.opt.Rows
 	v.Errors = newest(v, s.book.ErrorHistory, most, "error")
 	v.Checkpoints = newest(v, s.book.Checkpoints, most, "checkpoint")
-	v.Threshold, v.Auditors = s.book.PAScoreThreshold, newest(v, closedCycles(s.book), most, s.words().Round)
+	v.Threshold = s.book.PAScoreThreshold
+	v.Auditors = newest(v, closedCycles(s.book), most, s.words().Round)
 	v.Decisions = v.decisions(s)
 	v.Actions = newest(v, s.found.Actions, most, "message from outside")
 	v.LaneRows = newest(v, s.found.Lanes, most, "lane")
@@ -266,16 +267,13 @@ func progress(s source) fact {
 
 // stagesFact shows the finished stages and rounds.
 func stagesFact(s source) fact {
-	done, round := 0, ""
+	p, round := s.figures.Progress, ""
 	for _, stage := range s.figures.Stages {
-		if stage.Finished {
-			done++
-		}
 		round = cmp.Or(round, stage.RoundText())
 	}
-	f := fact{Name: "Stages", Value: fmt.Sprintf("%d/%d", done, len(s.figures.Stages)), Share: -1}
-	if len(s.figures.Stages) > 0 {
-		f.Share = view.StagesPercent(s.state, done, len(s.figures.Stages))
+	f := fact{Name: "Stages", Value: fmt.Sprintf("%d/%d", p.Done, p.Total), Share: p.Percent}
+	if p.Total == 0 {
+		f.Share = -1
 	}
 	f.Note = plural(s.state.Spent.Calls, "call")
 	if round == "" && s.state.Rounds > 0 {

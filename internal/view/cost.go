@@ -9,35 +9,23 @@ import (
 // Cost is the current and projected cost of a run in USD (TM-07).
 type Cost struct {
 	Total     float64
-	Unknown   int     // calls that Total lacks
-	Sunk      float64 // part of Total that a revert abandoned
-	Estimated float64 // part of Total that no agent reported
-	Budget    float64 // 0: no cap
-	Warn      float64 // warning threshold; 0: none
-	Percent   int     // of the budget, rounded half up; 0: no cap
-	Roles     []Role
-	Calls     int // settled calls
+	Unknown   int        // calls that Total lacks
+	Sunk      float64    // part of Total that a revert abandoned
+	Estimated float64    // part of Total that no agent reported
+	Budget    float64    // 0: no cap
+	Warn      float64    // warning threshold; 0: none
+	Percent   int        // of the budget, rounded half up; 0: no cap
+	Roles     []RoleCost // builder, verifier, and pa for all calls of a repeated stage
+	Calls     int        // settled calls
 	Mean      *float64
 	Projected *float64 // see [Projected]
 }
 
-// Role is one row of the costs: builder, verifier, and pa for all calls of a repeated stage.
-type Role struct {
-	Name  string
-	USD   float64
-	Calls int
-
-	Unknown int // calls that USD lacks
-}
-
 func costOf(s Source) Cost {
-	b := s.Records.Cost
-	own := run.Cents(b.TotalEstimatedCostUSD + s.Records.SunkCostUSD)
 	c := Cost{
-		Total:     run.Cents(own + s.State.ProjectsUSD()),
-		Sunk:      s.Records.SunkCostUSD,
+		Total: s.State.Total(), Sunk: s.State.SunkUSD,
 		Estimated: s.State.Spent.EstimatedUSD, Unknown: s.State.UnknownCalls(),
-		Budget: b.BudgetHardCapUSD, Warn: b.BudgetWarningThresholdUSD, Roles: rolesOf(s), Projected: Projected(s),
+		Budget: s.State.Budget.CapUSD, Warn: s.State.Budget.WarnUSD, Roles: rolesOf(s), Projected: Projected(s),
 	}
 	if c.Budget > 0 {
 		c.Percent = int(round(100 * c.Total / c.Budget))
@@ -48,19 +36,18 @@ func costOf(s Source) Cost {
 	if c.Unknown > 0 {
 		c.Projected = nil
 	} else if c.Calls > 0 {
-		mean := b.TotalEstimatedCostUSD / float64(c.Calls)
+		mean := s.State.Spent.USD / float64(c.Calls)
 		c.Mean = &mean
 	}
 	return c
 }
 
-// rolesOf returns the roles in the order of their first call.
-func rolesOf(s Source) []Role {
-	var out []Role
+// rolesOf returns the roles in the order of their first call, with their settled calls.
+func rolesOf(s Source) []RoleCost {
+	var out []RoleCost
 	for _, r := range s.State.ByRole {
-		if row, ok := s.Records.Cost.ByRole[r.Name]; ok {
-			out = append(out, Role{Name: r.Name, USD: row.CostUSD, Calls: row.PassCount, Unknown: row.UnknownCalls})
-		}
+		out = append(out, RoleCost{Role: r.Name, USD: r.USD, Unknown: r.Unknown,
+			Calls: s.Records.Cost.ByRole[r.Name].PassCount})
 	}
 	return out
 }
@@ -70,9 +57,8 @@ func rolesOf(s Source) []Role {
 // refine).
 // Like [Remaining] it assumes that no loop ends early. Nil before the first call has settled.
 func Projected(s Source) *float64 {
-	b := s.Records.Cost
-	total, settled := run.Cents(b.TotalEstimatedCostUSD+s.Records.SunkCostUSD+s.State.ProjectsUSD()), 0
-	for _, r := range b.ByRole {
+	total, settled := s.State.Total(), 0
+	for _, r := range s.Records.Cost.ByRole {
 		settled += r.PassCount
 	}
 	if settled == 0 {
@@ -86,7 +72,7 @@ func Projected(s Source) *float64 {
 		}
 		passes, cycles := remainingPasses(s)
 		_, calls := cycleSize(s)
-		total = run.Cents(total + float64(passes+cycles*calls+remainingInLanes(s))*b.TotalEstimatedCostUSD/float64(settled))
+		total = run.Cents(total + float64(passes+cycles*calls+remainingInLanes(s))*s.State.Spent.USD/float64(settled))
 	}
 	return &total
 }

@@ -3,6 +3,7 @@ package view_test
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 	"testing"
 	"time"
 
@@ -36,12 +37,11 @@ func settled(t *testing.T, n int) view.Source {
 	t.Helper()
 	s := view.Source{Plan: corpus(t)}
 	s.Records = rundir.PipelineState{
-		RunID: "a1b2c3d4", StartedAt: run.Time(noon.Add(-5 * time.Hour)), TotalCorpusPasses: 56,
-		LastCompletedCorpusPass: n, MaxPACycles: 6, PassRecords: map[string]rundir.PassRecord{},
-		ConvictionEntryCount: n, DiscoveryEntryCount: n - 1, Cost: rundir.CostTracker{
-			BudgetHardCapUSD: 350, BudgetWarningThresholdUSD: 280, ByRole: map[string]rundir.RoleCost{},
-		},
+		RunID: "a1b2c3d4", StartedAt: run.Time(noon.Add(-5 * time.Hour)), MaxPACycles: 6, PassRecords: map[string]rundir.PassRecord{},
+		ConvictionEntryCount: n, DiscoveryEntryCount: n - 1,
+		Cost: rundir.CostTracker{ByRole: map[string]rundir.RoleCost{}},
 	}
+	spent, byRole := 0.0, []run.Named{{Name: "builder"}, {Name: "verifier"}}
 	for i := 1; i <= n; i++ {
 		role, took, usd := "builder", int64(166_000), 1.18
 		if in := (i-1)%8 + 1; in == 2 || in == 5 || in == 8 {
@@ -55,16 +55,16 @@ func settled(t *testing.T, n int) view.Source {
 		}
 		row := s.Records.Cost.ByRole[role]
 		row.PassCount++
-		row.CostUSD = run.Cents(row.CostUSD + usd)
 		s.Records.Cost.ByRole[role] = row
-		s.Records.Cost.TotalEstimatedCostUSD = run.Cents(s.Records.Cost.TotalEstimatedCostUSD + usd)
+		of := &byRole[slices.IndexFunc(byRole, func(r run.Named) bool { return r.Name == role })]
+		of.USD, spent = run.Cents(of.USD+usd), run.Cents(spent+usd)
 	}
 	s.State = run.State{
 		Status: run.Running, Pipeline: "corpus-integration", Next: run.Place{
 			Stage: 0, Round: n/8 + 1, Step: n % 8,
-		}, Passes: run.PassCount{Unmodified: 2, Retries: 1},
+		}, Passes: run.PassCount{Total: 56, LastSettled: n, Unmodified: 2, Retries: 1},
 		Notes:  []run.Notes{{Name: "conviction"}, {Name: "discovery"}},
-		ByRole: []run.Named{{Name: "builder"}, {Name: "verifier"}},
+		ByRole: byRole, Spent: run.Totals{USD: spent}, Budget: run.Budget{CapUSD: 350, WarnUSD: 280},
 		InFlight: []run.InFlightCall{{
 			Step: fmt.Sprintf("%03d", n+1), Role: "builder", Attempt: 1,
 			StartedAt: run.Time(noon.Add(-134 * time.Second)),
@@ -101,7 +101,7 @@ func TestAtPass35(t *testing.T) {
 	require.Equal(t, 36.09, f.Cost.Total, "21·1.18 + 13·0.87")
 	require.Equal(t, 10, f.Cost.Percent)
 	require.Equal(
-		t, []view.Role{{Name: "builder", USD: 24.78, Calls: 21}, {Name: "verifier", USD: 11.31, Calls: 13}},
+		t, []view.RoleCost{{Role: "builder", USD: 24.78, Calls: 21}, {Role: "verifier", USD: 11.31, Calls: 13}},
 		f.Cost.Roles,
 	)
 	require.InDelta(t, 1.06, *f.Cost.Mean, 0.005)

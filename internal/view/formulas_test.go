@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/internal/view"
+	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
 )
 
@@ -15,7 +16,7 @@ func TestPercent(t *testing.T) {
 		{0, 56, 0, 0}, {34, 56, 61, 24}, {35, 56, 63, 25}, {40, 56, 71, 28}, {55, 56, 98, 39}, {56, 56, 100, 40},
 		{0, 0, 0, 0},
 	} {
-		percent := view.Percent(row.done, row.total)
+		percent := run.Percent(row.done, row.total)
 		require.Equal(t, row.percent, percent, "%d of %d", row.done, row.total)
 		require.Equal(t, row.of40, view.Bar(percent, 40), "%d of %d", row.done, row.total)
 	}

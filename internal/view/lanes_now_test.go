@@ -21,11 +21,16 @@ func TestFiguresCountLanes(t *testing.T) {
 	lanes := &run.Lanes{Count: 10, Begun: 4, Done: 1, Failed: 1}
 	s := view.Source{Plan: plan, State: run.State{Status: run.Running, Wording: run.WordingStages, Lanes: lanes},
 		Lanes: []rundir.Lane{{Lane: lane(2, ""), Live: &run.State{Next: run.Place{Step: 2}}}, {Lane: lane(3, "")}},
-		Records: rundir.PipelineState{Cost: rundir.CostTracker{TotalEstimatedCostUSD: 5,
-			ByRole: map[string]rundir.RoleCost{"implementer": {CostUSD: 5, PassCount: 10}}}}}
+		Records: rundir.PipelineState{Cost: rundir.CostTracker{
+			ByRole: map[string]rundir.RoleCost{"implementer": {PassCount: 10}}}}}
+	s.State.Spent.USD = 5
 	require.InDelta(t, 5+0.5*(6*4+2+4), *view.Projected(s), 1e-9, "six lanes of four calls, and those of two lanes")
-	require.Equal(t, 10, view.StagesPercent(s.State, 0, 2))
-	require.Equal(t, 60, view.StagesPercent(s.State, 1, 2))
+	percent := func(stage int) int {
+		at := s
+		at.State.Next.Stage = stage
+		return view.Of(at, noon).Progress.Percent
+	}
+	require.Equal(t, []int{10, 60}, []int{percent(0), percent(1)})
 
 	lanes.Again = []run.Lane{lane(0, "")}
 	require.InDelta(t, 5+0.5*(7*4+2+4), *view.Projected(s), 1e-9, "a lane that begins again")
@@ -35,7 +40,7 @@ func TestFiguresCountLanes(t *testing.T) {
 	s.Lanes[0].Live.Next, s.Lanes[0].Live.Spent = run.Place{Stage: 1}, run.Totals{Calls: 4, USD: 3}
 	require.InDelta(t, 5+3+0.5*(7*4+4), *view.Projected(s), 1e-9, "one that ends, whose cost is not counted yet")
 	s.State.Lanes, s.Lanes = nil, nil
-	require.Equal(t, 50, view.StagesPercent(s.State, 1, 2))
+	require.Equal(t, 50, percent(1))
 	require.InDelta(t, 5, *view.Projected(s), 1e-9)
 }
 

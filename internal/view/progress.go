@@ -13,10 +13,10 @@ import (
 	"github.com/passbook-run/passbook/rundir"
 )
 
-// Progress is the progress of the numbered passes (TM-02).
+// Progress is the progress of the numbered passes (TM-02), or of the stages of a run that is reported by them.
 type Progress struct {
 	Stage      string // title; empty: the plan is unreadable
-	Done       int    // settled numbered passes
+	Done       int    // settled numbered passes, or finished stages
 	Total      int    // 0: none
 	Percent    int
 	Set, Theme string // of the current or next pass; empty: between sets
@@ -29,16 +29,18 @@ type Progress struct {
 	After      string // the round after the last one; empty: it is not reached
 }
 
-// Percent returns the share of completed passes, rounded half up (TM-02; a running pass is not completed): 34 of
-// 56 is 61.
-func Percent(done, total int) int { return run.Percent(done, total) }
-
-// StagesPercent returns the share of completed stages. A stage with lanes counts with those that have ended.
-func StagesPercent(s run.State, done, total int) int {
-	if l := s.Lanes; l != nil && l.Count > 0 {
-		return run.Percent(done*l.Count+l.Done+l.Failed, total*l.Count)
+// stages counts stages instead of passes. A stage with lanes counts with those that have ended.
+func (p *Progress) stages(l *run.Lanes, all []Stage) {
+	p.Done, p.Total = 0, len(all)
+	for _, stage := range all {
+		if stage.Finished {
+			p.Done++
+		}
 	}
-	return run.Percent(done, total)
+	p.Percent = run.Percent(p.Done, p.Total)
+	if l != nil && l.Count > 0 {
+		p.Percent = run.Percent(p.Done*l.Count+l.Done+l.Failed, p.Total*l.Count)
+	}
 }
 
 // Bar returns how many of width cells are filled at a percentage, rounded half up (requirement 002 §7.5): of 40 at
@@ -46,8 +48,11 @@ func StagesPercent(s run.State, done, total int) int {
 func Bar(percent, width int) int { return (2*width*percent + 100) / 200 }
 
 func progressOf(s Source) Progress {
-	done, total := s.Records.LastCompletedCorpusPass, s.Records.TotalCorpusPasses
-	p := Progress{Done: done, Total: total, Percent: Percent(done, total)}
+	done, total := s.State.Passes.LastSettled, s.State.Passes.Total
+	p := Progress{Done: done, Total: total, Percent: run.Percent(done, total)}
+	if s.State.Wording == run.WordingStages {
+		p.stages(s.State.Lanes, stagesOf(s))
+	}
 	stage, round, step, ok := s.step()
 	p.Stage, p.Set, p.Theme = stage.Title, round.Set, round.Theme
 	if stage.Kind == pipeline.StageRepeat {
@@ -189,7 +194,7 @@ func setsOf(s Source) []Set {
 					continue
 				}
 				set.Total++
-				if step.Number <= s.Records.LastCompletedCorpusPass {
+				if step.Number <= s.State.Passes.LastSettled {
 					set.Done++
 				}
 			}

@@ -81,7 +81,7 @@ func durations(s Source) []time.Duration {
 	for _, n := range numbered(s.Records) {
 		out = append(out, time.Duration(record(s.Records, n).DurationMS)*time.Millisecond)
 	}
-	if s.State.Wording != run.WordingStages && (s.Records.TotalCorpusPasses > 0 || len(out) > 0) {
+	if s.State.Wording != run.WordingStages && (s.State.Passes.Total > 0 || len(out) > 0) {
 		return out
 	}
 	out = nil
@@ -155,7 +155,7 @@ func remainingPasses(s Source) (passes, cycles int) {
 	if s.State.Status == run.Done {
 		return 0, 0
 	}
-	passes = max(0, s.Records.TotalCorpusPasses-s.Records.LastCompletedCorpusPass)
+	passes = max(0, s.State.Passes.Total-s.State.Passes.LastSettled)
 	if _, at, ok := s.loop(); ok && s.State.Next.Stage > at {
 		return passes, 0 // the loop ended before its last round
 	}

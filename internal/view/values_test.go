@@ -85,7 +85,7 @@ func loops() *pipeline.Plan {
 }
 
 func TestProgressOfEachStep(t *testing.T) {
-	s := view.Source{Plan: loops(), Records: rundir.PipelineState{TotalCorpusPasses: 4, LastCompletedCorpusPass: 1}}
+	s := view.Source{Plan: loops(), State: run.State{Passes: run.PassCount{Total: 4, LastSettled: 1}}}
 	for _, row := range []struct {
 		at   run.Place
 		want view.Progress
@@ -109,7 +109,7 @@ func TestProgressOfEachStep(t *testing.T) {
 		}
 		require.Equal(t, row.want, view.Of(s, noon).Progress, "%+v", row.at)
 	}
-	s.Records.LastCompletedCorpusPass = 2
+	s.State.Passes.LastSettled = 2
 	sets := view.Of(s, noon).Sets
 	require.Equal(t, []view.Set{{ID: "S1", Theme: "one", Done: 2, Total: 2}, {ID: "S2", Theme: "two", Total: 1}}, sets)
 	require.Equal(t, []int{0, 3, 7, 8}, []int{view.Set{}.Steps(8), view.Set{Done: 3, Total: 8}.Steps(8),
@@ -218,19 +218,18 @@ func TestStepsOfCycles(t *testing.T) {
 
 func TestCostsOfRuns(t *testing.T) {
 	s := view.Source{Plan: loops(), State: run.State{Status: run.Running, Next: run.Place{Stage: 0, Round: 1},
-		Spent: run.Totals{
-			EstimatedUSD: 0.5}, ByRole: []run.Named{{Name: "b"}, {Name: "gone"}, {Name: "a"}}}}
-	s.Records = rundir.PipelineState{SunkCostUSD: 1, TotalCorpusPasses: 4, LastCompletedCorpusPass: 2, MaxPACycles: 2,
-		CompletedPACycles: 1, Cost: rundir.CostTracker{TotalEstimatedCostUSD: 6, BudgetHardCapUSD: 20,
-			BudgetWarningThresholdUSD: 15, ByRole: map[string]rundir.RoleCost{"a": {CostUSD: 2, PassCount: 1},
-				"b": {CostUSD: 4, PassCount: 2, UnknownCalls: 3}}}}
+		Passes: run.PassCount{Total: 4, LastSettled: 2}, Spent: run.Totals{USD: 6, EstimatedUSD: 0.5}, SunkUSD: 1,
+		Budget: run.Budget{CapUSD: 20, WarnUSD: 15}, ByRole: []run.Named{
+			{Name: "b", Totals: run.Totals{USD: 4, Unknown: 3}}, {Name: "a", Totals: run.Totals{USD: 2}}}}}
+	s.Records = rundir.PipelineState{MaxPACycles: 2, CompletedPACycles: 1, Cost: rundir.CostTracker{
+		ByRole: map[string]rundir.RoleCost{"a": {PassCount: 1}, "b": {PassCount: 2}}}}
 	mean, projected := 2.0, 7.0+(2+5)*2
 	require.Equal(t, view.Cost{Total: 7, Sunk: 1, Estimated: 0.5, Budget: 20, Warn: 15, Percent: 35, Calls: 3,
 		Mean:      &mean,
-		Projected: &projected, Roles: []view.Role{{Name: "b", USD: 4, Calls: 2, Unknown: 3},
-			{Name: "a", USD: 2, Calls: 1}}},
+		Projected: &projected, Roles: []view.RoleCost{{Role: "b", USD: 4, Calls: 2, Unknown: 3},
+			{Role: "a", USD: 2, Calls: 1}}},
 		view.Of(s, noon).Cost, "two passes and a cycle of five calls may still come")
-	s.Records.Cost.BudgetHardCapUSD = 1000
+	s.State.Budget.CapUSD = 1000
 	require.Equal(t, 1, view.Of(s, noon).Cost.Percent)
 	projects := s
 	projects.State.Projects = []run.ProjectState{{USD: 3, Unknown: 1}}
@@ -242,7 +241,7 @@ func TestCostsOfRuns(t *testing.T) {
 	require.Equal(t, 2, c.Unknown)
 	require.Nil(t, c.Mean)
 	require.Nil(t, c.Projected)
-	s.Records.CompletedPACycles, s.Records.LastCompletedCorpusPass, s.State.Next.Stage = 9, 9, 1
+	s.Records.CompletedPACycles, s.State.Passes.LastSettled, s.State.Next.Stage = 9, 9, 1
 	require.Equal(t, 7.0, *view.Projected(s))
 	s.Plan, s.Records.CompletedPACycles = nil, 1
 	require.Equal(t, 17.0, *view.Projected(s), "five calls of a cycle without a plan")

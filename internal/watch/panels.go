@@ -175,10 +175,6 @@ func (t theme) progress(s Scene, w int) []string {
 			out = append(out, t.name("Damage")+t.bad.Render(cut(d.String(), w-len("Damage: "))))
 		}
 	}
-	if s.State.Wording == run.WordingStages {
-		done, total := stagesDone(s.Figures.Stages)
-		p.Done, p.Total, p.Percent = done, total, view.StagesPercent(s.State, done, total)
-	}
 	if p.Total > 0 {
 		count := fmt.Sprintf("  %d/%d (%d%%)", p.Done, p.Total, p.Percent)
 		if s.State.Wording == run.WordingStages {
@@ -197,7 +193,7 @@ func (t theme) progress(s Scene, w int) []string {
 		if p.Total > 0 {
 			out = append(out, t.name(view.Title(s.Figures.Words.Round))+strings.TrimSpace(count))
 		} else {
-			out = append(out, t.name("Round")+t.bar(view.Bar(view.Percent(p.Round-1, p.Max), width), width)+count)
+			out = append(out, t.name("Round")+t.bar(view.Bar(run.Percent(p.Round-1, p.Max), width), width)+count)
 		}
 	}
 	if p.Max == 0 && s.State.Wording == run.WordingStages && !s.Status.Closed() &&
@@ -215,16 +211,6 @@ func (t theme) progress(s Scene, w int) []string {
 		out = append(out, beside(order, t.name("Role")+view.Title(p.Role), second, w))
 	}
 	return out
-}
-
-// stagesDone counts the finished stages.
-func stagesDone(all []view.Stage) (done, total int) {
-	for _, stage := range all {
-		if stage.Finished {
-			done++
-		}
-	}
-	return done, len(all)
 }
 
 func reasonOf(s Scene) string {

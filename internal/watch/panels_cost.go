@@ -30,7 +30,7 @@ func (t theme) cost(f view.Figures, w int) []string {
 	}
 	var roles []string
 	for _, r := range c.Roles {
-		roles = append(roles, roleName(f, r.Name)+": "+run.ShortCost(r.USD, r.Unknown))
+		roles = append(roles, roleName(f, r.Role)+": "+run.ShortCost(r.USD, r.Unknown))
 	}
 	mean, projected := t.dim.Render("–"), t.dim.Render("–")
 	if c.Mean != nil {

@@ -15,7 +15,7 @@ func (t theme) lanes(s Scene, w int) []string {
 	ended := l.Done + l.Failed
 	text := fmt.Sprintf("  %d/%d", ended, l.Count)
 	width := max(10, min(w-placed-lipgloss.Width(text), 40))
-	out := []string{t.name("Ended") + t.bar(view.Bar(view.Percent(ended, l.Count), width), width) + text}
+	out := []string{t.name("Ended") + t.bar(view.Bar(run.Percent(ended, l.Count), width), width) + text}
 	counts := l.MergedText()
 	if l.Failed > 0 {
 		counts += ", " + t.bad.Render(fmt.Sprintf("%d failed", l.Failed))

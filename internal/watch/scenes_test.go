@@ -30,7 +30,7 @@ func at35() Scene {
 			Timing: view.Timing{Elapsed: 263 * time.Minute, Paused: 12 * time.Minute, Mean: d(272), MeanSet: d(2178),
 				Remaining: d(11400)},
 			Cost: view.Cost{Total: 87.45, Budget: 350, Warn: 280, Percent: 25, Mean: usd(2.5), Projected: usd(140),
-				Roles: []view.Role{{Name: "builder", USD: 62.3}, {Name: "verifier", USD: 25.15}, {Name: "pa"}}},
+				Roles: []view.RoleCost{{Role: "builder", USD: 62.3}, {Role: "verifier", USD: 25.15}, {Role: "pa"}}},
 			Quality: view.Quality{Passed: 34, Judged: 34,
 				Notes:      []view.Note{{Name: "conviction", Entries: 31}, {Name: "discovery", Entries: 28}},
 				Unmodified: 2, Retries: 1},
@@ -75,9 +75,9 @@ func asking() Scene {
 		Task: "Fix the sum", Status: run.AwaitingPhaseHandoff,
 		Figures: view.Figures{
 			Words:    run.WordingStages.Words(),
-			Progress: view.Progress{Stage: "Plan", Done: 1, Total: 2, Percent: 50},
+			Progress: view.Progress{Stage: "Plan", Total: 3},
 			Timing:   view.Timing{Elapsed: 42 * time.Second},
-			Cost:     view.Cost{Total: 0.02, Roles: []view.Role{{Name: "planner", USD: 0.02}}},
+			Cost:     view.Cost{Total: 0.02, Roles: []view.RoleCost{{Role: "planner", USD: 0.02}}},
 			Stages: []view.Stage{{Title: "Plan", Max: 1, Current: true}, {Title: "Implement", Max: 1},
 				{Title: "Review", Max: 3, Repeats: true}},
 			Settled: []view.Settled{{Pass: view.Pass{Role: "planner", Round: 1, Outcome: "ok",
@@ -113,14 +113,14 @@ func delivering() Scene {
 	s.Status = s.State.Status
 	f := &s.Figures
 	f.Timing.Paused = 3 * time.Minute
-	f.Progress = view.Progress{Stage: "Publish"}
+	f.Progress = view.Progress{Stage: "Publish", Done: 3, Total: 3, Percent: 100}
 	f.Stages = []view.Stage{{Title: "Outline", Max: 1, Rounds: 1, Finished: true},
 		{Title: "Draft", Max: 3, Rounds: 3, Repeats: true, Finished: true, Unmet: "verdict == good"},
 		{Title: "Publish", Max: 1, Finished: true}}
 	projected := 1.42
-	f.Cost = view.Cost{Total: 1.42, Unknown: 3, Projected: &projected, Roles: []view.Role{
-		{Name: "author", USD: 0.11}, {Name: "writer", USD: 1.26}, {Name: "editor", Unknown: 3},
-		{Name: "publisher", USD: 0.05}}}
+	f.Cost = view.Cost{Total: 1.42, Unknown: 3, Projected: &projected, Roles: []view.RoleCost{
+		{Role: "author", USD: 0.11}, {Role: "writer", USD: 1.26}, {Role: "editor", Unknown: 3},
+		{Role: "publisher", USD: 0.05}}}
 	f.Settled = []view.Settled{
 		{Pass: view.Pass{Role: "writer", Round: 3, Outcome: "ok", USD: 0.42, DurationMS: 1000, Changed: 1}},
 		{Pass: view.Pass{Role: "editor", Round: 3, Outcome: "ok", Unknown: 1, DurationMS: 1000, Verdict: "weak"}},
@@ -140,7 +140,8 @@ func delivering() Scene {
 func closing() Scene {
 	s := delivering()
 	s.State.Status, s.Status, s.Question = run.Running, run.Running, nil
-	s.Figures.Progress = view.Progress{Stage: "Draft", Round: 4, Max: 3, After: "closing check after 3 rounds"}
+	s.Figures.Progress = view.Progress{Stage: "Draft", Done: 2, Total: 3, Percent: 67, Round: 4, Max: 3,
+		After: "closing check after 3 rounds"}
 	s.Figures.Stages[1] = view.Stage{Title: "Draft", Max: 3, Rounds: 3, Repeats: true, Current: true,
 		After: "closing check after 3 rounds"}
 	return s
@@ -154,6 +155,7 @@ func parallel() Scene {
 		Active: []run.Lane{{LanePlace: run.LanePlace{Index: 10, Key: "k", Name: "k.go"}}},
 		Asked: []run.Lane{{LanePlace: run.LanePlace{Index: 11, Key: "l", Name: "l.go"}, Outcome: run.ChildConflict,
 			Reason: "it conflicts"}}}
+	s.Figures.Progress.Percent = 17
 	s.Figures.Lanes = []view.LaneNow{
 		{ActiveLane: run.ActiveLane{Number: 11, Name: "k.go", Does: "step 2 of 3, reviewer"}, Elapsed: 12 * time.Second},
 		{ActiveLane: run.ActiveLane{Number: 12, Name: "l.go", Does: "waits for an operator: it conflicts", Waiting: true}}}
