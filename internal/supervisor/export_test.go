@@ -1,10 +1,13 @@
 package supervisor
 
-import "testing"
+import (
+	"sync"
+	"testing"
+)
 
 // Carry replaces the program that this one carries.
 func Carry(t *testing.T, program []byte) {
-	before := carried
-	carried = program
-	t.Cleanup(func() { carried = before })
+	before, name := carried, carriedName
+	carried, carriedName = program, sync.OnceValue(nameCarried)
+	t.Cleanup(func() { carried, carriedName = before, name })
 }

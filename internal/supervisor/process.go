@@ -34,7 +34,7 @@ func Argv(state string) ([]string, error) {
 		self, err := os.Executable()
 		return []string{self, Verb}, err
 	}
-	path := filepath.Join(state, "bin", fmt.Sprintf("%s-%.6x", Program, sha256.Sum256(carried)))
+	path := filepath.Join(state, "bin", carriedName())
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(carried)) {
 		return []string{path}, nil
 	}
@@ -47,6 +47,11 @@ func Argv(state string) ([]string, error) {
 	}
 	return []string{path}, nil
 }
+
+// carriedName is computed once: the digest takes milliseconds, and each call needs it.
+var carriedName = sync.OnceValue(nameCarried)
+
+func nameCarried() string { return fmt.Sprintf("%s-%.6x", Program, sha256.Sum256(carried)) }
 
 // Start starts the supervisor of a delivery, which waits. Claim the delivery for it, then call [Process.StartAgent] or
 // [Process.Abandon]. The supervisor keeps held open until it ends; it may be nil.
