@@ -169,16 +169,9 @@ func recordedShots(ctx context.Context, l calls.Ledger, in contract.ShotsInput) 
 }
 
 func readShotsResult(ctx context.Context, l calls.Ledger, name string) (*contract.ShotsResult, error) {
-	raw, err := l.Store.ReadName(ctx, l.Name(name))
-	if errors.Is(err, store.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
+	r, err := calls.Read[shotsResult](ctx, l.Store, l.Name(name))
+	if err != nil || r == nil {
 		return nil, err
-	}
-	var r shotsResult
-	if err := json.Unmarshal(raw, &r); err != nil {
-		return nil, fmt.Errorf("%s of call %s: %w", name, l.Call, err)
 	}
 	r.Result.Source = r.Source
 	return &r.Result, nil
@@ -190,11 +183,7 @@ func storeShotsResult(ctx context.Context, l calls.Ledger, res contract.ShotsRes
 	if res.Count == 0 {
 		name = "none"
 	}
-	raw, err := json.Marshal(shotsResult{Version: calls.Version, Call: l.Call, Result: res, Source: res.Source})
-	if err != nil {
-		return err
-	}
-	_, err = l.Store.Create(ctx, l.Name(name), raw)
+	_, err := calls.Create(ctx, l.Store, l.Name(name), shotsResult{Version: calls.Version, Call: l.Call, Result: res, Source: res.Source})
 	return err
 }
 

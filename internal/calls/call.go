@@ -94,18 +94,7 @@ func (l Ledger) Name(of string) string { return "calls/" + l.Call + "/" + of }
 
 // Result returns the answer, or nil if there is none.
 func (l Ledger) Result(ctx context.Context) (*Answer, error) {
-	raw, err := l.Store.ReadName(ctx, l.Name("result"))
-	if errors.Is(err, store.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var ans Answer
-	if err := json.Unmarshal(raw, &ans); err != nil {
-		return nil, fmt.Errorf("result of call %s: %w", l.Call, err)
-	}
-	return &ans, nil
+	return Read[Answer](ctx, l.Store, l.Name("result"))
 }
 
 // Put stores an answer. The first wins; a second one is kept as superseded and noted for the run, because it was
@@ -118,11 +107,7 @@ func (l Ledger) Put(ctx context.Context, ans Answer) (won bool, err error) {
 	if end != nil && end.Spend != nil { // it was counted as if it would bring nothing
 		ans.Read.Spend = ans.Read.Spend.Without(*end.Spend, end.Spend.UnknownCalls())
 	}
-	raw, err := json.Marshal(ans)
-	if err != nil {
-		return false, err
-	}
-	won, err = l.Store.Create(ctx, l.Name("result"), raw)
+	won, err = Create(ctx, l.Store, l.Name("result"), ans)
 	if err != nil || won {
 		return won, err
 	}
@@ -130,7 +115,7 @@ func (l Ledger) Put(ctx context.Context, ans Answer) (won bool, err error) {
 	if err != nil || ans.Source != "" || first != nil && first.Delivery == ans.Delivery {
 		return false, err // it is that one, read once more, or was paid for elsewhere
 	}
-	kept, err := l.Store.Create(ctx, l.Name(fmt.Sprintf("superseded-%d", ans.Delivery)), raw)
+	kept, err := Create(ctx, l.Store, l.Name(fmt.Sprintf("superseded-%d", ans.Delivery)), ans)
 	if err != nil || !kept || ans.Spawn != nil {
 		return false, err
 	}
@@ -153,13 +138,9 @@ func (l Ledger) Claims(ctx context.Context) ([]Claim, error) {
 	}
 	var out []Claim
 	for _, name := range names {
-		raw, err := l.Store.ReadName(ctx, name)
+		c, err := readClaim(ctx, l.Store, name)
 		if err != nil {
 			return nil, err
-		}
-		var c Claim
-		if err := json.Unmarshal(raw, &c); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		out = append(out, c)
 	}
@@ -171,11 +152,7 @@ var ErrTaken = errors.New("another worker took this delivery")
 
 // Claim claims delivery n, the one after all that the caller has seen end.
 func (l Ledger) Claim(ctx context.Context, c Claim, n int) error {
-	raw, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	won, err := l.Store.Create(ctx, l.Name(fmt.Sprintf("claim-%03d", n)), raw)
+	won, err := Create(ctx, l.Store, l.Name(fmt.Sprintf("claim-%03d", n)), c)
 	if err == nil && !won {
 		return ErrTaken
 	}
@@ -184,11 +161,49 @@ func (l Ledger) Claim(ctx context.Context, c Claim, n int) error {
 
 // Ended reports whether delivery n will have no result.
 func (l Ledger) Ended(ctx context.Context, n int) (bool, error) {
-	_, err := l.Store.ReadName(ctx, l.Name(fmt.Sprintf("ended-%03d", n)))
-	if errors.Is(err, store.ErrMissing) {
-		return false, nil
+	end, err := l.ReadEnd(ctx, n)
+	return end != nil, err
+}
+
+// ReadClaim returns the claim of a delivery.
+func (l Ledger) ReadClaim(ctx context.Context, n int) (Claim, error) {
+	return readClaim(ctx, l.Store, l.Name(fmt.Sprintf("claim-%03d", n)))
+}
+
+func readClaim(ctx context.Context, s *store.Store, name string) (Claim, error) {
+	c, err := Read[Claim](ctx, s, name)
+	if err == nil && c == nil {
+		err = fmt.Errorf("%s: %w", name, store.ErrMissing)
 	}
-	return err == nil, err
+	if err != nil {
+		return Claim{}, err
+	}
+	return *c, nil
+}
+
+// Read returns what is stored under a name, or nil if that is nothing.
+func Read[T any](ctx context.Context, s *store.Store, name string) (*T, error) {
+	raw, err := s.ReadName(ctx, name)
+	if errors.Is(err, store.ErrMissing) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	value := new(T)
+	if err := json.Unmarshal(raw, value); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return value, nil
+}
+
+// Create stores a value under a name, unless there is one: the first wins.
+func Create(ctx context.Context, s *store.Store, name string, value any) (won bool, err error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return false, err
+	}
+	return s.Create(ctx, name, raw)
 }
 
 // FolderName returns the name of the scratch directory of a call.

@@ -3,15 +3,11 @@ package calls
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -59,16 +55,9 @@ func (l Ledger) cost(ctx context.Context, part string) (*Cost, error) {
 	if part != "result" && !strings.HasPrefix(part, "superseded-") {
 		return nil, nil
 	}
-	raw, err := l.Store.ReadName(ctx, l.Name(part))
-	if errors.Is(err, store.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
+	ans, err := Read[Answer](ctx, l.Store, l.Name(part))
+	if err != nil || ans == nil {
 		return nil, err
-	}
-	var ans Answer
-	if err := json.Unmarshal(raw, &ans); err != nil {
-		return nil, fmt.Errorf("%s of call %s: %w", part, l.Call, err)
 	}
 	c := &Cost{Part: part, Delivery: ans.Delivery}
 	if s := ans.Read.Spend; ans.Source == "" && ans.Spawn == nil && s.Asked() {

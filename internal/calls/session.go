@@ -3,8 +3,6 @@ package calls
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/sessions"
-	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -101,28 +98,13 @@ func (l Ledger) End(ctx context.Context, n int, end End) error {
 			return err
 		}
 	}
-	raw, err := json.Marshal(end)
-	if err != nil {
-		return err
-	}
-	_, err = l.Store.Create(ctx, l.Name(fmt.Sprintf("ended-%03d", n)), raw)
+	_, err := Create(ctx, l.Store, l.Name(fmt.Sprintf("ended-%03d", n)), end)
 	return err
 }
 
 // ReadEnd returns how delivery n ended without a result, or nil if it has one or may get one.
 func (l Ledger) ReadEnd(ctx context.Context, n int) (*End, error) {
-	raw, err := l.Store.ReadName(ctx, l.Name(fmt.Sprintf("ended-%03d", n)))
-	if errors.Is(err, store.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var end End
-	if err := json.Unmarshal(raw, &end); err != nil {
-		return nil, fmt.Errorf("end of delivery %d of call %s: %w", n, l.Call, err)
-	}
-	return &end, nil
+	return Read[End](ctx, l.Store, l.Name(fmt.Sprintf("ended-%03d", n)))
 }
 
 // Ended returns the number of the delivery that a name records the end of.
@@ -130,17 +112,4 @@ func Ended(name string) (n int, ok bool) {
 	text, ok := strings.CutPrefix(name, "ended-")
 	n, err := strconv.Atoi(text)
 	return n, ok && err == nil
-}
-
-// ReadClaim returns the claim of delivery n.
-func (l Ledger) ReadClaim(ctx context.Context, n int) (Claim, error) {
-	var c Claim
-	raw, err := l.Store.ReadName(ctx, l.Name(fmt.Sprintf("claim-%03d", n)))
-	if err != nil {
-		return c, err
-	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, fmt.Errorf("claim %d of call %s: %w", n, l.Call, err)
-	}
-	return c, nil
 }

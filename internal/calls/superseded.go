@@ -2,8 +2,6 @@ package calls
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -28,7 +26,7 @@ func noteLate(ctx context.Context, s *store.Store, late contract.SupersededResul
 		return err
 	}
 	for _, name := range names {
-		other, err := readLate(ctx, s, name)
+		other, err := Read[contract.SupersededResult](ctx, s, name)
 		if err != nil {
 			return err
 		}
@@ -37,12 +35,7 @@ func noteLate(ctx context.Context, s *store.Store, late contract.SupersededResul
 		}
 	}
 	for late.Number = len(names) + 1; ; late.Number++ {
-		raw, err := json.Marshal(late)
-		if err != nil {
-			return err
-		}
-		if won, err := s.Create(ctx, fmt.Sprintf("%s%06d", lateFolder(late.Call), late.Number), raw); won ||
-			err != nil {
+		if won, err := Create(ctx, s, fmt.Sprintf("%s%06d", lateFolder(late.Call), late.Number), late); won || err != nil {
 			return err
 		}
 	}
@@ -60,7 +53,7 @@ func SupersededSince(ctx context.Context, s *store.Store, in contract.PassInput)
 		if err != nil || n <= in.SupersededSeen {
 			continue
 		}
-		late, err := readLate(ctx, s, name)
+		late, err := Read[contract.SupersededResult](ctx, s, name)
 		if err != nil {
 			return nil, err
 		}
@@ -69,20 +62,4 @@ func SupersededSince(ctx context.Context, s *store.Store, in contract.PassInput)
 		}
 	}
 	return out, nil
-}
-
-// readLate reads a note; nil: it was removed.
-func readLate(ctx context.Context, s *store.Store, name string) (*contract.SupersededResult, error) {
-	raw, err := s.ReadName(ctx, name)
-	if errors.Is(err, store.ErrMissing) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var late contract.SupersededResult
-	if err := json.Unmarshal(raw, &late); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return &late, nil
 }
