@@ -46,7 +46,7 @@ func (a *Activities) composePrompt(ctx context.Context, s *store.Store,
 	if err != nil {
 		return "", contract.ComposeResult{}, err
 	}
-	if c.step.Kind == pipeline.KindRun {
+	if c.command() {
 		text := c.step.Run + "\n"
 		for _, n := range c.in.Context.Notes {
 			if c.plan.Workspace == nil && n.Whole.Digest != "" {
@@ -64,37 +64,46 @@ func (a *Activities) composePrompt(ctx context.Context, s *store.Store,
 
 // composer collects the parts of one prompt.
 type composer struct {
+	place
 	a      *Activities
 	ctx    context.Context
 	s      *store.Store
 	in     contract.ComposeInput
-	plan   *pipeline.Plan
-	stage  pipeline.PlanStage
-	round  pipeline.PlanRound
-	step   pipeline.PlanStep
-	role   pipeline.Role
 	inputs map[string]string // path → digest
 }
 
 func (a *Activities) composer(ctx context.Context, s *store.Store, in contract.ComposeInput) (*composer, error) {
-	plan, err := a.plan(ctx, s, in.At.Plan)
+	p, err := a.place(ctx, s, in.At)
 	if err != nil {
 		return nil, err
-	}
-	stage, round, step, role, err := find(plan, in.At)
-	if err != nil {
-		return nil, err
-	}
-	c := &composer{
-		a: a, ctx: ctx, s: s, in: in, plan: plan, stage: stage, round: round, step: step, role: role,
 	}
 	var manifest rundir.Inputs
-	if err := s.GetJSON(ctx, store.Digest(in.At.Inputs), &manifest); err != nil {
-		return nil, err
-	}
-	c.inputs = manifest.Digests()
-	return c, nil
+	err = s.GetJSON(ctx, store.Digest(in.At.Inputs), &manifest)
+	return &composer{place: p, a: a, ctx: ctx, s: s, in: in, inputs: manifest.Digests()}, err
 }
+
+// place is what the plan has for a call.
+type place struct {
+	plan  *pipeline.Plan
+	stage pipeline.PlanStage
+	round pipeline.PlanRound
+	step  pipeline.PlanStep
+	role  pipeline.Role
+}
+
+func (a *Activities) place(ctx context.Context, s *store.Store, at contract.StepRef) (p place, err error) {
+	if p.plan, err = a.plan(ctx, s, at.Plan); err != nil {
+		return p, err
+	}
+	p.stage, p.round, p.step, p.role, err = find(p.plan, at)
+	return p, err
+}
+
+// command reports whether the step has no agent.
+func (p place) command() bool { return p.step.Kind == pipeline.KindRun }
+
+// acts returns the agent of the step, or the shell.
+func (p place) acts() (pipeline.Agent, bool) { return agentOf(p.plan, p.step, p.role) }
 
 // find returns the plan's entries for a call.
 func find(plan *pipeline.Plan,

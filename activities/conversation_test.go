@@ -178,7 +178,7 @@ func TestKeptSessionOfReplay(t *testing.T) {
 func TestFirstDeliveryMayContinueASession(t *testing.T) {
 	h := claude(t)
 	l := h.ledger()
-	session := &calls.Session{ID: "s-1", Host: "here", Work: filepath.Join(h.dir, "scratch", "earlier", "1", workDir)}
+	session := &calls.Session{ID: "s-1", Host: "here", Work: filepath.Join(h.dir, "scratch", "earlier", "1", calls.WorkDir)}
 	require.NoError(t, l.Claim(t.Context(), calls.Claim{Version: calls.Version, Call: l.Call, Session: session}, 1))
 	joined, err := h.acts.claimed(t.Context(), l, h.in, 1, filepath.Join(h.dir, "scratch", "call", "1"))
 	require.NoError(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
@@ -135,7 +136,7 @@ func (d *delivery) unlikeJudged(ctx context.Context, s *store.Store) (bool, erro
 	if d.in.Tree == nil {
 		return false, nil
 	}
-	judged, err := filesSince(ctx, s, d.in.Workspace.Tree, *d.in.Tree)
+	judged, err := workspace.FilesSince(ctx, s, d.in.Workspace.Tree, *d.in.Tree)
 	if err != nil {
 		return false, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/store"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -29,24 +28,21 @@ func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.P
 		return res, nil
 	}
 	res.Envelope = ans.Envelope
-	plan, err := a.plan(ctx, s, in.At.Plan)
-	if err != nil {
-		return res, err
-	}
-	_, _, step, role, err := find(plan, in.At)
+	p, err := a.place(ctx, s, in.At)
 	if err != nil {
 		return res, err
 	}
 	if ans.Version < calls.AnswerVersion {
-		if err := a.rereadAnswer(ctx, s, in, ans); err != nil {
-			return res, err
-		}
-	} else if err := a.restoreArtifact(ctx, s, in, *ans); err != nil {
+		err = a.rereadAnswer(ctx, s, p, in, ans)
+	} else {
+		err = a.restoreArtifact(ctx, s, p, in, *ans)
+	}
+	if err != nil {
 		return res, err
 	}
-	j := evaluation{a: a, ctx: ctx, s: s, in: in, ans: ans, plan: plan, step: step, role: role}
-	if step.Kind == pipeline.KindRun && ans.Read.Failure == nil {
-		return res, j.command(&res)
+	j := evaluation{place: p, a: a, ctx: ctx, s: s, in: in, ans: ans}
+	if p.command() && ans.Read.Failure == nil {
+		return res, j.takeCommand(&res)
 	}
 	res.Spend = ans.Read.Spend
 	failure := ans.Read.Failure
@@ -56,7 +52,7 @@ func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.P
 	if failure != nil {
 		setFailure(&res, failure)
 		if failure.Category == run.CategoryBudgetExceeded {
-			ag, _ := agentOf(plan, step, role)
+			ag, _ := p.acts()
 			_, res.OverBudget = limitCost(ag, ag.Run, in.BudgetUSD)
 		}
 		out := ans.Stdout
@@ -67,14 +63,12 @@ func (a *Activities) evaluate(ctx context.Context, s *store.Store, in contract.P
 }
 
 type evaluation struct {
-	a    *Activities
-	ctx  context.Context
-	s    *store.Store
-	in   contract.PassInput
-	ans  *calls.Answer
-	plan *pipeline.Plan
-	step pipeline.PlanStep
-	role pipeline.Role
+	place
+	a   *Activities
+	ctx context.Context
+	s   *store.Store
+	in  contract.PassInput
+	ans *calls.Answer
 }
 
 func setFailure(res *contract.PassResult, f *agent.Failure) {
@@ -135,8 +129,8 @@ func (j evaluation) takeChanges(res *contract.PassResult) error {
 	return nil
 }
 
-// command evaluates a command: its exit code is its value, its output the reply. A failed command is an answer.
-func (j evaluation) command(res *contract.PassResult) (err error) {
+// takeCommand evaluates a command: its exit code is its value, its output the reply. A failed command is an answer.
+func (j evaluation) takeCommand(res *contract.PassResult) (err error) {
 	res.Outcome, res.Reply, res.Value = run.CategoryOK, j.ans.Read.Text, "ok"
 	res.Validation.Passed = j.ans.Exit.Code == 0
 	if j.ans.Exit.Code != 0 {
@@ -193,7 +187,7 @@ func (j evaluation) notes(found []calls.Note) ([]run.NoteAppended, error) {
 }
 
 func (j evaluation) note(n run.Notes, body string) (run.NoteAppended, error) {
-	ev := run.NoteAppended{Note: n.Name, File: n.File, Step: stepKey(j.plan, j.in.At), Heading: j.in.Heading}
+	ev := run.NoteAppended{Note: n.Name, File: n.File, Step: j.step.Key, Heading: j.in.Heading}
 	var whole []byte
 	var err error
 	if n.Entries > 0 {
@@ -208,12 +202,4 @@ func (j evaluation) note(n run.Notes, body string) (run.NoteAppended, error) {
 	ev.Whole, err = j.a.storeText(j.ctx, j.s, string(whole)+j.in.Heading+"\n"+body+"\n")
 	ev.Entry.Chars = utf8.RuneCountInString(body)
 	return ev, err
-}
-
-func stepKey(plan *pipeline.Plan, at contract.StepRef) string {
-	_, _, step, _, err := find(plan, at)
-	if err != nil {
-		return "" // cannot happen: the call was made from this plan
-	}
-	return step.Key
 }

@@ -65,11 +65,11 @@ func (a *Activities) runBriefly(ctx context.Context, cmd agent.Command, input []
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, removeScratch(root)) }()
+	defer func() { err = errors.Join(err, calls.RemoveFolder(root, "")) }()
 	dir := filepath.Join(root, "1")
 	cmd.Output = 1 << 20
-	cmd.Dir, cmd.Mark, cmd.Prompt = filepath.Join(dir, workDir), dir, filepath.Join(dir, promptFile)
-	cmd.Stdout, cmd.Stderr = filepath.Join(dir, calls.StdoutFile), filepath.Join(dir, stderrFile)
+	cmd.Dir = filepath.Join(dir, calls.WorkDir)
+	calls.Within(dir, &cmd)
 	if cmd.Sandbox != nil {
 		s := *cmd.Sandbox
 		s.Delivery, s.Brief = dir, true
@@ -86,9 +86,9 @@ func (a *Activities) runBriefly(ctx context.Context, cmd agent.Command, input []
 	if err != nil {
 		return "", err
 	}
-	out, err := outputsOf(dir, cmd.Output)
-	if printed = string(out.stdout); printed == "" {
-		printed = string(out.stderr)
+	out, err := calls.ReadOutputs(dir, cmd.Output)
+	if printed = string(out.Stdout); printed == "" {
+		printed = string(out.Stderr)
 	}
 	switch {
 	case err != nil:

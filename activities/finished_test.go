@@ -99,7 +99,7 @@ func TestUnusualArtifacts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			delivery := filepath.Join(t.TempDir(), "1")
-			st := &runningCall{work: filepath.Join(delivery, workDir), before: []byte("seed"), l: newLedger(t),
+			st := &runningCall{work: filepath.Join(delivery, calls.WorkDir), before: []byte("seed"), l: newLedger(t),
 				limits: pipeline.Limits{Output: 1e6}}
 			st.file = filepath.Join(st.work, "page.html")
 			folders(st.work)
@@ -128,11 +128,11 @@ func TestUnusualOutputFiles(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "1")
 			folders(dir)
 			inShell(t, dir, row.script)
-			out := must(outputsOf(dir, 10))(t)
-			require.Equal(t, row.stdout, string(out.stdout))
-			require.Equal(t, row.stderr, string(out.stderr))
-			require.Contains(t, out.problem, row.problem)
-			require.Equal(t, row.problem == "", out.problem == "")
+			out := must(calls.ReadOutputs(dir, 10))(t)
+			require.Equal(t, row.stdout, string(out.Stdout))
+			require.Equal(t, row.stderr, string(out.Stderr))
+			require.Contains(t, out.Problem, row.problem)
+			require.Equal(t, row.problem == "", out.Problem == "")
 		})
 	}
 }
@@ -178,7 +178,7 @@ func TestUnremovableScratchDoesNotFailCall(t *testing.T) {
 		t.Skip("a folder that its owner cannot remove needs a mount, and that root")
 	}
 	h := plain(t, "sh echo Again.")
-	busy := filepath.Join(h.leave(gone(t), gone(t), ""), workDir, "busy")
+	busy := filepath.Join(h.leave(gone(t), gone(t), ""), calls.WorkDir, "busy")
 	folders(busy)
 	mount := exec.Command("mount", "-t", "tmpfs", "-o", "size=64k", "passbook-busy", busy)
 	if out, err := mount.CombinedOutput(); err != nil {

@@ -168,7 +168,7 @@ func (a *Activities) treeRules(ctx context.Context, st *runningCall) (tree.Rules
 // leaveFolder stores what a call left in the workspace, if that is its result or a session continues with it. A folder
 // that can never be stored is an answer too: it was paid for.
 func (a *Activities) leaveFolder(ctx context.Context, st *runningCall) (saved tree.Saved, problem string, err error) {
-	problem, err = checkWorkDir(st.work)
+	problem, err = calls.CheckWorkDir(st.work)
 	if errors.Is(err, fs.ErrNotExist) {
 		problem, err = "the working directory was removed", nil
 	}

@@ -1,10 +1,8 @@
 package activities
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -34,32 +32,11 @@ func (j evaluation) guard() (guarded, error) {
 	if !protects && len(of.Submodules) == 0 {
 		return g, nil
 	}
-	restored, tampered, err := restoreTree(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree, func(name string, folder bool) bool {
+	restored, tampered, err := workspace.Protect(j.ctx, j.s, j.in.Tree.Tree, *j.ans.Tree, func(name string, folder bool) bool {
 		return of.InSubmodule(name) ||
 			protects && (w.Protect.Fits(name, folder) || slices.Contains(of.Definition, name))
 	})
 	return guarded{tree: &restored, tampered: tampered}, err
-}
-
-// restoreTree returns the tree after with the protected paths as they are in before, and what that undoes.
-func restoreTree(ctx context.Context, s *store.Store, before, after run.Blob,
-	protected func(name string, folder bool) bool) (run.Blob, []tree.Change, error) {
-	if before.Digest == after.Digest {
-		return after, nil, nil
-	}
-	was, err := tree.Load(ctx, s, store.Digest(before.Digest))
-	if err != nil {
-		return after, nil, err
-	}
-	is, err := tree.Load(ctx, s, store.Digest(after.Digest))
-	if err != nil {
-		return after, nil, err
-	}
-	restored, undone := tree.Restore(was, is, protected)
-	if len(undone) == 0 {
-		return after, nil, nil
-	}
-	return workspace.Blob(tree.Saved{Digest: restored.Digest(), Tree: restored}), undone, tree.Put(ctx, s, restored)
 }
 
 // tamperedFiles describes changes of protected files for an event.
@@ -67,7 +44,7 @@ func (j evaluation) tamperedFiles(changes []tree.Change) *run.Tampered {
 	if len(changes) == 0 {
 		return nil
 	}
-	t := run.Tampered{Step: stepKey(j.plan, j.in.At), Call: j.in.Call, Role: j.role.Name, Count: len(changes)}
+	t := run.Tampered{Step: j.step.Key, Call: j.in.Call, Role: j.role.Name, Count: len(changes)}
 	for _, c := range changes[:min(len(changes), run.MaxTampered)] {
 		f := tamperedFile(c)
 		f.Path, f.Old = shortened(f.Path), shortened(f.Old)
@@ -78,18 +55,11 @@ func (j evaluation) tamperedFiles(changes []tree.Change) *run.Tampered {
 
 // tamperedFile describes a change of a protected file. A file that became something else was replaced.
 func tamperedFile(c tree.Change) run.FileChange {
-	f := fileChange(c)
+	f := workspace.FileChange(c)
 	if c.Kind == tree.Changed && (!c.Before.IsFile() || !c.After.IsFile()) {
 		f.Kind = "replaced"
 	}
 	return f
-}
-
-func fileChange(c tree.Change) run.FileChange {
-	return run.FileChange{
-		Path: strings.ToValidUTF8(c.Path, "�"), Old: strings.ToValidUTF8(c.From, "�"), Kind: string(c.Kind),
-		Before: string(c.Before.Digest), After: string(c.After.Digest),
-	}
 }
 
 // find collects what was found out about the changes of the run: protected files that the pass changed, files outside
@@ -160,26 +130,11 @@ func firstFound(files []string) (first []string) {
 // hidden lists the files of the tree that its ignore rules hide, and that those at the start did not. They stay tracked:
 // what is ignored is decided by the tree that a pass gets.
 func (j evaluation) hidden(now *run.Blob) ([]string, error) {
-	if now == nil || j.in.Tree.Workspace.Kind != run.WorkspaceGit || j.in.Tree.Workspace.Tree.Digest == now.Digest {
+	of := j.in.Tree
+	if now == nil || of.Workspace.Kind != run.WorkspaceGit || of.Workspace.Tree.Digest == now.Digest {
 		return nil, nil
 	}
-	before, err := tree.Load(j.ctx, j.s, store.Digest(j.in.Tree.Workspace.Tree.Digest))
-	if err != nil {
-		return nil, err
-	}
-	after, err := tree.Load(j.ctx, j.s, store.Digest(now.Digest))
-	if err != nil {
-		return nil, err
-	}
-	was, err := tree.ReadIgnores(j.ctx, j.s, before)
-	if err != nil {
-		return nil, err
-	}
-	is, err := tree.ReadIgnores(j.ctx, j.s, after)
-	if err != nil || maps.Equal(was.Files, is.Files) {
-		return nil, err
-	}
-	return after.Hidden(was, is), nil
+	return workspace.Hidden(j.ctx, j.s, of.Workspace.Tree, *now)
 }
 
 // outside lists the files that are not as they were when the scope was declared, and that the scope does not have.
@@ -188,33 +143,11 @@ func (j evaluation) outside(now *run.Blob) ([]string, error) {
 	if scope == nil || now == nil || scope.Tree == "" || scope.Tree == now.Digest {
 		return nil, nil
 	}
-	raw, err := j.s.Get(j.ctx, store.Digest(scope.Digest))
-	if err != nil {
-		return nil, err
-	}
 	var paths pipeline.Paths
-	if err := json.Unmarshal(raw, &paths); err != nil {
+	if err := j.s.GetJSON(j.ctx, store.Digest(scope.Digest), &paths); err != nil {
 		return nil, err
 	}
-	before, err := tree.Load(j.ctx, j.s, store.Digest(scope.Tree))
-	if err != nil {
-		return nil, err
-	}
-	after, err := tree.Load(j.ctx, j.s, store.Digest(now.Digest))
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, c := range tree.Diff(before, after) {
-		folder := c.After.Mode == tree.ModeFolder || c.Before.Mode == tree.ModeFolder
-		for _, name := range []string{c.Path, c.From} {
-			if name != "" && !folder && !paths.Covers(name, false) {
-				names = append(names, strings.ToValidUTF8(name, "�"))
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
+	return workspace.Outside(j.ctx, j.s, run.Blob{Digest: scope.Tree}, *now, paths)
 }
 
 // scope stores the paths that a reply declares.

@@ -4,13 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"strings"
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
-	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/workspace"
@@ -187,9 +185,9 @@ func (a *Activities) MergeLane(ctx context.Context, in contract.MergeInput) (con
 		return contract.MergeResult{}, fmt.Errorf("read lane %d: %w", in.Index+1, err)
 	}
 	res := contract.MergeResult{Lane: l.Lane, RunID: l.RunID, Verdict: l.Verdict, Approved: l.Approved}
-	merged, conflicts, err := mergeTrees(ctx, s, l.Base, in.Tree.Tree, l.Tree)
+	merged, conflicts, err := workspace.Merge(ctx, s, l.Base, in.Tree.Tree, l.Tree)
 	if err != nil || len(conflicts) > 0 {
-		res.Conflicts, res.Count = conflicts[:min(len(conflicts), maxInlineFiles)], len(conflicts)
+		res.Conflicts, res.Count = conflicts[:min(len(conflicts), workspace.MaxFiles)], len(conflicts)
 		return res, err
 	}
 	sync := in.SyncWorkspaceInput
@@ -237,84 +235,6 @@ func (a *Activities) endedLane(ctx context.Context, s *store.Store,
 		return l, err
 	}
 	return contract.LaneTreeOf(start, state), nil
-}
-
-// mergeTrees merges the changes from base to lane into a stored tree. git merges contents and renames, and decides what
-// conflicts.
-func mergeTrees(ctx context.Context, s *store.Store, base, into, lane run.Blob) (run.Blob, []string, error) {
-	var trees [3]tree.Tree
-	for i, b := range []run.Blob{base, into, lane} {
-		t, err := tree.Load(ctx, s, store.Digest(b.Digest))
-		if err != nil {
-			return run.Blob{}, nil, err
-		}
-		trees[i] = t
-	}
-	merged := tree.Merge(trees[0], trees[1], trees[2])
-	if merged.Both != nil {
-		conflicts, err := mergeContents(ctx, s, trees, &merged)
-		if err != nil || len(conflicts) > 0 {
-			return run.Blob{}, conflicts, err
-		}
-	}
-	if err := tree.Put(ctx, s, merged.Tree); err != nil {
-		return run.Blob{}, nil, err
-	}
-	return workspace.Blob(tree.Saved{Digest: merged.Tree.Digest(), Tree: merged.Tree}), nil, nil
-}
-
-// mergeContents has git merge the paths that both sides changed, with what they were renamed from or to.
-func mergeContents(ctx context.Context, s *store.Store, trees [3]tree.Tree, merged *tree.Merged) ([]string, error) {
-	var sides [3][]git.File
-	known := map[tree.Entry]tree.Entry{} // by content, with its permissions
-	for i, t := range trees {
-		for _, path := range merged.Both {
-			e, ok := t.At(path)
-			if !ok || e.Mode == tree.ModeFolder {
-				continue
-			}
-			sides[i] = append(sides[i], workspace.File(ctx, s, e))
-			known[contentOf(e)] = e
-		}
-	}
-	out, err := git.MergeTrees(ctx, sides[0], sides[1], sides[2])
-	if err != nil || len(out.Conflicts) > 0 {
-		return out.Conflicts, err
-	}
-	var entries []tree.Entry
-	for _, f := range out.Files {
-		e, err := newEntry(ctx, s, f)
-		if err != nil {
-			return nil, err
-		}
-		if was, ok := known[contentOf(e)]; ok {
-			e = was
-		}
-		e.Path = f.Path
-		entries = append(entries, e)
-	}
-	merged.Tree = merged.Tree.With(entries...)
-	return nil, nil
-}
-
-// contentOf returns an entry without what git does not merge.
-func contentOf(e tree.Entry) tree.Entry {
-	e.Path, e.Perm = "", 0
-	return e
-}
-
-// newEntry stores a merged file.
-func newEntry(ctx context.Context, s *store.Store, f git.Merged) (tree.Entry, error) {
-	if f.Mode == git.ModeSymlink {
-		return tree.Entry{Mode: tree.ModeSymlink, Link: string(f.Content)}, nil
-	}
-	b, err := blobs.Put(ctx, s, f.Content)
-	e := tree.Entry{Mode: tree.ModeFile, Perm: fs.FileMode(0o644), Size: int64(len(f.Content)),
-		Digest: store.Digest(b.Digest)}
-	if f.Mode == git.ModeExecutable {
-		e.Mode, e.Perm = tree.ModeExecutable, 0o755
-	}
-	return e, err
 }
 
 // itemVariable is the variable with the item in the environment of a call of a lane.

@@ -5,11 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"unicode/utf8"
 
 	"go.temporal.io/sdk/temporal"
@@ -17,52 +15,19 @@ import (
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/pass"
-	"github.com/passbook-run/passbook/internal/store/tree"
 	"github.com/passbook-run/passbook/internal/volume"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// outputs is the output of a finished child. problem describes why stdout is incomplete.
-type outputs struct {
-	stdout, stderr []byte
-	problem        string
-}
-
-// outputsOf reads the output of a finished child, at most limit bytes of each file.
-func outputsOf(dir string, limit int64) (out outputs, err error) {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		out.problem = calls.StdoutFile + ": no such file"
-		return out, nil
-	}
-	if err != nil {
-		return out, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	out.stdout, out.problem, err = readOutputFile(root, calls.StdoutFile, limit)
-	if errors.Is(err, fs.ErrNotExist) {
-		out.problem, err = calls.StdoutFile+": no such file", nil
-	}
-	if err != nil {
-		return out, err
-	}
-	out.stderr, _, err = readOutputFile(root, stderrFile, limit)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
-	}
-	return out, err
-}
-
 // outputSlot waits until no other large output is read, if that of the call is large.
 func (a *Activities) outputSlot(ctx context.Context, st *runningCall) (free func(), err error) {
 	const large = 1 << 20
 	size := int64(0)
 	for _, path := range []string{
-		filepath.Join(st.dir, calls.StdoutFile), filepath.Join(st.dir, stderrFile), st.file,
+		filepath.Join(st.dir, calls.StdoutFile), filepath.Join(st.dir, calls.StderrFile), st.file,
 	} {
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 			size = max(size, info.Size())
@@ -74,65 +39,12 @@ func (a *Activities) outputSlot(ctx context.Context, st *runningCall) (free func
 	return a.slots.outputs.acquire(ctx)
 }
 
-// readOutputFile reads a file that an agent wrote below root, without blocking on a pipe or following a symlink out of
-// root. problem describes why it cannot be used; data is what could be read. err is fs.ErrNotExist or a problem of the
-// host.
-func readOutputFile(root *os.Root, name string, limit int64) (data []byte, problem string, err error) {
-	data, problem, err = readBounded(root, name, limit)
-	if err == nil || errors.Is(err, fs.ErrNotExist) || tree.Passing(err) {
-		return data, problem, err
-	}
-	if other := (*disk.KindError)(nil); errors.As(err, &other) {
-		return nil, other.Error(), nil
-	}
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		err = path.Err
-	}
-	return nil, name + ": " + err.Error(), nil
-}
-
-func readBounded(root *os.Root, name string, limit int64) (data []byte, problem string, err error) {
-	f, err := disk.OpenIn(root, name)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, "", err
-	}
-	if info.Size() > limit {
-		problem = fmt.Sprintf("%s is larger than %s (limits.output)", name, pipeline.Bytes(limit))
-	}
-	data = make([]byte, min(info.Size(), limit))
-	n, err := io.ReadFull(f, data)
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		err = nil // another process truncated it
-	}
-	return data[:n], problem, err
-}
-
-// checkWorkDir describes a problem with the agent's working directory; empty: none. err is fs.ErrNotExist or a
-// problem of the host.
-func checkWorkDir(dir string) (problem string, err error) {
-	fi, err := os.Lstat(dir)
-	switch {
-	case errors.Is(err, syscall.ENOTDIR):
-		return "the scratch directory is not a directory", nil
-	case err != nil:
-		return "", err
-	case !fi.IsDir():
-		return "the working directory is not a directory: it is " + disk.Kind(fi.Mode()), nil
-	}
-	return "", nil
-}
-
 // storeFile stores the artifact if the agent changed it in its working directory.
 func (st *runningCall) storeFile(ctx context.Context, ans *calls.Answer) error {
 	if st.file == "" {
 		return nil
 	}
-	problem, err := checkWorkDir(st.work)
+	problem, err := calls.CheckWorkDir(st.work)
 	var now []byte
 	if problem == "" && err == nil {
 		now, problem, err = st.readArtifact()
@@ -163,7 +75,7 @@ func (st *runningCall) readArtifact() (data []byte, problem string, err error) {
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	return readOutputFile(root, filepath.Base(st.file), int64(st.limits.Output))
+	return calls.ReadFileIn(root, filepath.Base(st.file), int64(st.limits.Output))
 }
 
 // outputFailure returns the failure of an attempt whose output is missing or incomplete, or nil.
@@ -224,7 +136,7 @@ func (a *Activities) withHost(call string, err error) error {
 		errors.Is(err, context.Canceled) || errors.As(err, &app) {
 		return err
 	}
-	if none := (*noAnswerError)(nil); errors.As(err, &none) || len(a.finishedDeliveries(call)) == 0 {
+	if none := (*noAnswerError)(nil); errors.As(err, &none) || len(calls.FinishedDeliveries(a.cfg.Scratch, call)) == 0 {
 		return err
 	}
 	err = volume.Explain(err) // here, since Temporal reads type and details only from an unwrapped error

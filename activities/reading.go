@@ -21,24 +21,16 @@ import (
 )
 
 // readAnswer reads a reply.
-func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract.PassInput, ans *calls.Answer,
+func (a *Activities) readAnswer(ctx context.Context, s *store.Store, p place, in contract.PassInput, ans *calls.Answer,
 	stdout, stderr string) (calls.Reading, error) {
-	plan, err := a.plan(ctx, s, in.At.Plan)
-	if err != nil {
-		return calls.Reading{}, err
+	if p.command() && agent.CannotRun(ans.Exit.Code) {
+		return calls.Reading{Failure: agent.CommandFailure(p.step.Run, ans.Exit.Code, stdout, stderr)}, nil
 	}
-	_, _, step, role, err := find(plan, in.At)
-	if err != nil {
-		return calls.Reading{}, err
-	}
-	if step.Kind == pipeline.KindRun && agent.CannotRun(ans.Exit.Code) {
-		return calls.Reading{Failure: agent.CommandFailure(step.Run, ans.Exit.Code, stdout, stderr)}, nil
-	}
-	if step.Kind == pipeline.KindRun && !ans.Exit.TimedOut {
+	if p.command() && !ans.Exit.TimedOut {
 		text, err := a.storeText(ctx, s, stdout+stderr)
 		return calls.Reading{Text: &text}, err
 	}
-	ag, _ := agentOf(plan, step, role)
+	ag, _ := p.acts()
 	reply, failure := a.readReply(ag, ans.Exit, stdout, stderr, in.Prompt.Chars)
 	if bad := outputFailure(ans, len(stdout)); bad != nil &&
 		(failure == nil || failure.Category == run.CategoryOutputEmpty ||
@@ -46,7 +38,7 @@ func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract
 		failure = bad
 	}
 	r := calls.Reading{Failure: failure, Spend: limitSpend(spend(reply, failure)), Full: reply.Full}
-	if step.Kind == pipeline.KindRun { // a command asks no agent
+	if p.command() { // a command asks no agent
 		r.Spend = run.Spend{}
 	}
 	if failure != nil {
@@ -61,18 +53,18 @@ func (a *Activities) readAnswer(ctx context.Context, s *store.Store, in contract
 	if err != nil {
 		return r, err
 	}
-	got := readPass(role, plan.Notes, ans, reply.Text, file, before)
+	got := readPass(p.role, p.plan.Notes, ans, reply.Text, file, before)
 	shown, shownFile := a.cfg.Redact(reply.Text), a.cfg.Redact(string(file))
 	if shown == reply.Text && shownFile == string(file) {
 		err = a.fillReading(ctx, s, &r, got, got)
 		return r, err
 	}
-	err = a.fillReading(ctx, s, &r, got, readPass(role, plan.Notes, ans, shown, []byte(shownFile), before))
+	err = a.fillReading(ctx, s, &r, got, readPass(p.role, p.plan.Notes, ans, shown, []byte(shownFile), before))
 	return r, err
 }
 
 // rereadAnswer reads an answer of a release that stored the reply only.
-func (a *Activities) rereadAnswer(ctx context.Context, s *store.Store, in contract.PassInput, ans *calls.Answer) error {
+func (a *Activities) rereadAnswer(ctx context.Context, s *store.Store, p place, in contract.PassInput, ans *calls.Answer) error {
 	stdout, err := blobs.Get(ctx, s, ans.Stdout.Digest)
 	if err != nil {
 		return err
@@ -81,12 +73,12 @@ func (a *Activities) rereadAnswer(ctx context.Context, s *store.Store, in contra
 	if err != nil {
 		return err
 	}
-	ans.Read, err = a.readAnswer(ctx, s, in, ans, string(stdout), string(stderr))
+	ans.Read, err = a.readAnswer(ctx, s, p, in, ans, string(stdout), string(stderr))
 	return err
 }
 
 // restoreArtifact reads the artifact from the reply again if the store lost it. If the reply was redacted, it is lost.
-func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, in contract.PassInput,
+func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, p place, in contract.PassInput,
 	ans calls.Answer) error {
 	page := ans.Read.Artifact
 	if page == nil {
@@ -95,7 +87,7 @@ func (a *Activities) restoreArtifact(ctx context.Context, s *store.Store, in con
 	if there, err := s.Has(ctx, store.Digest(page.Digest)); there || err != nil {
 		return err
 	}
-	if err := a.rereadAnswer(ctx, s, in, &ans); err != nil {
+	if err := a.rereadAnswer(ctx, s, p, in, &ans); err != nil {
 		return err
 	}
 	if got := ans.Read.Artifact; got == nil || got.Digest != page.Digest {

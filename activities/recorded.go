@@ -1,14 +1,11 @@
 package activities
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
@@ -19,29 +16,16 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// callParts splits an id: <run>/g0.035.1.-.1.<question> is generation, step with round and member, try, and the
-// digest of the question. A step's key may contain slashes.
-func callParts(id string) (step, question string, ok bool) {
-	_, rest, _ := strings.Cut(id, "/")
-	part := strings.Split(rest, ".")
-	if len(part) < 6 {
-		return "", "", false
-	}
-	n := len(part)
-	return strings.Join(part[1:n-2], "."), part[n-1], true
-}
-
 // recordedAnswer looks for the answer to the same question in the source of a replay: same step, round, member, prompt,
 // artifact, screenshots and tree. The last usable one counts; if none is usable, the last one, so that a failure
 // is replayed. The answer is copied to this run's call.
 func (a *Activities) recordedAnswer(ctx context.Context, l calls.Ledger, in contract.PassInput) (*calls.Answer, error) {
-	step, question, ok := callParts(in.Call)
-	if in.RecordedRun == "" || !ok {
+	if _, _, ok := calls.Parts(in.Call); in.RecordedRun == "" || !ok {
 		return nil, nil
 	}
 	var last *calls.Answer
 	for g := in.Generations; g >= 0; g-- {
-		found, err := answers(ctx, l.Store, in.RecordedRun, g, step, question)
+		found, err := l.AnswersOf(ctx, in.RecordedRun, g)
 		if err != nil {
 			return nil, err
 		}
@@ -65,52 +49,6 @@ func (a *Activities) recordedAnswer(ctx context.Context, l calls.Ledger, in cont
 		return nil, nil
 	}
 	return copyAnswer(ctx, l, last)
-}
-
-// answers returns the answers of a run's calls of one generation, step and question, by try.
-func answers(ctx context.Context, s *store.Store, runID string, generation int,
-	step, question string) ([]*calls.Answer, error) {
-	names, err := s.List(ctx, fmt.Sprintf("calls/%s/g%d.%s.", runID, generation, step))
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(names, byTry)
-	var out []*calls.Answer
-	for _, name := range names {
-		call, is := strings.CutSuffix(strings.TrimPrefix(name, "calls/"), "/result")
-		if of, q, ok := callParts(call); !is || !ok || q != question || of != step {
-			continue
-		}
-		ans, err := calls.Ledger{Store: s, Call: call}.Result(ctx)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, ans)
-	}
-	return out, nil
-}
-
-// byTry orders result names of one question by redo, then try, as numbers.
-func byTry(a, b string) int {
-	redoA, tryA := tryOf(a)
-	redoB, tryB := tryOf(b)
-	return cmp.Or(cmp.Compare(redoA, redoB), cmp.Compare(tryA, tryB), cmp.Compare(a, b))
-}
-
-// tryOf returns redo and try of a call, as in calls/<run>/g0.035.1.-.r2-10.<question>/result.
-func tryOf(name string) (redo, try int) {
-	part := strings.Split(strings.TrimSuffix(name, "/result"), ".")
-	if len(part) < 2 {
-		return 0, 0
-	}
-	text := part[len(part)-2]
-	if again, ok := strings.CutPrefix(text, "r"); ok {
-		var number string
-		number, text, _ = strings.Cut(again, "-")
-		redo, _ = strconv.Atoi(number) // a non-number is not from a call of this program: it comes first
-	}
-	try, _ = strconv.Atoi(text)
-	return redo, try
 }
 
 func copyAnswer(ctx context.Context, l calls.Ledger, ans *calls.Answer) (*calls.Answer, error) {
@@ -148,7 +86,7 @@ func recordedShots(ctx context.Context, l calls.Ledger, in contract.ShotsInput) 
 	if own, err := readShotsResult(ctx, l, "result"); own != nil || err != nil {
 		return own, err
 	}
-	step, question, ok := callParts(l.Call)
+	step, question, ok := calls.Parts(l.Call)
 	if in.RecordedRun == "" || !ok {
 		return nil, nil
 	}

@@ -18,12 +18,12 @@ import (
 	"github.com/passbook-run/passbook/internal/allow"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/environ"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/sandbox"
 	"github.com/passbook-run/passbook/internal/store"
 	"github.com/passbook-run/passbook/internal/supervisor"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
@@ -41,9 +41,7 @@ type runningCall struct {
 	number int    // of the delivery
 	dir    string // scratch directory of the delivery
 
-	plan   *pipeline.Plan
-	step   pipeline.PlanStep
-	role   pipeline.Role
+	place
 	agent  pipeline.Agent
 	kind   string // of replies
 	limits pipeline.Limits
@@ -65,32 +63,30 @@ type runningCall struct {
 // newCall describes a delivery: all that follows from the plan.
 func (a *Activities) newCall(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,
 	dir string) (*runningCall, error) {
-	plan, err := a.plan(ctx, l.Store, in.At.Plan)
+	p, err := a.place(ctx, l.Store, in.At)
 	if err != nil {
 		return nil, err
 	}
-	_, _, step, role, err := find(plan, in.At)
-	if err != nil {
-		return nil, err
-	}
-	ag, ok := agentOf(plan, step, role)
+	ag, ok := p.acts()
 	if !ok {
-		return nil, badInput("the plan has no agent %q", role.Agent)
+		return nil, badInput("the plan has no agent %q", p.role.Agent)
 	}
-	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir, plan: plan, step: step, role: role,
-		agent: allow.Alone(ag, a.cfg.Sandbox.Mode, a.offers()), kind: replyKind(ag), limits: plan.RoleLimits(step, role.Name), folder: folderOf(plan, role, in)}
+	st := &runningCall{done: make(chan struct{}), l: l, number: number, dir: dir, place: p,
+		agent: allow.Alone(ag, a.cfg.Sandbox.Mode, a.offers()), kind: replyKind(ag), limits: p.plan.RoleLimits(p.step, p.role.Name),
+		folder: folderOf(p.plan, p.role, in)}
 	if st.folder == nil {
 		return st, nil
 	}
-	if err := a.learnIncluded(ctx, in.Tree.Workspace); err != nil || !st.gets(pipeline.PartPictures) {
+	secret, err := workspace.IncludedSecrets(ctx, in.Tree.Workspace)
+	if len(secret) > 0 {
+		a.cfg.LearnSecrets(secret)
+	}
+	if err != nil || !st.gets(pipeline.PartPictures) {
 		return st, err
 	}
 	st.folder.pictures, err = picturePaths(ctx, l.Store, in.Pictures)
 	return st, err
 }
-
-// command reports whether the step has no agent.
-func (st *runningCall) command() bool { return st.step.Kind == pipeline.KindRun }
 
 // keeps reports whether the role continues its session from call to call.
 func (st *runningCall) keeps() bool { return st.role.Session == pipeline.SessionContinue }
@@ -131,19 +127,12 @@ func (st *runningCall) getArtifact(ctx context.Context, in contract.PassInput) (
 	return err
 }
 
-const (
-	stderrFile = "stderr"
-	workerFile = "worker.json"
-	promptFile = "prompt.md"
-	workDir    = "work"
-)
-
 // ownWork returns the working directory of a delivery that continues no interrupted one.
 func (a *Activities) ownWork(st *runningCall, in contract.PassInput) string {
 	if st.folder != nil {
 		return a.folderPath(in)
 	}
-	return filepath.Join(st.dir, workDir)
+	return filepath.Join(st.dir, calls.WorkDir)
 }
 
 func (a *Activities) isRunning(call string) bool {
@@ -257,16 +246,15 @@ func (a *Activities) launch(ctx context.Context, l calls.Ledger, in contract.Pas
 		return nil, nil, a.release(ctx, st, errors.Join(err, p.Abandon()))
 	}
 	if err := a.prepareScratch(ctx, st, in, p.Identity()); err != nil {
-		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
+		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), calls.RemoveFolder(st.dir, ""))
 	}
-	cmd.Dir, cmd.Mark = st.work, st.dir
+	cmd.Dir = st.work
+	calls.Within(st.dir, &cmd)
 	if cmd.Sandbox != nil {
 		cmd.Sandbox.Objects = st.objects
 	}
-	cmd.Prompt, cmd.Stdout, cmd.Stderr = filepath.Join(st.dir, promptFile), filepath.Join(st.dir, calls.StdoutFile),
-		filepath.Join(st.dir, stderrFile)
-	if err := writeIdentity(st.dir, workerFile, a.worker); err != nil {
-		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), removeScratch(st.dir))
+	if err := calls.WriteIdentity(st.dir, a.worker); err != nil {
+		return nil, nil, errors.Join(p.Abandon(), st.endDelivery(ctx, err), calls.RemoveFolder(st.dir, ""))
 	}
 	a.cfg.OnPoint(PointPrepared, in.Call)
 	child, err := agent.Start(p, cmd)
@@ -300,7 +288,7 @@ func (a *Activities) commandOf(ctx context.Context, st *runningCall, in contract
 		return cmd, sandbox.Held{}, err
 	}
 	cmd.Argv, _ = limitCost(st.agent, cmd.Argv, in.BudgetUSD)
-	planned, _ := agentOf(st.plan, st.step, st.role) // and not as this host calls it: so it was confirmed
+	planned, _ := st.acts() // and not as this host calls it: so it was confirmed
 	asks := a.bounds().OfAgent(planned)
 	if st.command() {
 		asks = a.bounds().OfStep(st.step)
@@ -405,19 +393,11 @@ func (a *Activities) claim(ctx context.Context, st *runningCall, in contract.Pas
 	}, st.number)
 }
 
-func writeIdentity(dir, name string, id process.Identity) error {
-	raw, err := json.Marshal(id)
-	if err != nil {
-		return err
-	}
-	return disk.WriteFile(filepath.Join(dir, name), raw)
-}
-
 // handleSpawnFailure stores a failed start as the answer.
 func (a *Activities) handleSpawnFailure(ctx context.Context, st *runningCall, cause error) error {
 	var err error
 	if st.ans, err = a.storeSpawnFailure(ctx, st, cause); err != nil {
-		return errors.Join(st.endDelivery(ctx, err), removeScratch(st.dir)) // nothing was started
+		return errors.Join(st.endDelivery(ctx, err), calls.RemoveFolder(st.dir, "")) // nothing was started
 	}
 	close(st.done)
 	return &spawnError{st: st, err: fmt.Errorf("start the agent: %w", cause)}
@@ -517,25 +497,25 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		return nil, err
 	}
 	defer free()
-	out, err := outputsOf(st.dir, int64(st.limits.Output))
+	out, err := calls.ReadOutputs(st.dir, int64(st.limits.Output))
 	if err != nil {
 		return nil, err
 	}
-	if exit.Replaced && out.problem == "" {
-		out.stdout, out.problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
+	if exit.Replaced && out.Problem == "" {
+		out.Stdout, out.Problem = nil, calls.StdoutFile+" is another file than the one that the agent printed to"
 	}
-	stuck := exit.Killed && exit.KillCause == repeatsCause && !agent.Complete(st.kind, out.stdout)
+	stuck := exit.Killed && exit.KillCause == repeatsCause && !agent.Complete(st.kind, out.Stdout)
 	if stuck {
-		if err := a.toldOnce(ctx, st, out.stdout); err != nil {
+		if err := a.toldOnce(ctx, st, out.Stdout); err != nil {
 			return nil, err
 		}
 	}
-	if exit.Killed && !stuck && !exit.TimedOut && !agent.Complete(st.kind, out.stdout) {
-		none := a.interruptedBy(ctx, st, out.stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
+	if exit.Killed && !stuck && !exit.TimedOut && !agent.Complete(st.kind, out.Stdout) {
+		none := a.interruptedBy(ctx, st, out.Stdout, "the agent was stopped: "+exit.KillCause, "you were stopped")
 		a.settleFolder(ctx, st, true, false)
 		return nil, none
 	}
-	if err := a.nearlyLate(ctx, st, exit, out.stdout); err != nil {
+	if err := a.nearlyLate(ctx, st, exit, out.Stdout); err != nil {
 		return nil, err
 	}
 	ans, err := a.newAnswer(ctx, st, in, exit, out)
@@ -549,18 +529,18 @@ func (a *Activities) storeOutput(ctx context.Context, st *runningCall, in contra
 		}
 	}
 	if ans.Recovered = st.recovered; stuck {
-		ans.Read.Failure = a.stalled(st, out.stdout)
+		ans.Read.Failure = a.stalled(st, out.Stdout)
 	}
 	if st.session != nil {
 		ans.Resumed = st.session.Original()
 	}
 	if ans.Read.Failure != nil {
-		ans.Read.Spend = a.spentBySession(ctx, st, out.stdout, ans.Read.Spend)
+		ans.Read.Spend = a.spentBySession(ctx, st, out.Stdout, ans.Read.Spend)
 	}
-	st.withoutCounted(ans, out.stdout)
-	a.keepSession(ctx, st, in, ans, out.stdout)
+	st.withoutCounted(ans, out.Stdout)
+	a.keepSession(ctx, st, in, ans, out.Stdout)
 	if cause := interruption(ans); cause != "" {
-		ans.Session = a.leave(ctx, st, ans, out.stdout, cause, &ans.Read.Spend)
+		ans.Session = a.leave(ctx, st, ans, out.Stdout, cause, &ans.Read.Spend)
 	}
 	return a.storeAnswer(ctx, st, ans)
 }

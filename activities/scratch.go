@@ -2,23 +2,19 @@ package activities
 
 import (
 	"context"
-	"errors"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
-	"syscall"
 
 	"go.temporal.io/sdk/activity"
 
 	"github.com/passbook-run/passbook/internal/agent"
 	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
-	"github.com/passbook-run/passbook/internal/disk"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/shell"
 	"github.com/passbook-run/passbook/internal/store"
+	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
@@ -27,7 +23,7 @@ import (
 // prepareScratch prepares the directory of a delivery, with its prompt, and the agent's working directory.
 func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in contract.PassInput,
 	by process.Identity) error {
-	if err := createScratch(st.dir, filepath.Join(st.dir, workDir)); err != nil {
+	if err := calls.CreateFolder(st.dir, filepath.Join(st.dir, calls.WorkDir)); err != nil {
 		return err
 	}
 	prompt, err := a.prompt(ctx, st.l.Store, in)
@@ -40,7 +36,7 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	case st.session != nil && !st.session.Prior():
 		prompt = continuation(st.session)
 	}
-	if err := os.WriteFile(filepath.Join(st.dir, promptFile), prompt, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(st.dir, calls.PromptFile), prompt, 0o600); err != nil {
 		return err
 	}
 	if st.folder != nil {
@@ -54,7 +50,7 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 		return writeInputs(ctx, st.l.Store, in, st.artifact(), st.work)
 	}
 	if st.file != "" {
-		if err := writeBelow(st.work, filepath.Base(st.file), st.before, 0o600); err != nil {
+		if err := workspace.WriteBelow(st.work, filepath.Base(st.file), st.before, 0o600); err != nil {
 			return err
 		}
 	}
@@ -64,65 +60,11 @@ func (a *Activities) prepareScratch(ctx context.Context, st *runningCall, in con
 	return writePictures(ctx, st.l.Store, in.Pictures, st.work)
 }
 
-// createScratch creates the directories of a claimed delivery. Whatever has their names is removed: an agent may have
-// left something there that blocks the next delivery or leads it elsewhere.
-func createScratch(delivery, work string) error {
-	call := filepath.Dir(delivery)
-	if info, err := os.Lstat(call); err == nil && !info.IsDir() {
-		if err := os.Remove(call); err != nil {
-			return err
-		}
-	}
-	if err := os.MkdirAll(call, 0o700); err != nil {
-		return err
-	}
-	if err := disk.RemoveAll(delivery); err != nil {
-		return err
-	}
-	return errors.Join(os.Mkdir(delivery, 0o700), os.Mkdir(work, 0o700))
-}
-
-// removeScratch removes the scratch directory of a delivery without an answer: it contains prompt and output with
-// secrets.
-func removeScratch(dir string) error {
-	return errors.Join(disk.RemoveAll(dir), removeEmpty(filepath.Dir(dir)))
-}
-
-// removeEmpty removes the folder of a call unless another delivery uses it.
-func removeEmpty(call string) error {
-	err := os.Remove(call)
-	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) || errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// removeExcept removes a scratch directory except for one directory below it; empty: none.
-func removeExcept(dir, keep string) error {
-	if keep == "" || !strings.HasPrefix(keep, dir+"/") {
-		return disk.RemoveAll(dir)
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		path := filepath.Join(dir, e.Name())
-		if path == keep {
-			continue
-		}
-		if err := removeExcept(path, keep); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // removeCallScratch removes the scratch directories of an answered call, and what earlier tries left for their
 // sessions. The directory of its session stays if it was interrupted. Errors are logged: the answer counts.
 func (a *Activities) removeCallScratch(ctx context.Context, st *runningCall, ans *calls.Answer) {
 	keep, dir := ans.Session.WorkDir(), filepath.Dir(st.dir)
-	a.warn(ctx, "remove the scratch directory of an answered call", dir, removeExcept(dir, keep))
+	a.warn(ctx, "remove the scratch directory of an answered call", dir, calls.RemoveExcept(dir, keep))
 	a.removeEarlier(ctx, st, keep)
 }
 
@@ -191,7 +133,7 @@ func writePictures(ctx context.Context, s *store.Store, manifest *run.Blob, dir 
 		if err != nil {
 			return err
 		}
-		if err := writeBelow(dir, path.Join(picturesDir, shot.Name), raw, 0o600); err != nil {
+		if err := workspace.WriteBelow(dir, path.Join(picturesDir, shot.Name), raw, 0o600); err != nil {
 			return err
 		}
 	}
@@ -209,11 +151,11 @@ func writeBlob(ctx context.Context, s *store.Store, digest, path string) error {
 
 // newAnswer stores the output of a finished delivery and reads it from the original bytes, before redaction.
 func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract.PassInput, exit agent.Exit,
-	out outputs) (*calls.Answer, error) {
-	stdout, stderr := string(out.stdout), string(out.stderr)
+	out calls.Outputs) (*calls.Answer, error) {
+	stdout, stderr := string(out.Stdout), string(out.Stderr)
 	ans := &calls.Answer{
 		Version: calls.AnswerVersion, Call: st.l.Call, Delivery: st.number, Host: a.cfg.Host, Exit: exit, Reply: st.kind,
-		Prompt: in.Prompt.Original(), StdoutError: out.problem,
+		Prompt: in.Prompt.Original(), StdoutError: out.Problem,
 	}
 	var err error
 	if ans.Stdout, err = a.storeText(ctx, st.l.Store, stdout); err != nil {
@@ -222,10 +164,10 @@ func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract
 	if ans.Stderr, err = a.storeText(ctx, st.l.Store, stderr); err != nil {
 		return nil, err
 	}
-	if ans.Envelope, err = a.storeEnvelope(ctx, st.l.Store, st.kind, out.stdout); err != nil {
+	if ans.Envelope, err = a.storeEnvelope(ctx, st.l.Store, st.kind, out.Stdout); err != nil {
 		return nil, err
 	}
-	ans.Tools, ans.Setup = a.toolUses(st.kind, out.stdout), setupOf(st.dir)
+	ans.Tools, ans.Setup = a.toolUses(st.kind, out.Stdout), setupOf(st.dir)
 	if kept, err := os.ReadFile(filepath.Join(st.dir, keptFile)); err == nil {
 		ans.Notes = append(ans.Notes, string(kept))
 	}
@@ -236,6 +178,6 @@ func (a *Activities) newAnswer(ctx context.Context, st *runningCall, in contract
 		return nil, err
 	}
 	a.redactAll(&ans.StdoutError, &ans.FileError, &ans.TreeError)
-	ans.Read, err = a.readAnswer(ctx, st.l.Store, in, ans, stdout, stderr)
+	ans.Read, err = a.readAnswer(ctx, st.l.Store, st.place, in, ans, stdout, stderr)
 	return ans, err
 }

@@ -1,14 +1,9 @@
 package activities
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/passbook-run/passbook/internal/adapter"
@@ -100,7 +95,7 @@ func (a *Activities) interrupted(ctx context.Context, st *runningCall) (_ *calls
 			return a.usableBy(st, end.Session), end.Refused, nil
 		}
 	}
-	ans, err := earlierTry(ctx, st.l)
+	ans, err := st.l.EarlierTry(ctx)
 	if err != nil || ans == nil {
 		return nil, false, err
 	}
@@ -120,32 +115,6 @@ func (a *Activities) usable(s *calls.Session) *calls.Session {
 		return nil
 	}
 	return s
-}
-
-// earlierTry returns the answer of the newest earlier try of the same question, or nil.
-func earlierTry(ctx context.Context, l calls.Ledger) (*calls.Answer, error) {
-	redo, try := tryOf(l.Name("result"))
-	step, question, ok := callParts(l.Call)
-	if !ok || try < 2 {
-		return nil, nil
-	}
-	root, rest, _ := strings.Cut(l.Call, "/")
-	generation, _, _ := strings.Cut(rest, ".")
-	names, err := l.Store.List(ctx, fmt.Sprintf("calls/%s/%s.%s.", root, generation, step))
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(names, byTry)
-	for _, name := range slices.Backward(names) {
-		call, is := strings.CutSuffix(strings.TrimPrefix(name, "calls/"), "/result")
-		if of, q, ok := callParts(call); !is || !ok || q != question || of != step {
-			continue
-		}
-		if r, t := tryOf(name); cmp.Or(cmp.Compare(r, redo), cmp.Compare(t, try)) < 0 {
-			return calls.Ledger{Store: l.Store, Call: call}.Result(ctx)
-		}
-	}
-	return nil, nil
 }
 
 // leave returns the session of an interrupted delivery with its cost, which the next one can continue; nil if there is
@@ -213,11 +182,11 @@ func begun(dir string) bool {
 
 // lost returns the error of a delivery whose supervisor was lost with the agent.
 func (a *Activities) lost(ctx context.Context, st *runningCall) *noAnswerError {
-	out, err := outputsOf(st.dir, int64(st.limits.Output))
+	out, err := calls.ReadOutputs(st.dir, int64(st.limits.Output))
 	if err != nil {
-		out.stdout = nil // the next delivery starts a new one
+		out.Stdout = nil // the next delivery starts a new one
 	}
-	return a.interruptedBy(ctx, st, out.stdout, "the supervisor of the call was lost, and the agent with it",
+	return a.interruptedBy(ctx, st, out.Stdout, "the supervisor of the call was lost, and the agent with it",
 		"your process was ended")
 }
 
@@ -241,7 +210,7 @@ func (a *Activities) endWithout(ctx context.Context, l calls.Ledger, number int,
 		return err
 	}
 	a.warn(ctx, "remove the scratch directory of a call without an answer", dir,
-		errors.Join(removeExcept(dir, end.Session.WorkDir()), removeEmpty(filepath.Dir(dir))))
+		calls.RemoveFolder(dir, end.Session.WorkDir()))
 	return nil
 }
 
@@ -319,12 +288,12 @@ func (a *Activities) removeEarlier(ctx context.Context, st *runningCall, keep st
 	if st.session != nil {
 		folders = append(folders, filepath.Dir(filepath.Dir(st.session.Work)))
 	}
-	if ans, err := earlierTry(ctx, st.l); err == nil && ans != nil && a.usable(ans.Session) != nil {
+	if ans, err := st.l.EarlierTry(ctx); err == nil && ans != nil && a.usable(ans.Session) != nil {
 		folders = append(folders, filepath.Dir(filepath.Dir(ans.Session.Work)))
 	}
 	for _, dir := range folders {
 		if dir != filepath.Dir(st.dir) && filepath.Dir(dir) == a.cfg.Scratch {
-			a.warn(ctx, "remove the scratch directory of an interrupted call", dir, removeExcept(dir, keep))
+			a.warn(ctx, "remove the scratch directory of an interrupted call", dir, calls.RemoveExcept(dir, keep))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/passbook-run/passbook/internal/adapter"
+	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/run"
 )
 
@@ -209,7 +210,7 @@ func (h *harness) loseAfter(written string) {
 // awaitFile waits until the agent of the first delivery has written a file.
 func (h *harness) awaitFile(name string) {
 	h.t.Helper()
-	path := filepath.Join(h.deliveryDir(), workDir, name)
+	path := filepath.Join(h.deliveryDir(), calls.WorkDir, name)
 	h.await(func() bool { info, err := os.Stat(path); return err == nil && info.Size() > 0 })
 }
 

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,29 +28,6 @@ const setupTimeout = 30 * time.Minute
 // setupFile in the directory of a delivery describes the setup before it.
 const setupFile = "setup.json"
 
-// lockFiles are the names of files that fix the versions of dependencies.
-var lockFiles = []string{
-	"package-lock.json", "npm-shrinkwrap.json", "pnpm-lock.yaml", "yarn.lock", "bun.lock", "bun.lockb", "go.sum", "Cargo.lock",
-	"poetry.lock", "uv.lock", "Pipfile.lock", "pdm.lock", "Gemfile.lock", "composer.lock", "gradle.lockfile", "mix.lock",
-}
-
-// isLockFile reports whether a file fixes the versions of dependencies. pip has requirements*.txt.
-func isLockFile(name string) bool {
-	base := path.Base(name)
-	return strings.HasPrefix(base, "requirements") && strings.HasSuffix(base, ".txt") || slices.Contains(lockFiles, base)
-}
-
-// setupDigest identifies what sets up a workspace: the commands, and the lock files of the tree.
-func setupDigest(commands []string, t tree.Tree) string {
-	text := strings.Join(commands, "\x00")
-	for _, e := range t.Entries {
-		if e.IsFile() && isLockFile(e.Path) {
-			text += "\n" + e.Path + " " + string(e.Digest)
-		}
-	}
-	return string(store.DigestOf([]byte(text)))
-}
-
 // setUpFolder runs the commands that make a new workspace usable, and again when a lock file has changed. Files that the
 // operator lists in .worktreeinclude are copied before.
 func (a *Activities) setUpFolder(ctx context.Context, st *runningCall, in contract.PassInput, w *workspace.Folder,
@@ -61,14 +36,14 @@ func (a *Activities) setUpFolder(ctx context.Context, st *runningCall, in contra
 	if err != nil {
 		return err
 	}
-	with := setupDigest(st.folder.setup, known)
+	with := workspace.SetupDigest(st.folder.setup, known)
 	if w.SetUp(with) {
 		return nil
 	}
 	if err := w.BeginSetup(); err != nil {
 		return err
 	}
-	if err := includeFiles(ctx, st.folder.of.Workspace, w.Dir, rules.Tracked); err != nil {
+	if err := workspace.Include(ctx, st.folder.of.Workspace, w.Dir, rules.Tracked); err != nil {
 		return err
 	}
 	if err := a.runSetup(ctx, st, in, w, rules, t); err != nil {
@@ -106,7 +81,7 @@ func (a *Activities) runSetup(ctx context.Context, st *runningCall, in contract.
 	if err != nil {
 		return err
 	}
-	s.Count, s.Undone = len(s.Undone), s.Undone[:min(len(s.Undone), maxInlineFiles)]
+	s.Count, s.Undone = len(s.Undone), s.Undone[:min(len(s.Undone), workspace.MaxFiles)]
 	b, err := a.storeText(ctx, st.l.Store, output.String())
 	if err != nil {
 		return err
@@ -146,10 +121,9 @@ func (a *Activities) setupCommand(ctx context.Context, st *runningCall, in contr
 	}
 	cmd := agent.Command{
 		Run: in.RunID, Argv: []string{pipeline.Shell, "-c", command}, Env: st.folder.env, Environment: environ.FromContext(ctx), Shell: true,
-		Timeout: setupTimeout, Output: int64(st.limits.Output), Dir: w.Dir, Mark: dir,
-		Prompt: filepath.Join(dir, promptFile), Stdout: filepath.Join(dir, calls.StdoutFile),
-		Stderr: filepath.Join(dir, stderrFile),
+		Timeout: setupTimeout, Output: int64(st.limits.Output), Dir: w.Dir,
 	}
+	calls.Within(dir, &cmd)
 	if err := os.WriteFile(cmd.Prompt, nil, 0o600); err != nil {
 		return exit, "", err
 	}
@@ -162,19 +136,9 @@ func (a *Activities) setupCommand(ctx context.Context, st *runningCall, in contr
 	if err != nil {
 		return exit, "", err
 	}
-	child, err := agent.Start(p, cmd)
-	if err != nil {
-		return exit, "", err
-	}
-	select {
-	case <-child.Done():
-	case <-ctx.Done():
-		err = child.Kill("the call was cancelled")
-		<-child.Done()
-	}
-	exit, failed := child.Result()
-	out, unread := outputsOf(dir, int64(st.limits.Output))
-	return exit, string(out.stdout) + string(out.stderr), errors.Join(err, failed, unread)
+	exit, err = agent.Run(ctx, p, cmd, "the call was cancelled")
+	out, unread := calls.ReadOutputs(dir, int64(st.limits.Output))
+	return exit, string(out.Stdout) + string(out.Stderr), errors.Join(err, unread)
 }
 
 // setupOf reads the setup before a delivery; nil: there was none.

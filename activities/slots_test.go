@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/passbook-run/passbook/config"
+	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
@@ -54,8 +55,8 @@ func TestActivitiesWaitForSlot(t *testing.T) {
 // TestLargeOutputsAreReadOneByOne: a worker holds one output of more than 1 MiB in memory, whatever it runs.
 func TestLargeOutputsAreReadOneByOne(t *testing.T) {
 	a, large, small := newActivities(t, Config{}), &runningCall{dir: t.TempDir()}, &runningCall{dir: t.TempDir()}
-	write(filepath.Join(large.dir, stderrFile), "")
-	require.NoError(t, os.Truncate(filepath.Join(large.dir, stderrFile), 1<<20+1))
+	write(filepath.Join(large.dir, calls.StderrFile), "")
+	require.NoError(t, os.Truncate(filepath.Join(large.dir, calls.StderrFile), 1<<20+1))
 	free := must(a.outputSlot(t.Context(), large))(t)
 	must(a.outputSlot(t.Context(), small))(t)
 	ended, end := context.WithCancel(t.Context())

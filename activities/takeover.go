@@ -13,7 +13,6 @@ import (
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/process"
 	"github.com/passbook-run/passbook/internal/supervisor"
-	"github.com/passbook-run/passbook/pipeline"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/workflows/contract"
 )
@@ -79,12 +78,8 @@ func (a *Activities) claimHolds(ctx context.Context, l calls.Ledger, number int,
 // endExpired counts a delivery of another host whose deadline has passed without a result.
 func (a *Activities) endExpired(ctx context.Context, l calls.Ledger, in contract.PassInput, number int,
 	c calls.Claim) error {
-	plan, err := a.plan(ctx, l.Store, in.At.Plan)
-	if err != nil {
-		return err
-	}
-	_, _, step, _, err := find(plan, in.At)
-	if err != nil || step.Kind == pipeline.KindRun || c.Deadline == "" {
+	p, err := a.place(ctx, l.Store, in.At)
+	if err != nil || p.command() || c.Deadline == "" {
 		return err
 	}
 	if ended, err := l.Ended(ctx, number); ended || err != nil {
@@ -97,7 +92,7 @@ func (a *Activities) resolveClaim(ctx context.Context, l calls.Ledger, in contra
 	c calls.Claim) (*calls.Answer, startFunc, error) {
 	dir := filepath.Join(c.Scratch, strconv.Itoa(number))
 	owner := c.Worker
-	if last, ok, err := calls.ReadIdentity(dir, workerFile); err == nil && ok {
+	if last, ok, err := calls.ReadIdentity(dir); err == nil && ok {
 		owner = last // it joined the call of a dead worker
 	}
 	// this worker's child has ended, or was started just now by a delivery that is about to be joined
@@ -181,7 +176,7 @@ func (a *Activities) joinSupervisor(ctx context.Context, l calls.Ledger, in cont
 		return nil, nil, err
 	}
 	st, err := a.claimed(ctx, l, in, number, dir)
-	if err := errors.Join(err, writeIdentity(dir, workerFile, a.worker)); err != nil {
+	if err := errors.Join(err, calls.WriteIdentity(dir, a.worker)); err != nil {
 		return nil, nil, err
 	}
 	return st, agent.Join(dir, id), nil
@@ -207,7 +202,7 @@ func (a *Activities) awaitOtherWorker(ctx context.Context, l calls.Ledger, numbe
 		if over, err := l.Ended(ctx, number); over || err != nil {
 			return nil, err
 		}
-		if late == nil && (finished(dir) || by != (process.Identity{}) && !by.Alive()) {
+		if late == nil && (calls.Finished(dir) || by != (process.Identity{}) && !by.Alive()) {
 			late = time.After(takeoverDelay)
 		}
 		select {
@@ -240,8 +235,8 @@ func (a *Activities) recoverOutput(ctx context.Context, l calls.Ledger, in contr
 	case errors.As(err, &spawn):
 		return a.storeSpawnFailure(ctx, st, spawn.Err)
 	case errors.Is(err, supervisor.ErrNoExit):
-		out, err := outputsOf(dir, int64(st.limits.Output))
-		if err != nil || !agent.Complete(st.kind, out.stdout) {
+		out, err := calls.ReadOutputs(dir, int64(st.limits.Output))
+		if err != nil || !agent.Complete(st.kind, out.Stdout) {
 			return nil, err
 		}
 		exit = agent.Exit{Code: -1, Signal: "killed"}
@@ -254,43 +249,20 @@ func (a *Activities) recoverOutput(ctx context.Context, l calls.Ledger, in contr
 	return a.storeOutput(ctx, st, in, exit)
 }
 
-// finished reports whether the child of a delivery has ended, so that its output can be read.
-func finished(dir string) bool {
-	_, err := supervisor.ReadExit(dir)
-	var spawn *supervisor.SpawnError
-	return err == nil || errors.As(err, &spawn)
-}
-
 // tidyDeliveries accounts for finished deliveries of an answered call on this host. If the answer is theirs, only their
 // folders are removed. Others were paid for too.
 func (a *Activities) tidyDeliveries(ctx context.Context, l calls.Ledger, in contract.PassInput, ans *calls.Answer) {
 	if a.isRunning(in.Call) {
 		return
 	}
-	for _, dir := range a.finishedDeliveries(in.Call) {
+	for _, dir := range calls.FinishedDeliveries(a.cfg.Scratch, in.Call) {
 		number, err := strconv.Atoi(filepath.Base(dir))
 		if err == nil && (number != ans.Delivery || ans.Host != a.cfg.Host) {
 			_, err = a.recoverOutput(ctx, l, in, number, dir)
 		}
 		if none := (*noAnswerError)(nil); err == nil || errors.As(err, &none) {
-			err = errors.Join(removeExcept(dir, ans.Session.WorkDir()), removeEmpty(filepath.Dir(dir)))
+			err = calls.RemoveFolder(dir, ans.Session.WorkDir())
 		}
 		a.warn(ctx, "remove the scratch directory of an answered call", dir, err)
 	}
-}
-
-// finishedDeliveries returns the scratch directories of a call's finished deliveries.
-func (a *Activities) finishedDeliveries(call string) []string {
-	root := filepath.Join(a.cfg.Scratch, calls.FolderName(call))
-	deliveries, err := os.ReadDir(root)
-	if err != nil {
-		return nil // no delivery on this host
-	}
-	var dirs []string
-	for _, d := range deliveries {
-		if dir := filepath.Join(root, d.Name()); finished(dir) {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs
 }

@@ -54,9 +54,9 @@ func (h *harness) leave(worker, by process.Identity, stdout string) (dir string)
 	dir = filepath.Join(root, "1")
 	require.NoError(h.t, os.MkdirAll(dir, 0o700))
 	write(filepath.Join(dir, calls.StdoutFile), stdout)
-	write(filepath.Join(dir, stderrFile), "")
+	write(filepath.Join(dir, calls.StderrFile), "")
 	h.json(dir, supervisor.RecordFile, supervisor.Record{Version: supervisor.Version, Process: by, Delivery: dir})
-	require.NoError(h.t, writeIdentity(dir, workerFile, worker))
+	require.NoError(h.t, calls.WriteIdentity(dir, worker))
 	return dir
 }
 

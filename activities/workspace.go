@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/passbook-run/passbook/internal/blobs"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/git"
 	"github.com/passbook-run/passbook/internal/store"
@@ -22,47 +20,17 @@ import (
 	"github.com/passbook-run/passbook/workflows/contract"
 )
 
-// maxInlineFiles is the maximum number of changed files listed in an event.
-const maxInlineFiles = 20
-
 // changes returns what an agent changed in the workspace, or nil. Protected files are restored.
 func (j evaluation) changes(left guarded) (*run.WorkspaceUpdated, error) {
 	if left.tree == nil || left.tree.Digest == j.in.Tree.Tree.Digest {
 		return nil, nil
 	}
-	ev, err := compareTrees(j.ctx, j.s, j.in.Tree.Tree, *left.tree)
+	ev, err := workspace.Compare(j.ctx, j.s, j.in.Tree.Tree, *left.tree)
 	if err != nil {
 		return nil, err
 	}
 	ev.Skipped, ev.SkippedCount = j.ans.Skipped, j.ans.SkippedCount
 	return ev, nil
-}
-
-// compareTrees compares two stored trees.
-func compareTrees(ctx context.Context, s *store.Store, from, to run.Blob) (*run.WorkspaceUpdated, error) {
-	before, err := tree.Load(ctx, s, store.Digest(from.Digest))
-	if err != nil {
-		return nil, err
-	}
-	after, err := tree.Load(ctx, s, store.Digest(to.Digest))
-	if err != nil {
-		return nil, err
-	}
-	ev := &run.WorkspaceUpdated{Tree: to}
-	for _, c := range tree.Diff(before, after) {
-		ev.Files = append(ev.Files, fileChange(c))
-	}
-	ev.Changed = len(ev.Files)
-	if ev.Changed <= maxInlineFiles {
-		return ev, nil
-	}
-	raw, err := json.Marshal(ev.Files)
-	if err != nil {
-		return nil, err
-	}
-	list, err := blobs.Put(ctx, s, raw)
-	ev.Files, ev.List = ev.Files[:maxInlineFiles], &list
-	return ev, err
 }
 
 // SyncWorkspace makes the workspace hold an accepted tree, and commits it on the run's branch. Repeating it changes
@@ -78,7 +46,7 @@ func (a *Activities) SyncWorkspace(ctx context.Context,
 	if err != nil || in.DiffFrom == nil {
 		return res, err
 	}
-	res.Changes, err = compareTrees(ctx, s, *in.DiffFrom, in.Tree.Tree)
+	res.Changes, err = workspace.Compare(ctx, s, *in.DiffFrom, in.Tree.Tree)
 	return res, err
 }
 
@@ -194,7 +162,7 @@ func commitTree(ctx context.Context, s *store.Store, in contract.SyncWorkspaceIn
 	if in.Previous == nil {
 		return "", badInput("commit the tree %s: the tree of its parent is missing", in.Tree.Tree.Digest)
 	}
-	files, err := filesSince(ctx, s, *in.Previous, in.Tree.Tree)
+	files, err := workspace.FilesSince(ctx, s, *in.Previous, in.Tree.Tree)
 	if err != nil {
 		return "", err
 	}
@@ -206,32 +174,6 @@ func commitTree(ctx context.Context, s *store.Store, in contract.SyncWorkspaceIn
 		Branch: of.Branch, Parent: parent, Start: of.Base, Message: in.Message, Files: files,
 		Own: "Passbook-Run: " + in.RunID,
 	})
-}
-
-// filesSince returns the files of a tree that differ from those of another.
-func filesSince(ctx context.Context, s *store.Store, from, to run.Blob) (files []git.File, err error) {
-	before, err := tree.Load(ctx, s, store.Digest(from.Digest))
-	if err != nil {
-		return nil, err
-	}
-	after, err := tree.Load(ctx, s, store.Digest(to.Digest))
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range tree.Diff(before, after) {
-		for _, gone := range []string{c.From, c.Path} {
-			if e, ok := after.At(gone); gone != "" && (!ok || e.Mode == tree.ModeFolder) {
-				files = append(files, git.File{Path: gone})
-			}
-		}
-		if c.After.Mode != "" && c.After.Mode != tree.ModeFolder {
-			files = append(files, workspace.File(ctx, s, c.After))
-		}
-	}
-	return slices.DeleteFunc(files, func(f git.File) bool {
-		e, was := before.At(f.Path)
-		return f.Mode == "" && (!was || e.Mode == tree.ModeFolder)
-	}), nil
 }
 
 // inspectTree compares the workspace with the tree in the journal, and takes over edits made while the run was paused.
@@ -271,13 +213,13 @@ func (a *Activities) inspectTree(ctx context.Context, in contract.InspectInput) 
 		return res, err
 	}
 	// the next restore keeps files of submodules in the run directory
-	edited, _, err := restoreTree(ctx, s, in.Tree.Tree, workspace.Blob(saved), func(name string, _ bool) bool {
+	edited, _, err := workspace.Protect(ctx, s, in.Tree.Tree, workspace.Blob(saved), func(name string, _ bool) bool {
 		return in.Tree.Workspace.InSubmodule(name)
 	})
 	if err != nil || edited.Digest == in.Tree.Tree.Digest {
 		return res, err
 	}
-	ev, err := compareTrees(ctx, s, in.Tree.Tree, edited)
+	ev, err := workspace.Compare(ctx, s, in.Tree.Tree, edited)
 	if err != nil {
 		return res, err
 	}

@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// StdoutFile is where a delivery writes its output, in its scratch directory.
-const StdoutFile = "stdout"
-
 // ErrNoOutput reports that the output of a running call is not in this scratch directory.
 var ErrNoOutput = errors.New("nothing here yet: the call is being started, or it runs on another host")
 

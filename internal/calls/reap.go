@@ -54,10 +54,10 @@ func reap(ctx context.Context, dir string) error {
 	return process.KillWithEnv(ctx, agent.MarkEnv, dir)
 }
 
-// ReadIdentity reads a process that a delivery has recorded; ok is false if there is none, or an incomplete one.
-func ReadIdentity(dir, name string) (id process.Identity, ok bool, err error) {
+// ReadIdentity reads what [WriteIdentity] recorded; ok is false if there is nothing, or something incomplete.
+func ReadIdentity(dir string) (id process.Identity, ok bool, err error) {
 	const limit = 64 << 10
-	raw, err := disk.ReadFile(filepath.Join(dir, name), limit)
+	raw, err := disk.ReadFile(filepath.Join(dir, WorkerFile), limit)
 	var other *disk.KindError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &other) {
 		return id, false, nil

@@ -195,8 +195,8 @@ func important(rows []row) int {
 // line is the line of status: what is done, its task, progress, time and cost.
 func (t theme) line(s Scene, w int) string {
 	var right []string
-	if done, total := stagesDone(s.Figures.Stages); total > 0 {
-		right = append(right, fmt.Sprintf("%d/%s", done, run.Plural(total, "stage")))
+	if p := s.Figures.Progress; p.Total > 0 {
+		right = append(right, fmt.Sprintf("%d/%s", p.Done, run.Plural(p.Total, "stage")))
 	}
 	if s.State.RunID != "" {
 		right = append(right, view.Duration(s.Figures.Timing.Elapsed), s.State.CostWords())

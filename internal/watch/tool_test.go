@@ -45,7 +45,7 @@ func working() (Scene, []Pass) {
 			StartedAt: "2026-02-28T14:23:00.000Z", Status: run.Running, Wording: run.WordingStages, Phase: "work",
 			Spent: run.Totals{Calls: 4, USD: 0.49}},
 		Task: "Add a --json flag to the report", Status: run.Running,
-		Figures: view.Figures{Words: run.WordingStages.Words(), Timing: view.Timing{Elapsed: 14 * time.Minute},
+		Figures: view.Figures{Words: run.WordingStages.Words(), Progress: view.Progress{Done: 1, Total: 3}, Timing: view.Timing{Elapsed: 14 * time.Minute},
 			InFlight: []view.InFlightCall{{Call: "c9", Role: "reviewer", Attempt: 1, Elapsed: 72 * time.Second}},
 			Stages: []view.Stage{{Name: "plan", Title: "Plan", Max: 1, Finished: true},
 				{Name: "work", Title: "Work", Max: 5, Rounds: 1, Repeats: true, Current: true}, {Name: "tell", Title: "Tell", Max: 1}}},
@@ -100,6 +100,7 @@ func TestToolScreens(t *testing.T) {
 	work, passes := working()
 	done := work
 	done.Status, done.State.Status, done.Figures.InFlight = run.Done, run.Done, nil
+	done.Figures.Progress = view.Progress{Done: 2, Total: 2}
 	done.Figures.Stages = []view.Stage{{Name: "plan", Title: "Plan", Finished: true}, {Name: "work", Title: "Work", Repeats: true,
 		Rounds: 2, Finished: true}}
 	done.Why = "Result: branch passbook/add-a-json-flag-c50bb1c8\nTo take it: git merge passbook/add-a-json-flag-c50bb1c8"

@@ -1,4 +1,4 @@
-package activities
+package workspace
 
 import (
 	"io/fs"

@@ -1,4 +1,4 @@
-package activities
+package workspace
 
 import (
 	"maps"
@@ -39,7 +39,8 @@ func putTree(t *testing.T, s *store.Store, f content) run.Blob {
 		if rest, ok := strings.CutPrefix(text, "x:"); ok {
 			text, e.Mode, e.Perm = rest, tree.ModeExecutable, 0o755
 		}
-		b := must(blobs.Put(t.Context(), s, []byte(text)))(t)
+		b, err := blobs.Put(t.Context(), s, []byte(text))
+		require.NoError(t, err)
 		e.Digest, e.Size = store.Digest(b.Digest), int64(len(text))
 		entries = append(entries, e)
 	}
@@ -50,7 +51,8 @@ func putTree(t *testing.T, s *store.Store, f content) run.Blob {
 
 // TestLanesMerge merges two lanes by table: either the whole result, or only conflicts.
 func TestLanesMerge(t *testing.T) {
-	s := must(store.Open(t.Context(), "file://"+t.TempDir()))(t)
+	s, err := store.Open(t.Context(), "file://"+t.TempDir())
+	require.NoError(t, err)
 	long := "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
 	base := content{"a.txt": long, "b/c.txt": "c\n", "bin": "\x00one", "run.sh": "echo\n", "link": "->a.txt"}
 	first, last := strings.Replace(long, "1\n", "one\n", 1), strings.Replace(long, "9\n", "nine\n", 1)
@@ -79,7 +81,7 @@ func TestLanesMerge(t *testing.T) {
 			[]string{"b/c.txt"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			merged, conflicts, err := mergeTrees(t.Context(), s, putTree(t, s, base), putTree(t, s, base.edited(row.ours)),
+			merged, conflicts, err := Merge(t.Context(), s, putTree(t, s, base), putTree(t, s, base.edited(row.ours)),
 				putTree(t, s, base.edited(row.theirs)))
 			require.NoError(t, err)
 			if row.want == nil {

@@ -1,4 +1,4 @@
-package activities
+package workspace
 
 import (
 	"context"
@@ -35,9 +35,9 @@ func included(ctx context.Context, of run.Workspace) (root string, names []strin
 	return source.Root(), names, err
 }
 
-// includeFiles copies these files. They are never part of the tree: names that it has are passed over. Values in them
+// Include copies these files to a folder. They are never part of the tree: names that it has are passed over. Values in them
 // are redacted.
-func includeFiles(ctx context.Context, of run.Workspace, dir string, tracked []string) error {
+func Include(ctx context.Context, of run.Workspace, dir string, tracked []string) error {
 	root, names, err := included(ctx, of)
 	if err != nil {
 		return err
@@ -53,19 +53,15 @@ func includeFiles(ctx context.Context, of run.Workspace, dir string, tracked []s
 	return nil
 }
 
-// learnIncluded learns the secrets in these files, before anything that a call printed is stored.
-func (a *Activities) learnIncluded(ctx context.Context, of run.Workspace) error {
+// IncludedSecrets returns the secrets in these files as assignments.
+func IncludedSecrets(ctx context.Context, of run.Workspace) (assigned []string, err error) {
 	root, names, err := included(ctx, of)
-	var values []string
 	for _, name := range names {
 		if raw, err := disk.ReadFile(filepath.Join(root, name), maxIncluded); err == nil {
-			values = append(values, secretsIn(string(raw))...)
+			assigned = append(assigned, secretsIn(string(raw))...)
 		}
 	}
-	if len(values) > 0 {
-		a.cfg.LearnSecrets(values)
-	}
-	return err
+	return assigned, err
 }
 
 // copyIncluded copies a regular file with its permissions.
@@ -81,12 +77,12 @@ func copyIncluded(from, to, name string) error {
 	if err != nil {
 		return err
 	}
-	return writeBelow(to, name, raw, info.Mode().Perm())
+	return WriteBelow(to, name, raw, info.Mode().Perm())
 }
 
-// writeBelow writes a file below a folder in which agents have worked. What is in its way is removed, and no link leads
+// WriteBelow writes a file below a folder in which agents have worked. What is in its way is removed, and no link leads
 // elsewhere.
-func writeBelow(dir, name string, data []byte, perm fs.FileMode) (err error) {
+func WriteBelow(dir, name string, data []byte, perm fs.FileMode) (err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
