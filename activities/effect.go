@@ -18,5 +18,5 @@ func (e *unknownEffectError) Error() string {
 
 // result pauses the run. No call was made, and the next one has another id.
 func (e *unknownEffectError) result() contract.PassResult {
-	return contract.PassResult{Outcome: run.CategoryUnknown, Message: e.Error(), Permanent: true}
+	return contract.PassResult{Reading: run.Reading{Outcome: run.CategoryUnknown, Message: e.Error()}, Permanent: true}
 }

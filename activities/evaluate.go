@@ -80,13 +80,11 @@ func setFailure(res *contract.PassResult, f *agent.Failure) {
 // takeReply copies what the reply contains.
 func (j evaluation) takeReply(res *contract.PassResult) error {
 	r := j.ans.Read
-	res.Outcome, res.Message, res.Modified = r.Outcome, r.Message, r.Modified
+	res.Reading = r.Reading
 	res.Structural = r.Outcome != run.CategoryOK
 	res.Unjudged = res.Structural && (j.role.Judges() || j.role.Schema != "")
-	res.Validation, res.Tally = r.Validation, r.Tally
 	// the answer may be evaluated again by a joined delivery
 	res.Validation.Warnings = slices.Clone(r.Validation.Warnings)
-	res.Score, res.ScoreWhy, res.Verdict = r.Score, r.ScoreWhy, r.Verdict
 	res.Findings = r.Findings
 	res.Reply = r.Text
 	if res.Structural {

@@ -67,7 +67,7 @@ func (e *refusedError) result() contract.PassResult {
 	if e.Limit.Kind == run.LimitBudgetDay {
 		outcome = run.CategoryBudgetExceeded
 	}
-	return contract.PassResult{Outcome: outcome, Message: e.Text, Uncalled: true, Limit: &e.Limit}
+	return contract.PassResult{Reading: run.Reading{Outcome: outcome, Message: e.Text}, Uncalled: true, Limit: &e.Limit}
 }
 
 // admit reserves the next delivery of a call at the gate, which its supervisor then holds.

@@ -114,14 +114,8 @@ func limitText(words *string) {
 
 // limitTexts limits the texts of a result that come from an agent.
 func limitTexts(res *contract.PassResult) {
-	for _, words := range []*string{&res.Message, &res.Diagnostics, &res.ScoreWhy, &res.Verdict} {
+	for _, words := range append(res.Texts(), &res.Diagnostics) {
 		limitText(words)
-	}
-	for i := range res.Validation.Checks {
-		limitText(&res.Validation.Checks[i].Detail)
-	}
-	for i := range res.Validation.Warnings {
-		limitText(&res.Validation.Warnings[i])
 	}
 }
 

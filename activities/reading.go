@@ -133,13 +133,8 @@ func (a *Activities) fillReading(ctx context.Context, s *store.Store, r *calls.R
 	if shown.Outcome == got.Outcome {
 		got.Message = shown.Message
 	}
-	r.Outcome, r.Message, r.Modified = got.Outcome, got.Message, got.Modified
-	r.Validation, r.Tally = got.Validation, got.Tally
-	r.Score, r.ScoreWhy, r.Verdict = got.Score, got.ScoreText, got.Verdict
-	a.redactAll(&r.Message, &r.ScoreWhy, &r.Verdict)
-	for i := range r.Validation.Checks {
-		a.redactAll(&r.Validation.Checks[i].Detail)
-	}
+	r.Reading = got.Reading
+	a.redactAll(r.Texts()...)
 	for _, p := range shown.Scope {
 		r.Scope = append(r.Scope, a.cfg.Redact(p))
 	}

@@ -42,13 +42,7 @@ func (a *Activities) storeEnvelope(ctx context.Context, s *store.Store, kind str
 func (a *Activities) redactResult(result any) {
 	switch r := result.(type) {
 	case *contract.PassResult:
-		a.redactAll(&r.Message, &r.Diagnostics, &r.ScoreWhy, &r.Verdict)
-		for i := range r.Validation.Checks {
-			a.redactAll(&r.Validation.Checks[i].Detail)
-		}
-		for i := range r.Validation.Warnings {
-			a.redactAll(&r.Validation.Warnings[i])
-		}
+		a.redactAll(append(r.Texts(), &r.Diagnostics)...)
 	case *contract.TurnResult:
 		a.redactResult(&r.Project)
 		if r.Pass != nil {

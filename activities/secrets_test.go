@@ -163,8 +163,8 @@ func TestResultsAreRedacted(t *testing.T) {
 	errs := []contract.RecoveredError{{Message: sesame, Diagnostics: sesame}}
 	for _, res := range []any{
 		&contract.PassResult{
-			Message: sesame, Diagnostics: sesame, ScoreWhy: sesame, Verdict: sesame,
-			Validation: run.Validation{Checks: []run.Check{{Detail: sesame}}, Warnings: []string{sesame}},
+			Reading: run.Reading{Message: sesame, ScoreWhy: sesame, Verdict: sesame,
+				Validation: run.Validation{Checks: []run.Check{{Detail: sesame}}, Warnings: []string{sesame}}}, Diagnostics: sesame,
 		},
 		&contract.ShotsResult{Message: sesame, Recovered: slices.Clone(errs)},
 		&contract.ProjectResult{Recovered: slices.Clone(errs)},

@@ -147,9 +147,9 @@ func TestRunningPassKeepsItsPlan(t *testing.T) {
 	first, next := w.in.Start.Plan, w.given(strings.Replace(twoPasses, "[scripted]", "[scripted, better]", 1), "second")
 	w.agent.will(call(1, 1), func(contract.PassResult) (contract.PassResult, error) {
 		w.journaled("amend", message{"plan": next}, run.KindRunAmended)
-		return contract.PassResult{Outcome: "unknown", Message: "not today"}, nil
+		return contract.PassResult{Reading: run.Reading{Outcome: "unknown", Message: "not today"}}, nil
 	})
-	w.agent.will(call(1, 2), goes(contract.PassResult{Outcome: "config-mismatch", Message: "never", Permanent: true}))
+	w.agent.will(call(1, 2), goes(contract.PassResult{Reading: run.Reading{Outcome: "config-mismatch", Message: "never"}, Permanent: true}))
 	w.onPause(func() { w.signal("resume", nil) })
 	w.done()
 	require.Equal(t, []string{first, first, next.Plan, next.Plan}, w.plans())

@@ -48,7 +48,7 @@ func TestShareOfACall(t *testing.T) {
 		p := passOf(loopIn(run.State{Budget: row.budget}), contract.Step{}, contract.Role{}, "")
 		require.Equal(t, row.want, p.bounded(5), name)
 	}
-	over := contract.PassResult{Outcome: run.CategoryBudgetExceeded, OverBudget: true}
+	over := contract.PassResult{Reading: run.Reading{Outcome: run.CategoryBudgetExceeded}, OverBudget: true}
 	other, allowed := over, over
 	other.Outcome, allowed.OverBudget = run.CategoryUnknown, false
 	for name, row := range map[string]struct {

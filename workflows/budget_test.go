@@ -157,7 +157,7 @@ func TestRetryThatBudgetDoesNotCoverIsNotMade(t *testing.T) {
 func TestAgentThatStopsAtItsShareOfBudgetPausesRun(t *testing.T) {
 	w := newHarness(t, withBudget(aGroup, "{usd: 6}"))
 	stopped := contract.PassResult{
-		Outcome: run.CategoryBudgetExceeded, Message: "stopped", Permanent: true, OverBudget: true,
+		Reading: run.Reading{Outcome: run.CategoryBudgetExceeded, Message: "stopped"}, Permanent: true, OverBudget: true,
 	}
 	w.agent.will(groupCall("critic-C", "1"), goes(stopped))
 	w.raiseOnPause(20)

@@ -244,11 +244,11 @@ func TestAttemptsByFailure(t *testing.T) {
 		res  contract.PassResult
 		want int
 	}{
-		"a failure":           {contract.PassResult{Outcome: run.CategoryAgentExit}, 5},
+		"a failure":           {contract.PassResult{Reading: run.Reading{Outcome: run.CategoryAgentExit}}, 5},
 		"for good":            {contract.PassResult{Permanent: true, Structural: true}, 3},
-		"unusable":            {contract.PassResult{Outcome: "output-no-artifact", Structural: true}, 2},
-		"cut short":           {contract.PassResult{Outcome: run.CategoryOutputTruncated, Structural: true}, 5},
-		"not by its category": {contract.PassResult{Outcome: "output-no-artifact"}, 5},
+		"unusable":            {contract.PassResult{Reading: run.Reading{Outcome: "output-no-artifact"}, Structural: true}, 2},
+		"cut short":           {contract.PassResult{Reading: run.Reading{Outcome: run.CategoryOutputTruncated}, Structural: true}, 5},
+		"not by its category": {contract.PassResult{Reading: run.Reading{Outcome: "output-no-artifact"}}, 5},
 	} {
 		p := &call{step: &step{}, attempt: 3, role: contract.Role{Limits: limits}}
 		require.Equal(t, row.want, attempts{p}.attemptsIn(retryClass(&row.res)), name)

@@ -120,8 +120,8 @@ func TestConditionWithoutItsValuePauses(t *testing.T) {
 // TestMisfitIsAskedForOnceMore: the next prompt has what did not fit; then an operator decides.
 func TestMisfitIsAskedForOnceMore(t *testing.T) {
 	w := newHarness(t, driven)
-	misfit := goes(contract.PassResult{Outcome: "validation-failed", Structural: true, Unjudged: true,
-		Message: "the reply has no JSON that fits the schema plan: missing property 'files'"})
+	misfit := goes(contract.PassResult{Reading: run.Reading{Outcome: "validation-failed",
+		Message: "the reply has no JSON that fits the schema plan: missing property 'files'"}, Structural: true, Unjudged: true})
 	w.agent.will("g0.001.1.-.1", misfit)
 	w.agent.will("g0.001.1.-.2", misfit)
 	var told []string

@@ -172,7 +172,7 @@ func (dp *dispatch) journalLost(ctx workflow.Context, cause error) {
 	dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, dp.attemptEvent(run.CategoryLost, why))
 	dp.journal.soon()
 	if n >= maxLostDeliveries && !answered {
-		dp.failure = &contract.PassResult{Outcome: run.CategoryUnknown, Message: why}
+		dp.failure = &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryUnknown, Message: why}}
 		dp.detail = fmt.Sprintf("%s was lost %d times: %s", dp.title(), n, why)
 		dp.journal.emit(ctx, run.KindPassAttempt, dp.round.Stage, dp.attemptEvent(run.CategoryUnknown, dp.detail))
 		return

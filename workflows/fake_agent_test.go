@@ -66,7 +66,7 @@ func (a *fakeAgent) good(in contract.PassInput) contract.PassResult {
 	}
 	role, _ := a.plan.Role(name)
 	res := contract.PassResult{
-		Outcome: "ok", Reply: &run.Blob{Digest: "reply of " + in.Call}, Validation: run.Validation{Passed: true},
+		Reading: run.Reading{Outcome: "ok", Validation: run.Validation{Passed: true}}, Reply: &run.Blob{Digest: "reply of " + in.Call},
 		Spend: run.Spend{USD: a.usd}, StartedAt: run.Time(startTime), DurationMS: 1000,
 	}
 	if role.Gives == pipeline.GivesArtifact {
@@ -129,11 +129,11 @@ func times(n int, s script) []script {
 }
 
 var (
-	transient  = contract.PassResult{Outcome: "claude-p-exit-nonzero", Message: "exit 1", ExitCode: 1}
-	noSections = contract.PassResult{Outcome: "output-no-artifact", Message: "no page", Structural: true}
-	cutShort   = contract.PassResult{Outcome: "output-truncated", Message: "no end", Structural: true}
+	transient  = contract.PassResult{Reading: run.Reading{Outcome: "claude-p-exit-nonzero", Message: "exit 1"}, ExitCode: 1}
+	noSections = contract.PassResult{Reading: run.Reading{Outcome: "output-no-artifact", Message: "no page"}, Structural: true}
+	cutShort   = contract.PassResult{Reading: run.Reading{Outcome: "output-truncated", Message: "no end"}, Structural: true}
 	permanent  = contract.PassResult{
-		Outcome: "claude-p-spawn-failed", Message: "no such program", Permanent: true, ExitCode: 127,
+		Reading: run.Reading{Outcome: "claude-p-spawn-failed", Message: "no such program"}, Permanent: true, ExitCode: 127,
 	}
 )
 

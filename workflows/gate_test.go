@@ -18,15 +18,15 @@ const ticket = "0123456789abcdef"
 // queued is the result of a call that waits for a place and asks again after a time.
 func queued(after time.Duration) script {
 	return goes(contract.PassResult{
-		Outcome: run.CategoryRateLimit, Uncalled: true,
-		Message: "the call waits for its turn, as number 3 of 4: account work may make 2 calls at once",
+		Reading: run.Reading{Outcome: run.CategoryRateLimit,
+			Message: "the call waits for its turn, as number 3 of 4: account work may make 2 calls at once"}, Uncalled: true,
 		Limit: &run.Limit{Kind: run.LimitAtOnce, Bound: run.AtOnceAccount, Most: 2, Account: "work", AccountID: ticket,
 			Again: run.Time(startTime.Add(after))},
 	})
 }
 
 // shut is the result of a call whose account is shut until an hour after the start.
-var shut = goes(contract.PassResult{Outcome: run.CategoryRateLimit, Message: "refused", Limit: &run.Limit{
+var shut = goes(contract.PassResult{Reading: run.Reading{Outcome: run.CategoryRateLimit, Message: "refused"}, Limit: &run.Limit{
 	Kind: run.LimitPlan, Reset: run.Time(startTime.Add(time.Hour)), Account: "max", AccountID: ticket}})
 
 // hostAnswers has the host of the run answer its questions in order; then any call may be made.

@@ -14,7 +14,7 @@ import (
 
 // meets is the result of a call that meets a limit, which resets some time after the start of the test; 0: unknown.
 func meets(kind run.LimitKind, reset time.Duration) script {
-	res := contract.PassResult{Outcome: run.CategoryRateLimit, Message: "refused", Limit: &run.Limit{Kind: kind}}
+	res := contract.PassResult{Reading: run.Reading{Outcome: run.CategoryRateLimit, Message: "refused"}, Limit: &run.Limit{Kind: kind}}
 	if reset != 0 {
 		res.Limit.Reset = run.Time(startTime.Add(reset))
 	}
@@ -140,7 +140,7 @@ func TestLimitWaitsAtMostMaxWait(t *testing.T) {
 func TestBlockedAccountPausesAtOnce(t *testing.T) {
 	for _, kind := range []run.LimitKind{run.LimitLogin, run.LimitCredit, run.LimitModel} {
 		t.Run(string(kind), func(t *testing.T) {
-			blocked := contract.PassResult{Outcome: run.CategoryAgentExit, Message: "the account has no credit",
+			blocked := contract.PassResult{Reading: run.Reading{Outcome: run.CategoryAgentExit, Message: "the account has no credit"},
 				Permanent: true, Limit: &run.Limit{Kind: kind}}
 			w := newHarness(t, aGroup)
 			for try := range 4 {
@@ -299,7 +299,7 @@ func TestAllAgentsAtUsageLimit(t *testing.T) {
 // TestKnownLimitMakesNoCall is about a worker that knows the limit of its account.
 func TestKnownLimitMakesNoCall(t *testing.T) {
 	w := newHarness(t, twoPasses)
-	known := contract.PassResult{Outcome: run.CategoryRateLimit, Message: "the account is shut", Uncalled: true,
+	known := contract.PassResult{Reading: run.Reading{Outcome: run.CategoryRateLimit, Message: "the account is shut"}, Uncalled: true,
 		Limit: &run.Limit{Kind: run.LimitPlan, Account: "claude-max", Reset: run.Time(startTime.Add(time.Hour))}}
 	w.agent.usd = 0
 	w.agent.will(call(1, 1), goes(known))

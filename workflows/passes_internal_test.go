@@ -135,10 +135,10 @@ func TestPassesOfAStep(t *testing.T) {
 
 // TestUnsettledPass: which pass keeps a step from being settled.
 func TestUnsettledPass(t *testing.T) {
-	ok, failed := &contract.PassResult{Outcome: run.CategoryOK}, &contract.PassResult{Outcome: run.CategoryUnknown,
+	ok, failed := &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryOK}}, &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryUnknown},
 		Spend: run.Spend{USD: 3}}
 	login := &contract.PassResult{Limit: &run.Limit{Kind: run.LimitLogin}}
-	over := &contract.PassResult{Outcome: run.CategoryBudgetExceeded, OverBudget: true}
+	over := &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryBudgetExceeded}, OverBudget: true}
 	type state struct{ result, failure *contract.PassResult }
 	for name, row := range map[string]struct {
 		settled []string
@@ -191,7 +191,7 @@ func TestUnsettledPass(t *testing.T) {
 func TestApproval(t *testing.T) {
 	judge := contract.Role{HasVerdict: true, Approval: []string{"approved"}}
 	of := func(verdict string, outcome run.Category) *call {
-		return &call{step: &step{}, role: judge, result: &contract.PassResult{Outcome: outcome, Verdict: verdict}}
+		return &call{step: &step{}, role: judge, result: &contract.PassResult{Reading: run.Reading{Outcome: outcome, Verdict: verdict}}}
 	}
 	good, bad := of("approved", run.CategoryOK), of("rejected", run.CategoryOK)
 	failed, waits := of("approved", run.CategoryUnknown), &call{step: &step{}, role: judge}
@@ -232,7 +232,7 @@ func TestFailedPassPausesOnce(t *testing.T) {
 		failure *contract.PassResult
 		pauses  bool
 	}{
-		"a failure":            {run.Running, false, &contract.PassResult{Outcome: run.CategoryUnknown}, true},
+		"a failure":            {run.Running, false, &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryUnknown}}, true},
 		"no failure":           {run.Running, false, nil, false},
 		"a pause is requested": {run.Running, true, &contract.PassResult{}, false},
 		"a paused run":         {run.Paused, false, &contract.PassResult{}, false},
@@ -293,7 +293,7 @@ func TestRecordedScore(t *testing.T) {
 		e.round.Threshold, e.round.Stage = row.threshold, "work"
 		p := passOf(e, contract.Step{PlanStep: pipeline.PlanStep{Key: "judge"}}, contract.Role{Score: "quality"}, "")
 		p.context.Replies = make([]run.Reply, 3)
-		p.result = &contract.PassResult{Outcome: run.CategoryOK, Score: row.score, ScoreWhy: "because"}
+		p.result = &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryOK, Score: row.score, ScoreWhy: "because"}}
 		all := settlement{call: p}.events(nil)
 		require.Equal(t, event{run.KindScoreRecorded, run.ScoreRecorded{Name: "quality", Step: "judge", Round: 2, Score: row.score,
 			Why: "because", Threshold: row.threshold, Auditors: 3, Met: row.met}}, all[len(all)-1], name)

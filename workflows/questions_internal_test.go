@@ -66,7 +66,7 @@ func TestGates(t *testing.T) {
 	role := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole, IfFailing: "ask"}}
 	free := contract.Step{PlanStep: pipeline.PlanStep{Kind: pipeline.KindRole}}
 	ok := func(change func(r *contract.PassResult)) *contract.PassResult {
-		r := &contract.PassResult{Outcome: run.CategoryOK, Value: "ok", Validation: run.Validation{Passed: true}}
+		r := &contract.PassResult{Reading: run.Reading{Outcome: run.CategoryOK, Validation: run.Validation{Passed: true}}, Value: "ok"}
 		change(r)
 		return r
 	}

@@ -250,7 +250,7 @@ func TestVerdictOfEarlierRelease(t *testing.T) {
 
 // withoutVerdict is a reply that a reviewer has given no verdict in.
 var withoutVerdict = contract.PassResult{
-	Outcome: "validation-failed", Structural: true, Unjudged: true, Message: "the reply has no verdict",
+	Reading: run.Reading{Outcome: "validation-failed", Message: "the reply has no verdict"}, Structural: true, Unjudged: true,
 	Reply: &run.Blob{Digest: "words"}, Output: &run.Blob{Digest: "words"},
 }
 

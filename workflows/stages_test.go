@@ -243,7 +243,7 @@ func TestPassEventsHaveItsResult(t *testing.T) {
 	w := newHarness(t, noted)
 	w.agent.scores = []float64{1, 4}
 	const id = "g0.polish/4.1.-."
-	w.agent.will(id+"1", goes(contract.PassResult{Outcome: run.CategoryAgentExit, Message: "exit 3", ExitCode: 3,
+	w.agent.will(id+"1", goes(contract.PassResult{Reading: run.Reading{Outcome: run.CategoryAgentExit, Message: "exit 3"}, ExitCode: 3,
 		Diagnostics: "no more memory", Output: &run.Blob{Digest: "half"}, Envelope: &run.Blob{Digest: "reported"},
 		ResumedFrom: "session-0", Tools: &run.ToolUses{Count: 1}}))
 	w.agent.will(id+"2", func(ok contract.PassResult) (contract.PassResult, error) { return full(ok), nil })

@@ -216,19 +216,12 @@ type Reading struct {
 	Spend   run.Spend      `json:"spend"`
 	Text    *run.Blob      `json:"text,omitempty"` // of the reply; of a command all that it printed
 
-	Outcome    run.Category   `json:"outcome,omitempty"`
-	Message    string         `json:"message,omitempty"`
-	Artifact   *run.Blob      `json:"artifact,omitempty"`
-	Modified   bool           `json:"modified,omitempty"`
-	Validation run.Validation `json:"validation"`
-	Notes      []Note         `json:"notes,omitempty"`
-	Tally      []run.Count    `json:"tally,omitempty"`
-	Score      *float64       `json:"score,omitempty"`
-	ScoreWhy   string         `json:"score_why,omitempty"`
-	Verdict    string         `json:"verdict,omitempty"`
-	Findings   *run.Findings  `json:"findings,omitempty"`
-	Data       *run.Blob      `json:"data,omitempty"`  // JSON of the reply
-	Scope      []string       `json:"scope,omitempty"` // paths that the reply declares
+	run.Reading
+	Artifact *run.Blob     `json:"artifact,omitempty"`
+	Notes    []Note        `json:"notes,omitempty"`
+	Findings *run.Findings `json:"findings,omitempty"`
+	Data     *run.Blob     `json:"data,omitempty"`  // JSON of the reply
+	Scope    []string      `json:"scope,omitempty"` // paths that the reply declares
 
 	Full time.Time `json:"full,omitzero"` // when the window of the account resets, which the call has used up
 }

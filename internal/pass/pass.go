@@ -69,19 +69,10 @@ type Vars struct {
 
 // Reading is the content of a reply.
 type Reading struct {
-	// Only CategoryOK settles a pass, even if checks failed (see Validation). Other outcomes require another
-	// attempt.
-	Outcome    run.Category
-	Message    string // if Outcome is not CategoryOK
-	Artifact   []byte // if the role returns an artifact and Outcome is CategoryOK: trimmed, with one newline
-	Modified   bool   // it differs from the previous one, ignoring white space around it
-	Notes      []Text // the marked blocks found: Label is the note's name, Body trimmed
-	Validation run.Validation
-	Tally      []run.Count
-	Score      *float64 // nil: none found, or out of range
-	ScoreText  string   // why there is none: "no match", "4.3 is outside 0..4"
-	Verdict    string
-	Review     *Review  // a structured verdict
-	Data       []byte   // JSON of a role with a schema, on one line
-	Scope      []string // paths that the work will change
+	run.Reading
+	Artifact []byte   // if the role returns an artifact and Outcome is CategoryOK: trimmed, with one newline
+	Notes    []Text   // the marked blocks found: Label is the note's name, Body trimmed
+	Review   *Review  // a structured verdict
+	Data     []byte   // JSON of a role with a schema, on one line
+	Scope    []string // paths that the work will change
 }

@@ -13,8 +13,8 @@ import (
 // Read evaluates a reply. file is the artifact as the agent left it in its working copy, nil if unchanged; before
 // is the artifact that the pass began with. The result depends only on the arguments.
 func Read(role pipeline.Role, notes []pipeline.Note, reply string, file, before []byte) Reading {
-	r := Reading{Outcome: run.CategoryOK,
-		Validation: run.Validation{Checks: []run.Check{}, Warnings: []string{}}}
+	r := Reading{Reading: run.Reading{Outcome: run.CategoryOK,
+		Validation: run.Validation{Checks: []run.Check{}, Warnings: []string{}}}}
 	builds := role.Gives == pipeline.GivesArtifact
 	wrote := builds && strings.TrimSpace(string(file)) != ""
 	text := strings.ReplaceAll(reply, "\r\n", "\n")

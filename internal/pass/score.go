@@ -15,9 +15,9 @@ func (r *Reading) readScore(s *pipeline.Score, reply string) {
 	if s == nil {
 		return
 	}
-	r.Score, r.ScoreText = scoreIn(*s, reply)
+	r.Score, r.ScoreWhy = scoreIn(*s, reply)
 	if r.Score == nil {
-		r.warn("No score %s: %s", s.Name, r.ScoreText)
+		r.warn("No score %s: %s", s.Name, r.ScoreWhy)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestReadScore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := Read(pipeline.Role{Gives: pipeline.GivesReport, Score: c.score}, nil, c.reply, nil, nil)
 			require.Equal(t, run.CategoryOK, r.Outcome)
-			require.Equal(t, c.why, r.ScoreText)
+			require.Equal(t, c.why, r.ScoreWhy)
 			if c.want == nil {
 				require.Nil(t, r.Score)
 				require.Equal(t, []string{"No score " + c.score.Name + ": " + c.why}, r.Validation.Warnings)

@@ -430,10 +430,9 @@ type TurnResult struct {
 
 // PassResult is the evaluated result of a call.
 type PassResult struct {
-	Outcome    run.Category `json:"outcome"`
-	Message    string       `json:"message,omitempty"`
-	Structural bool         `json:"structural,omitempty"` // the reply is unusable; the agent works
-	Unjudged   bool         `json:"unjudged,omitempty"`   // likewise, for a role that returns a verdict or JSON
+	run.Reading
+	Structural bool `json:"structural,omitempty"` // the reply is unusable; the agent works
+	Unjudged   bool `json:"unjudged,omitempty"`   // likewise, for a role that returns a verdict or JSON
 	// why the provider did not answer; nil: it did, or for an unknown reason
 	Limit       *run.Limit            `json:"limit,omitempty"`
 	Uncalled    bool                  `json:"uncalled,omitempty"`    // with Limit, which was known: no call was made
@@ -445,13 +444,7 @@ type PassResult struct {
 	Output      *run.Blob             `json:"output,omitempty"`   // output of a failed call
 	Envelope    *run.Blob             `json:"envelope,omitempty"` // what the agent reported besides its reply
 	Artifact    *run.Blob             `json:"artifact,omitempty"`
-	Modified    bool                  `json:"modified,omitempty"`
-	Validation  run.Validation        `json:"validation"`
 	Notes       []run.NoteAppended    `json:"notes,omitempty"`
-	Tally       []run.Count           `json:"tally,omitempty"`
-	Score       *float64              `json:"score,omitempty"`
-	ScoreWhy    string                `json:"score_why,omitempty"`
-	Verdict     string                `json:"verdict,omitempty"`
 	Findings    *run.Findings         `json:"findings,omitempty"` // of a structured verdict
 	Found       *run.Found            `json:"found,omitempty"`    // about the changes
 	Setup       *run.WorkspaceSetup   `json:"setup,omitempty"`    // of the workspace, before the call
