@@ -289,40 +289,39 @@ func (o Operator) toProjects(ctx context.Context, dir rundir.Dir, s run.State, v
 	return warnings
 }
 
-// resumeMovedProjects resumes the open projects and lanes of a run whose directory was moved: theirs are in it.
-func (o Operator) resumeMovedProjects(ctx context.Context, dir rundir.Dir, s run.State, r Reopening) (left []string) {
-	for _, p := range s.Projects {
-		if p.Outcome.Rule().Ends || p.Outcome == run.ProjectPending {
-			continue
+// resumeChildren resumes the open projects and lanes of a run that a new epoch continues: those that were moved with its
+// directory, and those that are paused, as by a pause of the run.
+func (o Operator) resumeChildren(ctx context.Context, dir rundir.Dir, s run.State, r Reopening) (left []string) {
+	r = Reopening{Note: r.Note, Force: r.Force, Reason: r.Reason, Now: r.Now}
+	resume := func(name string, child rundir.Dir) {
+		if err := o.resumeChild(ctx, child, r); err != nil {
+			left = append(left, fmt.Sprintf("%s: %v", name, err))
 		}
-		err := o.resumeMovedProject(ctx, projectDir(dir, p.Alias), Reopening{Note: r.Note, Force: r.Force, Reason: r.Reason,
-			Now: r.Now})
-		if err != nil {
-			left = append(left, fmt.Sprintf("project %s: %v", p.Alias, err))
+	}
+	for _, p := range s.Projects {
+		if !p.Outcome.Rule().Ends && p.Outcome != run.ProjectPending {
+			resume("project "+p.Alias, projectDir(dir, p.Alias))
 		}
 	}
 	for _, l := range dir.Lanes(s) {
-		if l.Live == nil || l.Live.Status.Closed() {
-			continue
-		}
-		if err := o.resumeMovedProject(ctx, rundir.At(l.Directory), Reopening{Note: r.Note, Force: r.Force, Reason: r.Reason,
-			Now: r.Now}); err != nil {
-			left = append(left, fmt.Sprintf("lane %s: %v", l.Name, err))
+		if l.Live != nil && !l.Live.Status.Closed() {
+			resume("lane "+l.Name, rundir.At(l.Directory))
 		}
 	}
 	return left
 }
 
-func (o Operator) resumeMovedProject(ctx context.Context, dir rundir.Dir, r Reopening) error {
+func (o Operator) resumeChild(ctx context.Context, dir rundir.Dir, r Reopening) error {
 	claim, err := dir.Claim()
 	if err != nil {
 		return err
 	}
-	_, effective, err := o.Observe(ctx, dir, claim)
+	now, effective, err := o.Observe(ctx, dir, claim)
 	if err != nil || effective.Liveness != run.LiveOpen {
 		return err
 	}
-	if where, err := o.moved(ctx, claim, dir); err == nil && where == "" {
+	where, err := o.moved(ctx, claim, dir)
+	if paused := now.State.Status == run.Paused && now.State.Reason == run.UserRequested; err == nil && where == "" && !paused {
 		return nil
 	}
 	_, err = o.Resume(ctx, dir, r)

@@ -47,7 +47,7 @@ type Reopened struct {
 	From     run.Status
 	Restored int // files stored again, because the store had lost them
 
-	Left      []string            // why projects that were moved with their run do not continue
+	Left      []string            // why projects and lanes do not continue with their run
 	Overruled []string            // differences between the run's policy and the settings that force overrules
 	Repaired  []run.JournalDamage // restored lines of the journal
 }
@@ -94,7 +94,7 @@ func (o Operator) Reopen(ctx context.Context, dir rundir.Dir, r Reopening) (Reop
 		return Reopened{}, err
 	}
 	in.Reopen.Overruled = overruled
-	left := o.resumeMovedProjects(ctx, dir, c.State, r) // first: the run reads them when it begins
+	left := o.resumeChildren(ctx, dir, c.State, r) // first: the run reads them when it begins
 	if err := o.openEpoch(ctx, dir, claim, c, effective, in, contract.VerbResume); err != nil {
 		return Reopened{}, err
 	}

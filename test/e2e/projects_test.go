@@ -20,6 +20,7 @@ func TestProjects(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *environment){
 		"together": testProjectsTogether, "all or none": testDeliveredToAllOrNone, "cancelled": testProjectsCancelled,
 		"forked": testProjectsForked, "moved": testProjectsMoved, "blocked": testProjectsBlocked,
+		"ended paused": testPausedProjectsContinue,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -224,5 +225,28 @@ func testProjectsMoved(t *testing.T, h *environment) {
 	s.over(run.Done)
 	s.once()
 	require.Equal(t, []string{"library", "service"}, s.delivered())
+	clean(t, s.dir)
+}
+
+// testPausedProjectsContinue: a project that was paused with its run continues with the next epoch of the run.
+func testPausedProjectsContinue(t *testing.T, h *environment) {
+	s := h.shop(t)
+	s.steerAgents("hold-library", "")
+	s.begin()
+	until(t, "the library works", func() bool {
+		_, err := os.Stat(filepath.Join(s.steer, "calls"))
+		return err == nil
+	})
+	h.starter("pause", s.dir)
+	s.untell("hold-library")
+	until(t, "both are paused", func() bool {
+		return metaOf(t, s.dir).State.Status == run.Paused && metaOf(t, s.project("library")).State.Status == run.Paused
+	})
+	require.NoError(t, h.dial().TerminateWorkflow(t.Context(), metaOf(t, s.dir).RunID, "", "test"))
+	require.NotContains(t, h.starter("resume", s.dir), "Warning")
+	require.Equal(t, run.TriggerAcceptance, s.asked(run.QuestionHandoff).Trigger)
+	s.once()
+	s.decide("continue")
+	s.over(run.Done)
 	clean(t, s.dir)
 }
