@@ -40,7 +40,7 @@ func (f *folder) open(e *Event, p QuestionRequested) {
 		Kind: p.Kind, ID: p.ID, Text: p.Question, Digest: p.Digest, Phase: p.Phase, Round: p.Round, Trigger: p.Trigger,
 		Actions: filledList(p.Actions), Artifacts: p.Artifacts, Type: p.Type, Verdict: p.Verdict, Approved: p.Approved,
 		LoopMaxRounds: p.LoopMaxRounds, LastOutput: p.LastOutput,
-		Project: p.Project, Of: f.placeOf(p),
+		Project: p.Project, Of: f.placeOf(p), LaneAsks: p.LaneAsks,
 		RequestedAt: e.TS, Deadlines: p.Deadlines, Subject: p.Subject,
 	}
 	var open []Question
@@ -94,6 +94,7 @@ func (f *folder) remember(d QuestionDecided, asked Question) {
 	}
 	if asked.Kind != "" {
 		f.Decided.ID, f.Decided.Type, f.Decided.Phase, f.Decided.Round = asked.ID, asked.Type, asked.Phase, asked.Round
+		f.Decided.LaneAsks = asked.LaneAsks
 	}
 	f.past(d, asked)
 	if asked.Kind == QuestionHandoff {

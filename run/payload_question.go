@@ -24,6 +24,7 @@ type QuestionRequested struct {
 	Digest        string       `json:"digest,omitempty"`      // what is judged
 	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
 	Of            string       `json:"of,omitempty"`          // why a lane waits (Lane…)
+	LaneAsks      string       `json:"lane_asks,omitempty"`   // id of the question of that lane
 	Deadlines
 	Subject
 	Beside bool `json:"beside,omitempty"` // the run works beside it, until [QuestionAwaited]
@@ -44,8 +45,9 @@ type otherRequested struct {
 	Artifacts []Attached `json:"artifacts,omitempty"`
 	Deadlines
 	Subject
-	Beside bool   `json:"beside,omitempty"`
-	Of     string `json:"of,omitempty"`
+	Beside   bool   `json:"beside,omitempty"`
+	Of       string `json:"of,omitempty"`
+	LaneAsks string `json:"lane_asks,omitempty"`
 }
 
 // MarshalJSON writes the payload as the kind's events have it.
@@ -55,7 +57,7 @@ func (q QuestionRequested) MarshalJSON() ([]byte, error) {
 	}
 	return encode(otherRequested{
 		q.ID, q.Question, q.Digest, q.Phase, q.Round, q.Trigger, q.Actions, q.Artifacts, q.Deadlines,
-		q.Subject, q.Beside, q.Of,
+		q.Subject, q.Beside, q.Of, q.LaneAsks,
 	})
 }
 

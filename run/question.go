@@ -31,6 +31,7 @@ type Question struct {
 	LastOutput    string       `json:"last_output,omitempty"` // digest
 	Project       *AskedBy     `json:"project,omitempty"`     // whose question a hand-off forwards
 	Of            string       `json:"of,omitempty"`          // why its lane waits (Lane…), or ofAcross
+	LaneAsks      string       `json:"lane_asks,omitempty"`   // id of the question of that lane
 	RequestedAt   string       `json:"requested_at"`
 	Deadlines
 	Subject
@@ -47,8 +48,9 @@ type Decided struct {
 	Action   string       `json:"action"`
 	Feedback string       `json:"feedback,omitempty"`
 	Note     string       `json:"note,omitempty"`
-	Digest   string       `json:"digest,omitempty"` // of what was judged in a hand-off
-	Back     *Place       `json:"back,omitempty"`   // where it sent the run back to
+	Digest   string       `json:"digest,omitempty"`    // of what was judged in a hand-off
+	Back     *Place       `json:"back,omitempty"`      // where it sent the run back to
+	LaneAsks string       `json:"lane_asks,omitempty"` // id of the question of the lane that it is about
 }
 
 // Words is the text of the question.

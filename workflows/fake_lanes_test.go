@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/workflow"
 
@@ -30,7 +31,8 @@ type fakeLanes struct {
 	conflicts map[string]int // of the lanes of these items, so often
 	onto      []string       // the tree before each merge, and the item
 	merging   map[string]func()
-	broken    bool // no merge can be made
+	reading   map[string]func() // before the record of a run is read
+	broken    bool              // no merge can be made
 	usd       float64
 }
 
@@ -75,9 +77,11 @@ func (f *fakeLanes) count(n int) {
 	f.atOnce = max(f.atOnce, f.running)
 }
 
-// lane is the run of a lane.
+// lane is the run of a lane. Its run has written that it starts.
 func (w *harness) lane(ctx workflow.Context, in contract.Input) (r contract.Result, err error) {
 	f, l, id := w.lanes, in.Start.Lane, in.Target.RunID
+	require.True(w.t, slices.ContainsFunc(w.dir.state(w.t).Lanes.Active, func(a run.Lane) bool { return a.Key+a.Suffix == l.Key+l.Suffix }),
+		"%s is not in the directory", id)
 	f.mu.Lock()
 	f.inputs, f.places[l.Index] = append(f.inputs, in), l.LanePlace
 	f.mu.Unlock()
@@ -136,6 +140,10 @@ func (f *fakeLanes) read(_ context.Context, in contract.ReadChildInput) (contrac
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads[in.Child]++
+	if before := f.reading[in.Child]; before != nil {
+		delete(f.reading, in.Child)
+		before()
+	}
 	found, there := f.records[in.Child]
 	if !there {
 		return contract.ChildFound{Closed: true}, nil

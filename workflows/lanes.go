@@ -202,6 +202,14 @@ func (ls *lanes) needs(l run.Lane) string {
 	return ""
 }
 
+// asks returns the id of the question that a lane asks.
+func (ls *lanes) asks(l run.Lane) string {
+	if q := ls.children.of(ls.children.laneRunID(l)).found.Question; q != nil {
+		return q.ID
+	}
+	return ""
+}
+
 // working counts the lanes that work or wait for a limit.
 func (ls *lanes) working() (n int) {
 	for _, l := range ls.children.openLanes() {
@@ -340,6 +348,9 @@ func (ls *lanes) raise(ctx workflow.Context, l run.Lane, parts int) (did, short 
 func (ls *lanes) begin(ctx workflow.Context, place run.LanePlace) error {
 	ev := run.ChildStart{RunID: place.ChildRunID(ls.in.Target.RunID, ls.state().Lanes.Stage), LanePlace: place}
 	ls.journal.emit(ctx, run.KindChildStarted, ls.round.Stage, ev)
+	if err := ls.journal.flush(ctx); err != nil {
+		return err
+	}
 	return ls.start(ctx, place)
 }
 
@@ -469,7 +480,7 @@ func (ls *lanes) question(ctx workflow.Context, l run.Lane, why string) run.Ques
 	case why == run.LaneConflict:
 		then = " retry does the work again on top of theirs; continue_with_waiver leaves the lane out."
 	case why == run.LaneCheck:
-		text, ask.Digest, ask.Artifacts = f.Question.Text, f.Question.Digest, f.Question.Artifacts
+		text, ask.Digest, ask.Artifacts, ask.LaneAsks = f.Question.Text, f.Question.Digest, f.Question.Artifacts, f.Question.ID
 		then = " retry repeats the work; continue_with_waiver accepts it as it is."
 	case l.Outcome == "":
 		text, then = cmp.Or(f.Detail, f.Reason), " retry repeats the step; continue_with_waiver leaves the lane out."
@@ -485,7 +496,7 @@ func (ls *lanes) question(ctx workflow.Context, l run.Lane, why string) run.Ques
 // or it needs another one, which is asked for next.
 func (ls *lanes) closeQuestion(ctx workflow.Context, l run.Lane, need string) {
 	q, open := ls.questions.openLaneQuestion()
-	if !open || q.Round != l.Index+1 || q.Of == need {
+	if !open || q.Round != l.Index+1 || q.Of == need && (need != run.LaneCheck || q.LaneAsks == ls.asks(l)) {
 		return
 	}
 	m := contract.Message{ID: q.ID, Action: run.ActionRetry, By: "lane " + l.Name}
@@ -517,8 +528,8 @@ func (ls *lanes) continueOne(ctx workflow.Context, l run.Lane, d run.Decided) er
 		return nil
 	case l.Outcome != "":
 		return ls.begin(ctx, ls.state().LaneAgain(l))
-	case why == run.LaneCheck:
-		ls.children.tell(ctx, id, contract.VerbDecide, contract.Message{Action: d.Action, Feedback: d.Feedback, Note: d.Note, ID: c.found.Question.ID})
+	case why == run.LaneCheck && d.LaneAsks == ls.asks(l): // else it asks another question, which its run asks next
+		ls.children.tell(ctx, id, contract.VerbDecide, contract.Message{Action: d.Action, Feedback: d.Feedback, Note: d.Note, ID: d.LaneAsks})
 		c.found.Status, c.found.Question = run.Running, nil // until it reports
 	case why == run.LaneFailed && leave:
 		l.Reason = run.Cut(cmp.Or(c.found.Detail, c.found.Reason), maxLaneText)

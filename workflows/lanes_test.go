@@ -180,6 +180,33 @@ func TestLaneThatContinuesNeedsNoAnswer(t *testing.T) {
 	require.Equal(t, "lane b", decided[0].DecidedBy)
 }
 
+// TestAnswerIsForTheQuestionThatWasShown: a lane that asks again, before its run has read that, does not get the answer
+// to its first question.
+func TestAnswerIsForTheQuestionThatWasShown(t *testing.T) {
+	for name, answersFirst := range map[string]bool{"open": false, "answered meanwhile": true} {
+		t.Run(name, func(t *testing.T) {
+			w := inLanes(t, asking)
+			w.lanes.leaves["b"] = []contract.ChildFound{gate()}
+			w.answering(func(n int, q run.Question) {
+				if n > 1 {
+					w.signal("decide", message{"action": "continue_with_waiver", "feedback": "known"})
+					return
+				}
+				again := gate()
+				again.Question.ID = "gate-2"
+				w.lanes.set("run-1.1.b", w.lanes.inputs[1], again)
+				if answersFirst {
+					w.lanes.reading = map[string]func(){"run-1.1.b": func() { w.signal("decide", message{"action": "retry", "id": q.ID}) }}
+				}
+				w.signal(contract.ChildChanged, message{"child_run_id": "run-1.1.b"})
+			})
+			w.done()
+			require.Equal(t, []string{"b decide continue_with_waiver"}, w.lanes.sortedTold())
+			require.Len(t, payloads[run.QuestionDecided](w, run.KindGateDecided), 2)
+		})
+	}
+}
+
 // TestHaltEndsRunWithLanes: nothing else starts, and the lanes that work are stopped.
 func TestHaltEndsRunWithLanes(t *testing.T) {
 	w := inLanes(t, asking)
