@@ -21,7 +21,7 @@ type Definition struct {
 	Kind string `is:"planning|research"`
 	// The words that its runs are reported in: stages and rounds; or those of the corpus pipeline. stages.
 	Wording string `is:"stages|corpus" default:"stages"`
-	// Values that a start gives to a run, by name; prompts have them as {{NAME}}. The task is one of every pipeline.
+	// Values that a start passes to a run, by name; prompts have them as {{NAME}}. The task is one of every pipeline.
 	Inputs []Input `is:"named=input"`
 	// Questions are answered at once, without an operator; gates and rejected work still stop the run; false.
 	Unattended bool

@@ -18,7 +18,7 @@ import (
 type Input struct {
 	Name string `json:"name" yaml:"-"`
 	Type string `json:"type" is:"string|number|boolean|list" default:"string"` // Type of the value; string.
-	// The value of a run whose start gives none; without it, such a start is refused.
+	// The value of a run whose start names none; without it, such a start is refused.
 	Default     *string `json:"default,omitempty" is:"value" eg:"src/"`
 	Description string  `json:"description,omitempty" is:"text" eg:"folder to work in"` // What it is, for messages.
 	Value       *string `json:"value,omitempty" yaml:"-"`                               // of a run; a list has an item on each line

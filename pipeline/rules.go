@@ -12,7 +12,7 @@ import (
 type rule struct {
 	of any // a value of the type
 	// Words that are all true: KEY is there, !KEY is not, KEY=A|B has one of these values, !KEY=A|B has not; "or" between
-	// two lists of words. A key can have a path, where * is each item: roles.*.gives.
+	// two lists of words. A key can have a path, where * is each item: roles.*.prompt.
 	when string
 
 	one  string // exactly one of these keys has to be there

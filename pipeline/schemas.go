@@ -97,7 +97,9 @@ func CheckValue(schema, value string) error {
 		return nil
 	}
 	var root any
-	_ = json.Unmarshal([]byte(schema), &root) // as compileSchema
+	if err := json.Unmarshal([]byte(schema), &root); err != nil {
+		return err
+	}
 	faults := faultsOf(root, root, v, "")
 	if len(faults) == 0 {
 		faults = []string{"at '': " + reason(err)}
@@ -138,7 +140,10 @@ func faultsOf(root, schema, value any, at string) (faults []string) {
 		}
 		itself["items"] = true
 	}
-	text, _ := json.Marshal(itself) // it was JSON
+	text, err := json.Marshal(itself)
+	if err != nil {
+		return append(faults, err.Error())
+	}
 	if compiled, err := compileSchema(string(text)); err == nil {
 		if err = compiled.Validate(value); err != nil {
 			faults = append(faults, fmt.Sprintf("at '%s': %s", at, reason(err)))

@@ -56,7 +56,7 @@ type below struct{}
 
 func (below) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
 	var raw []ast.Node
-	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+	err := ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
 		switch n := n.(type) {
 		case *ast.Heading:
 			if entering {
@@ -69,6 +69,9 @@ func (below) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
 		}
 		return ast.WalkContinue, nil
 	})
+	if err != nil {
+		panic(err) // the function returns none
+	}
 	for _, n := range raw {
 		replace(n, r.Source())
 	}

@@ -70,7 +70,10 @@ type NamedPipeline struct {
 // first.
 func PipelinesOf(folder string) (all []NamedPipeline) {
 	for dir := folder; ; dir = filepath.Dir(dir) {
-		entries, _ := os.ReadDir(filepath.Join(dir, PipelinesDir)) // without pipelines, it has none
+		entries, err := os.ReadDir(filepath.Join(dir, PipelinesDir))
+		if err != nil {
+			entries = nil // it has none, or not for this user
+		}
 		for _, e := range entries {
 			if file := filepath.Join(dir, PipelinesDir, e.Name(), definitionFile); isRegular(file) {
 				all = append(all, NamedPipeline{e.Name(), file, dir})

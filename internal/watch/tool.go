@@ -41,17 +41,16 @@ type Section struct {
 // tool is the screen for all pipelines but those with a corpus: one line of status, on the left the list of stages,
 // rounds and passes, on the right what is selected.
 type tool struct {
-	list    list.Model
-	view    viewport.Model
-	opened  bool // the keys scroll the right side
-	moved   bool // the user has selected a row; else the most important one is selected
-	helps   bool // the keys are shown
-	find    string
-	shown   string // what the right side has: key of the row, and its width
-	asked   string // the row whose text is being read
-	version string // of the records that texts were read for
-	texts   map[string][]Section
-	passes  []Pass
+	list   list.Model
+	view   viewport.Model
+	opened bool // the keys scroll the right side
+	moved  bool // the user has selected a row; else the most important one is selected
+	helps  bool // the keys are shown
+	find   string
+	shown  string // what the right side has: key of the row, and its width
+	asked  string // the row whose text is being read
+	texts  map[string][]Section
+	passes []Pass
 }
 
 func newTool() *tool {
@@ -388,5 +387,5 @@ func (d *rowDrawer) Render(w io.Writer, m list.Model, index int, item list.Item)
 	note := terminal.Safe(r.note)
 	name := strings.Repeat("  ", r.depth) + d.theme.mark(r.sign) + " " + style.Render(cut(terminal.Safe(r.title),
 		max(6, d.width-5-2*r.depth-lipgloss.Width(note))))
-	_, _ = io.WriteString(w, d.theme.accent.Render(mark)+ends(name, d.theme.dim.Render(note)+" ", d.width-1))
+	fmt.Fprint(w, d.theme.accent.Render(mark)+ends(name, d.theme.dim.Render(note)+" ", d.width-1))
 }

@@ -67,7 +67,7 @@ func listing(s Scene, from *fakeRecords, width, height int) *model {
 	return m
 }
 
-// settle runs commands until nothing is read any more.
+// settle runs commands until nothing more is read.
 func (m *model) settle(cmd tea.Cmd) {
 	for cmd != nil {
 		_, cmd = m.Update(cmd())
