@@ -36,7 +36,7 @@ func (w *world) plant(s activities.Step) {
 // TestRepeatedCallIsDetected shows within a few runs that invariant 4 does not hold. TestWalk does the same with the
 // other fault.
 func TestRepeatedCallIsDetected(t *testing.T) {
-	const first, runs = 141, 40 // earlier runs show it late or not at all
+	const first, runs = 189, 40 // earlier runs show it late or not at all
 	for s := uint64(first); s < first+runs; s++ {
 		p := draw(s)
 		p.turns = false
