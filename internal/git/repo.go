@@ -1,9 +1,10 @@
 // Package git works on git repositories with the git program: mirrors with the start commits of runs, the repository in
 // the folder of a run, the branch of a run in the source, and deliveries to branches and checkouts.
 //
-// Only [Repo.Record], [Repo.CommitOn], [Repo.CommitAll], [Repo.Apply], [Repo.CreateBranch] and [Repo.RemoveBranch] change
-// refs of the source, and only [Repo.Apply] and [Repo.CommitAll] its checkout. Nothing runs that an agent wrote: git is never run in the folder of a run, no
-// attributes of an agent apply, and no hooks run. Git never prompts. The package does not access remotes.
+// Only [Repo.Record], [Repo.Join], [Repo.CommitOn], [Repo.CommitAll], [Repo.Apply], [Repo.CreateBranch] and
+// [Repo.RemoveBranch] change refs of the source, and only [Repo.Apply] and [Repo.CommitAll] its checkout. Nothing runs
+// that an agent wrote: git is never run in the folder of a run, no attributes of an agent apply, and no hooks run. Git
+// never prompts. Only [Repo.FetchTip] and [Repo.Push] access a remote.
 package git
 
 import (
