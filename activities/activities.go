@@ -29,6 +29,7 @@ import (
 	"github.com/passbook-run/passbook/internal/browser"
 	"github.com/passbook-run/passbook/internal/calls"
 	"github.com/passbook-run/passbook/internal/disk"
+	"github.com/passbook-run/passbook/internal/forge"
 	"github.com/passbook-run/passbook/internal/history"
 	"github.com/passbook-run/passbook/internal/price"
 	"github.com/passbook-run/passbook/internal/process"
@@ -77,6 +78,7 @@ type Config struct {
 	OnPoint func(p Point, call string) // called at each Point; set by tests that stop the worker there
 	OnStep  func(Step) error           // called before each Step; set by tests that fail it
 	OnRead  func(path string) error    // called before the store reads a file; set by tests that fail it
+	Forge   string                     // address of the forge that gets the operator's token; empty: none
 	Machine string                     // on which processes run; empty: this one; set by tests that simulate it
 }
 
@@ -130,6 +132,7 @@ type Activities struct {
 	folders      *workspace.Folders
 	warned       map[string]bool // runs without an environment that a warning was logged for
 	offers       func() sandbox.Host
+	answers      forge.Cache // of forges
 }
 
 // New returns the activities of a worker, which is this process.
@@ -230,6 +233,9 @@ func (a *Activities) RegisterDirectory(r worker.ActivityRegistry) {
 	register(r, contract.Ask, redactingInterceptor(a, a.Ask))
 	register(r, contract.NextEpoch, redactingInterceptor(a, withSlot(a, a.slots.segments, a.NextEpoch)))
 	register(r, contract.Notify, redactingInterceptor(a, withSlot(a, a.slots.notices, a.Notify)))
+	register(r, contract.LookAtForge, redactingInterceptor(a, withSlot(a, a.slots.notices, requireCurrent(a, a.LookAtForge))))
+	register(r, contract.MergeBase, redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.MergeBase))))
+	register(r, contract.LeaveForge, redactingInterceptor(a, withSlot(a, a.slots.checkouts, requireCurrent(a, a.LeaveForge))))
 	register(r, contract.ExamineAgents, redactingInterceptor(a, a.ExamineAgents))
 }
 

@@ -60,10 +60,15 @@ func (a *Activities) deliver(ctx context.Context, in contract.DeliverInput,
 	} else if unlike {
 		return d.res, nil
 	}
-	if err := d.deliver(ctx); err != nil {
+	if d.to.OpensPull() && in.Action != run.ActionApply {
+		err = a.toPull(ctx, &d)
+	} else {
+		err = d.deliver(ctx)
+	}
+	if err != nil {
 		return d.res, err
 	}
-	if d.res.Delivered && !plan.Workspace.Keep {
+	if d.res.Delivered && !plan.Workspace.Keep && plan.After == nil {
 		a.warn(ctx, "remove the workspace of a delivered run", a.folderOfRun(in), a.removeDelivered(ctx, s, in))
 	}
 	return d.res, nil

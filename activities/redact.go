@@ -43,6 +43,10 @@ func (a *Activities) redactResult(result any) {
 	switch r := result.(type) {
 	case *contract.PassResult:
 		a.redactAll(append(r.Texts(), &r.Diagnostics)...)
+	case *contract.ForgeResult:
+		for i := range r.Comments {
+			a.redactAll(&r.Comments[i].Text, &r.Comments[i].By, &r.Comments[i].At)
+		}
 	case *contract.TurnResult:
 		a.redactResult(&r.Project)
 		if r.Pass != nil {

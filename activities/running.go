@@ -77,9 +77,11 @@ func (a *Activities) newCall(ctx context.Context, l calls.Ledger, in contract.Pa
 	if st.folder == nil {
 		return st, nil
 	}
-	secret, err := workspace.IncludedSecrets(ctx, in.Tree.Workspace)
-	if len(secret) > 0 {
-		a.cfg.LearnSecrets(secret)
+	if p.plan.Workspace == nil || !p.plan.Workspace.Bare {
+		var secret []string
+		if secret, err = workspace.IncludedSecrets(ctx, in.Tree.Workspace); len(secret) > 0 {
+			a.cfg.LearnSecrets(secret)
+		}
 	}
 	if err != nil || !st.gets(pipeline.PartPictures) {
 		return st, err

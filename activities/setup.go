@@ -43,8 +43,10 @@ func (a *Activities) setUpFolder(ctx context.Context, st *runningCall, in contra
 	if err := w.BeginSetup(); err != nil {
 		return err
 	}
-	if err := workspace.Include(ctx, st.folder.of.Workspace, w.Dir, rules.Tracked); err != nil {
-		return err
+	if of := st.plan.Workspace; of == nil || !of.Bare { // the tree of a run across projects has none
+		if err := workspace.Include(ctx, st.folder.of.Workspace, w.Dir, rules.Tracked); err != nil {
+			return err
+		}
 	}
 	if err := a.runSetup(ctx, st, in, w, rules, t); err != nil {
 		return err
@@ -127,8 +129,8 @@ func (a *Activities) setupCommand(ctx context.Context, st *runningCall, in contr
 	if err := os.WriteFile(cmd.Prompt, nil, 0o600); err != nil {
 		return exit, "", err
 	}
-	asks := a.bounds().OfCommand("the setup of the workspace", cmd.Argv, pipeline.Confinement{})
-	a.confine(&cmd, pipeline.Confinement{}, asks, in.RunID, dir)
+	c := pipeline.Confinement{Network: st.plan.Workspace.Network}
+	a.confine(&cmd, c, a.bounds().OfCommand("the setup of the workspace", cmd.Argv, c), in.RunID, dir)
 	if cmd.Sandbox != nil {
 		cmd.Sandbox.Objects = st.objects
 	}

@@ -63,7 +63,24 @@ type Settings struct {
 	Console Console `mapstructure:"console"`
 	Metrics Metrics `mapstructure:"metrics"`
 
+	Forge Forge `mapstructure:"forge"` // of issues and pull requests
+
 	Deployment Deployment `mapstructure:"deployment"` // versions of workers in a cluster
+}
+
+// Forge is the only forge that gets the operator's token.
+type Forge struct {
+	URL string `mapstructure:"url"` // https://github.com, or the address of a GitHub Enterprise server
+}
+
+func (f Forge) check() error {
+	u, err := url.Parse(f.URL)
+	loopback := err == nil && slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname())
+	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Scheme != "https" && !loopback {
+		return fmt.Errorf("settings: forge.url is %q; it must be an https address without a path, such as https://github.com",
+			Masked(f.URL))
+	}
+	return nil
 }
 
 // Console configures the links to the console in notices.
@@ -173,6 +190,7 @@ func defaults() map[string]any {
 		"sandbox.mode": "", "sandbox.network": []string{}, "sandbox.read": []string{}, "sandbox.write": []string{},
 		"codec.key": "", "codec.keys": []string{}, "codec.endpoint": "", "codec.token": "",
 		"metrics.listen": "", "deployment.name": "", "deployment.build_id": "",
+		"forge.url":   "https://github.com",
 		"console.url": "", "console.link_expires": 7 * 24 * time.Hour, "console.link_key_file": "",
 	}
 }
@@ -373,7 +391,7 @@ func (s Settings) complete() (Settings, error) {
 		errs = append(errs, fmt.Errorf("settings: policy.budget_usd is %g; it must be a number from 0 to %.0f",
 			s.Policy.Budget, run.MaxBudgetUSD))
 	}
-	errs = append(errs, s.PerDay.check(), s.AtOnce.check(), s.Sandbox.check(), s.Console.check(),
+	errs = append(errs, s.PerDay.check(), s.AtOnce.check(), s.Sandbox.check(), s.Console.check(), s.Forge.check(),
 		s.Metrics.check(),
 		s.Deployment.check())
 	return s, errors.Join(errs...)

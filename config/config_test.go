@@ -102,6 +102,7 @@ var every = map[string]struct {
 	"deployment.build_id": {"v0.1.0", func(s Settings) any { return s.Deployment.BuildID }, "v0.1.0"},
 	"metrics.listen":      {"127.0.0.1:9464", func(s Settings) any { return s.Metrics.Listen }, "127.0.0.1:9464"},
 
+	"forge.url": {"https://github.example.org", func(s Settings) any { return s.Forge.URL }, "https://github.example.org"},
 	"console.url": {"https://passbook.example.org:8443", func(s Settings) any { return s.Console.URL },
 		"https://passbook.example.org:8443"},
 	"console.link_expires": {"36h", func(s Settings) any { return s.Console.LinkExpires }, 36 * time.Hour},

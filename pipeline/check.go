@@ -225,7 +225,8 @@ func (d *decoder) checkPrompt(at location, r *Role) {
 	for i, w := range r.With {
 		keys[i] = w.Key
 	}
-	known := slices.Concat(template.Reserved(), d.def.promptNames())
+	d.def.takeIssue(string(src))
+	known := slices.Concat(template.Reserved(), d.def.promptNames(), issueInputs)
 	for _, piece := range template.Unknown(string(src), keys, known) {
 		if d.def.namesOutput(piece.Name) {
 			continue // its members are checked with the steps

@@ -61,6 +61,7 @@ func Compare(old, next Version, at Position) []Difference {
 	c.values([]string{"workspace"}, c.workspace(a), c.workspace(b))
 	c.values([]string{"snapshots"}, a.Snapshots, b.Snapshots)
 	c.values([]string{"delivery"}, a.Delivery, b.Delivery)
+	c.values([]string{"after"}, a.After, b.After)
 	c.values([]string{"projects"}, a.Projects, b.Projects)
 	c.values([]string{"notes"}, a.Notes, b.Notes)
 	c.values([]string{"always_read"}, a.AlwaysRead, b.AlwaysRead)

@@ -30,6 +30,8 @@ type Definition struct {
 	Notify []Notify
 	// Where the changes of a git workspace go when the run is done.
 	Delivery *Delivery
+	// What a run does with its pull request until that is merged or closed.
+	After *After
 	// Timeouts and attempts of a pass.
 	Limits Limits
 	// What a run may spend; it pauses when the budget is used up.
@@ -248,6 +250,9 @@ type Workspace struct {
 	// Names of additional environment variables that setup may read.
 	Env  []string `json:"env,omitempty" is:"variable"`
 	Keep bool     `json:"keep,omitempty"` // Keep the folder of the workspace when the run has ended; no.
+
+	Bare    bool    `json:"bare,omitempty" yaml:"-"`    // it gets no files of .worktreeinclude; see Plan.Restrict
+	Network Network `json:"network,omitempty" yaml:"-"` // of Setup; empty: that of the settings
 }
 
 // Commands are shell commands that run one after another; in a definition, one command needs no list.
@@ -288,8 +293,8 @@ type Notify struct {
 
 // Delivery configures where the changes of a finished run go.
 type Delivery struct {
-	// branch: one commit on a branch; checkout: applied to the source's checkout.
-	To string `json:"to,omitempty" is:"branch|checkout"`
+	// branch: one commit on a branch; checkout: applied to the source's checkout; pull_request: the run's branch on the remote.
+	To string `json:"to,omitempty" is:"branch|checkout|pull_request"`
 	// The branch for the commit; passbook-<first eight characters of the run ID>.
 	Branch string `json:"branch,omitempty" is:"branch"`
 	Commit bool   `json:"commit,omitempty" default:"true"` // Commit a delivery to the checkout; true.
@@ -298,7 +303,35 @@ type Delivery struct {
 	Message string   `json:"message,omitempty" is:"text"` // Message of the commit.
 	// Run the commands that decide once more in a fresh folder; true.
 	Fresh *bool `json:"fresh,omitempty"`
+	// The branch of the remote that a pull request is for, and at which the run starts; its default branch.
+	Base  string `json:"base,omitempty" is:"branch"`
+	Draft bool   `json:"draft,omitempty"` // Open a pull request as a draft; false.
+	// Accounts that a pull request asks for a review.
+	Reviewers []string `json:"reviewers,omitempty" is:"text"`
 }
+
+// After is what a run does with its pull request until that is merged or closed.
+type After struct {
+	// The maximum number of rounds because of checks, comments and conflicts; 5.
+	Max int `json:"max" is:"0..100" default:"5"`
+	// How long it waits after its last push; 168h.
+	Wait time.Duration `json:"wait" default:"168h"`
+	// What causes a round; all of them.
+	Only []string `json:"only,omitempty" is:"checks|comments|conflicts"`
+}
+
+// Causes of a round after a delivery.
+const (
+	AfterChecks    = "checks"
+	AfterComments  = "comments"
+	AfterConflicts = "conflicts"
+)
+
+// PullRequest is the delivery that opens a pull request.
+const PullRequest = "pull_request"
+
+// OpensPull reports whether the changes go into a pull request.
+func (d *Delivery) OpensPull() bool { return d != nil && d.To == PullRequest }
 
 // Delivers reports whether changes go anywhere besides the branch of the run.
 func (d *Delivery) Delivers() bool { return d != nil && d.To != "" }

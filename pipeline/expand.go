@@ -26,7 +26,7 @@ func Expand(d *Definition) *Plan {
 		Version: PlanVersion, Pipeline: d.Name, Wording: d.Wording, ConfigHash: ConfigHash(d),
 		Agents: d.Agents, Budget: d.Budget, TimeScale: d.Limits.TimeScale, AtOnce: d.Limits.AtOnce,
 		Artifact: d.Artifact, Workspace: d.Workspace, Snapshots: d.Snapshots,
-		Kind: d.Kind, Inputs: d.Inputs, Unattended: d.unattended(), Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery,
+		Kind: d.Kind, Inputs: d.Inputs, Unattended: d.unattended(), Questions: d.Questions, Notify: d.Notify, Delivery: d.Delivery, After: d.After,
 		Notes: d.Notes, AlwaysRead: d.AlwaysRead, Roles: d.Roles, Sets: d.Corpus,
 		Projects: d.ordered(), Stages: []PlanStage{}, Kept: d.kept(),
 	}}

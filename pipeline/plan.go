@@ -26,6 +26,7 @@ type Plan struct {
 	Questions  Questions   `json:"questions,omitzero"`
 	Notify     []Notify    `json:"notify,omitempty"`
 	Delivery   *Delivery   `json:"delivery,omitempty"`
+	After      *After      `json:"after,omitempty"`
 	Notes      []Note      `json:"notes,omitempty"`
 	AlwaysRead []File      `json:"always_read,omitempty"`
 	Roles      []Role      `json:"roles"`

@@ -54,6 +54,8 @@ var rules = []rule{
 		says: "is changes, and the pipeline has no workspace; write workspace: {git: worktree} at the top"},
 	{of: Definition{}, when: "!workspace.git or workspace.dir", not: "delivery",
 		says: "needs a git workspace; write workspace: {git: worktree}, or leave delivery out"},
+	{of: Definition{}, when: "!delivery.to=pull_request", not: "after",
+		says: "follows a pull request, and the pipeline opens none; write delivery: {to: pull_request}"},
 	{of: Definition{}, when: "kind=planning|research", not: "delivery",
 		says: "does not go with a pipeline of kind planning or research; leave kind or delivery out"},
 	{of: Definition{}, when: "!corpus", not: "stages.*.for_each",
@@ -77,6 +79,11 @@ var rules = []rule{
 	{of: Delivery{}, when: "to=checkout", not: "branch",
 		says: "goes with to: branch; a delivery to the checkout takes the branch that is checked out there"},
 	{of: Delivery{}, when: "to=branch", not: "commit", says: "goes with to: checkout; a branch always gets a commit"},
+
+	{of: Delivery{}, when: "to=pull_request", not: "branch", says: "goes with to: branch; a pull request has the branch of the run"},
+	{of: Delivery{}, when: "to=pull_request", not: "commit", says: "goes with to: checkout; a pull request has the commits of the run"},
+	{of: Delivery{}, when: "to=pull_request", not: "paths", says: "goes with to: branch or checkout; a pull request has all changes"},
+	{of: Delivery{}, when: "!to=pull_request", not: "base draft reviewers", says: "goes with to: pull_request; leave it out"},
 
 	{of: Check{}, when: "name=non-empty|html-present|html-complete", not: "over between any none", says: otherCheck},
 	{of: Check{}, when: "name=minimum-length", not: "between any none", says: otherCheck},

@@ -16,7 +16,7 @@ var own = []string{
 	"ByStage", "DurationsMS", "Failure", "Limited", "Problem", "Damage", "Checkpoint", "Checkpoints", "Review",
 	"Decided", "Decisions", "Judged", "Found", "Files", "MoreFiles", "Again", "Feedback", "About", "Questions",
 	"Gate", "Delivery", "Waivers", "Markers", "Projects", "Accepted", "MemberOf", "LaneOf", "Reused", "Refused",
-	"Instructions", "Started", "InvalidTransition",
+	"Instructions", "Started", "InvalidTransition", "Forge",
 }
 
 func TestBranchedTakesOverTheWork(t *testing.T) {

@@ -82,7 +82,7 @@ func (c Checkpoint) Reverted(now State) State {
 	s.Plan, s.Stages = now.planFrom(s.Next), now.Stages
 	s.Projects, s.Lanes = withCosts(s.Projects, now), s.Lanes.stopped()
 	s.SunkUSD = Cents(max(0, now.Spent.USD+now.SunkUSD-s.Spent.USD))
-	s.Used = now.Used
+	s.Used, s.Forge = now.Used, now.Forge
 	s.ListPrice = now.ListPrice
 	s.SunkUnknown = max(0, now.Spent.Unknown+now.SunkUnknown-s.Spent.Unknown)
 	s.Means, s.Need, s.Raised = now.Means, nil, false

@@ -83,7 +83,13 @@ func (f *folder) start(e *Event) {
 	if f.StartedAt == "" {
 		f.StartedAt = e.TS
 	}
-	f.Budget, f.Plan, f.MemberOf, f.LaneOf = p.Budget, nil, p.MemberOf, p.Lane
+	f.Budget, f.Plan, f.MemberOf, f.LaneOf, f.Forge = p.Budget, nil, p.MemberOf, p.Lane, nil
+	if p.Forge != nil {
+		f.Forge = &ForgeState{Ref: *p.Forge, Since: e.TS}
+		if p.Forge.Issue != nil {
+			f.Forge.Read.Issue = p.Forge.Issue.Read
+		}
+	}
 	if p.Plan != "" {
 		f.Plan = &CurrentPlan{PlanRef: p.PlanRef()}
 	}

@@ -97,6 +97,7 @@ func (f *folder) remember(d QuestionDecided, asked Question) {
 		f.Decided.LaneAsks = asked.LaneAsks
 	}
 	f.past(d, asked)
+	f.answerPull(d, asked)
 	if asked.Kind == QuestionHandoff {
 		f.Decided.Digest = asked.Digest
 		if asked.Phase == PhaseAcceptance && f.Decided.Action == ActionContinue {
@@ -124,7 +125,8 @@ func (f *folder) deliver(e *Event) {
 	var p DeliveryCompleted
 	e.Decode(&p)
 	f.Delivery = &Delivered{Delivered: p.Delivered, To: p.To, Target: p.Target, Commit: p.Commit, Files: p.Files,
-		Message: p.Message}
+		Message: p.Message, Pull: p.Pull}
+	f.pushed(&p, e.TS)
 }
 
 // filledList keeps null out of JSON lists.

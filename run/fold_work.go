@@ -277,8 +277,11 @@ func (f *folder) updateWorkspace(e *Event) {
 	if p.Commit != "" {
 		f.Commit = p.Commit
 	}
-	if p.Cause == CauseEdited {
+	if p.Cause == CauseEdited || p.Cause == CauseBase {
 		f.doubt()
+	}
+	if p.Base != "" && f.Forge != nil && f.Forge.Pull != nil {
+		f.forge().Pull.Tip = p.Base
 	}
 }
 

@@ -45,7 +45,7 @@ type foldEvent func(*folder, *Event)
 var kinds = sync.OnceValue(func() map[Kind]*kindRow { return index(allKinds()) })
 
 func allKinds() []kindRow {
-	return slices.Concat(statusKinds(), askKinds(), workKinds(), childKinds(), projectKinds(), controlKinds())
+	return slices.Concat(statusKinds(), askKinds(), workKinds(), childKinds(), projectKinds(), controlKinds(), forgeKinds())
 }
 
 // Kinds lists all kinds of events, in the order of the table.

@@ -40,7 +40,7 @@ func statusKinds() []kindRow {
 		{
 			kind: KindRunPaused, effect: "paused, with its reason", traits: traits{started: true},
 			fold:     (*folder).pause,
-			occasion: always("pause"), texts: about((*Log).paused, noHeadline, pausedStory),
+			occasion: pauseOccasion, texts: about((*Log).paused, noHeadline, pausedStory),
 		},
 		{
 			kind: KindRunLimited, effect: "waiting_limit, with the kind of the limit", traits: traits{started: true},
@@ -91,6 +91,14 @@ func controlKinds() []kindRow {
 
 // always is the occasion of an event that is always one.
 func always(word string) func(State) string { return func(State) string { return word } }
+
+// pauseOccasion leaves out the waits for a pull request: nothing is to be done about them.
+func pauseOccasion(after State) string {
+	if after.Reason == ForChecks || after.Reason == ForReview {
+		return ""
+	}
+	return "pause"
+}
 
 func endOrFailure(after State) string {
 	if after.Status == Failed {

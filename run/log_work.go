@@ -110,6 +110,10 @@ func (l *Log) workspace(_ *Entry, p WorkspaceUpdated) {
 		l.info("The stages get the trees of all projects")
 		return
 	}
+	if p.Cause == CauseBase {
+		l.info("The base of the pull request was merged into the workspace: %s", Plural(p.Changed, "file"))
+		return
+	}
 	if p.Cause == CauseEdited {
 		l.warn("The workspace was changed outside of the run, which adopts the changes: %s", Plural(p.Changed, "file"))
 		l.acceptEdit(p.Tree)

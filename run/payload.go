@@ -107,6 +107,7 @@ type RunStart struct {
 	From     *Place       `json:"from,omitempty"`      // where it begins; nil: with the first stage
 	Brief    *Blob        `json:"brief,omitempty"`     // of the parent, for prompts
 	Adopted  *Adopted     `json:"adopted,omitempty"`   // the conversation that its first call continues
+	Forge    *ForgeRef    `json:"forge,omitempty"`     // where its issue and its pull request are
 	// of the source of a replay, which repeats them at the same places
 	Amendments []Amendment `json:"amendments,omitempty"`
 	// of the source of a replay: the instructions that its prompts contained
@@ -325,7 +326,8 @@ type ArtifactUpdated struct {
 type WorkspaceUpdated struct {
 	Step    string       `json:"step,omitempty"`
 	Call    string       `json:"call,omitempty"`
-	Cause   string       `json:"cause,omitempty"` // edited, reverted, projects: not by a call
+	Cause   string       `json:"cause,omitempty"` // edited, reverted, projects, base: not by a call
+	Base    string       `json:"base,omitempty"`  // commit that was merged into it
 	Tree    Blob         `json:"tree"`
 	Commit  string       `json:"commit,omitempty"` // on the run's branch
 	Changed int          `json:"changed"`          // files

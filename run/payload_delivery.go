@@ -12,6 +12,9 @@ type DeliveryCompleted struct {
 	Files     int    `json:"files,omitempty"`
 	Message   string `json:"message,omitempty"` // why nothing was delivered
 	Result    string `json:"result,omitempty"`  // digest of what was promoted
+
+	Pull   int    `json:"pull,omitempty"`   // number of the pull request, whose address is Target
+	Branch string `json:"branch,omitempty"` // of the pull request
 }
 
 // Effect is payload of effect.reused and effect.blocked: an outside call that a replay did not make again, or not

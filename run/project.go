@@ -14,6 +14,7 @@ const RunKindCross = "cross_project"
 // Causes of a tree or an artifact that no call has made.
 const (
 	CauseEdited   = "edited"   // by an operator
+	CauseBase     = "base"     // the base of the pull request was merged into it
 	CauseProjects = "projects" // the tree that has a folder for each project
 )
 

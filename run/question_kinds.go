@@ -52,6 +52,9 @@ const (
 	TriggerEffect         = "effect"             // a replay that asks before an external call
 	TriggerAction         = "external_action"    // likewise, before a step that declares an external action
 	TriggerUnrecorded     = "unrecorded_action"  // likewise, and the replayed run has no result of it
+	TriggerRedChecks      = "red_checks"         // checks of the pull request failed
+	TriggerReviewed       = "reviewed"           // the pull request has comments
+	TriggerConflict       = "base_conflict"      // the pull request conflicts with its base
 )
 
 // Kinds of events that ask and answer.
@@ -189,6 +192,9 @@ var questionKinds = []QuestionSpec{
 			{TriggerEffect, []string{ActionApprove, ActionApply, ActionSkip, ActionHalt}, ""},
 			{TriggerDirtyTarget, []string{ActionRetry, ActionSkip, ActionHalt}, ActionSkip},
 			{TriggerUnprepared, []string{ActionRetry, ActionHalt}, ""},
+			{TriggerRedChecks, []string{ActionFix, ActionSkip, ActionHalt}, ActionSkip},
+			{TriggerReviewed, []string{ActionFix, ActionSkip, ActionHalt}, ActionSkip},
+			{TriggerConflict, []string{ActionFix, ActionSkip, ActionHalt}, ActionSkip},
 		},
 		Answers: []Answer{
 			{ActionFix, RepeatsSubject, "fix the findings of the review, or what your feedback names; then ask about the delivery again"},

@@ -48,7 +48,7 @@ func TestRevertedTakesFromCheckpointAndNow(t *testing.T) {
 
 	require.Equal(t, amended, *now.Plan, "the state before the revert stays as it was")
 	require.Equal(t, []string{"Epoch", "Starts", "Stages", "Budget", "Means", "ListPrice", "Used", "Late", "Problem", "Refused",
-		"Instructions"}, sameFields(got, now))
+		"Instructions", "Forge"}, sameFields(got, now))
 	require.Equal(t, Running, got.Status)
 	require.Equal(t, now.Generation+1, got.Generation)
 	require.Equal(t, 5.0, got.SunkUSD, "9 USD in all, 4 of them before the checkpoint")

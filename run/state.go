@@ -124,6 +124,7 @@ type State struct {
 	LaneTotals        *LaneTotals   `json:"lane_totals,omitempty"` // of completed stages
 	Started           []string      `json:"started,omitempty"`     // calls of the step at Next that keep their prompt
 	InvalidTransition string        `json:"illegal,omitempty"`     // the last event that the table of transitions refuses
+	Forge             *ForgeState   `json:"forge,omitempty"`       // its issue and its pull request; nil: none
 	Adopted           *Adopted      `json:"adopted,omitempty"`     // the conversation that the first call continues; nil: it begins one
 }
 
@@ -151,6 +152,7 @@ type Delivered struct {
 	Commit    string `json:"commit,omitempty"`
 	Files     int    `json:"files,omitempty"`
 	Message   string `json:"message,omitempty"`
+	Pull      int    `json:"pull,omitempty"` // number of the pull request
 }
 
 // noChange is why nothing was delivered, where no reason is recorded.
@@ -161,6 +163,8 @@ func (d Delivered) Text() string {
 	switch files := Plural(d.Files, "file"); {
 	case !d.Delivered:
 		return "nothing was delivered: " + cmp.Or(d.Message, noChange)
+	case d.Pull > 0:
+		return fmt.Sprintf("%s in pull request #%d: %s", files, d.Pull, d.Target)
 	case d.To == "branch":
 		return fmt.Sprintf("%s on branch %s; to take the result: git merge %s", files, d.Target, d.Target)
 	case d.Commit != "":

@@ -39,6 +39,8 @@ const (
 	ConsecutiveFailures = "consecutive-failures"
 	DiskFull            = "disk-full"
 	SetupFailed         = "setup"
+	ForChecks           = "checks" // of the pull request
+	ForReview           = "review" // of the pull request, until it is merged or closed
 )
 
 // Class is the meaning of a status for an operator.

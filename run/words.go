@@ -32,6 +32,10 @@ func pausedBy(reason string) string {
 		return "the disk is full"
 	case SetupFailed:
 		return "the commands that set up the workspace failed"
+	case ForChecks:
+		return "the checks of the pull request have not ended"
+	case ForReview:
+		return "the pull request is neither merged nor closed"
 	}
 	return "a pause was requested"
 }
@@ -78,6 +82,8 @@ func cleared(reason string) string {
 		return "Correct the setup of the workspace in the pipeline or the source, then "
 	case DiskFull:
 		return CategoryFileIO.Info().Advice + ", then "
+	case ForChecks, ForReview:
+		return "The run continues when the pull request changes; or "
 	}
 	return "When you are ready, "
 }

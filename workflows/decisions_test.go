@@ -70,7 +70,8 @@ var allActions = []string{"continue", "retry_feedback", "continue_with_waiver", 
 // an expiry does: the calls before and after the answer (i implementer, r reviewer, b builder, p reader, t tests; in
 // upper case with the feedback; D delivery attempted), the end, and the number of questions. Later questions are
 // answered with halt. Actions that are not offered are refused. Each trigger of each kind of question has a place, and
-// those of runs across projects are in TestRunAcrossProjectsByOutcome.
+// those of runs across projects are in TestRunAcrossProjectsByOutcome, and those of pull requests are settled in
+// TestIssueBecomesAMergedPullRequest.
 func TestDecisionTable(t *testing.T) {
 	var got strings.Builder
 	placed := map[string]bool{}
@@ -94,7 +95,7 @@ func TestDecisionTable(t *testing.T) {
 	require.Equal(t, string(want), got.String())
 	for _, spec := range run.QuestionKinds() {
 		for _, offer := range spec.Offers {
-			if slices.Contains([]string{run.TriggerAcceptance, run.TriggerProject, run.TriggerBlocked, run.TriggerUnprepared},
+			if run.FollowsPull(offer.Trigger) || slices.Contains([]string{run.TriggerAcceptance, run.TriggerProject, run.TriggerBlocked, run.TriggerUnprepared},
 				offer.Trigger) {
 				continue
 			}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -38,6 +39,9 @@ const deliveryPhase = "delivery"
 func (ds *deliveries) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 	verdict, action := ds.verdict(), ds.deliveryAction()
 	override := ds.state().Markers.DeliveryOverride
+	if ds.pushed() {
+		return ds.follow(ctx, action)
+	}
 	if action == run.ActionSkip {
 		return ds.skipDelivery(ctx, verdict, action)
 	}
@@ -72,9 +76,18 @@ func (ds *deliveries) deliver(ctx workflow.Context) (*run.RunEnd, error) {
 		return ds.completeDelivery(ctx, found, run.Delivery{Verdict: verdict, Diff: true, Action: action})
 	}
 	in.DryRun = false
+	if in.Forge != nil { // the pull request has the evidence of the run
+		if err := ds.journal.flush(ctx); err != nil {
+			return nil, err
+		}
+	}
 	var done contract.DeliverResult
 	if err := ds.checkout.run(ctx, "deliver the changes", contract.Deliver, same(&in), &done); err != nil {
 		return nil, fmt.Errorf("deliver the changes: %w", err)
+	}
+	if done.RetryAt != "" {
+		ds.limited(ctx, done.RetryAt)
+		return nil, nil
 	}
 	if !done.Delivered {
 		return nil, ds.askToDeliver(ctx, run.TriggerDirtyTarget, done, done.Reason)
@@ -114,8 +127,15 @@ func (ds *deliveries) deliverInput(action string) contract.DeliverInput {
 		action = o.Action
 	}
 	s := ds.in.Start
+	w, pull := *s.Workspace, 0
+	if f := ds.state().Forge; f != nil && f.Pull != nil {
+		w.Base = cmp.Or(f.Pull.Tip, w.Base)
+		if !f.Pull.Merged && !f.Pull.Closed {
+			pull = f.Pull.Number
+		}
+	}
 	return contract.DeliverInput{
-		Target: ds.in.Target, Workspace: *s.Workspace, Commit: ds.state().Commit, Tree: ds.state().Tree,
+		Forge: s.Forge, Pull: pull, Target: ds.in.Target, Workspace: w, Commit: ds.state().Commit, Tree: ds.state().Tree,
 		PlanUse: ds.planUse(), Action: action,
 		Message: fmt.Sprintf("%s\n\nPassbook-Run: %s\n", strings.TrimSpace(s.Task), ds.in.Target.RunID),
 	}
@@ -161,7 +181,7 @@ func (ds *deliveries) completeDelivery(ctx workflow.Context, res contract.Delive
 	ev := run.DeliveryCompleted{
 		Action: d.Action, Delivered: res.Delivered, Commit: res.Commit, To: res.To, Target: res.Location,
 		Files:   res.Files,
-		Message: res.Reason,
+		Message: res.Reason, Pull: res.Pull, Branch: res.Branch,
 	}
 	if res.Diff != nil {
 		ev.Diff = res.Diff.Digest
@@ -173,6 +193,9 @@ func (ds *deliveries) completeDelivery(ctx workflow.Context, res contract.Delive
 		return nil, err
 	}
 	ds.journal.emit(ctx, run.KindDeliveryCompleted, deliveryPhase, ev)
+	if ds.pushed() && ds.in.Start.Forge.After != nil {
+		return nil, nil // it is followed
+	}
 	r := run.AfterDelivery(run.Done, d)
 	return &run.RunEnd{Status: r.Status, Reason: r.Reason, Outcome: r.Outcome}, nil
 }

@@ -103,6 +103,7 @@ func (lp *loop) close(ctx workflow.Context, end run.RunEnd) (contract.Result, er
 		return contract.Result{}, err
 	}
 	lp.handlers.drainSignals(ctx)
+	lp.forge.leave(ctx, end.Status)
 	if err := lp.inbox.journalRefusedCount(ctx); err != nil {
 		return contract.Result{}, err
 	}
@@ -141,7 +142,7 @@ func (lp *loop) closeFailed(ctx workflow.Context, cause error) (contract.Result,
 // closeCancelled closes a cancelled run.
 func (lp *loop) closeCancelled(ctx workflow.Context) (contract.Result, error) {
 	lp.journal.forgive()
-	r, err := lp.close(ctx, run.RunEnd{Status: run.Cancelled})
+	r, err := lp.close(ctx, run.RunEnd{Status: run.Cancelled, Reason: lp.closedIssue()})
 	if err != nil {
 		return r, err
 	}

@@ -96,6 +96,9 @@ func (j *journal) whole() bool {
 // stopsWith sets what cancels everything when the directory is newer.
 func (j *journal) stopsWith(stop workflow.CancelFunc) { j.stop = stop }
 
+// cancel cancels the run.
+func (j *journal) cancel() { j.stop() }
+
 // surrender ends the journal of this execution: the directory counts.
 func (j *journal) surrender() { j.newer = true }
 

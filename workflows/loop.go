@@ -20,6 +20,7 @@ type loop struct {
 	projects   *projects
 	deliveries *deliveries
 	reverts    *reverts
+	forge      *forge
 }
 
 // newLoop registers all handlers before the workflow yields for the first time.
@@ -39,13 +40,14 @@ func newLoop(ctx workflow.Context, in contract.Input, hide func(string) string) 
 		return nil, err
 	}
 	lp.journal.startFlusher(ctx)
+	lp.forge.start(ctx)
 	return lp, nil
 }
 
 func loopOf(x *execution) *loop {
 	lp := &loop{execution: x, lanes: &lanes{execution: x}, projects: &projects{execution: x}, deliveries: &deliveries{execution: x},
 		handlers: &handlers{inbox: x.inbox}}
-	lp.reverts = &reverts{execution: x, lanes: lp.lanes}
+	lp.reverts, lp.forge = &reverts{execution: x, lanes: lp.lanes}, &forge{execution: x, handlers: lp.handlers}
 	x.resumed = func(ctx workflow.Context) error { return lp.pauseIfRequested(ctx, false) }
 	return lp
 }

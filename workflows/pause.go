@@ -35,7 +35,9 @@ func (lp *loop) waitForResume(ctx workflow.Context, resumable bool) error {
 	}
 	lp.show(ctx)
 	lp.children.tellParent(ctx)
-	if _, err := lp.wait(ctx, wait{name: waitPause, inStep: !resumable}); err != nil {
+	w := lp.waitPaused()
+	w.inStep = !resumable
+	if _, err := lp.wait(ctx, w); err != nil {
 		return err
 	}
 	if err := lp.inbox.failed(); err != nil {
@@ -45,6 +47,9 @@ func (lp *loop) waitForResume(ctx workflow.Context, resumable bool) error {
 		return lp.reverts.revert(ctx)
 	}
 	c := lp.inbox.take()
+	if !c.Resume { // the pull request has changed
+		c.By = byForge
+	}
 	ev := run.RunResumed{Epoch: lp.state().Epoch, From: run.Paused, By: c.By, Note: c.Note, Force: c.Force,
 		Why: c.Reason}
 	lp.journal.emit(ctx, run.KindRunResumed, lp.state().Phase, ev)

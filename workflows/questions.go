@@ -343,7 +343,7 @@ func (qs *questions) decideUnattended(ctx workflow.Context, q run.Question) erro
 // decisionEvent returns the event of a decision.
 func (qs *questions) decisionEvent(ctx workflow.Context, q run.Question, m contract.Message) run.QuestionDecided {
 	d := run.QuestionDecided{
-		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: feedbackOf(m), Note: m.Note, DecidedBy: m.By,
+		Kind: q.Kind, ID: q.ID, Action: m.Action, Feedback: qs.feedback(q, m), Note: m.Note, DecidedBy: m.By,
 		DecidedAt: qs.journal.time(ctx), Implicit: m.ID == "" || m.Implicit,
 		DecisionID: fmt.Sprintf("%s#%d", q.ID, qs.state().Seq+1),
 	}

@@ -173,6 +173,10 @@ var withoutHistory = []histories.Part{
 	histories.TimerPart("until the directory is open"),
 	histories.TimerPart("before the next screenshot attempt"),
 	histories.ActivityPart(contract.ExamineAgents), // it is no part of a workflow
+	// the forge of test/e2e ends with its test, and the histories were recorded before it
+	histories.EventPart(string(run.KindForgeRead)), histories.EventPart(string(run.KindPullObserved)),
+	histories.ActivityPart(contract.LookAtForge), histories.ActivityPart(contract.MergeBase),
+	histories.ActivityPart(contract.LeaveForge),
 }
 
 // registry records the names of activities.

@@ -44,6 +44,8 @@ const (
 	waitDisk
 	waitHost
 	waitEnds
+	waitChecks
+	waitReview
 )
 
 // waitRow is a row of the table. The texts are for README.md.
@@ -99,6 +101,18 @@ var waits = [...]waitRow{
 	waitEnds: {
 		"ends", "the ends of lanes or projects that were cancelled", "each of them, at most 2 min",
 		func(x *execution) bool { return x.children.changed() }, false, false,
+	},
+	waitChecks: {
+		"checks", "the checks of a pull request", "a change of the pull request; its time; resume, revert",
+		func(x *execution) bool {
+			return x.inbox.resumes() || x.inbox.reverts() != nil || x.inbox.failed() != nil || x.pullMoved()
+		}, true, true,
+	},
+	waitReview: {
+		"review", "the merge of a pull request, or comments on it", "a change of the pull request; its time; resume, revert",
+		func(x *execution) bool {
+			return x.inbox.resumes() || x.inbox.reverts() != nil || x.inbox.failed() != nil || x.pullMoved()
+		}, true, true,
 	},
 }
 

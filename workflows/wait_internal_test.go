@@ -50,6 +50,24 @@ var waiting = map[waitName]struct {
 	waitDisk:     {run.State{Status: run.Paused}, causes{"a request": retries}},
 	waitHost:     {run.State{Status: run.Running}, causes{"a request": retries}},
 	waitEnds:     {oneProject(run.Running), causes{"a project": ends}},
+	waitChecks: {onePull(run.ForChecks, run.ChecksPending), causes{"resume": resumes, "revert": wantsRevert, "error": fails,
+		"checks": observes(run.PullSeen{Checks: run.ChecksPassed})}},
+	waitReview: {onePull(run.ForReview, run.ChecksPassed), causes{"resume": resumes, "revert": wantsRevert, "error": fails,
+		"merge": observes(run.PullSeen{Merged: true}), "conflict": observes(run.PullSeen{Checks: run.ChecksPassed, Conflict: true})}},
+}
+
+func onePull(reason, checks string) run.State {
+	return run.State{Status: run.Paused, Reason: reason, Forge: &run.ForgeState{
+		Ref: run.ForgeRef{After: &run.After{Max: 5}}, Pull: &run.Pull{Number: 1, PullSeen: run.PullSeen{Checks: checks}}}}
+}
+
+func observes(seen run.PullSeen) func(*loop) {
+	return func(e *loop) {
+		f := *e.journal.now.Forge
+		pull := *f.Pull
+		pull.PullSeen, f.Pull = seen, &pull
+		e.journal.now.Forge = &f
+	}
 }
 
 func oneProject(s run.Status) run.State {

@@ -30,6 +30,8 @@ type StartInput struct {
 	Source      string            `json:"source,omitempty" jsonschema:"folder to work on; empty: the definition's folder"`
 	Dirty       string            `json:"dirty,omitempty" jsonschema:"for uncommitted changes: halt, include, exclude or commit"`
 	Unattended  bool              `json:"unattended,omitempty" jsonschema:"answer the questions of the definition at once, without an operator"`
+	Issue       string            `json:"issue,omitempty" jsonschema:"the issue to work on: its number in the repository of the source, or its address"`
+	SourceRef   string            `json:"source_ref,omitempty" jsonschema:"with an issue or a pull request: what to start at instead of the tip of the remote's base"`
 	FollowUp    string            `json:"follow_up,omitempty" jsonschema:"a finished run to continue with a new task"`
 	FromRunPlan string            `json:"from_run_plan,omitempty" jsonschema:"a finished run whose plan to implement"`
 }
@@ -113,8 +115,11 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 	if in.Unattended && def.Plan.Unattended == "" {
 		def.Plan.Unattended = pipeline.ByStart
 	}
-	if in.Directory == "" && dir != "" {
-		dir = def.RunDir(ctx, h.Settings.RunRoot, dir)
+	if err := h.onForge(ctx, &def, in); err != nil {
+		return def, "", err
+	}
+	if in.Directory == "" && cmp.Or(dir, def.IssueDir()) != "" {
+		dir = def.RunDir(ctx, h.Settings.RunRoot, cmp.Or(dir, def.IssueDir()))
 	}
 	if err := def.Give(in.Inputs, dir); err != nil {
 		return def, "", &InputError{err}
@@ -123,6 +128,20 @@ func (h Host) Definition(ctx context.Context, in StartInput) (def operations.Def
 		dir = def.NewRunDir(ctx, h.Settings.RunRoot)
 	}
 	return def, dir, nil
+}
+
+// onForge prepares a run that works on an issue or opens a pull request.
+func (h Host) onForge(ctx context.Context, def *operations.Definition, in StartInput) error {
+	if in.Issue == "" && !def.Plan.Delivery.OpensPull() {
+		if in.SourceRef != "" {
+			return invalid("%s is for runs with an issue or a pull request", h.flag("source_ref"))
+		}
+		return nil
+	}
+	if err := def.OnForge(ctx, h.Settings, os.Environ(), in.Issue, in.SourceRef); err != nil {
+		return &InputError{err}
+	}
+	return nil
 }
 
 // definition loads the file, or the definition of the earlier run.

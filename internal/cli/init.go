@@ -28,6 +28,7 @@ type initChoice struct {
 	kind, agent, dir string
 	test             string // empty: what is found; "none": none
 	yes              bool
+	pulls            bool // the result is a pull request
 }
 
 // initSource is what a pipeline can work on here.
@@ -72,6 +73,7 @@ Kinds:
 	cmd.Flags().StringVar(&c.agent, "agent", "", "claude, codex or gemini (default: the first one in PATH)")
 	cmd.Flags().StringVar(&c.dir, "dir", "", "folder for the pipeline (default: passbook/KIND)")
 	cmd.Flags().StringVar(&c.test, "test", "", `command that tests the repository, run in its root, or "none" (default: found)`)
+	cmd.Flags().BoolVar(&c.pulls, "pull-requests", false, "deliver into a pull request, and follow it until it is merged")
 	cmd.Flags().BoolVarP(&c.yes, "yes", "y", false, "ask nothing and use the defaults")
 	return cmd
 }
@@ -104,6 +106,7 @@ func (a *app) initPipeline(ctx context.Context, c initChoice) error {
 	if src.root != "" && o.Verify != "" {
 		o.Judges = scaffold.JudgesOf(src.root, o.Verify)
 	}
+	o.PullRequests = c.pulls
 	files, err := scaffold.Files(o)
 	if err != nil {
 		return err

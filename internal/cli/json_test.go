@@ -23,7 +23,7 @@ import (
 // acting are the verbs that change something. All others read, and have --json.
 var acting = strings.Fields(`
 	starter allow budget cancel codec codec-key codec-serve console console-link console-logout
-	completion completion-bash completion-fish completion-powershell completion-zsh demo fork help init mcp pause rebuild replay
+	completion completion-bash completion-fish completion-powershell completion-zsh demo fork help init intake mcp pause rebuild replay
 	report resume revert steer run server server-build server-env server-ui server-start
 	server-stop snapshot store token token-create token-revoke worker scripted-agent
 `)

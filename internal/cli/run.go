@@ -83,6 +83,9 @@ one ends the running call.`,
 		"the repository or folder to work on (default: the definition's folder)")
 	cmd.Flags().StringVar(&in.Dirty, "dirty", "",
 		dirtyUsage)
+	cmd.Flags().StringVar(&in.Issue, "issue", "", "the issue to work on: its number in the source's repository, or its address")
+	cmd.Flags().StringVar(&in.SourceRef, "source-ref", "",
+		"with an issue or a pull request: start at this commit or branch, instead of the tip of the remote's base")
 	cmd.Flags().StringVar(&in.FollowUp, "follow-up", "", "a finished run to continue with a new --task")
 	cmd.Flags().StringVar(&in.FromRunPlan, "from-run-plan", "", "a finished run whose plan to implement, with its task")
 	return cmd

@@ -29,6 +29,7 @@ import (
 	"github.com/passbook-run/passbook/internal/workspace"
 	"github.com/passbook-run/passbook/run"
 	"github.com/passbook-run/passbook/rundir"
+	"github.com/passbook-run/passbook/test/forge"
 	"github.com/passbook-run/passbook/workerhost"
 )
 
@@ -79,7 +80,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": testenv.Exits, "pipeline": definitionOf, "stubs": stubs, "example": example, "stored": stored,
 			"overwrite": overwrite, "turns": turns, "refused": refused,
-			"journal": journal, "temporal": temporal, "files": filesCommand,
+			"journal": journal, "temporal": temporal, "forge": forgeOf, "files": filesCommand,
 		},
 	})
 }
@@ -191,6 +192,35 @@ func temporal(ts *testscript.TestScript, _ bool, args []string) {
 	case "starts":
 		if n := strconv.Itoa((*f).count()); n != args[1] {
 			ts.Fatalf("%s starts, want %s", n, args[1])
+		}
+	}
+}
+
+// forgeOf implements `forge SOURCE N`: it starts a forge with N open issues with the label ready, and makes SOURCE a clone of
+// its repository. A stranger has set the label of #2, and #4 is closed.
+func forgeOf(ts *testscript.TestScript, _ bool, args []string) {
+	f, err := forge.New(ts.MkAbs("forge"))
+	ts.Check(err)
+	ts.Defer(f.Close)
+	ts.Setenv("PASSBOOK_FORGE_URL", f.URL)
+	ts.Setenv("GITHUB_TOKEN", f.Token)
+	for _, git := range [][]string{
+		{"init", "-q", "-b", "main", args[0]}, {"-C", args[0], "commit", "-q", "--allow-empty", "-m", "Begin"},
+		{"-C", args[0], "push", "-q", f.Git, "main"}, {"-C", args[0], "remote", "add", "origin", f.Remote()},
+	} {
+		ts.Check(ts.Exec("git", append([]string{"-c", "user.name=A", "-c", "user.email=a@localhost"}, git...)...))
+	}
+	count, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for range count {
+		switch n := f.Open("ann", "Something to do", "Do it."); n {
+		case 2:
+			f.Label(n, "ready", "mallory")
+		case 4:
+			f.Label(n, "ready", "ann")
+			f.Shut(n)
+		default:
+			f.Label(n, "ready", "ann")
 		}
 	}
 }

@@ -53,6 +53,7 @@ func written() []command {
 		{"init", "main", true, (*app).init},
 		{"plan", "main", true, (*app).plan},
 		{"run", "main", false, (*app).run},
+		{"intake", "more", false, (*app).intake},
 		{"adopt", "main", false, (*app).adopt},
 		{"list", "main", true, (*app).list},
 		{"status", "main", true, (*app).status},

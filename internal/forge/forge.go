@@ -55,7 +55,9 @@ func Parse(forge, remote string) (Repo, error) {
 }
 
 // Remote is the address of the repository for git over HTTPS.
-func Remote(forge string, r Repo) string { return strings.TrimSuffix(forge, "/") + "/" + r.String() + ".git" }
+func Remote(forge string, r Repo) string {
+	return strings.TrimSuffix(forge, "/") + "/" + r.String() + ".git"
+}
 
 // API returns the address of the API of a forge.
 func API(forge string) string {

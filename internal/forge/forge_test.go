@@ -101,7 +101,7 @@ func TestRepeatedReadsAreConditional(t *testing.T) {
 	f, _ := start(t)
 	n := f.Open("ann", "a", "b")
 	c := client(t, f, new(forge.Cache))
-	conditional := 0
+	conditional := 0 // one request at a time
 	f.Fail(func(r *http.Request) string {
 		if r.Header.Get("If-None-Match") != "" {
 			conditional++

@@ -144,7 +144,7 @@ func marker(key string) string { return "<!-- passbook:" + key + " -->" }
 // IsOwn reports whether a comment of this account was written by Passbook, and not by an operator with the same account.
 func IsOwn(body string) bool { return strings.HasPrefix(strings.TrimSpace(body), "<!-- passbook:") }
 
-// Say writes a comment, unless one with the same key is there; edit writes it anew if it says something else.
+// Say writes a comment, unless one with the same key is there; edit writes it anew if its text is another one.
 func (c *Client) Say(ctx context.Context, number int, key, text string, since time.Time) (int64, error) {
 	body := marker(key) + "\n" + text
 	id, was, err := c.said(ctx, number, key, since)

@@ -25,6 +25,7 @@ type Pull struct {
 
 // NewPull is a pull request to open.
 type NewPull struct {
+	Number       int // of the pull request that the run has; 0: none
 	Branch, Base string
 	Title, Body  string
 	Draft        bool
@@ -43,7 +44,7 @@ func (c *Client) DefaultBranch(ctx context.Context) (string, error) {
 // OpenPull opens a pull request of a branch, or updates the open one of that branch.
 func (c *Client) OpenPull(ctx context.Context, in NewPull) (Pull, error) {
 	p, err := c.openPull(ctx, in)
-	if err != nil || len(in.Reviewers) == 0 {
+	if err != nil || len(in.Reviewers) == 0 || !p.Open {
 		return p, err
 	}
 	_, _, err = c.api.PullRequests.RequestReviewers(ctx, c.repo.Owner, c.repo.Name, p.Number,
@@ -70,6 +71,9 @@ func (c *Client) openPull(ctx context.Context, in NewPull) (Pull, error) {
 			return Pull{}, c.failed(fmt.Sprintf("update pull request #%d", found[i].GetNumber()), err)
 		}
 		return pullOf(p), nil
+	}
+	if in.Number > 0 { // it was merged or closed meanwhile
+		return c.Pull(ctx, in.Number)
 	}
 	p, _, err := c.api.PullRequests.Create(ctx, c.repo.Owner, c.repo.Name, github.CreatePullRequest{
 		Title: &in.Title, Head: in.Branch, Base: in.Base, Body: &in.Body, Draft: &in.Draft,
@@ -178,7 +182,7 @@ func (c *Client) Checks(ctx context.Context, commit string) (all []Check, err er
 	return all, nil
 }
 
-// stateOf is the state of a check run. One that waits for a person is pending.
+// stateOf is the state of a check run. One that waits for an operator is pending.
 func stateOf(status, conclusion string) string {
 	switch {
 	case status != "completed" || conclusion == "action_required":
@@ -205,7 +209,7 @@ func (c *Client) Log(ctx context.Context, check Check, most int) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("read the log of check %s: its address is not valid", check.Name)
 	}
-	res, err := c.plain.Do(req) // the address has a key of its own
+	res, err := c.plain.Do(req) // the address has a separate key
 	if err != nil {
 		return "", fmt.Errorf("read the log of check %s: the connection failed", check.Name)
 	}

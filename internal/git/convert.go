@@ -189,7 +189,7 @@ func (f File) write(root *os.Root, name string) error {
 		return err
 	}
 	if f.Mode == ModeSymlink {
-		target, err := f.read()
+		target, err := f.Read()
 		if err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func importFiles(in io.Writer, side int, files []File) error {
 		return err
 	}
 	for _, f := range files {
-		content, err := f.read()
+		content, err := f.Read()
 		if err == nil {
 			_, err = fmt.Fprintf(in, "M %s inline %s\ndata %d\n%s\n", f.Mode, quoted(f.Path), len(content), content)
 		}

@@ -160,6 +160,9 @@ func (r *Repo) Head(ctx context.Context) (commit, branch string, err error) {
 	return commit, strings.TrimPrefix(branch, "refs/heads/"), err
 }
 
+// Commit returns the commit that a name stands for.
+func (r *Repo) Commit(ctx context.Context, name string) (string, error) { return r.commit(ctx, name) }
+
 // commit resolves a name to a commit id.
 func (r *Repo) commit(ctx context.Context, name string) (string, error) {
 	id, err := r.git.line(ctx, "rev-parse", "--verify", "--end-of-options", name+"^{commit}")

@@ -33,8 +33,8 @@ func Bytes(data []byte) func() (io.ReadCloser, error) {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// read reads the whole content.
-func (f File) read() ([]byte, error) {
+// Read reads the whole content.
+func (f File) Read() ([]byte, error) {
 	from, err := f.Content()
 	if err != nil {
 		return nil, err

@@ -185,8 +185,8 @@ func (o WorkerConfig) activities() activities.Config {
 		Redact:   o.Redact.Text, LearnSecrets: func(environ []string) { o.Redact.Learn(environ) },
 		StateDir: o.Settings.StateDir, KnownStores: operations.Stores{Settings: o.Settings}.Known,
 		Stores: operations.Stores{Settings: o.Settings}.Allow, Roots: o.Settings.Policy.Roots,
-		Browser: o.Settings.Browser,
-		Client:  o.Client, Converter: o.Converter,
+		Browser: o.Settings.Browser, Forge: o.Settings.Forge.URL,
+		Client: o.Client, Converter: o.Converter,
 	}
 	if o.Settings.KeepAwake {
 		c.KeepAwake = awake.New(func(err error) {

@@ -35,6 +35,7 @@ type Definition struct {
 	Dirty  string // how uncommitted changes there are treated; empty: as in the definition
 	Follow *Follow
 	Adopt  *Adoption // nil: the first call begins a conversation
+	Forge  *Forge    // nil: the run has no issue and no pull request
 
 	Changed Changed // what to do if the run of the directory was given something else
 
@@ -42,6 +43,8 @@ type Definition struct {
 	Warnings []string
 	// Found are the warnings that are errors. They are written to the run's error log.
 	Found []run.ErrorNoted
+
+	issue map[string]string // inputs that the issue fills in
 }
 
 // Load reads the definition with that name in its folder; shown is the name in messages. The error contains all
@@ -251,6 +254,11 @@ func (d *Definition) Give(values map[string]string, dir string) error {
 					all[in.Name] = *in.Value
 				}
 			}
+		}
+	}
+	for name, value := range d.issue {
+		if slices.ContainsFunc(d.Plan.Inputs, func(i pipeline.Input) bool { return i.Name == name }) {
+			all[name] = value
 		}
 	}
 	maps.Copy(all, values)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
@@ -303,7 +302,7 @@ func (o Operator) Open(ctx context.Context, runID string) (bool, error) {
 
 // fresh claims an empty directory and starts a run.
 func (o Operator) fresh(ctx context.Context, def Definition, dir rundir.Dir) (Started, error) {
-	id, err := uuid.NewRandom()
+	id, err := def.runID()
 	if err != nil {
 		return Started{}, err
 	}
@@ -424,7 +423,7 @@ func startEvent(def Definition, claim run.Claim, st Stored) run.RunStart {
 	if def.Follow != nil && def.Follow.From != nil {
 		first = def.Follow.From.Stage
 	}
-	ev.Adopted = st.Adopted
+	ev.Adopted, ev.Forge = st.Adopted, def.forgeRef()
 	ev = ev.Under(ev.PlanRef(), contract.TermsOf(p, first))
 	if f := def.Follow; f != nil {
 		ev.Parent, ev.From, ev.Replies = &run.Parent{RunID: f.Claim.RunID, Mode: f.Mode}, f.From, f.Replies

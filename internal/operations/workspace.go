@@ -119,6 +119,9 @@ func CheckSource(ctx context.Context, def Definition, dir rundir.Dir) error {
 	if fi, err := os.Lstat(filepath.Join(r.Root(), git.IncludeFile)); err == nil && !fi.Mode().IsRegular() {
 		return &SourceError{Source: r.Root(), Why: git.IncludeFile + " is not a regular file: replace it with one, or remove it"}
 	}
+	if def.Forge != nil { // the run starts at the remote's branch
+		return nil
+	}
 	dirt, err := r.Dirt(ctx)
 	if err != nil {
 		return err
@@ -296,6 +299,13 @@ func (p preparation) ofGit(ctx context.Context, def *Definition, source string) 
 		return nil, err
 	}
 	w := def.Plan.Workspace
+	if def.Forge != nil {
+		base, err := def.Forge.start(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return p.at(ctx, r, def, base, base)
+	}
 	if w.Dirty == "commit" {
 		if _, err := r.CommitAll(ctx, "Changes before a run of "+def.Plan.Pipeline+"\n\nPassbook-Run: "+p.claim.RunID+
 			"\n"); err != nil {
@@ -310,8 +320,17 @@ func (p preparation) ofGit(ctx context.Context, def *Definition, source string) 
 	if err != nil {
 		return nil, err
 	}
+	return p.at(ctx, r, def, head, base)
+}
+
+// at begins a run at a commit.
+func (p preparation) at(ctx context.Context, r *git.Repo, def *Definition, head, base string) (*run.Workspace, error) {
+	task := taskOf(*def)
+	if f := def.Forge; f != nil && f.ref.Issue != nil {
+		task = f.ref.Issue.Title
+	}
 	out := run.Workspace{
-		Kind: run.WorkspaceGit, Source: r.Root(), Base: base, Branch: branchOf(taskOf(*def), p.claim.RunID),
+		Kind: run.WorkspaceGit, Source: r.Root(), Base: base, Branch: branchOf(task, p.claim.RunID),
 	}
 	if err := p.begin(ctx, r, out, base); err != nil {
 		return nil, err

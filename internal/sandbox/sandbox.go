@@ -157,6 +157,14 @@ func Named(environ []string) (all []string) {
 	return all
 }
 
+// ModelsAndRegistries are the addresses that calls reach about a task of an account without write access, besides those of
+// Named: public APIs of models, and public package registries.
+var ModelsAndRegistries = []string{
+	"*.anthropic.com", "claude.ai", "*.claude.ai", "*.openai.com", "chatgpt.com", "*.chatgpt.com", "*.googleapis.com",
+	"registry.npmjs.org", "registry.yarnpkg.com", "pypi.org", "files.pythonhosted.org", "proxy.golang.org", "sum.golang.org",
+	"index.crates.io", "static.crates.io", "crates.io", "repo.maven.apache.org", "rubygems.org", "index.rubygems.org",
+}
+
 // named are the variables of model APIs and registries. A definition may pass others on, which open nothing.
 var named = []string{"ANTHROPIC_BASE_URL", "ANTHROPIC_BEDROCK_BASE_URL", "ANTHROPIC_VERTEX_BASE_URL", "OPENAI_BASE_URL",
 	"GOOGLE_GEMINI_BASE_URL", "GOOGLE_VERTEX_BASE_URL", "npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER", "PIP_INDEX_URL",

@@ -63,7 +63,9 @@ type Options struct {
 	Verify string   // shell command that passes if the work is correct; empty: none is known
 	Git    bool     // the source is a git repository
 	Base   string   // of [Adopt]: the commit before the work
-	Name   string   // what names the definition to a command: its name in the repository, or its path
+	// the result is a pull request, which the run follows
+	PullRequests bool
+	Name         string // what names the definition to a command: its name in the repository, or its path
 }
 
 // File is one file to write.

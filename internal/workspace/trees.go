@@ -196,6 +196,41 @@ func contentOf(e tree.Entry) tree.Entry {
 	return e
 }
 
+// WithFiles returns a stored tree with the files of a merge. Those without a mode are deleted.
+func WithFiles(ctx context.Context, s *store.Store, of run.Blob, files []git.File) (run.Blob, error) {
+	all, err := trees(ctx, s, of)
+	if err != nil {
+		return run.Blob{}, err
+	}
+	t, gone := all[0], map[string]bool{}
+	var entries []tree.Entry
+	for _, f := range files {
+		if f.Mode == "" {
+			gone[f.Path] = true
+			continue
+		}
+		content, err := f.Read()
+		if err != nil {
+			return run.Blob{}, err
+		}
+		e, err := newEntry(ctx, s, git.Merged{Path: f.Path, Mode: f.Mode, Content: content})
+		if err != nil {
+			return run.Blob{}, err
+		}
+		if was, ok := t.At(f.Path); ok && was.Mode == e.Mode && was.Perm != 0 {
+			e.Perm = was.Perm
+		}
+		e.Path = f.Path
+		entries = append(entries, e)
+	}
+	t.Entries = slices.DeleteFunc(slices.Clone(t.Entries), func(e tree.Entry) bool { return gone[e.Path] })
+	t = t.With(entries...)
+	if err := tree.Put(ctx, s, t); err != nil {
+		return run.Blob{}, err
+	}
+	return Blob(tree.Saved{Digest: t.Digest(), Tree: t}), nil
+}
+
 // newEntry stores a merged file.
 func newEntry(ctx context.Context, s *store.Store, f git.Merged) (tree.Entry, error) {
 	if f.Mode == git.ModeSymlink {

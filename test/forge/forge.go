@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -285,11 +286,12 @@ func (f *Forge) git(args ...string) (string, error) {
 
 func (f *Forge) serve(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	fault := ""
-	if f.fault != nil {
-		fault = f.fault(r)
-	}
+	find := f.fault
 	f.mu.Unlock()
+	fault := ""
+	if find != nil {
+		fault = find(r)
+	}
 	switch fault {
 	case Limit, Secondary:
 		w.Header().Set("Content-Type", "application/json")
@@ -351,7 +353,7 @@ func (f *Forge) log(w http.ResponseWriter, r *http.Request, id string) {
 	defer f.mu.Unlock()
 	for _, c := range f.checks {
 		if strconv.FormatInt(c.ID, 10) == id && r.Header.Get("Authorization") == "" {
-			fmt.Fprint(w, c.Log)
+			http.ServeContent(w, r, "log.txt", time.Time{}, strings.NewReader(c.Log))
 			return
 		}
 	}
@@ -426,7 +428,10 @@ func (f *Forge) api(w http.ResponseWriter, r *http.Request, path string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var body map[string]any
-	_ = json.NewDecoder(r.Body).Decode(&body)
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil && err != io.EOF {
+		reply(w, r, http.StatusBadRequest, map[string]any{"message": err.Error()})
+		return
+	}
 	for _, row := range routes {
 		m := row.path.FindStringSubmatch(path)
 		if m == nil || row.method != r.Method {
@@ -512,7 +517,10 @@ func (f *Forge) asComment(c *Comment) map[string]any {
 }
 
 func (f *Forge) commentsOf(r *http.Request, number string, onLine bool) (int, any) {
-	since, _ := time.Parse(time.RFC3339, r.URL.Query().Get("since"))
+	since, err := time.Parse(time.RFC3339, r.URL.Query().Get("since"))
+	if err != nil { // there is none
+		since = time.Time{}
+	}
 	all := []any{}
 	for _, c := range f.comments {
 		if strconv.Itoa(c.Issue) == number && !c.Deleted && (c.Path != "") == onLine && !c.Edited.Before(since) {

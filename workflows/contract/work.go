@@ -206,6 +206,9 @@ type DeliverInput struct {
 	Action    string        `json:"action,omitempty"` // the decision: approve, apply or skip; empty: none
 	Message   string        `json:"message"`
 	DryRun    bool          `json:"look,omitempty"` // only report what would be delivered
+
+	Forge *run.ForgeRef `json:"forge,omitempty"` // of a pull request
+	Pull  int           `json:"pull,omitempty"`  // number of the run's pull request, which was open when it was read last
 }
 
 // DeliverResult is what was delivered, or why not. A delivery is never partial.
@@ -219,8 +222,12 @@ type DeliverResult struct {
 	Reason     string   `json:"why,omitempty"` // at most 2 KiB, with the number of further files
 	Delivered  bool     `json:"delivered"`
 	To         string   `json:"to,omitempty"`
-	Location   string   `json:"where,omitempty"` // the branch, or the checkout's folder
+	Location   string   `json:"where,omitempty"` // the branch, the checkout's folder, or the address of the pull request
 	Commit     string   `json:"commit,omitempty"`
+
+	Pull    int    `json:"pull,omitempty"`     // number of the pull request
+	Branch  string `json:"branch,omitempty"`   // of the pull request
+	RetryAt string `json:"retry_at,omitempty"` // the forge takes no requests before this time
 }
 
 // Notice is the message to a receiver, as JSON.
