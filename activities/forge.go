@@ -2,6 +2,7 @@ package activities
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,8 +145,11 @@ func (a *Activities) pullTitle(d *delivery) string {
 	return run.Cut(run.OneLine(title), most)
 }
 
-// mentions are what a forge acts on in a text: accounts and numbers of issues.
-var mentions = regexp.MustCompile(`([@#])(\w)`)
+// mentions are what a forge acts on in a text: accounts, and issues by number or address.
+var mentions = regexp.MustCompile(`([@#]|(?i:GH-|/issues/|/pull/))(\w)`)
+
+// unmentioned returns a text in which nothing mentions an account, and nothing closes an issue.
+func unmentioned(text string) string { return mentions.ReplaceAllString(text, "$1\u200b$2") }
 
 // pullBody is the evidence of the run. Nothing in it mentions an account or closes an issue.
 func (a *Activities) pullBody(d *delivery) (string, error) {
@@ -158,7 +162,7 @@ func (a *Activities) pullBody(d *delivery) (string, error) {
 		return "", err
 	}
 	const most = 50_000
-	body := run.Cut(mentions.ReplaceAllString(a.cfg.Redact(text.String()), "$1\u200b$2"), most)
+	body := run.Cut(unmentioned(a.cfg.Redact(text.String())), most)
 	if i := d.in.Forge.Issue; i != nil {
 		body = fmt.Sprintf("Closes #%d.\n\n%s", i.Number, body)
 	}
@@ -290,20 +294,13 @@ func (l *look) comments(ctx context.Context) error {
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b forge.Comment) int { return a.At.Compare(b.At)*2 + compareID(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b forge.Comment) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	for _, c := range all[:min(maxLook, len(all))] {
 		if err := l.take(ctx, c); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func compareID(a, b int64) int {
-	if a < b {
-		return -1
-	}
-	return 1
 }
 
 // take notes a comment as read, and passes it on if its author may write.
@@ -388,7 +385,7 @@ func (l *look) question(ctx context.Context, q *run.Question) (string, error) {
 	for _, c := range q.Commands() {
 		out.WriteString("- " + c + "\n")
 	}
-	return mentions.ReplaceAllString(l.a.cfg.Redact(out.String()), "$1\u200b$2"), nil
+	return unmentioned(l.a.cfg.Redact(out.String())), nil
 }
 
 func fenced(text string) string {
@@ -417,7 +414,7 @@ func (l *look) answered(ctx context.Context) error {
 func (l *look) refusals(ctx context.Context) error {
 	for _, r := range l.in.Forge.Refused {
 		_, err := l.r.Say(ctx, r.On, l.key(fmt.Sprintf("refused/%d", r.Comment)),
-			fmt.Sprintf("The command of %s was not acted on: %s", r.By, mentions.ReplaceAllString(r.Why, "$1\u200b$2")), l.since)
+			fmt.Sprintf("The command of %s was not acted on: %s", r.By, unmentioned(r.Why)), l.since)
 		if err != nil {
 			return err
 		}
@@ -574,8 +571,11 @@ func (a *Activities) LeaveForge(ctx context.Context, in contract.LeaveForgeInput
 			return res, err
 		}
 		at, err := limited(r.DeleteBranch(ctx, p.Branch, p.Head))
-		if err != nil || at != "" {
-			return res, errors.Join(err, errors.New("the forge takes no requests before "+at))
+		if err == nil && at != "" {
+			err = errors.New("the forge takes no requests before " + at)
+		}
+		if err != nil {
+			return res, fmt.Errorf("delete branch %s of the run on %s: %w", p.Branch, in.Forge.Ref.Repo, err)
 		}
 		a.cfg.OnPoint(PointDeleted, p.Branch)
 		res.Deleted = true
