@@ -85,15 +85,12 @@ func (s *site) startForm(r *http.Request, file string, e entered) (screen, error
 			body.Problem, v.status = s.h.ProblemOf(err).Message, http.StatusUnprocessableEntity
 		} else {
 			body.Title = def.Plan.Pipeline
-			body.Inputs = slices.DeleteFunc(slices.Clone(def.Plan.Inputs), func(in pipeline.Input) bool { return in.Name == taskInput })
+			body.Inputs = slices.DeleteFunc(slices.Clone(def.Plan.Inputs), func(in pipeline.Input) bool { return in.Name == pipeline.PartTask })
 		}
 	}
 	v.body = body
 	return v, nil
 }
-
-// taskInput is the input that every pipeline may have.
-const taskInput = "task"
 
 // begin starts the run that a form asks for.
 func (s *site) begin(w http.ResponseWriter, r *http.Request) {
